@@ -1,0 +1,101 @@
+"""cloister: share what the data says, not the data.
+
+>>> import cloister as cl
+>>> people = cl.PrivateTable({"age": [30, 40, 50] * 100, "sex": ["F", "M", "F"] * 100},
+...                          columns={"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"])})
+>>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+...     answer = session.sql("SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex", spend="0.1")
+...     answer.to_pydict()["sex"], str(answer.cost)
+(['F', 'M'], 'ε = 0.1')
+
+The public names, and nothing else; each loads what it needs when it is first used, so that `import cloister` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from cloister.errors import AccessDenied as AccessDenied
+    from cloister.errors import BudgetExceeded as BudgetExceeded
+    from cloister.errors import CloisterError as CloisterError
+    from cloister.errors import EngineError as EngineError
+    from cloister.errors import InvalidDeclaration as InvalidDeclaration
+    from cloister.errors import InvalidParameter as InvalidParameter
+    from cloister.errors import LedgerError as LedgerError
+    from cloister.errors import MissingBound as MissingBound
+    from cloister.errors import UnknownColumn as UnknownColumn
+    from cloister.errors import UnknownTable as UnknownTable
+    from cloister.errors import UnsupportedQuery as UnsupportedQuery
+    from cloister.ledger import Ledger as Ledger
+    from cloister.privacy import ZCDP as ZCDP
+    from cloister.privacy import ApproxDP as ApproxDP
+    from cloister.privacy import PureDP as PureDP
+    from cloister.query import Session as Session
+    from cloister.session import Release as Release
+    from cloister.tables import Binned as Binned
+    from cloister.tables import Boolean as Boolean
+    from cloister.tables import Category as Category
+    from cloister.tables import Date as Date
+    from cloister.tables import Integer as Integer
+    from cloister.tables import PrivateTable as PrivateTable
+    from cloister.tables import PublicTable as PublicTable
+    from cloister.tables import Real as Real
+    from cloister.tables import Text as Text
+
+_HOMES = {
+    "cloister.errors": """AccessDenied BudgetExceeded CloisterError EngineError InvalidDeclaration InvalidParameter LedgerError
+        MissingBound UnknownColumn UnknownTable UnsupportedQuery""",
+    "cloister.ledger": "Ledger",
+    "cloister.privacy": "ApproxDP PureDP ZCDP",
+    "cloister.query": "Session",
+    "cloister.session": "Release",
+    "cloister.tables": "Binned Boolean Category Date Integer PrivateTable PublicTable Real Text",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "ZCDP",
+    "AccessDenied",
+    "ApproxDP",
+    "Binned",
+    "Boolean",
+    "BudgetExceeded",
+    "Category",
+    "CloisterError",
+    "Date",
+    "EngineError",
+    "Integer",
+    "InvalidDeclaration",
+    "InvalidParameter",
+    "Ledger",
+    "LedgerError",
+    "MissingBound",
+    "PrivateTable",
+    "PublicTable",
+    "PureDP",
+    "Real",
+    "Release",
+    "Session",
+    "Text",
+    "UnknownColumn",
+    "UnknownTable",
+    "UnsupportedQuery",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'cloister' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,128 @@
+"""One family of exceptions; each message says what was refused, why, and the line to write instead.
+
+The tree::
+
+    CloisterError
+    ├── InvalidParameter (also a ValueError)   a number, name or choice that no method can use
+    ├── InvalidDeclaration (also a ValueError) what is declared of a table contradicts itself or the source
+    ├── MissingBound                           a bound, category list, row cap or key list is needed and not declared
+    ├── UnknownColumn (also a LookupError)     a column that the table does not declare
+    ├── UnknownTable (also a LookupError)      a table that the session does not know
+    ├── UnsupportedQuery                       a question outside what is proved safe
+    ├── BudgetExceeded                         the population (or the allotment) has too little left
+    ├── AccessDenied                           this person may not do this
+    ├── NotConvertible                         a guarantee that does not imply the one asked for
+    ├── MissingDependency (also an ImportError) an optional extra is not installed
+    ├── EngineError                            the engine failed; fixed text, since its own words may hold a row
+    └── LedgerError                            the ledger cannot do this
+        ├── LedgerUnavailable                  disk full, read-only, locked, or unreachable
+        ├── LedgerTampered                     a line changed, dropped, truncated or rolled back
+        └── LedgerFrozen                       restored from a backup; the owner must say what was lost
+
+Messages are computed from public facts alone (promise 1): they may name columns, bounds and budgets, never rows or counts.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AccessDenied",
+    "BudgetExceeded",
+    "CloisterError",
+    "EngineError",
+    "InvalidDeclaration",
+    "InvalidParameter",
+    "LedgerError",
+    "LedgerFrozen",
+    "LedgerTampered",
+    "LedgerUnavailable",
+    "MissingBound",
+    "MissingDependency",
+    "NotConvertible",
+    "UnknownColumn",
+    "UnknownTable",
+    "UnsupportedQuery",
+]
+
+
+class CloisterError(Exception):
+    """The root of everything that cloister raises on purpose.
+
+    >>> error = CloisterError("This was refused", why="it could not be proved safe", instead="ask('something else')")
+    >>> print(error)
+    This was refused: it could not be proved safe.
+      Instead: ask('something else')
+    """
+
+    def __init__(self, what: str, *, why: str = "", instead: str = "") -> None:
+        self.what = what
+        self.why = why
+        self.instead = instead
+        text = f"{what}: {why}." if why else f"{what}."
+        super().__init__(f"{text}\n  Instead: {instead}" if instead else text)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.what, self.why, self.instead))
+
+
+def _rebuild(kind: type[CloisterError], what: str, why: str, instead: str) -> CloisterError:
+    return kind(what, why=why, instead=instead)
+
+
+class InvalidParameter(CloisterError, ValueError):
+    """A number, a name or a choice that no method can use."""
+
+
+class InvalidDeclaration(CloisterError, ValueError):
+    """What is declared of a table contradicts itself, or does not fit the source."""
+
+
+class MissingBound(CloisterError):
+    """A bound, a category list, a row cap or a key list is needed, and bounds are never looked up."""
+
+
+class UnknownColumn(CloisterError, LookupError):
+    """A column that the table does not declare."""
+
+
+class UnknownTable(CloisterError, LookupError):
+    """A table that the session does not know."""
+
+
+class UnsupportedQuery(CloisterError):
+    """A question outside the list of what is proved safe."""
+
+
+class BudgetExceeded(CloisterError):
+    """The population's budget, or the asker's allotment, has too little left."""
+
+
+class AccessDenied(CloisterError):
+    """This person may not do this."""
+
+
+class NotConvertible(CloisterError):
+    """A guarantee that does not imply the one asked for."""
+
+
+class MissingDependency(CloisterError, ImportError):
+    """An optional extra is not installed."""
+
+
+class EngineError(CloisterError):
+    """The engine failed. The text is fixed: the engine's own words may hold a row."""
+
+
+class LedgerError(CloisterError):
+    """The ledger cannot do this."""
+
+
+class LedgerUnavailable(LedgerError):
+    """The ledger's storage is full, read-only, locked or unreachable: nothing is answered."""
+
+
+class LedgerTampered(LedgerError):
+    """A line of the ledger was changed, dropped or truncated, or an older copy was put in its place."""
+
+
+class LedgerFrozen(LedgerError):
+    """The ledger was restored from a backup: its owner must first say how much was spent since."""

@@ -1,0 +1,182 @@
+"""Exact privacy parameters: from what a person writes to a `Fraction`, and back to a float that never promises too much."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import sys
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import TypeAlias
+
+from cloister.errors import InvalidParameter
+
+Exact: TypeAlias = int | float | str | Fraction | Decimal
+"""What a person may write where an exact number is meant. A float counts as its shortest decimal text."""
+
+_LONGEST_TEXT = 400
+_LARGEST_EXPONENT = 400
+
+
+def exact(value: Exact, name: str = "value") -> Fraction:
+    """The rational number that `value` stands for.
+
+    A float means its shortest decimal text: `0.1` is exactly 1/10. NaN and infinities are refused, and so are bool (almost
+    always a mistake) and texts whose exact value would not fit in memory.
+
+    >>> exact(0.1) == exact("0.1") == Fraction(1, 10)
+    True
+    >>> exact("1/3"), exact("1e-6"), exact(2)
+    (Fraction(1, 3), Fraction(1, 1000000), Fraction(2, 1))
+    """
+    if isinstance(value, bool):
+        raise InvalidParameter(f"{name}={value!r} was refused", why="a truth value is not a number", instead=f"{name}=1")
+    if isinstance(value, int | Fraction):
+        return Fraction(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise _not_a_number(value, name)
+        return Fraction(repr(float(value)))
+    if isinstance(value, Decimal):
+        return _from_text(str(value), value, name)
+    if isinstance(value, str):
+        return _from_text(value.strip(), value, name)
+    if isinstance(value, numbers.Rational):  # numpy's integers, gmpy2's rationals
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, numbers.Real):  # numpy's shorter floats: their own shortest text, not that of the double they widen to
+        return _from_text(str(value), value, name)
+    raise InvalidParameter(
+        f"{name}={_shown(value)} was refused", why=f"a {type(value).__name__} is not an exact number", instead=f'{name}="0.1"'
+    )
+
+
+def exact_positive(value: Exact, name: str = "value") -> Fraction:
+    """`exact`, and greater than zero.
+
+    >>> exact_positive("0.5")
+    Fraction(1, 2)
+    """
+    number = exact(value, name)
+    if number <= 0:
+        raise InvalidParameter(f"{name}={_shown(value)} was refused", why="it must be greater than 0", instead=f'{name}="0.1"')
+    return number
+
+
+def exact_nonnegative(value: Exact, name: str = "value") -> Fraction:
+    """`exact`, and not below zero.
+
+    >>> exact_nonnegative(0)
+    Fraction(0, 1)
+    """
+    number = exact(value, name)
+    if number < 0:
+        raise InvalidParameter(f"{name}={_shown(value)} was refused", why="it must not be negative", instead=f'{name}="0.1"')
+    return number
+
+
+def exact_probability(value: Exact, name: str = "delta") -> Fraction:
+    """`exact`, within [0, 1).
+
+    >>> exact_probability("1e-6")
+    Fraction(1, 1000000)
+    """
+    number = exact(value, name)
+    if not 0 <= number < 1:
+        raise InvalidParameter(
+            f"{name}={_shown(value)} was refused", why="it must be at least 0 and less than 1", instead=f'{name}="1e-6"'
+        )
+    return number
+
+
+def float_up(value: Fraction) -> float:
+    """The least float that is not below `value`.
+
+    >>> float_up(Fraction(1, 10)) >= Fraction(1, 10)
+    True
+    >>> float_up(Fraction(1, 3)) > Fraction(1, 3)
+    True
+    """
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -sys.float_info.max
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def float_down(value: Fraction) -> float:
+    """The greatest float that is not above `value`.
+
+    >>> float_down(Fraction(1, 3)) < Fraction(1, 3)
+    True
+    """
+    return -float_up(-value)
+
+
+def fraction_up(value: float, digits: int = 15) -> Fraction:
+    """A short rational that is not below `value`: for parameters that had to pass through floating point.
+
+    >>> fraction_up(0.1) >= Fraction(0.1)
+    True
+    """
+    if not math.isfinite(value):
+        raise _not_a_number(value, "value")
+    if value == 0:
+        return Fraction(0)
+    scale = digits - 1 - math.floor(math.log10(abs(value)))
+    power = Fraction(10) ** scale
+    return Fraction(math.ceil(Fraction(value) * power)) / power
+
+
+def text_of(value: Fraction) -> str:
+    """The shortest faithful text: a decimal where one exists within 30 digits, a ratio otherwise.
+
+    >>> text_of(Fraction(1, 10)), text_of(Fraction(1, 3)), text_of(Fraction(1, 10**6)), text_of(Fraction(5))
+    ('0.1', '1/3', '0.000001', '5')
+    """
+    if value.denominator == 1:
+        return str(value.numerator)
+    rest, twos, fives = value.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    places = max(twos, fives)
+    if rest != 1 or places > 30:
+        return f"{value.numerator}/{value.denominator}"
+    digits = str(abs(value.numerator) * 10**places // value.denominator).zfill(places + 1)
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[:-places]}.{digits[-places:]}"
+
+
+def _from_text(text: str, value: object, name: str) -> Fraction:
+    if len(text) > _LONGEST_TEXT:
+        raise InvalidParameter(
+            f"{name} was refused", why=f"its text is longer than {_LONGEST_TEXT} characters", instead=f'{name}="0.1"'
+        )
+    exponent = text.lower().partition("e")[2]
+    try:
+        if exponent and abs(int(exponent)) > _LARGEST_EXPONENT:
+            raise InvalidParameter(
+                f"{name}={_shown(value)} was refused",
+                why=f"its exponent is beyond ±{_LARGEST_EXPONENT}",
+                instead=f'{name}="1e-6"',
+            )
+        if not text.isascii():
+            raise ValueError(text)
+        return Fraction(text)
+    except InvalidParameter:
+        raise
+    except (ValueError, ZeroDivisionError, InvalidOperation):
+        raise _not_a_number(value, name) from None
+
+
+def _shown(value: object) -> str:
+    """A value as a message may show it: a number of thousands of digits has no text that Python would make."""
+    if isinstance(value, int | Fraction) and max(abs(value.numerator), value.denominator).bit_length() > 1000:
+        return "…"
+    text = str(value) if isinstance(value, Fraction) else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _not_a_number(value: object, name: str) -> InvalidParameter:
+    return InvalidParameter(f"{name}={_shown(value)} was refused", why="it is not a finite number", instead=f'{name}="0.1"')
