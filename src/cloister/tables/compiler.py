@@ -1,0 +1,226 @@
+"""From a request to SQL, once for every engine: Ibis is the language and the compiler, never the driver.
+
+A prepared table has columns c0, c1, … of integer codes (text for Text), and with a unit `unit` and `place`. Arithmetic is
+widened to 64 bits before it is done, and to 38 decimal digits where the declared bounds could pass 64 bits, so that no row can
+make it fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cloister.errors import InvalidParameter
+from cloister.tables.columns import Domain, Text
+from cloister.tables.expressions import Expression
+from cloister.tables.request import MOST_ROWS, Aggregate, Aggregation, Key
+from cloister.tables.scope import RecordingScope, Scope, TemplateScope
+from cloister.tables.table import PrivateTable
+
+__all__ = ["Layout", "Plan", "check_aggregation", "compile_aggregation", "compile_rows", "storage"]
+
+RELATION = "cloister_prepared_rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """SQL, and how its result columns are to be read: 'code', 'text', 'whole' (fits 64 bits) or 'wide' (decimal text)."""
+
+    sql: str
+    reads: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The prepared form of a table: which of c0, c1, … holds which column."""
+
+    domains: Mapping[str, Domain]
+    unit: bool
+
+    def schema(self) -> dict[str, str]:
+        """Ibis types by prepared name."""
+        types = {f"c{i}": storage(domain) for i, domain in enumerate(self.domains.values())}
+        return {**types, "unit": "string", "place": "int64"} if self.unit else types
+
+    def scope(self, table: Any, dialect: str, kind: type[Scope] = Scope) -> Scope:
+        """What a condition sees."""
+        return kind(self.domains, {name: table[f"c{i}"] for i, name in enumerate(self.domains)}, dialect)
+
+    def shape(self, where: Expression | None, dialect: str) -> tuple[str, tuple[int, ...]]:
+        """A condition without its numbers, and the numbers; type errors are refused here."""
+        if where is None:
+            return "", ()
+        scope = RecordingScope(self.domains, dialect)
+        return repr(where.condition(scope)), tuple(scope.numbers)
+
+
+def storage(domain: Domain) -> str:
+    """The smallest integer type that holds the codes and the code of NULL; string for text.
+
+    >>> from cloister.tables.columns import Boolean, Integer
+    >>> storage(Boolean()), storage(Integer(0, 100_000))
+    ('int16', 'int32')
+    """
+    if isinstance(domain, Text):
+        return "string"
+    for bits in (16, 32):
+        if domain.low_code > -(2 ** (bits - 1)) and domain.null_code < 2 ** (bits - 1):
+            return f"int{bits}"
+    return "int64"
+
+
+def check_aggregation(request: Aggregation, declaration: PrivateTable) -> None:
+    """Refuses, from declarations alone, whatever no engine would take: unknown columns, wrong types, sums that could overflow.
+
+    >>> from cloister.tables import Aggregation, Column, Compare, Integer, Literal, PrivateTable
+    >>> people = PrivateTable({"age": [39]}, columns={"age": Integer(0, 120)})
+    >>> check_aggregation(Aggregation(None, where=Compare("=", Column("age"), Literal("thirty"))), people)
+    Traceback (most recent call last):
+    cloister.errors.UnsupportedQuery: ...
+    """
+    request.check(declaration.columns)
+    Layout(declaration.columns, declaration.unit is not None).shape(request.where, "duckdb")
+
+
+def compile_aggregation(request: Aggregation, layout: Layout, dialect: str, *, markers: bool = False) -> Plan:
+    """The SQL of an aggregation, with markers for the numbers of its condition if asked. First acts the cap, then the
+    condition.
+    """
+    request.check(layout.domains)
+    rows, scope = _rows(layout, dialect, request.where, request.max_rows, TemplateScope if markers else Scope)
+    keys: dict[str, Any] = {}
+    reads: list[str] = []
+    for position, key in enumerate(request.keys):
+        code, needed = _key(scope, key)
+        rows = rows if needed is None else rows.filter(needed)
+        keys[f"k{position}"] = code
+        reads.append("text" if isinstance(key, str) and isinstance(layout.domains[key], Text) else "code")
+    measures: dict[str, Any] = {}
+    for position, aggregate in enumerate(request.aggregates):
+        measure, read = _measure(scope, rows, aggregate, layout, dialect)
+        measures[f"a{position}"] = measure
+        reads.append(read)
+    expression = rows.group_by(**keys).aggregate(**measures) if keys else rows.aggregate(**measures)
+    return Plan(_sql(expression, dialect), tuple(reads))
+
+
+def compile_rows(
+    columns: tuple[str, ...],
+    layout: Layout,
+    dialect: str,
+    *,
+    where: Expression | None = None,
+    max_rows: int | None = None,
+    unit: bool = False,
+) -> Plan:
+    """The SQL of the rows themselves, after the cap: codes with NULL as `null_code`, text as text."""
+    rows, scope = _rows(layout, dialect, where, max_rows)
+    chosen: dict[str, Any] = {}
+    for position, name in enumerate(columns):
+        domain = scope.domain(name)
+        code = scope.code(name)
+        chosen[f"k{position}"] = code if isinstance(domain, Text) else code.cast("int64").fill_null(domain.null_code)
+    reads = ["text" if isinstance(layout.domains[name], Text) else "code" for name in columns]
+    if unit:
+        chosen["unit"] = rows.unit
+        reads.append("text")
+    return Plan(_sql(rows.select(**chosen), dialect), tuple(reads))
+
+
+def _rows(
+    layout: Layout, dialect: str, where: Expression | None, max_rows: int | None, kind: type[Scope] = Scope
+) -> tuple[Any, Scope]:
+    import ibis
+
+    rows = ibis.table(layout.schema(), name=RELATION)
+    if max_rows is not None:
+        if not layout.unit:
+            raise InvalidParameter(
+                f"max_rows={max_rows} was refused", why="one row is one person in this table", instead="max_rows=None"
+            )
+        rows = rows.filter(rows.place <= max_rows)
+    scope = layout.scope(rows, dialect, kind)
+    if where is not None:
+        rows = rows.filter(where.condition(scope))
+        scope = layout.scope(rows, dialect)
+    return rows, scope
+
+
+def _key(scope: Scope, key: str | Key) -> tuple[Any, Any]:
+    """The Ibis expression of a key, and the condition under which a row is in any group."""
+    name = key if isinstance(key, str) else key.name
+    domain, code = scope.domain(name), scope.code(name)
+    if isinstance(key, str):
+        if domain.nullable:
+            return (code if isinstance(domain, Text) else code.fill_null(domain.null_code)), None
+        return code, code.notnull()
+    starts = key.starts(domain)
+    inside = (code >= starts[0]) & (code < starts[-1])
+    number = _bin(code, starts, 0, len(starts) - 1)
+    if domain.nullable:
+        return code.isnull().ifelse(key.size(domain), number), inside | code.isnull()
+    return number, inside
+
+
+def _bin(code: Any, starts: tuple[int, ...], first: int, last: int) -> Any:
+    import ibis
+
+    if last - first == 1:
+        return ibis.literal(first, "int32")
+    middle = (first + last) // 2
+    return (code < starts[middle]).ifelse(_bin(code, starts, first, middle), _bin(code, starts, middle, last))
+
+
+def _measure(scope: Scope, rows: Any, aggregate: Aggregate, layout: Layout, dialect: str) -> tuple[Any, str]:
+    import ibis
+
+    scope = layout.scope(rows, dialect)
+    if aggregate.kind == "rows" or (aggregate.kind == "units" and not layout.unit):
+        return rows.count(), "whole"
+    if aggregate.kind == "units":
+        return rows.unit.nunique(), "whole"
+    codes = [scope.code(name) for name, _ in aggregate.factors]
+    if aggregate.kind == "values":
+        if len(codes) == 1:
+            return codes[0].count(), "whole"
+        present = codes[0].notnull()
+        for code in codes[1:]:
+            present = present & code.notnull()
+        return present.ifelse(1, ibis.literal(None, "int32")).count(), "whole"
+    largest = aggregate.largest(layout.domains)
+    wide = largest >= 2**62 or (dialect == "pyspark" and largest * MOST_ROWS >= 2**63)
+    product: Any = 1
+    for position, (code, (_, offset)) in enumerate(zip(codes, aggregate.factors, strict=True)):
+        factor = _shifted(code, offset, wide=wide, alone=len(codes) == 1 and dialect == "duckdb")
+        product = product * factor if position else factor
+    total = product.sum() if not wide else product.cast("decimal(38, 0)").sum()
+    if largest * MOST_ROWS < 2**63:
+        return _fill(total, "int64"), "whole"
+    return _fill(total, "string"), "wide"
+
+
+def _shifted(code: Any, offset: int, *, wide: bool, alone: bool) -> Any:
+    """code - offset, in 64 bits, or in decimals where the product passes them. DuckDB sums any integer in 128 bits by itself."""
+    if offset == 0 and alone and not wide:
+        return code
+    reaches = abs(offset) >= 2**62  # code and offset of opposite signs could pass 64 bits
+    factor = code.cast("decimal(38, 0)" if wide or reaches else "int64")
+    if offset == 0:
+        return factor
+    import ibis
+
+    return factor - ibis.literal(offset).cast(factor.type()) if wide or reaches else factor - offset
+
+
+def _fill(total: Any, dtype: str) -> Any:
+    # the sum's own type is wider than Ibis thinks, so the cast is always written out
+    import ibis
+
+    return total.cast("decimal(38, 0)").fill_null(ibis.literal(0).cast("decimal(38, 0)")).cast(dtype)
+
+
+def _sql(expression: Any, dialect: str) -> str:
+    import ibis
+
+    return str(ibis.to_sql(expression, dialect=dialect, pretty=False))

@@ -1,0 +1,221 @@
+"""The default engine: DuckDB, embedded, in memory or in a private file when the source is large.
+
+The connection that holds prepared rows can reach nothing else: extensions are neither loaded nor installed by themselves, and
+once the rows are in, files and network are shut off and the settings locked. What does not fit in memory spills into a folder
+that only the owner of the process can read, and that is removed at close.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+from cloister.tables.compiler import RELATION, Plan
+from cloister.tables.engine import ColumnReport, PreparationReport, Prepared, fresh_secret
+from cloister.tables.folder import PrivateFolder
+from cloister.tables.guard import guarded
+from cloister.tables.preparation import Spelling, over_cap_sql, prepared_sql, report_sql
+from cloister.tables.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, SPACE, WHOLE
+from cloister.tables.table import PrivateTable
+
+__all__ = ["DuckDBEngine", "DuckDBPrepared", "DuckDBSpelling"]
+
+_TYPES = {"int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
+_SAFE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False, "allow_community_extensions": False}
+
+
+class DuckDBSpelling(Spelling):
+    """DuckDB's way of writing. TRY_CAST never fails; texts that it reads and the rules do not (1_000) are kept out."""
+
+    def name(self, identifier: str) -> str:
+        """Double quotes."""
+        return '"' + identifier.replace('"', '""') + '"'
+
+    def double(self, x: str) -> str:
+        """A cast."""
+        return f"CAST({x} AS DOUBLE)"
+
+    def constant(self, number: float) -> str:
+        """The shortest text that reads back as the same double."""
+        return f"CAST('{number!r}' AS DOUBLE)"
+
+    def bigint(self, x: str) -> str:
+        """A cast."""
+        return f"CAST({x} AS BIGINT)"
+
+    def integer(self, x: str, dtype: str) -> str:
+        """A cast."""
+        return f"CAST({x} AS {_TYPES[dtype]})"
+
+    def text(self, x: str, kind: str) -> str:
+        """A cast; a day of the calendar as a date."""
+        if kind == "days":
+            day = f"DATE '1970-01-01' + CAST(CASE WHEN {x} BETWEEN {_FIRST_DAY} AND {_LAST_DAY} THEN {x} END AS INTEGER)"
+            return f"COALESCE(CAST(CAST({day} AS DATE) AS VARCHAR), CAST({x} AS VARCHAR))"
+        return f"CAST({x} AS VARCHAR)"
+
+    def finite(self, x: str) -> str:
+        """`isfinite`."""
+        return f"CASE WHEN isfinite({x}) THEN CAST({x} AS DOUBLE) END"
+
+    def number(self, t: str) -> str:
+        """TRY_CAST where the result is finite; the slow check by the pattern only for what looks odd."""
+        d = f"TRY_CAST({t} AS DOUBLE)"
+        return (
+            f"CASE WHEN length({t}) > {LONGEST_NUMBER} THEN NULL WHEN isfinite({d}) AND NOT contains({t}, '_') THEN {d} "
+            f"WHEN regexp_full_match({t}, '{NUMBER}') THEN {d} END"
+        )
+
+    def whole(self, t: str) -> str:
+        """Through a 128-bit integer."""
+        trimmed = f"ltrim(trim({t}, {_CHARACTERS}), '+')"
+        h = f"TRY_CAST({trimmed} AS HUGEINT)"
+        limit = 2**62
+        return (
+            f"CASE WHEN {t} IS NULL OR length({t}) > {LONGEST_NUMBER} OR NOT regexp_full_match({t}, '{WHOLE}') THEN NULL "
+            f"WHEN {h} IS NULL THEN CASE WHEN contains({t}, '-') THEN -{limit} ELSE {limit} END "
+            f"WHEN {h} > {limit} THEN {limit} WHEN {h} < -{limit} THEN -{limit} ELSE CAST({h} AS BIGINT) END"
+        )
+
+    def named_integer(self, t: str) -> str:
+        """TRY_CAST behind the pattern."""
+        return f"CASE WHEN regexp_full_match({t}, '{PLAIN_INTEGER}') THEN TRY_CAST({t} AS BIGINT) END"
+
+    def days(self, x: str, kind: str) -> str:
+        """Whole days; times are floored, infinite ones are NULL."""
+        if kind == "days":
+            return x
+        if kind == "text":
+            t = f"CAST({x} AS VARCHAR)"
+            day = f"TRY_CAST(substr(ltrim({t}, ' '), 1, 10) AS DATE)"
+            given = f"regexp_full_match({t}, '{ISO_DATE}') AND {day} >= DATE '0001-01-01'"
+            return f"CASE WHEN {given} THEN {day} - DATE '1970-01-01' END"
+        if kind == "date":
+            return f"CASE WHEN isfinite({x}) THEN {x} - DATE '1970-01-01' END"
+        micros = f"epoch_us({x})"
+        return (
+            f"CASE WHEN isfinite({x}) THEN ({micros} - (({micros} % 86400000000) + 86400000000) % 86400000000) // 86400000000 END"
+        )
+
+    def spelled(self, t: str) -> str:
+        """Lower case, trimmed."""
+        return f"lower(trim({t}, {_CHARACTERS}))"
+
+    def plain(self, t: str) -> str:
+        """No NUL."""
+        return f"CASE WHEN NOT contains({t}, chr(0)) THEN {t} END"
+
+    def position(self, t: str, options: tuple[str, ...]) -> str:
+        """The position in an ENUM, which DuckDB looks up by hash."""
+        listed = ", ".join(self.literal(option) for option in options)
+        return f"enum_code(TRY_CAST({t} AS ENUM({listed})))"
+
+    def digest(self, t: str) -> str:
+        """Read back as a hexadecimal number."""
+        return f"CAST('0x' || substr(md5({t}), 1, 15) AS BIGINT)"
+
+
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
+_CHARACTERS = " || ".join(f"chr({ord(character)})" for character in SPACE)
+
+
+class DuckDBEngine:
+    """Tables in files, frames and dictionaries."""
+
+    name = "duckdb"
+
+    def __init__(self, *, memory_limit: str | None = None) -> None:
+        self.memory_limit = memory_limit or os.environ.get("CLOISTER_MEMORY_LIMIT")
+
+    def prepare(self, table: PrivateTable, *, temporary_directory: Path | None = None, secret: str | None = None) -> Prepared:
+        """The prepared rows of a table."""
+        return DuckDBPrepared(table, fresh_secret(secret), temporary_directory, self.memory_limit)
+
+
+class DuckDBPrepared(Prepared):
+    """Prepared rows in a DuckDB database of their own."""
+
+    dialect: ClassVar[str] = "duckdb"
+
+    def __init__(self, table: PrivateTable, secret: str, folder: Path | None, memory_limit: str | None) -> None:
+        super().__init__(table, materialised=True)
+        self._folder = PrivateFolder(folder)
+        where = self._folder.path / "prepared.duckdb" if table.source.is_large else ":memory:"
+        self._memory = {"memory_limit": memory_limit} if memory_limit else {}
+        settings = {
+            **_SAFE,
+            **self._memory,
+            "temp_directory": str(self._folder.path / "spill"),
+            "preserve_insertion_order": False,
+        }
+        self._running: set[Any] = set()
+        ready = False
+        try:
+            guarded("The table could not be prepared", lambda: self._prepare(table, secret, str(where), settings))
+            ready = True
+        finally:
+            if not ready:
+                self._folder.remove()
+
+    def _prepare(self, table: PrivateTable, secret: str, where: str, settings: dict[str, Any]) -> None:
+        import duckdb
+
+        self._connection = duckdb.connect(where, config=settings)
+        relation = table.source.attach(self._connection)
+        select = prepared_sql(table.columns, table.source.schema, relation, table.unit, secret, DuckDBSpelling())
+        self._connection.execute(f"CREATE TABLE {RELATION} AS {select}")
+        table.source.detach(self._connection)
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def _fetch(self, plan: Plan) -> list[Any]:
+        cursor = self._connection.cursor()
+        with self._lock:
+            self._running.add(cursor)
+        try:
+            return list(cursor.execute(plan.sql).fetchnumpy().values())
+        finally:
+            with self._lock:
+                self._running.discard(cursor)
+            cursor.close()
+
+    def cancel(self) -> None:
+        """Interrupts every query that runs now."""
+        with self._lock:
+            running = list(self._running)
+        for cursor in running:
+            cursor.interrupt()
+
+    def _owner_report(self) -> PreparationReport:
+        import duckdb
+
+        table = self.declaration
+        with duckdb.connect(
+            ":memory:", config={**_SAFE, **self._memory, "temp_directory": str(self._folder.path / "report")}
+        ) as connection:
+            relation = table.source.attach(connection)
+            [row] = connection.execute(
+                report_sql(table.columns, table.source.schema, relation, table.unit, DuckDBSpelling())
+            ).fetchall()
+            table.source.detach(connection)
+            malformed = table.source.malformed(connection)
+        over = (0, 0)
+        if table.max_rows is not None:
+            over = self._connection.cursor().execute(over_cap_sql(table.max_rows, RELATION)).fetchone()
+        return report_of(row, over, table, malformed)
+
+    def _close(self) -> None:
+        self.cancel()
+        self._connection.close()
+        self._folder.remove()
+
+
+def report_of(row: Any, over: Any, table: PrivateTable, malformed: int = 0) -> PreparationReport:
+    """The report from the numbers of `report_sql`."""
+    numbers = [int(number) for number in row]
+    columns = {
+        name: ColumnReport(given=numbers[2 + 3 * i], nulled=numbers[2 + 3 * i] - numbers[3 + 3 * i], clamped=numbers[4 + 3 * i])
+        for i, name in enumerate(table.columns)
+    }
+    return PreparationReport(numbers[0], numbers[1], int(over[0]), int(over[1]), columns, malformed)

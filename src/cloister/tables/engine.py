@@ -1,0 +1,253 @@
+"""What an engine is: it prepares a table once and then answers aggregations over the prepared rows.
+
+Exact values come out of here, so only a session may call it (promise 1). An engine's failure becomes an `EngineError` with a
+fixed text; what the engine itself said may hold a row, and is not kept (`guard.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+
+from cloister.errors import EngineError
+from cloister.tables.compiler import Layout, Plan, compile_aggregation, compile_rows
+from cloister.tables.expressions import Expression
+from cloister.tables.guard import guarded
+from cloister.tables.request import Aggregation, Groups
+from cloister.tables.scope import filled, holds_markers
+from cloister.tables.table import PrivateTable, PublicTable
+
+__all__ = ["Engine", "PreparationReport", "Prepared", "engine_for", "prepare"]
+
+_MOST_PLANS = 512
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReport:
+    """For the owner only: how many values of a column were given, became NULL, and were moved to a bound."""
+
+    given: int
+    nulled: int
+    clamped: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreparationReport:
+    """For the owner only: exact numbers about the rows. Not differentially private, never shown to an analyst.
+
+    >>> PreparationReport(rows=3, rows_without_unit=0, units_over_cap=1, rows_over_cap=1, columns={}).units_over_cap
+    1
+    """
+
+    rows: int
+    rows_without_unit: int
+    units_over_cap: int
+    rows_over_cap: int
+    columns: dict[str, ColumnReport]
+    rows_malformed: int = 0
+    """Lines of a CSV file that are no rows: unbalanced quotes, too few or too many fields, not UTF-8, too long."""
+
+
+class Engine(Protocol):
+    """Prepares tables whose source it holds."""
+
+    name: str
+
+    def prepare(self, table: PrivateTable, *, temporary_directory: Path | None = None, secret: str | None = None) -> Prepared:
+        """The prepared rows of a table."""
+
+
+class Prepared(ABC):
+    """The prepared rows of one version of a table, as sensitive as the source. Close it to remove them."""
+
+    dialect: ClassVar[str]
+
+    def __init__(self, declaration: PrivateTable, *, materialised: bool) -> None:
+        self.declaration = declaration
+        self.version = declaration.version if declaration.version is not None else _token(16)
+        self.materialised = materialised
+        self.layout = Layout(declaration.columns, declaration.unit is not None)
+        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._report: PreparationReport | None = None
+
+    def aggregate(self, aggregation: Aggregation) -> Groups:
+        """Exact aggregates of the groups that are present. Refusals come before any row is read; failures have a fixed text."""
+        plan = self.plan(aggregation)
+        read = self._reading(lambda: [_as_numpy(column, how) for column, how in zip(self._fetch(plan), plan.reads, strict=True)])
+        keys = tuple(read[: len(aggregation.keys)])
+        values = read[len(aggregation.keys) :]
+        return Groups(keys, {each.name: value for each, value in zip(aggregation.aggregates, values, strict=True)})
+
+    def plan(self, aggregation: Aggregation) -> Plan:
+        """The compiled SQL; kept, so that questions that differ only in the numbers of their conditions compile once.
+
+        A request with no cap of its own gets the declared one: with a unit, no question reads more rows of a person than it says.
+        """
+        if aggregation.max_rows is None and self.declaration.max_rows is not None:
+            aggregation = replace(aggregation, max_rows=self.declaration.max_rows)
+        aggregation.check(self.layout.domains)
+        shape, numbers = self.layout.shape(aggregation.where, self.dialect)
+        key = ("aggregate", shape, aggregation.keys, aggregation.aggregates, aggregation.max_rows)
+        plan = self._planned(key, lambda: compile_aggregation(aggregation, self.layout, self.dialect, markers=True))
+        if not holds_markers(plan.sql, len(numbers)):
+            return compile_aggregation(aggregation, self.layout, self.dialect)
+        return replace(plan, sql=filled(plan.sql, numbers)) if numbers else plan
+
+    def rows(
+        self, columns: Sequence[str], *, where: Expression | None = None, max_rows: int | None = None, unit: bool = False
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """The rows after the cap, in no promised order: codes with `null_code` for NULL, text as text with None.
+
+        With `unit=True` also "unit": numbers 0, 1, … that say which rows are one unit's (each row its own where there is no
+        unit).
+        """
+        cap = max_rows if max_rows is not None else self.declaration.max_rows
+        wanted = tuple(columns)
+        by_unit = unit and self.layout.unit
+        plan = self._planned(
+            ("rows", wanted, where, cap, by_unit),
+            lambda: compile_rows(wanted, self.layout, self.dialect, where=where, max_rows=cap, unit=by_unit),
+        )
+        return self._reading(lambda: self._read(plan, wanted, unit=unit, by_unit=by_unit))
+
+    def _read(self, plan: Plan, wanted: tuple[str, ...], *, unit: bool, by_unit: bool) -> dict[str, np.ndarray[Any, Any]]:
+        found = self._fetch(plan)
+        read = {name: _as_numpy(column, how) for name, column, how in zip(wanted, found, plan.reads, strict=False)}
+        if unit:
+            numbers = np.unique(np.asarray(found[-1], dtype=object).astype(str), return_inverse=True)[1] if by_unit else None
+            length = len(found[0]) if found else 0
+            read["unit"] = np.arange(length, dtype=np.int64) if numbers is None else numbers.astype(np.int64)
+        return read
+
+    def owner_report(self) -> PreparationReport:
+        """What preparation nulled, clamped and capped: for the owner only; reads the source once, the first time."""
+        if self._report is None:
+            self._report = self._reading(self._owner_report)
+        return self._report
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Stops what is running now; it ends in an `EngineError`."""
+
+    def close(self) -> None:
+        """Removes the prepared rows. Closing twice is harmless."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        guarded("The table could not be closed", self._close)
+
+    @abstractmethod
+    def _fetch(self, plan: Plan) -> list[Any]:
+        """Runs a plan; the result by columns."""
+
+    @abstractmethod
+    def _owner_report(self) -> PreparationReport:
+        """The numbers of the report."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """Lets go of everything."""
+
+    def _planned(self, shape: Hashable, build: Callable[[], Plan]) -> Plan:
+        # 1, 1.0 and True are equal and hash alike, and mean different things in a condition
+        key = (shape, repr(shape))
+        with self._lock:
+            plan = self._plans.get(key)
+            if plan is not None:
+                self._plans.move_to_end(key)
+                return plan
+        plan = build()
+        with self._lock:
+            self._plans[key] = plan
+            while len(self._plans) > _MOST_PLANS:
+                self._plans.popitem(last=False)
+        return plan
+
+    def _reading(self, work: Callable[[], Result]) -> Result:
+        if self._closed:
+            raise EngineError("The table is closed", why="its prepared rows were removed", instead="a new session")
+        return guarded("The engine could not answer", work)
+
+    def __enter__(self) -> Prepared:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def engine_for(table: PrivateTable | PublicTable) -> Engine:
+    """The engine that holds a table's source.
+
+    >>> from cloister.tables import Integer
+    >>> engine_for(PrivateTable({"age": [39]}, columns={"age": Integer(0, 120)})).name
+    'duckdb'
+    """
+    name = table.source.engine
+    if name == "postgres":
+        from cloister.tables.postgres import PostgresEngine
+
+        return PostgresEngine()
+    if name == "spark":
+        from cloister.tables.spark import SparkEngine
+
+        return SparkEngine()
+    from cloister.tables.duckdb import DuckDBEngine
+
+    return DuckDBEngine()
+
+
+def prepare(table: PrivateTable, *, temporary_directory: str | Path | None = None, secret: str | None = None) -> Prepared:
+    """Prepares a table on the engine that holds its source.
+
+    `secret` is the secret of the version: it keys the order of the rows within a unit, so the same rows prepared twice with the
+    same secret keep the same rows of each unit. Any letters and digits are taken; only 32 or more hexadecimal digits that nobody
+    can guess keep it secret. None draws a fresh one. It must not be shown to whoever may ask questions.
+
+    >>> from cloister.tables import Integer
+    >>> with prepare(PrivateTable({"age": [39, 51, None, 400]}, columns={"age": Integer(0, 120)}), secret="0") as people:
+    ...     people.aggregate(Aggregation(people)).values["rows"].tolist()
+    [4]
+    """
+    folder = Path(temporary_directory) if temporary_directory is not None else None
+    return engine_for(table).prepare(table, temporary_directory=folder, secret=secret)
+
+
+def fresh_secret(secret: str | None) -> str:
+    """The secret of the version, which keys the order within a unit: drawn from the secure source, or the caller's own."""
+    if secret is None:
+        return _token(16)
+    if not isinstance(secret, str) or not (secret.isascii() and secret.isalnum()):
+        raise EngineError("The secret was refused", why="it must be letters and digits", instead='secret="00ff"')
+    return secret
+
+
+def _token(length: int) -> str:
+    from cloister.noise.random import default_random
+
+    return default_random().bytes(length).hex()
+
+
+def _as_numpy(column: Any, how: str) -> np.ndarray[Any, Any]:
+    if how == "text":
+        items = column.tolist() if isinstance(column, np.ndarray) else column  # a masked array gives None where it is masked
+        texts = np.empty(len(items), dtype=object)
+        texts[:] = [None if item is None else str(item) for item in items]
+        return texts
+    if how == "wide":
+        numbers = [int(item) for item in column]
+        if all(-(2**63) <= number < 2**63 for number in numbers):
+            return np.asarray(numbers, dtype=np.int64)
+        return np.asarray(numbers, dtype=object)
+    return np.asarray(column).astype(np.int64, copy=False)

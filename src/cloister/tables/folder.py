@@ -1,0 +1,51 @@
+"""A folder for rows that do not fit in memory: readable by its owner alone, and removed even when the process that made it died.
+
+A living process holds a lock on a file in its folder. Whoever makes a folder first removes those beside it that nobody holds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import weakref
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["PrivateFolder"]
+
+_PREFIX = "cloister-rows-"
+_LOCK = "in-use"
+
+
+class PrivateFolder:
+    """Made on construction with mode 0700; removed by `remove`, at exit, or by the next one made beside it."""
+
+    def __init__(self, parent: Path | None = None) -> None:
+        where = Path(tempfile.gettempdir()) if parent is None else parent
+        _sweep(where)
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=where))
+        self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.remove = weakref.finalize(self, _remove, self.path, self._lock, os.getpid())
+
+
+def _remove(path: Path, lock: int, process: int) -> None:
+    if os.getpid() == process:  # a fork must not remove its parent's rows
+        shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        os.close(lock)
+
+
+def _sweep(where: Path) -> None:
+    for path in where.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if path.is_symlink() or path.stat().st_uid != os.geteuid():
+                continue
+            lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)

@@ -1,0 +1,97 @@
+"""Which values count as a number, a day or a truth value: the patterns that every engine shares, and the same rules in Python.
+
+The patterns are written in what Python, RE2 (DuckDB), PostgreSQL and Java (Spark) read alike.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+SPACE = " \t\n\v\f\r"
+NUMBER = r"[ \t\n\x0b\f\r]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t\n\x0b\f\r]*"
+WHOLE = r"[ \t\n\x0b\f\r]*[+-]?[0-9]+[ \t\n\x0b\f\r]*"
+PLAIN_INTEGER = r"0|-?[1-9][0-9]{0,17}"
+ISO_DATE = r"[ ]*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.Z+ -]*)?"
+LONGEST_NUMBER = 300
+TRUE_SPELLINGS = ("true", "t", "yes", "y", "1")
+FALSE_SPELLINGS = ("false", "f", "no", "n", "0")
+EPOCH = datetime.date(1970, 1, 1)
+
+
+def representable(text: str) -> bool:
+    """Whether every engine can hold the text: no NUL, no lone surrogate.
+
+    >>> representable("Zürich 🏔"), representable("a\\0b")
+    (True, False)
+    """
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def read_plain(value: Any) -> Any:
+    """A numpy scalar as the Python value that it is."""
+    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+
+
+def read_whole(value: object) -> int | None:
+    """A whole number, or the text of one, exactly."""
+    value = read_plain(value)
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, Decimal):
+        value = str(value)
+    if isinstance(value, str) and len(value) <= LONGEST_NUMBER and re.fullmatch(WHOLE, value):
+        return int(value)
+    return None
+
+
+def read_number(value: object) -> float | None:
+    """A finite number as a double; ±infinity for a finite number too large for one; None for what is not a finite number."""
+    value = read_plain(value)
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str | Decimal):
+        text = str(value)
+        if len(text) > LONGEST_NUMBER or not re.fullmatch(NUMBER, text):
+            return None
+        return float(text)
+    if isinstance(value, int | Fraction):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    return None
+
+
+def read_truth(value: object) -> bool | None:
+    """A truth value, the number 1 or 0, or a text that spells one."""
+    if isinstance(value, str):
+        spelled = value.strip(SPACE).lower()
+        return True if spelled in TRUE_SPELLINGS else False if spelled in FALSE_SPELLINGS else None
+    if isinstance(value, bool):
+        return value
+    return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
+
+
+def read_days(value: object) -> int | None:
+    """Days since 1970-01-01 of a day, a time (in UTC, where it has a zone) or an ISO text."""
+    value = read_plain(value)
+    if isinstance(value, datetime.datetime):
+        moment = value.astimezone(datetime.UTC) if value.tzinfo is not None else value
+        return (moment.date() - EPOCH).days
+    if isinstance(value, datetime.date):
+        return (value - EPOCH).days
+    if isinstance(value, str) and re.fullmatch(ISO_DATE, value):
+        try:
+            return (datetime.date.fromisoformat(value.lstrip(" ")[:10]) - EPOCH).days
+        except ValueError:
+            return None
+    return None

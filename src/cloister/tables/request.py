@@ -1,0 +1,243 @@
+"""What a session asks of an engine: exact integer aggregates by keys. Plain data, hashable, the same for every engine.
+
+A request names columns, conditions and kinds of aggregates; no SQL. Every aggregate is a whole number: counts, or sums of
+products of codes. A sum is refused when it could pass 2¹²⁶ within the declared bounds on 2⁴⁰ rows, so that no engine can
+overflow (promise 5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
+from cloister.privacy.rational import Exact, exact, text_of
+from cloister.tables.columns import Boolean, Category, Date, Domain, Text
+from cloister.tables.expressions import Expression, threshold
+
+__all__ = ["Aggregate", "Aggregation", "Binned", "Groups", "Key"]
+
+MOST_ROWS = 2**40
+LARGEST_SUM = 2**126
+
+AggregateKind: TypeAlias = Literal["rows", "values", "units", "sum"]
+
+
+@runtime_checkable
+class Key(Protocol):
+    """A key that is more than a column: public groups of the codes of one column. Frozen and hashable."""
+
+    @property
+    def name(self) -> str:
+        """The column that is grouped."""
+
+    def describe(self) -> Any:
+        """A canonical form as plain data."""
+
+    def size(self, domain: Domain) -> int:
+        """How many groups there are; codes are 0 … size - 1, in this order; with a nullable column the NULL group is code
+        `size`.
+        """
+
+    def labels(self, domain: Domain) -> tuple[str, ...]:
+        """A name for each group."""
+
+    def starts(self, domain: Domain) -> tuple[int, ...]:
+        """size + 1 ascending column codes: group i holds the codes from starts[i] up to, not including, starts[i + 1]."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Binned:
+    """A number or a date grouped into bins [edge, next edge); the last bin also holds its upper edge. Values outside fall in no
+    group.
+
+    >>> from cloister.tables.columns import Integer
+    >>> bins = Binned("age", [0, 18, 65, 120])
+    >>> bins.size(Integer(0, 120)), bins.labels(Integer(0, 120))
+    (3, ('[0, 18)', '[18, 65)', '[65, 120]'))
+    """
+
+    name: str
+    edges: tuple[Any, ...]
+
+    def __init__(self, column: str, edges: Sequence[Exact] | Sequence[str]) -> None:
+        object.__setattr__(self, "name", column)
+        object.__setattr__(self, "edges", tuple(edge.item() if isinstance(edge, np.generic) else edge for edge in edges))
+        if len(self.edges) < 2:
+            raise InvalidParameter(
+                "Binned(…) was refused", why="a bin needs two edges", instead=f'Binned("{column}", [0, 18, 65, 120])'
+            )
+        try:
+            hash(self.edges)
+        except TypeError:
+            raise InvalidParameter(
+                "Binned(…) was refused", why="its edges are not numbers or days", instead="[0, 18, 65]"
+            ) from None
+
+    def describe(self) -> Any:
+        """The column and the exact edges."""
+        return ["binned", self.name, [str(edge) for edge in self.edges]]
+
+    def size(self, domain: Domain) -> int:
+        """One less than there are edges."""
+        self._positions(domain)
+        return len(self.edges) - 1
+
+    def labels(self, domain: Domain) -> tuple[str, ...]:
+        """Each bin as an interval."""
+        texts = [str(edge) if isinstance(domain, Date) else text_of(exact(edge)) for edge in self.edges]
+        last = len(texts) - 2
+        return tuple(f"[{texts[i]}, {texts[i + 1]}{']' if i == last else ')'}" for i in range(len(texts) - 1))
+
+    def starts(self, domain: Domain) -> tuple[int, ...]:
+        """The first code of each bin, and one past the last."""
+        positions = self._positions(domain)
+        ends = [math.ceil(position) for position in positions[:-1]] + [math.floor(positions[-1]) + 1]
+        return tuple(min(max(end, domain.low_code), domain.high_code + 1) for end in ends)
+
+    def _positions(self, domain: Domain) -> list[Any]:
+        from cloister.tables.expressions import number_of
+
+        if isinstance(domain, Category | Text | Boolean):
+            raise UnsupportedQuery(
+                f"Bins of {self.name!r} were refused", why=f"the column is {domain.kind}", instead="the column itself as a key"
+            )
+        numbers = [number_of(self.name, domain, edge if isinstance(domain, Date) else exact(edge)) for edge in self.edges]
+        positions = [threshold(domain, number) for number in numbers]
+        if any(low >= high for low, high in pairwise(positions)):
+            raise InvalidParameter(
+                f"Bins of {self.name!r} were refused", why="the edges must increase", instead="[0, 18, 65, 120]"
+            )
+        return positions
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One exact whole number a group.
+
+    - `rows`: how many rows.
+    - `values`: how many rows in which no factor is NULL.
+    - `units`: how many different units (rows, when one row is one person).
+    - `sum`: the sum over rows of the product of (code - offset) over the factors; a row with a NULL factor adds nothing.
+
+    >>> Aggregate("n", "rows"), Aggregate("s", "sum", (("age", 17),))
+    (Aggregate(name='n', kind='rows', factors=()), Aggregate(name='s', kind='sum', factors=(('age', 17),)))
+    """
+
+    name: str
+    kind: AggregateKind
+    factors: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("rows", "values", "units", "sum"):
+            raise InvalidParameter(f"kind={self.kind!r} was refused", why="it is not an aggregate", instead='kind="rows"')
+        normal = tuple((factor, 0) if isinstance(factor, str) else (str(factor[0]), int(factor[1])) for factor in self.factors)
+        object.__setattr__(self, "factors", normal)
+        if bool(normal) != (self.kind in ("values", "sum")):
+            raise InvalidParameter(
+                f"kind={self.kind!r} with {len(normal)} factors was refused",
+                why="values and sum need factors, rows and units take none",
+                instead='Aggregate("total", "sum", (("age", 0),))',
+            )
+
+    def largest(self, domains: Mapping[str, Domain]) -> int:
+        """The largest absolute value that one row can add: what decides the width of the engine's arithmetic."""
+        if self.kind != "sum":
+            return 1
+        product = 1
+        for name, offset in self.factors:
+            domain = domains[name]
+            product *= max(abs(domain.low_code - offset), abs(domain.high_code - offset), 1)
+        return product
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """A question to an engine: which rows, which groups, which aggregates, and how many rows of one unit may count.
+
+    `max_rows=None` means the declared cap.
+    """
+
+    table: Any
+    where: Expression | None = None
+    keys: tuple[str | Key, ...] = ()
+    aggregates: tuple[Aggregate, ...] = (Aggregate("rows", "rows"),)
+    max_rows: int | None = None
+
+    def check(self, domains: Mapping[str, Domain]) -> None:
+        """Refuses what no engine should be asked: unknown columns, sums that could overflow, aggregates of one name."""
+        if self.where is not None and not isinstance(self.where, Expression):
+            raise InvalidParameter(
+                f"where= of type {type(self.where).__name__} was refused",
+                why="it is not a condition",
+                instead='where=Compare(">", Column("age"), Literal(40))',
+            )
+        for key in self.keys:
+            if not isinstance(key, str | Key):
+                raise InvalidParameter(
+                    f"A key of type {type(key).__name__} was refused", why="it is neither a column nor bins", instead='"age"'
+                )
+        for aggregate in self.aggregates:
+            if not isinstance(aggregate, Aggregate):
+                raise InvalidParameter(
+                    f"An aggregate of type {type(aggregate).__name__} was refused",
+                    why="it is not an Aggregate",
+                    instead='Aggregate("n", "rows")',
+                )
+        named = [key if isinstance(key, str) else key.name for key in self.keys]
+        named += [name for aggregate in self.aggregates for name, _ in aggregate.factors]
+        named += sorted(self.where.columns()) if self.where is not None else []
+        for name in named:
+            if name not in domains:
+                raise UnknownColumn(
+                    f"The column {name!r} is not known",
+                    why=f"declared are {', '.join(map(repr, domains))}",
+                    instead="a declared name",
+                )
+        if len({aggregate.name for aggregate in self.aggregates}) < len(self.aggregates) or not self.aggregates:
+            raise InvalidParameter(
+                "The aggregates were refused", why="each needs a name of its own", instead='Aggregate("n", "rows")'
+            )
+        for aggregate in self.aggregates:
+            for name, _ in aggregate.factors:
+                if isinstance(domains[name], Text) and aggregate.kind == "sum":
+                    raise UnsupportedQuery(f"A sum of {name!r} was refused", why="the column is text", instead="a number column")
+            if aggregate.kind == "sum" and aggregate.largest(domains) * MOST_ROWS > LARGEST_SUM:
+                names = ", ".join(repr(name) for name, _ in aggregate.factors)
+                raise UnsupportedQuery(
+                    f"A sum over {names} was refused",
+                    why="it could overflow 126 bits within the declared bounds",
+                    instead="a coarser step=",
+                )
+
+    def describe(self) -> Any:
+        """A canonical form as plain data, for digests of plans."""
+        return {
+            "where": None if self.where is None else self.where.describe(),
+            "keys": [["column", key] if isinstance(key, str) else key.describe() for key in self.keys],
+            "aggregates": [[each.name, each.kind, [list(factor) for factor in each.factors]] for each in self.aggregates],
+            "max_rows": self.max_rows,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups that are present, in no promised order: a code a key (text for a Text column), a whole number an aggregate.
+
+    A key code is the column's own code, with `null_code` for NULL where the column is nullable; of a `Binned` key it is the bin.
+    Without keys there is exactly one row, of zeros where the table is empty.
+
+    >>> len(Groups((np.array([0, 1]),), {"rows": np.array([3, 4])}))
+    2
+    """
+
+    keys: tuple[np.ndarray[Any, Any], ...]
+    values: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))

@@ -1,0 +1,262 @@
+"""Spark: the prepared rows are a persisted data frame of the session that the source belongs to.
+
+The source is a Spark data frame or an Ibis table of a pyspark backend. Spark 4 raises on a cast that fails; every cast of a text
+is therefore `try_cast` behind a pattern. At close the frame is unpersisted and its view dropped.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+from cloister.errors import EngineError
+from cloister.tables.columns import Domain
+from cloister.tables.compiler import RELATION, Plan
+from cloister.tables.duckdb import report_of
+from cloister.tables.engine import PreparationReport, Prepared, _token, fresh_secret
+from cloister.tables.guard import guarded
+from cloister.tables.preparation import Spelling, over_cap_sql, prepared_sql, report_sql
+from cloister.tables.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, WHOLE
+from cloister.tables.sources import Source, check_names
+from cloister.tables.table import PrivateTable
+
+__all__ = ["SparkEngine", "SparkPrepared", "SparkSource", "SparkSpelling"]
+
+_TYPES = {"int16": "SMALLINT", "int32": "INT", "int64": "BIGINT"}
+_KINDS = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "integer"),
+    **dict.fromkeys(("float", "double"), "float"),
+    "string": "text",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp_ntz": "timestamp",
+    "timestamp": "timestamptz",
+    "void": "null",
+}
+
+
+class SparkSource(Source):
+    """A Spark data frame."""
+
+    engine: ClassVar[str] = "spark"
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+        fields = guarded(
+            "The Spark data frame could not be opened",
+            lambda: [(field.name, field.dataType.simpleString()) for field in frame.schema.fields],
+        )
+        check_names([name for name, _ in fields])
+        self.schema = {name: _kind_of_spark(kind) for name, kind in fields}
+
+    @classmethod
+    def from_ibis(cls, table: Any, backend: Any) -> SparkSource:
+        """From an Ibis table of a pyspark backend."""
+        import ibis
+
+        return guarded(
+            "The Ibis table could not be opened",
+            lambda: cls(backend._session.sql(str(ibis.to_sql(table, dialect="pyspark", pretty=False)))),
+        )
+
+    def describe(self) -> str:
+        """`spark`."""
+        return "spark"
+
+
+class SparkSpelling(Spelling):
+    """Spark's way of writing: backslashes doubled in every text."""
+
+    def name(self, identifier: str) -> str:
+        """Backticks."""
+        return "`" + identifier.replace("`", "``") + "`"
+
+    def literal(self, text: str) -> str:
+        """Quotes and backslashes escaped."""
+        return _no_variables("'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'")
+
+    def double(self, x: str) -> str:
+        """A cast."""
+        return f"CAST({x} AS DOUBLE)"
+
+    def constant(self, number: float) -> str:
+        """The shortest text that reads back as the same double."""
+        return f"CAST('{number!r}' AS DOUBLE)"
+
+    def bigint(self, x: str) -> str:
+        """A cast."""
+        return f"CAST({x} AS BIGINT)"
+
+    def integer(self, x: str, dtype: str) -> str:
+        """A cast."""
+        return f"CAST({x} AS {_TYPES[dtype]})"
+
+    def text(self, x: str, kind: str) -> str:
+        """A cast."""
+        return f"CAST({x} AS STRING)"
+
+    def finite(self, x: str) -> str:
+        """NaN sorts above infinity here."""
+        return f"CASE WHEN NOT isnan({x}) AND abs({x}) < CAST('Infinity' AS DOUBLE) THEN CAST({x} AS DOUBLE) END"
+
+    def number(self, t: str) -> str:
+        """Behind the pattern, `try_cast`; Java reads too large a number as infinite."""
+        pattern = self.literal(f"^({NUMBER})$")
+        return f"CASE WHEN length({t}) <= {LONGEST_NUMBER} AND {t} RLIKE {pattern} THEN try_cast({t} AS DOUBLE) END"
+
+    def whole(self, t: str) -> str:
+        """Through a decimal of 38 digits."""
+        h = f"try_cast({t} AS DECIMAL(38, 0))"
+        limit = 2**62
+        return (
+            f"CASE WHEN length({t}) <= {LONGEST_NUMBER} AND {t} RLIKE {self.literal(f'^({WHOLE})$')} THEN "
+            f"CASE WHEN {h} IS NULL THEN CASE WHEN contains({t}, '-') THEN -{limit} ELSE {limit} END "
+            f"WHEN {h} > {limit} THEN {limit} WHEN {h} < -{limit} THEN -{limit} ELSE CAST({h} AS BIGINT) END END"
+        )
+
+    def named_integer(self, t: str) -> str:
+        """`try_cast` behind the pattern."""
+        return f"CASE WHEN {t} RLIKE {self.literal(f'^({PLAIN_INTEGER})$')} THEN try_cast({t} AS BIGINT) END"
+
+    def days(self, x: str, kind: str) -> str:
+        """Whole days; an instant is turned to UTC by arithmetic, so the session's time zone does not matter."""
+        if kind == "text":
+            t = f"ltrim(CAST({x} AS STRING))"
+            first = f"substr({t}, 1, 10)"
+            return (
+                f"CASE WHEN CAST({x} AS STRING) RLIKE {self.literal(f'^({ISO_DATE})$')} AND {first} >= '0001' "
+                f"THEN CAST(datediff(try_cast({first} AS DATE), DATE '1970-01-01') AS BIGINT) END"
+            )
+        if kind == "timestamptz":
+            return f"(unix_micros({x}) - pmod(unix_micros({x}), 86400000000)) DIV 86400000000"
+        return f"CAST(datediff(CAST({x} AS DATE), DATE '1970-01-01') AS BIGINT)"
+
+    def spelled(self, t: str) -> str:
+        """Lower case, trimmed."""
+        return f"lower(trim(BOTH ' \\t\\n\\u000b\\u000c\\r' FROM {t}))"
+
+    def shortened(self, t: str) -> str:
+        """`rtrim` takes its arguments the other way round here."""
+        return f"trim(TRAILING '.' FROM trim(TRAILING '0' FROM {t}))"
+
+    def plain(self, t: str) -> str:
+        """No NUL."""
+        return f"CASE WHEN NOT contains({t}, char(0)) THEN {t} END"
+
+    def position(self, t: str, options: tuple[str, ...]) -> str:
+        """A CASE for a few, a search in an array for many."""
+        if len(options) <= 64:
+            branches = " ".join(f"WHEN {self.literal(option)} THEN {position}" for position, option in enumerate(options))
+            return f"CASE {t} {branches} END"
+        listed = ", ".join(self.literal(option) for option in options)
+        return f"(nullif(array_position(array({listed}), {t}), 0) - 1)"
+
+    def digest(self, t: str) -> str:
+        """`conv` from base 16."""
+        return f"CAST(conv(substr(md5({t}), 1, 15), 16, 10) AS BIGINT)"
+
+
+class SparkEngine:
+    """Spark data frames."""
+
+    name = "spark"
+
+    def prepare(self, table: PrivateTable, *, temporary_directory: Path | None = None, secret: str | None = None) -> Prepared:
+        """The prepared rows of a table; Spark spills where its own settings say."""
+        assert isinstance(table.source, SparkSource)
+        return SparkPrepared(table, table.source, fresh_secret(secret))
+
+
+class SparkPrepared(Prepared):
+    """Prepared rows in a persisted data frame."""
+
+    dialect: ClassVar[str] = "pyspark"
+
+    def __init__(self, table: PrivateTable, source: SparkSource, secret: str) -> None:
+        super().__init__(table, materialised=True)
+        self._source = source
+        self._session = source.frame.sparkSession
+        self._view = f"cloister_{_token(12)}"
+        self._running: set[str] = set()
+        self._names = {name: f"s{i}" for i, name in enumerate(source.schema)}  # a name may hold ${…}, which Spark would replace
+        guarded("The table could not be prepared", lambda: self._prepare(secret))
+
+    def _prepare(self, secret: str) -> None:
+        from pyspark import StorageLevel
+        from pyspark.logger import PySparkLogger
+
+        # it writes the words of a failure, value and all, to the standard error of whoever asked
+        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+
+        self._source.frame.toDF(*self._names.values()).createOrReplaceTempView(f"{self._view}_source")
+        select = prepared_sql(*self._renamed(), secret, SparkSpelling())
+        self._frame = self._sql(select).persist(StorageLevel.MEMORY_AND_DISK)
+        self._frame.createOrReplaceTempView(self._view)
+        self._frame.count()
+
+    def _renamed(self) -> tuple[dict[str, Domain], dict[str, str], str, str | None]:
+        table, names = self.declaration, self._names
+        columns = {names[name]: domain for name, domain in table.columns.items()}
+        schema = {names[name]: kind for name, kind in self._source.schema.items()}
+        return columns, schema, f"{self._view}_source", None if table.unit is None else names[table.unit]
+
+    def _sql(self, sql: str) -> Any:
+        if self._session.conf.get("spark.sql.parser.escapedStringLiterals", "false") != "false":
+            raise EngineError(
+                "Spark was refused",
+                why="with spark.sql.parser.escapedStringLiterals a text cannot be quoted safely",
+                instead='spark.conf.set("spark.sql.parser.escapedStringLiterals", "false")',
+            )
+        return self._session.sql(sql)
+
+    def _collect(self, sql: str) -> list[Any]:
+        tag = f"{self._view}-{_token(8)}"
+        self._session.addTag(tag)
+        with self._lock:
+            self._running.add(tag)
+        try:
+            return list(self._sql(sql.replace(RELATION, self._view)).collect())
+        finally:
+            with self._lock:
+                self._running.discard(tag)
+            self._session.removeTag(tag)
+
+    def _fetch(self, plan: Plan) -> list[Any]:
+        rows = self._collect(_no_variables(plan.sql))
+        return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in plan.reads]
+
+    def cancel(self) -> None:
+        """Interrupts every job that runs now."""
+        with self._lock:
+            running = list(self._running)
+        for tag in running:
+            self._session.interruptTag(tag)
+
+    def _owner_report(self) -> PreparationReport:
+        table = self.declaration
+        row = self._collect(report_sql(*self._renamed(), SparkSpelling()))[0]
+        over = (0, 0)
+        if table.max_rows is not None:
+            over = self._collect(over_cap_sql(table.max_rows, RELATION))[0]
+        return report_of(row, over, table)
+
+    def _close(self) -> None:
+        self.cancel()
+        with suppress(Exception):  # the session may have been stopped already, and the rows with it
+            self._frame.unpersist()
+            self._session.catalog.dropTempView(self._view)
+            self._session.catalog.dropTempView(f"{self._view}_source")
+
+
+def _no_variables(sql: str) -> str:
+    """Spark replaces ${x} anywhere in a text of SQL; ours holds a dollar inside quoted texts only, where \\u0024 means the
+    same.
+    """
+    return sql.replace("$", "\\u0024")
+
+
+def _kind_of_spark(name: str) -> str:
+    if name.startswith("decimal"):
+        return "decimal"
+    return "text" if name.startswith(("varchar", "char")) else _KINDS.get(name, "other")

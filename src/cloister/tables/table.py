@@ -1,0 +1,256 @@
+"""What an owner declares of a table: its source, its columns, whose row a row is, and whose budget pays.
+
+Everything wrong with a declaration is found here, from the names and kinds of the source's columns; no row is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from cloister.errors import InvalidDeclaration, MissingBound, UnknownColumn
+from cloister.tables.columns import Category, Domain
+from cloister.tables.sources import Source, recognise
+
+__all__ = ["PrivateTable", "PublicTable"]
+
+_NUMBERS = ("integer", "huge", "float", "decimal", "text", "null")
+_FITS = {
+    "integer": _NUMBERS,
+    "real": _NUMBERS,
+    "text": ("text", "null"),
+    "date": ("date", "days", "timestamp", "timestamptz", "text", "null"),
+    "boolean": ("boolean", "integer", "float", "text", "null"),
+}
+_WORDS = {
+    "integer": "whole numbers",
+    "huge": "whole numbers",
+    "float": "numbers",
+    "decimal": "decimal numbers",
+    "text": "text",
+    "boolean": "truth values",
+    "date": "dates",
+    "days": "dates",
+    "timestamp": "times",
+    "timestamptz": "times",
+    "other": "a type that no declaration fits",
+}
+
+
+class PrivateTable:
+    """A table whose rows are protected. Declarations are public; rows are not.
+
+    Parameters
+    ----------
+    source: a path (CSV, Parquet), a dictionary of lists, a pandas / polars / Arrow frame, an Ibis table, a Spark data frame,
+        or "postgresql://user@host:port/database::schema.table". One line of a CSV file is one row, quotes or not: a field that
+        holds a line end belongs in Parquet.
+    columns: what each column may hold; columns of the source that are not declared cannot be asked about.
+    unit: None when one row is one person; else the column that says whose row it is (declared or not).
+    max_rows: with a unit, how many rows of one person may count (promise 4). Which rows count is fixed by the version's secret.
+    population: whose budget pays. Tables about the same persons give the same name; None is a population of its own.
+    size: a public hint of the number of rows, for margins said in advance.
+    version: the owner's own name of this state of the rows; None draws a random one.
+
+    >>> people = PrivateTable({"age": [39, 51], "sex": ["F", "M"]}, columns={"sex": Category(["F", "M"])})
+    >>> people.columns["sex"].size
+    2
+    """
+
+    __slots__ = ("columns", "max_rows", "population", "size", "source", "unit", "version")
+
+    source: Source
+    columns: Mapping[str, Domain]
+    unit: str | None
+    max_rows: int | None
+    population: str | None
+    size: int | None
+    version: str | None
+
+    def __init__(
+        self,
+        source: Any,
+        columns: Mapping[str, Domain],
+        unit: str | None = None,
+        max_rows: int | None = None,
+        population: str | None = None,
+        size: int | None = None,
+        version: str | None = None,
+    ) -> None:
+        given = [source]
+        del source  # whoever prints the names in the frames of a refusal must not find the rows
+        held = recognise(given.pop())
+        _check_columns(columns, held)
+        _check_unit(unit, max_rows, held)
+        for name, text in (("population", population), ("version", version)):
+            if text is not None and (not isinstance(text, str) or not text or "\0" in text):
+                raise InvalidDeclaration(f"{name}={text!r} was refused", why="it must be a name", instead=f'{name}="patients"')
+        if size is not None:
+            _positive("size", size)
+        values = (MappingProxyType(dict(columns)), max_rows, population, size, held, unit, version)
+        for slot, value in zip(self.__slots__, values, strict=True):
+            object.__setattr__(self, slot, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"PrivateTable is frozen: {name} cannot be changed")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"PrivateTable is frozen: {name} cannot be removed")
+
+    def column(self, name: str) -> Domain:
+        """The declaration of a column; an unknown name is refused with the names that exist.
+
+        >>> PrivateTable({"age": [39]}, columns={"age": Category([39])}).column("age")
+        Category([39])
+        """
+        if not isinstance(name, str) or name not in self.columns:
+            raise UnknownColumn(
+                f"The column {name!r} is not known",
+                why=f"declared are {', '.join(map(repr, self.columns))}",
+                instead="a declared name",
+            )
+        return self.columns[name]
+
+    def describe(self) -> dict[str, Any]:
+        """The declaration as plain data, in a form that a digest can be taken of. Holds nothing of the rows or of the source's
+        place.
+
+        >>> PrivateTable({"age": [39]}, columns={"age": Category([39])}, population="staff").describe()["population"]
+        'staff'
+        """
+        return {
+            "columns": {name: domain.describe() for name, domain in self.columns.items()},
+            "unit": self.unit,
+            "max_rows": self.max_rows,
+            "population": self.population,
+            "size": self.size,
+            "version": self.version,
+            "source": self.source.describe(),
+        }
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{name!r}: {domain!r}" for name, domain in self.columns.items())
+        unit = f", unit={self.unit!r}, max_rows={self.max_rows}" if self.unit is not None else ""
+        return f"PrivateTable(<{self.source.describe()}>, columns={{{columns}}}{unit})"
+
+
+class PublicTable:
+    """A table with no protection and no cost: reference data that anybody may see.
+
+    >>> towns = PublicTable({"town": ["Delft", "Gouda"], "people": [106_000, 76_000]})
+    >>> towns.names
+    ('town', 'people')
+    """
+
+    __slots__ = ("columns", "source")
+
+    source: Source
+    columns: Mapping[str, Domain] | None
+
+    def __init__(self, source: Any, columns: Mapping[str, Domain] | None = None) -> None:
+        given = [source]
+        del source
+        held = recognise(given.pop())
+        if columns is not None:
+            _check_columns(columns, held)
+        object.__setattr__(self, "source", held)
+        object.__setattr__(self, "columns", None if columns is None else MappingProxyType(dict(columns)))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"PublicTable is frozen: {name} cannot be changed")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.source.schema if self.columns is None else self.columns)
+
+    def describe(self) -> dict[str, Any]:
+        """Names and kinds, as plain data."""
+        return {
+            "columns": None if self.columns is None else {name: domain.describe() for name, domain in self.columns.items()},
+            "schema": {name: self.source.schema[name] for name in self.names},
+            "source": self.source.describe(),
+        }
+
+    def __repr__(self) -> str:
+        return f"PublicTable(<{self.source.describe()}>, {', '.join(map(repr, self.names))})"
+
+
+def _check_columns(columns: Mapping[str, Domain], source: Source) -> None:
+    if not isinstance(columns, Mapping) or not columns:
+        raise InvalidDeclaration(
+            "The table was refused", why="it declares no columns", instead='columns={"age": cl.Integer(0, 120)}'
+        )
+    for name, domain in columns.items():
+        if isinstance(domain, type) or not isinstance(domain, Domain):
+            raise InvalidDeclaration(
+                f"Column {name!r} was refused", why=f"{domain!r} is not a declaration", instead=f'"{name}": cl.Integer(0, 120)'
+            )
+        if name not in source.schema:
+            raise UnknownColumn(
+                f"Column {name!r} was refused",
+                why=f"the source has only {', '.join(map(repr, source.schema))}",
+                instead="the name as the source writes it",
+            )
+        kind = source.schema[name]
+        if kind not in _accepted(domain):
+            raise InvalidDeclaration(
+                f"Column {name!r} was refused",
+                why=f"it is declared {domain.kind} and the source holds {_WORDS.get(kind, kind)}",
+                instead=f'"{name}": {_suggestion(kind)}',
+            )
+
+
+def _accepted(domain: Domain) -> tuple[str, ...]:
+    if isinstance(domain, Category):
+        first = domain.options[0]
+        return _FITS["boolean"] if isinstance(first, bool) else _NUMBERS if isinstance(first, int) else _FITS["text"]
+    return _FITS[domain.kind]
+
+
+def _suggestion(kind: str) -> str:
+    return {
+        "text": 'cl.Category(["…"])',
+        "boolean": "cl.Boolean()",
+        "date": 'cl.Date("1900-01-01", "2026-12-31")',
+        "days": 'cl.Date("1900-01-01", "2026-12-31")',
+        "timestamp": 'cl.Date("1900-01-01", "2026-12-31")',
+        "timestamptz": 'cl.Date("1900-01-01", "2026-12-31")',
+        "other": "leave this column out",
+    }.get(kind, "cl.Real(0, 100)")
+
+
+def _check_unit(unit: str | None, max_rows: int | None, source: Source) -> None:
+    if unit is None:
+        if max_rows is not None:
+            raise InvalidDeclaration(
+                f"max_rows={max_rows!r} was refused",
+                why="without a unit one row is one person",
+                instead='unit="person", max_rows=10',
+            )
+        return
+    if unit not in source.schema:
+        raise UnknownColumn(
+            f"unit={unit!r} was refused",
+            why=f"the source has only {', '.join(map(repr, source.schema))}",
+            instead="the name of the column that says whose row it is",
+        )
+    if source.schema[unit] == "other":
+        raise InvalidDeclaration(
+            f"unit={unit!r} was refused", why="its type cannot name a person", instead="a column of text or numbers"
+        )
+    if max_rows is None:
+        raise MissingBound(
+            f"unit={unit!r} was refused",
+            why="how many rows of one person may count is not declared",
+            instead=f'unit="{unit}", max_rows=10',
+        )
+    _positive("max_rows", max_rows)
+
+
+def _positive(name: str, number: object) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number <= 0 or number > 2**31 - 1:
+        raise InvalidDeclaration(
+            f"{name}={number!r} was refused", why="it must be a whole number from 1 to 2^31-1", instead=f"{name}=10"
+        )

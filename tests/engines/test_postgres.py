@@ -1,0 +1,127 @@
+"""What only PostgreSQL can show: tables that are gone at close, databases where nothing may be written, names in an address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloister.errors import EngineError, InvalidDeclaration
+from cloister.tables import Aggregate, Aggregation, Column, Compare, Integer, Literal, PrivateTable, Text, prepare
+from cloister.tables.sources import recognise
+
+psycopg = pytest.importorskip("psycopg")
+pytestmark = pytest.mark.postgres
+
+COLUMNS = {"x": Integer(0, 99), "t": Text()}
+
+
+@pytest.fixture
+def database(postgres_server: str) -> Any:
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute('DROP SCHEMA IF EXISTS "odd.schema" CASCADE')
+        connection.execute('CREATE SCHEMA "odd.schema"')
+        connection.execute('CREATE TABLE "odd.schema"."a ""b"" c" (x integer, t varchar(9), p uuid, kind text)')
+        connection.execute(
+            """INSERT INTO "odd.schema"."a ""b"" c"
+            SELECT i, 'v' || i % 3, md5((i / 4)::text)::uuid, 'k' FROM generate_series(0, 99) AS i"""
+        )
+        yield connection
+
+
+def table(url: str, **options: Any) -> PrivateTable:
+    return PrivateTable(f'{url}::"odd.schema"."a ""b"" c"', columns=COLUMNS, unit="p", max_rows=3, **options)
+
+
+def ours(connection: Any) -> list[Any]:
+    return list(connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'cloister_prepared'").fetchall())
+
+
+def test_the_prepared_table_is_dropped_at_close(postgres_server: str, database: Any) -> None:
+    prepared = prepare(table(postgres_server))
+    assert prepared.materialised
+    assert len(ours(database)) == 1
+    prepared.close()
+    assert ours(database) == []
+    assert database.execute("SELECT COUNT(*) FROM pg_namespace WHERE nspname = 'cloister_prepared'").fetchone() == (0,)
+
+
+def test_what_a_dead_process_left_is_swept_and_the_living_are_not(postgres_server: str, database: Any) -> None:
+    with prepare(table(postgres_server)) as living:
+        database.execute(f"CREATE TABLE cloister_prepared.p{'0' * 24} (x integer)")
+        database.execute("CREATE TABLE cloister_prepared.mine (x integer)")
+        with prepare(table(postgres_server)):
+            names = {name for (name,) in ours(database)}
+        assert f"p{'0' * 24}" not in names
+        assert "mine" in names
+        assert int(living.aggregate(Aggregation(living)).values["rows"][0]) == 75
+        database.execute("DROP TABLE cloister_prepared.mine")
+
+
+def test_a_database_that_we_may_only_read_gives_the_same_answers(postgres_server: str, database: Any) -> None:
+    database.execute("DROP ROLE IF EXISTS reader")
+    database.execute("CREATE ROLE reader LOGIN PASSWORD 'reader'")
+    database.execute('GRANT USAGE ON SCHEMA "odd.schema" TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA "odd.schema" TO reader')
+    reader = f"postgresql://reader:reader@{postgres_server.partition('@')[2]}"
+    question = (Aggregate("n", "rows"), Aggregate("u", "units"), Aggregate("s", "sum", (("x", 0),)))
+    try:
+        with prepare(table(postgres_server), secret="aa") as stored, prepare(table(reader), secret="aa") as seen:
+            assert stored.materialised
+            assert not seen.materialised
+            answers = []
+            for prepared in (stored, seen):
+                groups = prepared.aggregate(Aggregation(prepared, Compare("<", Column("x"), Literal(70)), ("t",), question))
+                answers.append(sorted(zip(groups.keys[0], *(values.tolist() for values in groups.values.values()), strict=True)))
+            assert answers[0] == answers[1]
+            assert stored.owner_report() == seen.owner_report()
+    finally:
+        database.execute('REVOKE ALL ON ALL TABLES IN SCHEMA "odd.schema" FROM reader')
+        database.execute('REVOKE ALL ON SCHEMA "odd.schema" FROM reader; DROP ROLE reader')
+
+
+def test_addresses(postgres_server: str, database: Any) -> None:
+    assert recognise(f'{postgres_server}::"odd.schema"."a ""b"" c"').schema == {
+        "x": "integer",
+        "t": "text",
+        "p": "text",
+        "kind": "text",
+    }
+    for wrong in ("postgresql://u@h/db::", "postgresql://u@h/db::a.b.c", "postgresql://u@h/db"):
+        with pytest.raises(InvalidDeclaration, match="names no table"):
+            recognise(wrong)
+    for wrong in (f"{postgres_server}::nothing", f'{postgres_server}::"x; DROP TABLE y"'):
+        with pytest.raises(EngineError) as caught:
+            recognise(wrong)
+        assert "password" not in str(caught.value)
+    with pytest.raises(EngineError, match="could not be reached") as caught:
+        recognise("postgresql://someone:hunter2@127.0.0.1:1/db::t")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_enums_domains_and_types_that_fit_nothing(postgres_server: str, database: Any) -> None:
+    database.execute(
+        "DROP TABLE IF EXISTS kinds; DROP TYPE IF EXISTS mood; CREATE TYPE mood AS ENUM ('sad', 'glad'); "
+        "CREATE TABLE kinds (m mood, c char(5), j jsonb, n numeric)"
+    )
+    database.execute(
+        "INSERT INTO kinds VALUES ('sad', 'ab', '{}', 'NaN'), ('glad', NULL, NULL, 1e300), ('sad', 'x', NULL, 'Infinity')"
+    )
+    url = f"{postgres_server}::kinds"
+    assert recognise(url).schema == {"m": "text", "c": "text", "j": "other", "n": "decimal"}
+    with pytest.raises(InvalidDeclaration, match="no declaration fits"):
+        PrivateTable(url, columns={"j": Text()})
+    with prepare(PrivateTable(url, columns={"m": Text(), "c": Text(nullable=True), "n": Integer(0, 5)})) as prepared:
+        rows = prepared.rows(["m", "c", "n"])
+    assert sorted(map(repr, zip(*(rows[name].tolist() for name in "mcn"), strict=True))) == [
+        "('glad', None, 5)", "('sad', 'ab', 6)", "('sad', 'x', 6)",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("ibis_backends")
+def test_an_ibis_table_of_postgres(postgres_server: str, database: Any) -> None:
+    import ibis
+
+    database.execute('DROP TABLE IF EXISTS plain; CREATE TABLE plain AS SELECT * FROM "odd.schema"."a ""b"" c"')
+    source = ibis.connect(postgres_server).table("plain")
+    with prepare(PrivateTable(source.filter(source.x < 50), columns=COLUMNS)) as prepared:
+        assert int(prepared.aggregate(Aggregation(prepared)).values["rows"][0]) == 50

@@ -1,0 +1,193 @@
+"""CSV: a line can affect nothing but itself, whatever bytes it holds."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cloister.errors import CloisterError, EngineError
+from cloister.tables import Aggregation, Category, Integer, PrivateTable, Text, lines, prepare
+from cloister.tables.lines import batches, malformed_sql, read_header, rows_sql
+
+PIECES = [
+    b'"',
+    b'""',
+    b",",
+    b";",
+    b"\t",
+    b"\r",
+    b"\x00",
+    b"\xff",
+    b"\xc3",
+    b"\xc3\xa9",
+    b" ",
+    b"a",
+    b"7",
+    b"\x1f",
+    b"\\",
+    b"'",
+    b"\x85",
+    b"\xe2\x80\xa8",
+]
+LINE = st.lists(st.sampled_from(PIECES), max_size=7).map(b"".join) | st.binary(max_size=12).map(lambda b: b.replace(b"\n", b""))
+
+
+def read(content: bytes, *, name: str = "rows.csv") -> Counter[tuple[str | None, ...]]:
+    """The rows that a file gives."""
+    with TemporaryDirectory() as folder, duckdb.connect() as connection:
+        path = Path(folder) / name
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        header = read_header(path)
+        connection.register("cloister_source", batches(path, header))
+        names = [f'"{i}"' for i in range(len(header.names))]
+        return Counter(connection.execute(rows_sql("cloister_source", header, names)).fetchall())
+
+
+def malformed(path: Path) -> int:
+    header = read_header(path)
+    with duckdb.connect() as connection:
+        connection.register("cloister_source", batches(path, header))
+        (count,) = connection.execute(malformed_sql("cloister_source", header)).fetchone() or (None,)
+    return int(count)
+
+
+def expected(line: bytes, delimiter: str, count: int) -> tuple[str | None, ...] | None:
+    """The row of a line, read character by character: a second way to say what `lines.py` says with patterns."""
+    line = line.removesuffix(b"\r")
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        return None
+    if not text:
+        return None
+    fields: list[str] = []
+    at = 0
+    while True:
+        field = ""
+        if text[at : at + 1] == '"':
+            at += 1
+            while True:
+                if at >= len(text):
+                    return None
+                if text[at : at + 2] == '""':
+                    field, at = field + '"', at + 2
+                elif text[at] == '"':
+                    at += 1
+                    break
+                else:
+                    field, at = field + text[at], at + 1
+            if at < len(text) and text[at] != delimiter:
+                return None
+        else:
+            while at < len(text) and text[at] != delimiter:
+                field, at = field + text[at], at + 1
+        fields.append(field)
+        if at >= len(text):
+            break
+        at += 1
+    return tuple(field or None for field in fields) if len(fields) == count else None
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(LINE, max_size=6), st.sampled_from([(b"a,b", ","), (b"a;b;c", ";"), (b"a\tb", "\t"), (b"a|b", "|"), (b"a", ",")]))
+@example([b'"evil', b"n1,30", b'z",31'], (b"a,b", ","))
+def test_each_line_is_its_own_row(content: list[bytes], header: tuple[bytes, str]) -> None:
+    """So adding or removing a line adds or removes at most its row."""
+    first, delimiter = header
+    found = read(b"\n".join([first, *content]))
+    rows = (expected(line, delimiter, len(first.split(delimiter.encode()))) for line in content)
+    assert found == Counter(row for row in rows if row is not None)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(LINE, max_size=8), LINE, st.integers(0, 8), st.integers(2, 40), st.sampled_from([b"\n", b"\r\n"]))
+def test_one_more_line_moves_no_other_wherever_chunks_end(
+    content: list[bytes], line: bytes, place: int, chunk: int, ending: bytes
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "_CHUNK", chunk)
+        patch.setattr(lines, "LONGEST_LINE", 11)
+        less = read(ending.join([b"a,b", *content, b""]), name="rows.csv.gz")
+        more = read(ending.join([b"a,b", *content[:place], line, *content[place:]]))
+    assert less <= more
+    assert (more - less).total() <= 1
+
+
+def test_a_stray_quote_swallows_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    rows = [f"n{i},30" for i in range(500)] + ['z",31']
+    for content, count in ((rows, 501), ([*rows[:10], '"evil', *rows[10:]], 501)):
+        path.write_text("\n".join(["name,age", *content]))
+        table = PrivateTable(path, columns={"age": Integer(0, 120)}, unit="name", max_rows=1)
+        with prepare(table) as prepared:
+            assert prepared.aggregate(Aggregation(prepared)).values["rows"].tolist() == [count]
+            assert prepared.owner_report().rows_malformed == len(content) - count
+
+
+@pytest.mark.parametrize(
+    "last", [b"Alice Secret,HIV+,44", b'"Alice" Secret,44', b"short", b"\xff\xfe,44", b'"', b"x" * (2**20 + 1) + b",44"]
+)
+@pytest.mark.parametrize("ending", [b"", b"\n", b"\r\n"])
+def test_a_malformed_line_is_dropped_and_counted(tmp_path: Path, last: bytes, ending: bytes) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"name,age\nAnn,39\n\n\r\n" + last + ending)
+    with prepare(PrivateTable(path, columns={"name": Text(), "age": Integer(0, 120)})) as prepared:
+        assert prepared.rows(["age"])["age"].tolist() == [39]
+        report = prepared.owner_report()
+    assert (report.rows, report.rows_malformed) == (1, 1)
+    assert malformed(path) == 1
+
+
+def test_quotes_are_undone(tmp_path: Path) -> None:
+    found = read(b'\xef\xbb\xbf"a ""b""",c\r\n"x, y","say ""hi"""\r\n5" pipe,"plain"\r\n"",\r\n')
+    assert found == {("x, y", 'say "hi"'): 1, ('5" pipe', "plain"): 1, (None, None): 1}
+
+
+def test_a_line_is_as_long_as_its_bytes_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is read alone, with others, across chunks, or ends in a carriage return."""
+    monkeypatch.setattr(lines, "LONGEST_LINE", 16)
+    for chunk in range(1, 40):
+        monkeypatch.setattr(lines, "_CHUNK", chunk)
+        content = [
+            b"x" * 14 + b",1",
+            b"x" * 15 + b",2",
+            b"x" * 13 + b",3\r",
+            b"x" * 14 + b",4\r",
+            "é".encode() * 7 + b",5",
+            "é".encode() * 8 + b",6",
+        ]
+        assert {row[1] for row in read(b"\n".join([b"a,b", *content]))} == {"1", "3", "5"}, chunk
+
+
+def test_construction_reads_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"name,age\nAnn\xff,39\n")
+    assert dict(PrivateTable(path, columns={"age": Integer(0, 120)}).source.schema) == {"name": "text", "age": "text"}
+    compressed = tmp_path / "rows.csv.gz"
+    compressed.write_bytes(gzip.compress(b"name,age\n") + b"torn")
+    PrivateTable(compressed, columns={"age": Integer(0, 120)})
+
+
+@pytest.mark.parametrize("first", [b"a\xff,b\n", b'"a,b\n', b"a\rb\r", b"x" * (2**20 + 1)])
+def test_a_first_line_that_names_nothing_is_refused(tmp_path: Path, first: bytes) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(first + b"1,2\n")
+    with pytest.raises(CloisterError) as caught:
+        PrivateTable(path, columns={"a": Category(["1"])})
+    assert caught.value.__context__ is None
+
+
+def test_a_file_with_new_columns_is_not_read_by_the_old_ones(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("age,pay\n39,99\n")
+    table = PrivateTable(path, columns={"age": Integer(0, 120)})
+    path.write_text("pay,age\n99,39\n")
+    with pytest.raises(EngineError, match="could not be prepared"):
+        prepare(table)

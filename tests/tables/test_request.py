@@ -1,0 +1,98 @@
+"""Requests: bins, the width of sums, and what is refused before an engine is asked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
+from cloister.tables import (
+    Aggregate,
+    Aggregation,
+    Binned,
+    Boolean,
+    Category,
+    Column,
+    Compare,
+    Date,
+    Integer,
+    Key,
+    Literal,
+    Real,
+    Text,
+)
+
+DOMAINS = {"x": Integer(-(2**40), 2**40), "y": Real(0, 1), "t": Text(), "c": Category(["a"])}
+
+
+@pytest.mark.parametrize(
+    ("request_", "kind", "why"),
+    [
+        (Aggregation(None, keys=("z",)), UnknownColumn, "'z'"),
+        (Aggregation(None, where=Compare("=", Column("z"), Literal(1))), UnknownColumn, "'z'"),
+        (Aggregation(None, aggregates=(Aggregate("s", "sum", (("z", 0),)),)), UnknownColumn, "'z'"),
+        (Aggregation(None, aggregates=(Aggregate("s", "sum", (("t", 0),)),)), UnsupportedQuery, "'t'.*text"),
+        (Aggregation(None, aggregates=(Aggregate("n", "rows"), Aggregate("n", "units"))), InvalidParameter, "name of its own"),
+        (Aggregation(None, aggregates=()), InvalidParameter, "name of its own"),
+        (Aggregation(None, aggregates=(Aggregate("s", "sum", (("x", 0), ("x", 0), ("y", 0))),)), UnsupportedQuery, "126 bits"),
+        (Aggregation(None, aggregates=(Aggregate("s", "sum", (("y", 2**90),)),)), UnsupportedQuery, "126 bits"),
+    ],
+    ids=repr,
+)
+def test_what_is_refused(request_: Any, kind: Any, why: str) -> None:
+    with pytest.raises(kind, match=why):
+        request_.check(DOMAINS)
+
+
+def test_sums_up_to_the_limit_are_taken() -> None:
+    Aggregation(None, aggregates=(Aggregate("s", "sum", (("x", 0), ("x", 0))),)).check(DOMAINS)
+    assert Aggregate("s", "sum", (("x", 1),)).largest(DOMAINS) == 2**40 + 1
+    assert Aggregate("n", "rows").largest(DOMAINS) == 1
+
+
+@pytest.mark.parametrize("wrong", [("s", "sum"), ("n", "rows", (("x", 0),)), ("n", "median"), ("v", "values")])
+def test_aggregates_that_make_no_sense(wrong: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        Aggregate(*wrong)
+
+
+def test_requests_are_hashable_and_plain() -> None:
+    request = Aggregation(
+        None, Compare("=", Column("x"), Literal(1)), ("c", Binned("y", [0, "0.5", 1])), (Aggregate("s", "sum", ("x",)),), 3
+    )
+    assert hash(request) == hash(request)
+    assert json.loads(json.dumps(request.describe())) == request.describe()
+    assert request.aggregates[0].factors == (("x", 0),)
+
+
+def test_bins() -> None:
+    pay = Real(0, 9, step="0.3")
+    bins = Binned("pay", [0, "0.1", 1, 9])
+    assert isinstance(bins, Key)
+    assert bins.size(pay) == 3
+    assert bins.starts(pay) == (0, 1, 4, 31)
+    assert bins.labels(pay) == ("[0, 0.1)", "[0.1, 1)", "[1, 9]")
+    days = Binned("born", ["2020-01-01", "2020-02-01", "2021-01-01"])
+    assert days.labels(Date("2020-01-01", "2020-12-31")) == ("[2020-01-01, 2020-02-01)", "[2020-02-01, 2021-01-01]")
+    assert Binned("age", [-(10**30), 18, 10**30]).starts(Integer(0, 120)) == (0, 18, 121)
+
+
+@pytest.mark.parametrize(
+    ("edges", "domain", "kind", "why"),
+    [
+        ([0], Integer(0, 9), InvalidParameter, "two edges"),
+        ([0, 0], Integer(0, 9), InvalidParameter, "increase"),
+        ([3, 1], Integer(0, 9), InvalidParameter, "increase"),
+        ([0, "x"], Integer(0, 9), InvalidParameter, "finite number"),
+        ([0, 1], Text(), UnsupportedQuery, "text"),
+        ([0, 1], Category([1]), UnsupportedQuery, "category"),
+        ([0, 1], Boolean(), UnsupportedQuery, "boolean"),
+        ([0, 1], Date("2020-01-01", "2020-01-02"), UnsupportedQuery, "YYYY-MM-DD"),
+        ([[0], [1]], Integer(0, 9), InvalidParameter, "not numbers"),
+    ],
+)
+def test_bins_that_are_refused(edges: Any, domain: Any, kind: Any, why: str) -> None:
+    with pytest.raises(kind, match=why):
+        Binned("x", edges).starts(domain)

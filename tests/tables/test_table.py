@@ -1,0 +1,253 @@
+"""Declarations of tables: everything wrong is found when they are written, from the schema alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from cloister.errors import CloisterError, EngineError, InvalidDeclaration, MissingBound, UnknownColumn
+from cloister.tables import (
+    Aggregate,
+    Aggregation,
+    Boolean,
+    Category,
+    Date,
+    Integer,
+    PrivateTable,
+    PublicTable,
+    Real,
+    Text,
+    prepare,
+)
+from cloister.tables.sources import recognise
+
+ROWS: dict[str, list[Any]] = {
+    "age": [39, 51, None],
+    "name": ["Ann", "Bob", None],
+    "pay": [1.5, None, 2.5],
+    "ok": [True, False, None],
+}
+COLUMNS = {"age": Integer(0, 120), "name": Text(), "pay": Real(0, 10, step="0.5"), "ok": Boolean()}
+
+
+def sums(source: Any) -> dict[str, int]:
+    """Three exact numbers that every source of the same rows must give."""
+    with prepare(PrivateTable(source, columns=COLUMNS)) as prepared:
+        asked = (
+            Aggregate("age", "sum", (("age", 0),)),
+            Aggregate("pay", "sum", (("pay", 0),)),
+            Aggregate("names", "values", (("name", 0),)),
+        )
+        groups = prepared.aggregate(Aggregation(prepared, aggregates=(*asked, Aggregate("ok", "sum", (("ok", 0),)))))
+        return {name: int(values[0]) for name, values in groups.values.items()}
+
+
+def test_every_source_gives_the_same_rows(tmp_path: Path) -> None:
+    frame = pandas.DataFrame(ROWS)
+    arrow = pyarrow.table(ROWS)
+    csv, parquet, awkward = tmp_path / "rows.csv", tmp_path / "it's [a] * file.parquet", tmp_path / "semi.txt"
+    csv.write_text('\ufeffage,name,pay,ok\r\n39,Ann,1.5,yes\r\n51,"Bob",,No\r\n,,2.5,\r\n', encoding="utf-8")
+    awkward.write_text("age;name;pay;ok\n39;Ann;1.5;T\n51;Bob;NA;F\nNA;;2.5;NA\n", encoding="utf-8")
+    pyarrow.parquet.write_table(arrow, parquet)
+    import arro3.core
+
+    sources = {
+        "lists": ROWS,
+        "arrays": {name: np.array(values, dtype=object) for name, values in ROWS.items()},
+        "masked": {**ROWS, "age": np.ma.masked_array([39, 51, 7], [False, False, True])},
+        "pandas": frame,
+        "pandas nullable": frame.convert_dtypes(),
+        "pandas categorical": frame.assign(name=frame["name"].astype("category")),
+        "polars": polars.DataFrame(ROWS),
+        "pyarrow": arrow,
+        "arro3": arro3.core.Table.from_arrow(arrow),
+        "reader": arrow.to_reader(),
+        "csv": csv,
+        "csv by name": str(csv),
+        "semicolons": awkward,
+        "parquet": parquet,
+    }
+    for name, source in sources.items():
+        assert sums(source) == {"age": 90, "pay": 8, "names": 2, "ok": 1}, name
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ibis_tables_of_duckdb() -> None:
+    import ibis
+
+    table = ibis.duckdb.connect().create_table("rows", pyarrow.table(ROWS))
+    for source in (table, table.filter(table.pay.isnull() | (table.pay > 0)), ibis.memtable(pyarrow.table(ROWS))):
+        assert recognise(source).schema == {"age": "integer", "name": "text", "pay": "float", "ok": "boolean"}
+        assert sums(source) == {"age": 90, "pay": 8, "names": 2, "ok": 1}
+
+
+def test_a_pandas_frame_without_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ImportError("no pyarrow")
+
+    monkeypatch.setattr(pandas.DataFrame, "__arrow_c_stream__", refuse)
+    assert sums(pandas.DataFrame(ROWS)) == {"age": 90, "pay": 8, "names": 2, "ok": 1}
+
+
+def test_numpy_kinds() -> None:
+    source = {
+        "u": np.array([1, 2**63], dtype=np.uint64),
+        "i": np.array([1, -128], dtype=np.int8),
+        "f": np.array([0.5, np.nan], dtype=np.float32),
+        "d": np.array(["2020-01-01", "NaT"], dtype="datetime64[ns]"),
+        "t": np.array(["a", "b"]),
+        "big": [10**30, None],
+        "mixed": [1, 2.5],
+    }
+    table = PrivateTable(
+        source,
+        columns={
+            "u": Integer(0, 9), "i": Integer(-9, 9), "f": Real(0, 1), "d": Date("2019-01-01", "2021-01-01"),
+            "t": Category(["a"]), "big": Integer(0, 9),
+            "mixed": Real(0, 9, step="0.5"),
+        },
+    )  # fmt: skip
+    with prepare(table) as prepared:
+        rows = {name: codes.tolist() for name, codes in prepared.rows(list(table.columns)).items()}
+    assert sorted(rows["u"]) == [1, 9]
+    assert sorted(rows["i"]) == [-9, 1]
+    assert sorted(rows["f"]) == [500_000, 1_000_001]
+    assert sorted(rows["d"]) == [18262, 18629]
+    assert sorted(rows["t"]) == [0, 1]
+    assert sorted(rows["big"]) == [9, 10]
+    assert sorted(rows["mixed"]) == [2, 5]
+
+
+WRONG: list[tuple[dict[str, Any], type[CloisterError], str]] = [
+    ({"columns": {}}, InvalidDeclaration, "no columns"),
+    ({"columns": {"agee": Integer(0, 1)}}, UnknownColumn, "only 'age'"),
+    ({"columns": {"age": Integer}}, InvalidDeclaration, "not a declaration"),
+    ({"columns": {"age": "integer"}}, InvalidDeclaration, "not a declaration"),
+    ({"columns": {"age": Text()}}, InvalidDeclaration, "declared text and the source holds whole numbers"),
+    ({"columns": {"age": Date("2020-01-01", "2021-01-01")}}, InvalidDeclaration, "declared date"),
+    ({"columns": {"ok": Integer(0, 1)}}, InvalidDeclaration, "truth values"),
+    ({"columns": {"pay": Category(["1.5"])}}, InvalidDeclaration, "declared category"),
+    ({"columns": {"age": Category(["39"])}}, InvalidDeclaration, "declared category"),
+    ({"columns": {"ok": Category([1])}}, InvalidDeclaration, "declared category"),
+    ({"unit": "who", "max_rows": 3}, UnknownColumn, "who"),
+    ({"unit": "name"}, MissingBound, "max_rows=10"),
+    ({"unit": "name", "max_rows": 0}, InvalidDeclaration, "max_rows"),
+    ({"unit": "name", "max_rows": -1}, InvalidDeclaration, "max_rows"),
+    ({"unit": "name", "max_rows": 2.0}, InvalidDeclaration, "max_rows"),
+    ({"unit": "name", "max_rows": True}, InvalidDeclaration, "max_rows"),
+    ({"max_rows": 3}, InvalidDeclaration, "one row is one person"),
+    ({"size": -1}, InvalidDeclaration, "size"),
+    ({"population": ""}, InvalidDeclaration, "population"),
+    ({"version": 3}, InvalidDeclaration, "version"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "kind", "why"), WRONG)
+def test_a_wrong_table_is_refused_when_it_is_declared(wrong: dict[str, Any], kind: type[CloisterError], why: str) -> None:
+    with pytest.raises(kind, match=why) as caught:
+        PrivateTable(**{"source": ROWS, "columns": COLUMNS, **wrong})
+    assert "Ann" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ({}, "no columns"),
+        ({"a": [1], "b": [1, 2]}, "unequal length"),
+        ({"a": 3}, "not a list"),
+        ({"a": "abc"}, "not a list"),
+        ({"a": np.zeros((2, 2))}, "one dimension"),
+        ({"a": [1], "A": [2]}, "two of its columns"),
+        ({"": [1]}, "plain text"),
+        (3, "type int"),
+        ("no/such/file.csv", "no such file"),
+        ("postgresql://u@h/db", "names no table"),
+    ],
+)
+def test_a_wrong_source_is_refused(source: Any, why: str) -> None:
+    with pytest.raises(InvalidDeclaration, match=why):
+        recognise(source)
+
+
+def test_files_that_are_not_what_they_say(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_text("not parquet")
+    with pytest.raises(EngineError, match="could not be read"):
+        recognise(tmp_path / "x.parquet")
+    (tmp_path / "x.csv").write_text("a,a\n1,2\n")
+    with pytest.raises(InvalidDeclaration, match="two of its columns"):
+        recognise(tmp_path / "x.csv")
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(InvalidDeclaration, match="no columns"):
+        recognise(tmp_path / "empty.csv")
+    (tmp_path / "x.xlsx").write_text("")
+    with pytest.raises(InvalidDeclaration, match=r"\.csv nor \.parquet"):
+        recognise(tmp_path / "x.xlsx")
+
+
+def test_a_csv_schema_does_not_depend_on_its_rows(tmp_path: Path) -> None:
+    numbers, words = tmp_path / "numbers.csv", tmp_path / "words.csv"
+    numbers.write_text("a,b\n1,2\n")
+    words.write_text("a,b\nx,'y'\n")
+    assert recognise(numbers).schema == recognise(words).schema == {"a": "text", "b": "text"}
+
+
+def test_a_description_is_public_and_plain(tmp_path: Path) -> None:
+    path = tmp_path / "secret-place.csv"
+    path.write_text("age,p\n39,Ann\n")
+    table = PrivateTable(
+        path, columns={"age": Integer(0, 120)}, unit="p", max_rows=2, population="staff", size=100, version="2026"
+    )
+    told = json.dumps(table.describe())
+    assert json.loads(told) == table.describe()
+    assert "secret-place" not in told + repr(table)
+    assert "Ann" not in told + repr(table)
+    with pytest.raises(AttributeError, match="frozen"):
+        table.max_rows = 99
+
+
+def test_an_undeclared_column_of_a_table_is_unknown() -> None:
+    with pytest.raises(UnknownColumn, match="declared are 'age'"):
+        PrivateTable(ROWS, columns={"age": Integer(0, 9)}).column("name")
+
+
+def test_public_tables() -> None:
+    towns = PublicTable({"town": ["Delft"], "people": [106_000]})
+    assert towns.names == ("town", "people")
+    assert json.loads(json.dumps(towns.describe()))["schema"] == {"town": "text", "people": "integer"}
+    assert PublicTable({"town": ["Delft"], "x": [1]}, columns={"town": Text()}).names == ("town",)
+    with pytest.raises(UnknownColumn):
+        PublicTable({"town": ["Delft"]}, columns={"twon": Text()})
+
+
+def test_a_list_of_several_types_is_read_value_by_value() -> None:
+    source = {"x": [1, None, 2.5, "7", "no", True, object(), float("nan"), float("inf"), 10**30, 400]}
+    with prepare(PrivateTable(source, columns={"x": Integer(0, 120)}), secret="0") as prepared:
+        null = Integer(0, 120).null_code
+        assert sorted(prepared.rows(["x"])["x"].tolist()) == [1, 3, 7, 120, 120, *[null] * 6]
+
+
+def test_whole_and_real_numbers_together_stay_numbers() -> None:
+    assert recognise({"x": [1, None, 2.5]}).schema == {"x": "float"}
+
+
+@pytest.mark.parametrize("unit", [[], [None, None]])
+def test_a_unit_column_without_a_value_is_a_table_without_persons(unit: list[None]) -> None:
+    table = PrivateTable({"who": unit, "x": [1] * len(unit)}, columns={"x": Integer(0, 9)}, unit="who", max_rows=2)
+    with prepare(table) as prepared:
+        assert prepared.aggregate(Aggregation(prepared)).values["rows"].tolist() == [0]
+
+
+def test_the_same_file_is_known_again(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("x\n1\n")
+    (tmp_path / "link.csv").symlink_to(path)
+    assert recognise(path).identity() == recognise(str(tmp_path / "link.csv")).identity() is not None
+    assert recognise({"x": [1]}).identity() is None
