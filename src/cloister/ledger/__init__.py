@@ -1,0 +1,12 @@
+"""Budgets and charges, durable and concurrent: what was promised to whom, and how much of it is left.
+
+- `ledger.py` is the object that everyone uses; `operations.py` says what can happen, `reading.py` answers questions.
+- `chain.py`, `head.py`, `verify.py` and `replay.py` find a changed, dropped, truncated or rolled-back line.
+- `measure.py` counts exactly; `book.py` and `commit.py` make many charges one push to the disk.
+- `store.py`, `sqlite.py`, `postgres.py`, `migrations.py` and `opening.py` are the database.
+"""
+
+from cloister.ledger.ledger import Ledger
+from cloister.ledger.records import BrokenLine, Charge, Freeze, Line, Reservation, StoredRelease
+
+__all__ = ["BrokenLine", "Charge", "Freeze", "Ledger", "Line", "Reservation", "StoredRelease"]

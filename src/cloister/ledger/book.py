@@ -1,0 +1,267 @@
+"""The ledger's state as one transaction sees it: the end of the chain, and the accounts that the transaction touches.
+
+Lines and accounts are gathered here while a batch of charges runs, and written once, just before the commit. A book stays valid
+for the next transaction for as long as the chain still ends where this book left it, since nothing changes without a line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cloister.errors import LedgerError, LedgerTampered
+from cloister.ledger.chain import BEGINNING, canonical, chained
+from cloister.ledger.head import Account, Head
+from cloister.ledger.measure import Units, decode, encode, guarantee_of, kind_of, units_down
+from cloister.ledger.store import Store
+from cloister.privacy.guarantee import Guarantee
+
+_NEWEST = "SELECT sequence, hash FROM lines ORDER BY sequence DESC LIMIT 1"
+_ACCOUNT = "SELECT cap, spent, slack, unbounded FROM accounts WHERE population = ? AND who = ?"
+_SAVE = """INSERT INTO accounts (population, who, cap, spent, slack, unbounded) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (population, who) DO UPDATE
+    SET cap = excluded.cap, spent = excluded.spent, slack = excluded.slack, unbounded = excluded.unbounded"""
+_SAVE_TWO = _SAVE.replace("(?, ?, ?, ?, ?, ?)", "(?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?)")
+
+
+@dataclass(slots=True)
+class Population:
+    """A budget and what is spent of it. Not frozen: it is this transaction's working copy."""
+
+    name: str
+    budget: Guarantee
+    kind: str
+    limit: Units
+    encoded: list[str]
+    spent: Units = (0, 0)
+    unbounded: bool = False
+
+    @classmethod
+    def new(cls, name: str, budget: Guarantee) -> Population:
+        """A population that has spent nothing."""
+        return cls(name, budget, kind_of(budget), units_down(budget), encode(budget))
+
+    def grow(self, budget: Guarantee) -> None:
+        """Give it a larger budget."""
+        self.budget, self.limit, self.encoded = budget, units_down(budget), encode(budget)
+
+    def has_room(self, cost: Units) -> bool:
+        """Whether a charge fits, in both amounts."""
+        return self.spent[0] + cost[0] <= self.limit[0] and self.spent[1] + cost[1] <= self.limit[1]
+
+    def add(self, cost: Units) -> None:
+        """Charge it."""
+        self.spent = (self.spent[0] + cost[0], self.spent[1] + cost[1])
+
+    def remaining(self) -> Guarantee:
+        """What is left; never below zero (a loss entered after a restored backup may be more than the budget)."""
+        return guarantee_of(self.kind, (max(self.limit[0] - self.spent[0], 0), max(self.limit[1] - self.spent[1], 0)))
+
+
+@dataclass(slots=True)
+class Spender:
+    """What one person has spent of one population, and the share that caps it (None: nothing but the budget does)."""
+
+    share: Guarantee | None = None
+    limit: Units | None = None
+    spent: Units = (0, 0)
+
+    def has_room(self, cost: Units) -> bool:
+        """Whether a charge fits the person's share."""
+        limit = self.limit
+        return limit is None or (self.spent[0] + cost[0] <= limit[0] and self.spent[1] + cost[1] <= limit[1])
+
+    def left(self) -> Units:
+        """What is left of the share; never below zero (a share may be set below what was spent)."""
+        limit = self.limit or (0, 0)
+        return max(limit[0] - self.spent[0], 0), max(limit[1] - self.spent[1], 0)
+
+    def add(self, cost: Units) -> None:
+        """Charge it."""
+        self.spent = (self.spent[0] + cost[0], self.spent[1] + cost[1])
+
+
+class Book:
+    """The working copy. `begin` and `flush` bracket a transaction; `reset` after one that was rolled back."""
+
+    def __init__(self, store: Store, key: bytes, clock: Callable[[], float]) -> None:
+        self.store = store
+        self.key = key
+        self._clock = clock
+        self.sequence = 0
+        self.hash = BEGINNING
+        self.writes = 0
+        self._known: tuple[int, bytes] | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything but the furthest line ever seen."""
+        self._loaded = False
+        self._at = 0
+        self._populations: dict[str, Population | None] = {}
+        self._spenders: dict[tuple[str, str], Spender] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self._lines: list[tuple[int, str, bytes]] = []
+        self._touched: dict[str, Population] = {}
+        self._touched_spenders: dict[tuple[str, str], Spender] = {}
+
+    def begin(self) -> bool:
+        """See where the chain ends now, and whether another process has written since.
+
+        An end before, or beside, the one last seen means that the database was put back.
+        """
+        newest = self.store.execute(_NEWEST).fetchone()
+        sequence, end = (newest[0], bytes(newest[1])) if newest else (0, BEGINNING)
+        if self._loaded and sequence == self.sequence and end == self.hash:
+            return False
+        if self._known is not None and (sequence, end) != self._known and not self.contains(*self._known):
+            raise LedgerTampered(
+                "Nothing was charged",
+                why="the ledger lost lines that this process had seen",
+                instead="ledger.verify(), and the last backup",
+            )
+        self.reset()
+        self.sequence, self.hash, self._loaded = sequence, end, True
+        if sequence:
+            self._at = int(self.payload(sequence)["at"])
+        return True
+
+    def contains(self, sequence: int, end: bytes) -> bool:
+        """Whether the stored chain has this hash at this place."""
+        if sequence == 0:
+            return True
+        row = self.store.execute("SELECT hash FROM lines WHERE sequence = ?", (sequence,)).fetchone()
+        return row is not None and bytes(row[0]) == end
+
+    def line(self, kind: str, **payload: Any) -> int:
+        """One line more; its number. Time never runs backwards in the chain, whatever the clock says."""
+        self._at = max(self._at, int(self._clock() * 1_000_000))
+        text = canonical({"kind": kind, "at": self._at, **payload})
+        self.sequence += 1
+        self.hash = chained(self.key, self.sequence, self.hash, text)
+        self._lines.append((self.sequence, text, self.hash))
+        self.writes += 1
+        return self.sequence
+
+    def payload(self, sequence: int) -> dict[str, Any]:
+        """What a line says, written or about to be."""
+        for number, text, _ in self._lines:
+            if number == sequence:
+                return dict(json.loads(text))
+        return dict(json.loads(self.store.execute("SELECT payload FROM lines WHERE sequence = ?", (sequence,)).fetchone()[0]))
+
+    def write(self, sql: str, values: tuple[Any, ...]) -> int:
+        """A change of a table that is not kept here; how many rows changed."""
+        changed = self.store.execute(sql, values).rowcount
+        self.writes += changed
+        return changed
+
+    def population(self, name: str) -> Population:
+        """The population of that name, or an error that says how to make one."""
+        found = self.find_population(name)
+        if found is None:
+            raise LedgerError(
+                f"Population {name!r} was not found",
+                why="this ledger has no budget for it",
+                instead=f"ledger.open({name!r}, PureDP(1), who='…')",
+            )
+        return found
+
+    def find_population(self, name: str) -> Population | None:
+        """The population of that name, if there is one."""
+        if name not in self._populations:
+            row = self.store.execute(_ACCOUNT, (name, "")).fetchone()
+            self._populations[name] = None if row is None else _population(name, *row)
+        return self._populations[name]
+
+    def populations(self) -> list[Population]:
+        """All of them, by name."""
+        names = [
+            row[0] for row in self.store.execute("SELECT population FROM accounts WHERE who = '' ORDER BY population").fetchall()
+        ]
+        return [self.population(name) for name in names]
+
+    def spender(self, population: str, who: str) -> Spender:
+        """What that person has spent of that population."""
+        place = (population, who)
+        found = self._spenders.get(place)
+        if found is None:
+            row = self.store.execute(_ACCOUNT, place).fetchone()
+            found = self._spenders[place] = Spender() if row is None else _spender(*row)
+        return found
+
+    def save_population(self, population: Population) -> None:
+        """Keep a changed population."""
+        self.writes += 1
+        self._populations[population.name] = self._touched[population.name] = population
+
+    def save_spender(self, population: str, who: str, spender: Spender) -> None:
+        """Keep a changed spender."""
+        self.writes += 1
+        self._spenders[population, who] = self._touched_spenders[population, who] = spender
+
+    def flush(self) -> Head | None:
+        """Write what was gathered; the head that the commit will make true, or None where there is nothing to commit."""
+        if not self._lines:
+            return None
+        execute = self.store.execute
+        if len(self._lines) == 1:
+            execute("INSERT INTO lines (sequence, payload, hash) VALUES (?, ?, ?)", self._lines[0])
+        else:
+            self.store.executemany("INSERT INTO lines (sequence, payload, hash) VALUES (?, ?, ?)", self._lines)
+        rows: list[tuple[object, ...]] = [
+            (name, "", " ".join(found.encoded), str(found.spent[0]), str(found.spent[1]), int(found.unbounded))
+            for name, found in self._touched.items()
+        ]
+        for (name, who), spender in self._touched_spenders.items():
+            share = None if spender.share is None else canonical_budget(spender.share)
+            rows.append((name, who, share, str(spender.spent[0]), str(spender.spent[1]), 0))
+        if len(rows) == 2:  # one person's charge to one population, which is most of them
+            execute(_SAVE_TWO, (*rows[0], *rows[1]))
+        elif rows:
+            self.store.executemany(_SAVE, rows)
+        head = Head(
+            count=self.sequence, hash=self.hash.hex(), accounts={name: account_of(found) for name, found in self._touched.items()}
+        )
+        self._clear()
+        return head
+
+    def committed(self) -> None:
+        """The transaction is durable: what it saw is now the furthest line seen."""
+        self._known = (self.sequence, self.hash)
+
+    def state(self) -> Head:
+        """The head with the accounts of all populations."""
+        return Head(
+            count=self.sequence, hash=self.hash.hex(), accounts={found.name: account_of(found) for found in self.populations()}
+        )
+
+
+def account_of(population: Population) -> Account:
+    """What the head file remembers of a population."""
+    return Account(budget=population.encoded, spent=population.spent, unbounded=population.unbounded)
+
+
+def canonical_budget(guarantee: Guarantee) -> str:
+    """A guarantee in one column."""
+    return " ".join(encode(guarantee))
+
+
+def budget_of(text: str) -> Guarantee:
+    """The guarantee that a column holds."""
+    return decode(text.split(" "))
+
+
+def _population(name: str, budget: str, spent: str, slack: str, unbounded: int) -> Population:
+    found = Population.new(name, budget_of(budget))
+    found.spent, found.unbounded = (int(spent), int(slack)), bool(unbounded)
+    return found
+
+
+def _spender(share: str | None, spent: str, slack: str, _unbounded: int) -> Spender:
+    guarantee = None if share is None else budget_of(share)
+    return Spender(guarantee, None if guarantee is None else units_down(guarantee), (int(spent), int(slack)))

@@ -1,0 +1,134 @@
+"""The chain: each line's hash covers its number, the hash before it, and its text, under a key that is kept outside of the
+database.
+
+hash(n) = HMAC-SHA256(key, n as 8 bytes ‖ hash(n−1) ‖ payload), hash(0) = 32 zero bytes.
+
+Claim. Who can write the database but has no key cannot make a chain of other lines that verifies, except a prefix of the true
+one (or an older copy). Reason: HMAC-SHA256 is a pseudo-random function (Bellare 2006), so the hash of a (number, parent,
+payload) that the ledger never hashed is found with probability at most 2⁻²⁵⁶ a try; the parts have fixed lengths before the
+payload, so no two triples are hashed as one text; and by induction from the first line, a changed, dropped, inserted or moved
+line changes the parent of the next. A prefix is what the head file is for (`head.py`).
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cloister.errors import LedgerError, LedgerUnavailable
+
+BEGINNING = bytes(32)
+"""The parent of the first line."""
+
+KEY_VARIABLE = "CLOISTER_LEDGER_KEY"
+"""The environment variable that may hold the key, as 64 hexadecimal digits."""
+
+_KEY_BYTES = 32
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def canonical(payload: Mapping[str, Any]) -> str:
+    """The one text of a payload: JSON with sorted keys, no spaces, ASCII only.
+
+    >>> canonical({"who": "Ada", "at": 5})
+    '{"at":5,"who":"Ada"}'
+    """
+    return _ENCODER.encode(payload)
+
+
+def chained(key: bytes, sequence: int, parent: bytes, payload: str) -> bytes:
+    """The hash of a line.
+
+    >>> chained(bytes(32), 1, BEGINNING, "{}") == chained(bytes(32), 2, BEGINNING, "{}")
+    False
+    """
+    return hmac.digest(key, sequence.to_bytes(8, "big") + parent + payload.encode("ascii"), "sha256")
+
+
+def moment(microseconds: int) -> datetime:
+    """The time of a line.
+
+    >>> moment(0).isoformat()
+    '1970-01-01T00:00:00+00:00'
+    """
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def find_key(given: bytes | str | os.PathLike[str] | None, beside: Callable[[], Path], *, exists: bool) -> bytes:
+    """The ledger's key: the given bytes or file, the environment's, or the file beside the database, made with the first ledger.
+
+    `exists` says that there is a ledger already, which a new key would not fit.
+    """
+    if isinstance(given, bytes):
+        return _checked(given)
+    if given is None and os.environ.get(KEY_VARIABLE):
+        return _from_text(os.environ[KEY_VARIABLE])
+    path = beside() if given is None else Path(given)
+    try:
+        if not path.exists() and not exists:
+            _make(path)
+        return _from_text(path.read_text("ascii"))
+    except OSError as error:
+        if not exists or not isinstance(error, FileNotFoundError):
+            raise _unreadable(path) from None
+        raise LedgerError(
+            "This ledger was not opened",
+            why=f"its key file {path.name} is missing, and a new key would not fit its lines",
+            instead=f"put the key file back, or give key=, or set {KEY_VARIABLE}",
+        ) from None
+    except UnicodeError:
+        raise _unreadable(path) from None
+
+
+def _unreadable(path: Path) -> LedgerUnavailable:
+    return LedgerUnavailable(
+        "This ledger was not opened",
+        why=f"its key file {path.name} could not be read or made",
+        instead="a folder that exists, and a key file with mode 0600 of the user that runs this",
+    )
+
+
+def _make(path: Path) -> None:
+    """A new key, complete or absent: written under another name, then linked, so that two processes agree on one."""
+    from cloister.noise.random import Random
+
+    text = Random().bytes(_KEY_BYTES).hex() + "\n"
+    draft = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(descriptor, text.encode("ascii"))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+
+
+def _from_text(text: str) -> bytes:
+    try:
+        return _checked(bytes.fromhex(text.strip()))
+    except ValueError:
+        raise LedgerError(
+            "This ledger was not opened",
+            why="its key is not written in hexadecimal digits",
+            instead="a key of 64 hexadecimal digits",
+        ) from None
+
+
+def _checked(key: bytes) -> bytes:
+    if len(key) < _KEY_BYTES:
+        raise LedgerError(
+            "This ledger was not opened", why="its key is shorter than 32 bytes", instead="a key of 32 random bytes"
+        )
+    return key

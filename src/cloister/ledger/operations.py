@@ -1,0 +1,326 @@
+"""What can happen in a ledger: each function is one step inside a transaction, and refuses before it writes anything.
+
+A step that raises has written nothing, so that the others of its batch go on. The states of a charge::
+
+    reserve ──► reserved ──► settled      an answer may leave
+                   │  └────► reserved     claimed by a second attempt, at most once
+                   └───────► voided       only a first attempt, before a private row was read
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from cloister.errors import BudgetExceeded, LedgerError
+from cloister.ledger.book import Book, Population, Spender
+from cloister.ledger.head import Account
+from cloister.ledger.measure import Units, decode, encode, guarantee_of, in_measure, is_whole, kind_of, units_down, units_up
+from cloister.ledger.records import Reservation
+from cloister.privacy.guarantee import Guarantee
+
+LARGEST_RELEASE = 500 * 2**20
+
+_CHARGE = "INSERT INTO charges (population, what, id) VALUES (?, ?, ?)"
+_EARLIER = """SELECT id FROM (SELECT id FROM charges WHERE population = ? AND what = ? ORDER BY id DESC LIMIT 8) AS newest
+    WHERE NOT EXISTS (SELECT 1 FROM releases WHERE releases.id = newest.id)
+    AND NOT EXISTS (SELECT 1 FROM outcomes WHERE outcomes.id = newest.id) ORDER BY id"""
+"""The first attempts at a plan that are neither settled nor voided nor taken over, among its eight newest charges: so that the
+search takes no longer for a plan that was asked a million times."""
+
+_STANDING = """SELECT outcomes.state, outcomes.attempt, releases.settled
+    FROM charges LEFT JOIN outcomes ON outcomes.id = ? LEFT JOIN releases ON releases.id = ?
+    WHERE charges.population = ? AND charges.what = ? AND charges.id = ?"""
+
+
+_DRAWN = "SELECT spent, slack FROM draws WHERE population = ? AND who = ? AND what = ?"
+_BOUND = "SELECT population FROM sources WHERE source = ?"
+
+
+class Request(NamedTuple):
+    """A reservation that is asked for, with everything computed that needs no transaction."""
+
+    costs: Mapping[str, Guarantee]
+    encoded: Mapping[str, list[str]]
+    who: str
+    what: str
+    purpose: str
+    rerun: bool
+
+    @classmethod
+    def of(cls, costs: Mapping[str, Guarantee], who: str, what: str, purpose: str, *, rerun: bool) -> Request:
+        """The request, in the order in which it will be written."""
+        ordered = dict(sorted(costs.items())) if len(costs) > 1 else dict(costs)
+        return cls(ordered, {name: encode(cost) for name, cost in ordered.items()}, who, what, purpose, rerun)
+
+
+def open_population(book: Book, name: str, budget: Guarantee | None, who: str) -> Guarantee:
+    """The budget of a population, written now if it has none yet."""
+    found = book.find_population(name)
+    if found is None and budget is None:
+        book.population(name)
+    if found is None and budget is not None:
+        found = Population.new(name, budget)
+        book.line("opened", population=name, budget=encode(budget), who=who)
+        book.save_population(found)
+    assert found is not None
+    if budget is not None and (kind_of(budget) != found.kind or budget != found.budget):
+        raise LedgerError(
+            f"Population {name!r} was not opened with a budget of {budget}",
+            why=f"its budget is {found.budget}, and only raise_budget changes it",
+            instead=f"ledger.open({name!r}, None, who='…'), or its owner's ledger.raise_budget({name!r}, …, who='…', why='…')",
+        )
+    return found.budget
+
+
+def raise_budget(book: Book, name: str, budget: Guarantee, who: str, why: str) -> Guarantee:
+    """A larger budget of the same kind."""
+    found = book.population(name)
+    if kind_of(budget) != found.kind or not found.budget <= budget:
+        raise LedgerError(
+            f"The budget of {name!r} was not changed to {budget}",
+            why=f"it is {found.budget}, and a budget is only ever raised, in its own measure",
+            instead="a budget that is larger in every parameter",
+        )
+    book.line("raised", population=name, budget=encode(budget), who=who, why=why)
+    found.grow(budget)
+    book.save_population(found)
+    return budget
+
+
+def allot(book: Book, name: str, user: str, share: Guarantee, who: str) -> None:
+    """A cap on what one person may spend of a population, past spending included."""
+    share = in_measure(share, book.population(name).kind)
+    book.line("allotted", population=name, user=user, share=encode(share), who=who)
+    spender = book.spender(name, user)
+    spender.share, spender.limit = share, units_down(share)
+    book.save_spender(name, user, spender)
+
+
+def reserve(book: Book, request: Request) -> Reservation:
+    """Charge every population named, or none; or take over an earlier attempt at the same."""
+    if request.rerun:
+        earlier = _earlier_attempt(book, request)
+        if earlier is not None:
+            book.line("claimed", id=earlier, who=request.who)
+            book.write("INSERT INTO outcomes (id, state, attempt) VALUES (?, 'reserved', 2)", (earlier,))
+            return _reservation(request, earlier, attempt=2)
+    charges = [(*_fitting(book, name, cost, request.who), name, cost) for name, cost in request.costs.items()]
+    extra: dict[str, object] = {} if request.rerun else {"rerun": False}
+    charged = {
+        name: encode(guarantee_of(population.kind, units))
+        for population, _, units, name, cost in charges
+        if _differs(population, cost)
+    }
+    if charged:
+        extra["charged"] = charged
+    number = book.line("reserved", who=request.who, what=request.what, purpose=request.purpose, costs=request.encoded, **extra)
+    for population, spender, units, name, _ in charges:
+        book.write(_CHARGE, (name, request.what, number))
+        population.add(units)
+        book.save_population(population)
+        spender.add(units)
+        book.save_spender(name, request.who, spender)
+    return _reservation(request, number, attempt=1)
+
+
+def settle(book: Book, reservation: Reservation, release: bytes, digest: str) -> None:
+    """The charge is final and the release is stored: in one transaction, so that neither is without the other."""
+    state, _ = _standing(book, reservation)
+    if state != "reserved":
+        raise _refused(reservation, state, "settled")
+    number = book.line("settled", id=reservation.id, attempt=reservation.attempt, release=digest)
+    book.write("INSERT INTO releases (id, settled, content) VALUES (?, ?, ?)", (reservation.id, number, release))
+
+
+def void(book: Book, reservation: Reservation) -> None:
+    """Give a charge back: for a first attempt that nobody took over, since any other may have read a private row."""
+    state, attempt = _standing(book, reservation)
+    if state != "reserved" or attempt != 1:
+        raise _refused(reservation, state, "voided")
+    book.line("voided", id=reservation.id)
+    book.write("INSERT INTO outcomes (id, state, attempt) VALUES (?, 'voided', 1)", (reservation.id,))
+    payload = book.payload(reservation.id)
+    for name, units in charged_units(payload, {name: book.population(name).kind for name in payload["costs"]}).items():
+        population, spender = book.population(name), book.spender(name, payload["who"])
+        back = _less((0, 0), units)
+        population.add(back)
+        book.save_population(population)
+        spender.add(back)
+        book.save_spender(name, payload["who"], spender)
+
+
+def draw(book: Book, request: Request) -> None:
+    """Debit a person's shares for a release that another had bought: fairness alone, so the populations are not charged."""
+    debits = [(name, _debit(book, name, cost, request.who)) for name, cost in request.costs.items()]
+    book.line("drawn", who=request.who, what=request.what, purpose=request.purpose, costs=request.encoded)
+    for name, (spender, units) in debits:
+        spender.add(units)
+        book.save_spender(name, request.who, spender)
+        place = (name, request.who, request.what)
+        row = book.store.execute(_DRAWN, place).fetchone() or (0, 0)
+        book.write("DELETE FROM draws WHERE population = ? AND who = ? AND what = ?", place)
+        total = (str(int(row[0]) + units[0]), str(int(row[1]) + units[1]))
+        book.write("INSERT INTO draws (population, who, what, spent, slack) VALUES (?, ?, ?, ?, ?)", (*place, *total))
+
+
+def bind(book: Book, source: str, name: str, who: str) -> None:
+    """Write down that a source holds rows of this population's persons: for good, whatever the table is called later."""
+    book.population(name)
+    row = book.store.execute(_BOUND, (source,)).fetchone()
+    if row is not None and row[0] != name:
+        raise LedgerError(
+            f"The source was not bound to population {name!r}",
+            why=f"its rows are those of population {row[0]!r}, which keeps what it has spent",
+            instead=f"population={row[0]!r}",
+        )
+    if row is None:
+        book.line("bound", source=source, population=name, who=who)
+        book.write("INSERT INTO sources (source, population) VALUES (?, ?)", (source, name))
+
+
+def note_not_private(book: Book, name: str, who: str, what: str) -> None:
+    """Something left that no budget bounds: the population's spending is unbounded from here on."""
+    population = book.population(name)
+    number = book.line("not private", population=name, who=who, what=what)
+    book.write(_CHARGE, (name, what, number))
+    population.unbounded = True
+    book.save_population(population)
+
+
+def restore(book: Book, losses: Mapping[str, Guarantee], known: Mapping[str, Account], who: str, why: str) -> None:
+    """After a restored backup: each population has spent what the owner says, which is no less than what is known.
+
+    Populations that the backup did not have are opened again with the budget that the head remembers.
+    """
+    least = least_losses(book, known)
+    missing = sorted(least.keys() - losses.keys())
+    if missing:
+        raise LedgerError(
+            "The ledger stays frozen",
+            why=f"no loss was entered for {', '.join(map(repr, missing))}",
+            instead="a loss for every population",
+        )
+    entered: dict[str, Guarantee] = {}
+    for name, loss in losses.items():
+        if name not in least:
+            book.population(name)
+        entered[name] = in_measure(loss, kind_of(least[name]))
+        if not least[name] <= entered[name]:
+            raise LedgerError(
+                "The ledger stays frozen",
+                why=f"the loss of {name!r} is known to be at least {least[name]}, and {loss} was entered",
+                instead=f"{{{name!r}: {least[name]!r}}} or more",
+            )
+    budgets = {name: known[name].budget for name in sorted(losses) if book.find_population(name) is None}
+    unbounded = sorted(name for name, account in known.items() if account.unbounded)
+    encoded = {name: encode(loss) for name, loss in sorted(entered.items())}
+    populations = {
+        name: Population.new(name, decode(budgets[name])) if name in budgets else book.population(name) for name in entered
+    }
+    spent = {name: units_up(loss) for name, loss in entered.items()}
+    added = {name: encode(guarantee_of(found.kind, _less(spent[name], found.spent))) for name, found in populations.items()}
+    number = book.line("restored", losses=encoded, added=added, budgets=budgets, unbounded=unbounded, who=who, why=why)
+    for name, population in populations.items():
+        population.spent = spent[name]
+        population.unbounded = population.unbounded or name in unbounded
+        book.save_population(population)
+        book.write(_CHARGE, (name, why, number))
+
+
+def least_losses(book: Book, known: Mapping[str, Account]) -> dict[str, Guarantee]:
+    """What each population has spent at least: the more of what the database says and what the head remembers."""
+    least = {found.name: (found.kind, found.spent) for found in book.populations()}
+    for name, account in known.items():
+        kind, spent = least.get(name, (account.budget[0], (0, 0)))
+        least[name] = (kind, (max(spent[0], account.spent[0]), max(spent[1], account.spent[1])))
+    return {name: guarantee_of(kind, spent) for name, (kind, spent) in sorted(least.items())}
+
+
+def charged_units(payload: Mapping[str, object], kinds: Mapping[str, str]) -> dict[str, Units]:
+    """What a line charged each population, in units of the population's measure."""
+    costs, charged = payload["costs"], payload.get("charged", {})
+    assert isinstance(costs, dict)
+    assert isinstance(charged, dict)
+    return {name: units_up(in_measure(decode(charged.get(name, cost)), kinds[name])) for name, cost in costs.items()}
+
+
+def _fitting(book: Book, name: str, cost: Guarantee, who: str) -> tuple[Population, Spender, Units]:
+    population = book.population(name)
+    spender, units = _debit(book, name, cost, who)
+    if not population.has_room(units):
+        raise BudgetExceeded(
+            f"A charge of {cost} to population {name!r} was refused",
+            why=f"{population.remaining()} of its budget of {population.budget} remains",
+            instead="a smaller spend=, or a budget that its owner raises",
+        )
+    return population, spender, units
+
+
+def _debit(book: Book, name: str, cost: Guarantee, who: str) -> tuple[Spender, Units]:
+    population = book.population(name)
+    units = units_up(in_measure(cost, population.kind))
+    spender = book.spender(name, who)
+    if not spender.has_room(units):
+        left = spender.left()
+        raise BudgetExceeded(
+            f"A charge of {cost} to population {name!r} was refused",
+            why=f"{guarantee_of(population.kind, left)} of the share of {who!r}, {spender.share}, remains",
+            instead="a smaller spend=, or a larger share from the population's owner",
+        )
+    return spender, units
+
+
+def _less(left: Units, right: Units) -> Units:
+    return left[0] - right[0], left[1] - right[1]
+
+
+def _differs(population: Population, cost: Guarantee) -> bool:
+    """Whether what is charged is not the very cost: another measure, or rounded up to a unit."""
+    return kind_of(cost) != population.kind or not is_whole(cost)
+
+
+def _reservation(request: Request, number: int, *, attempt: int) -> Reservation:
+    return Reservation(
+        id=number,
+        costs=request.costs,
+        who=request.who,
+        what=request.what,
+        purpose=request.purpose,
+        attempt=attempt,
+    )
+
+
+def _earlier_attempt(book: Book, request: Request) -> int | None:
+    """The reservation that this request may take over, if there is one."""
+    place = (next(iter(request.costs)), request.what)
+    for (number,) in book.store.execute(_EARLIER, place).fetchall():
+        payload = book.payload(number)
+        same = payload["kind"] == "reserved" and payload["who"] == request.who and payload["costs"] == request.encoded
+        if same and payload.get("rerun", True):
+            return int(number)
+    return None
+
+
+def _standing(book: Book, reservation: Reservation) -> tuple[str, int]:
+    """The state and the attempts of a reservation; "unknown" where it is of another ledger."""
+    population = next(iter(reservation.costs))
+    place = (reservation.id, reservation.id, population, reservation.what, reservation.id)
+    row = book.store.execute(_STANDING, place).fetchone()
+    if row is None:
+        return "unknown", 0
+    outcome, attempt, settled = row
+    return "settled" if settled is not None else outcome or "reserved", attempt or 1
+
+
+def _refused(reservation: Reservation, state: str, wanted: str) -> LedgerError:
+    if state == "unknown":
+        why, instead = "this ledger has no such reservation", "ledger.reserve(…) in the same ledger"
+    elif state == "settled":
+        why, instead = "another attempt at the same question was first", "ledger.find(what, populations)"
+    elif state == "voided":
+        why, instead = "its charge was given back", "ledger.reserve(…) once more"
+    else:
+        why = "a second attempt took it over, and either may have read private rows: the charge stands"
+        instead = "ledger.settle(…)"
+    return LedgerError(f"Reservation {reservation.id}, which is {state}, was not {wanted}", why=why, instead=instead)

@@ -1,0 +1,155 @@
+"""Answers about a ledger, from one moment of its tables."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, cast
+
+from cloister.errors import LedgerTampered
+from cloister.ledger.book import Book, Population
+from cloister.ledger.chain import BEGINNING, chained, moment
+from cloister.ledger.measure import decode, guarantee_of, in_measure
+from cloister.ledger.records import Charge, Line, State, StoredRelease
+from cloister.ledger.store import Store
+from cloister.privacy.guarantee import Guarantee
+
+_CHARGES = """SELECT charges.id, lines.payload, outcomes.state, outcomes.attempt, releases.settled
+    FROM charges JOIN lines ON lines.sequence = charges.id
+    LEFT JOIN outcomes ON outcomes.id = charges.id LEFT JOIN releases ON releases.id = charges.id
+    WHERE charges.population = ? ORDER BY charges.id"""
+_FIND = """SELECT releases.id, releases.settled, releases.content, lines.payload
+    FROM charges JOIN releases ON releases.id = charges.id JOIN lines ON lines.sequence = charges.id
+    WHERE charges.population = ? AND charges.what = ? ORDER BY releases.settled"""
+_PAGE = 1000
+
+
+def population(store: Store, name: str) -> Population:
+    """The population of that name, or an error."""
+    return Book(store, b"", time.time).population(name)
+
+
+def populations(store: Store) -> list[str]:
+    """All names, sorted."""
+    return [row[0] for row in store.execute("SELECT population FROM accounts WHERE who = '' ORDER BY population").fetchall()]
+
+
+def spent(store: Store, name: str) -> Guarantee:
+    """The sum of what stands."""
+    found = population(store, name)
+    return guarantee_of(found.kind, found.spent)
+
+
+def allotment(store: Store, name: str, user: str) -> tuple[Guarantee, Guarantee] | None:
+    """A share, and what is left of it."""
+    book = Book(store, b"", time.time)
+    found, spender = book.population(name), book.spender(name, user)
+    return None if spender.share is None else (spender.share, guarantee_of(found.kind, spender.left()))
+
+
+def head(store: Store) -> tuple[int, str]:
+    """The end of the chain."""
+    book = Book(store, b"", time.time)
+    book.begin()
+    return book.sequence, book.hash.hex()
+
+
+def charges(store: Store, name: str) -> list[Charge]:
+    """A population's account."""
+    kind = population(store, name).kind
+    rows = store.execute(_CHARGES, (name,)).fetchall()
+    return [
+        _charge(name, kind, number, json.loads(payload), "settled" if settled is not None else outcome, attempt)
+        for number, payload, outcome, attempt, settled in rows
+    ]
+
+
+def _charge(name: str, kind: str, number: int, payload: dict[str, Any], outcome: str | None, attempt: int | None) -> Charge:
+    if payload["kind"] == "reserved":
+        cost: Guarantee | None = in_measure(decode(payload.get("charged", {}).get(name, payload["costs"][name])), kind)
+    else:
+        cost = decode(payload["added"][name]) if payload["kind"] == "restored" else None
+    return Charge(
+        id=number,
+        population=name,
+        who=payload["who"],
+        what=payload.get("what") or payload["why"],
+        when=moment(payload["at"]),
+        cost=cost,
+        state=cast("State", outcome or {"restored": "lost"}.get(payload["kind"], payload["kind"])),
+        purpose=payload.get("purpose", ""),
+        attempt=attempt or 1,
+    )
+
+
+def find(store: Store, key: bytes, what: str, names: frozenset[str]) -> list[StoredRelease]:
+    """The settled releases of a plan, each the one that its line speaks of."""
+    found = []
+    for number, settled, content, payload in store.execute(_FIND, (min(names), what)).fetchall() if names else ():
+        reserved, release = json.loads(payload), bytes(content)
+        if reserved["what"] != what or reserved["costs"].keys() != names:
+            continue
+        line = _sealed(store, key, settled)
+        if line is None or line.get("id") != number or line.get("release") != hashlib.sha256(release).hexdigest():
+            raise LedgerTampered(
+                "A stored release was not returned",
+                why="it is not the one that was settled",
+                instead="ledger.verify(), and the last backup",
+            )
+        costs = {name: decode(cost) for name, cost in reserved["costs"].items()}
+        found.append(
+            StoredRelease(id=number, what=what, who=reserved["who"], when=moment(line["at"]), costs=costs, release=release)
+        )
+    return found
+
+
+def _sealed(store: Store, key: bytes, number: int) -> dict[str, Any] | None:
+    """A line whose own seal fits; None where it doesn't."""
+    rows = {
+        sequence: (payload, bytes(end))
+        for sequence, payload, end in store.execute(
+            "SELECT sequence, payload, hash FROM lines WHERE sequence BETWEEN ? AND ?", (number - 1, number)
+        ).fetchall()
+    }
+    parent = rows[number - 1][1] if number - 1 in rows else BEGINNING
+    if number not in rows or chained(key, number, parent, rows[number][0]) != rows[number][1]:
+        return None
+    return cast("dict[str, Any]", json.loads(rows[number][0]))
+
+
+def raw_lines(store: Store, after: int = 0) -> Iterator[tuple[int, str, bytes]]:
+    """Number, text and hash of every line after a number; a page at a time, so that a long chain needs little memory."""
+    while True:
+        rows = store.execute(
+            "SELECT sequence, payload, hash FROM lines WHERE sequence > ? ORDER BY sequence LIMIT ?", (after, _PAGE)
+        ).fetchall()
+        for sequence, payload, end in rows:
+            yield sequence, payload, bytes(end)
+        if len(rows) < _PAGE:
+            return
+        after = rows[-1][0]
+
+
+def lines(store: Store, after: int = 0) -> Iterator[Line]:
+    """Every line after a number, read."""
+    for sequence, text, end in raw_lines(store, after):
+        payload = json.loads(text)
+        rest = {name: value for name, value in payload.items() if name not in ("kind", "at")}
+        yield Line(sequence=sequence, kind=payload["kind"], when=moment(payload["at"]), payload=rest, hash=end.hex())
+
+
+def bound(store: Store, source: str) -> str | None:
+    """The population of a source."""
+    row = store.execute("SELECT population FROM sources WHERE source = ?", (source,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def drawn(store: Store, name: str, who: str, what: str) -> Guarantee:
+    """What a person's share was debited for releases of a plan."""
+    found = population(store, name)
+    row = store.execute(
+        "SELECT spent, slack FROM draws WHERE population = ? AND who = ? AND what = ?", (name, who, what)
+    ).fetchone()
+    return guarantee_of(found.kind, (0, 0) if row is None else (int(row[0]), int(row[1])))
