@@ -1,0 +1,170 @@
+"""The tables of a session: whose budget each spends, which version of its rows it holds, and its prepared rows.
+
+*Population.* A table that names none is its own, under its name in the session. The same object or the same file or database
+table under another name is the same persons: it spends the same budget, in this session and, through the ledger, in every other
+(promise 6).
+
+*Version.* What the owner says; else, for a file, a keyed digest of its place, size and time of writing, which changes when the
+owner writes it anew and tells nothing else; else a fresh one, so that nothing bought for other rows is ever taken for an answer
+about these.
+
+*Order.* Which rows count under a cap follows from a secret of the version, derived from the ledger's key: the same in every
+session.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cloister.errors import InvalidParameter, UnknownTable
+from cloister.ledger import Ledger
+from cloister.noise import Random
+from cloister.privacy import Guarantee
+from cloister.session.question import Question
+from cloister.session.sealed import sealed
+from cloister.session.shape import Shape, shape_of
+from cloister.tables import Prepared, PrivateTable, PublicTable, prepare
+
+Table = PrivateTable | PublicTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One private table, as a session knows it."""
+
+    name: str
+    declaration: PrivateTable
+    population: str
+    version: str
+    fingerprint: str
+    """A digest of the table's identity and its whole declaration: equal only where the same question means the same."""
+    secret: str
+
+
+class Registry:
+    """Entries by name, and their prepared rows."""
+
+    def __init__(self, tables: Mapping[str, Table], ledger: Ledger, random: Random) -> None:
+        self._ledger = ledger
+        self._random = random
+        self._lock = threading.RLock()
+        self._prepared: dict[str, Prepared] = {}
+        self.entries: dict[str, Entry] = {}
+        for name, table in tables.items():
+            if isinstance(table, PrivateTable):
+                self.entries[name] = self._entry(name, table)
+            elif not isinstance(table, PublicTable):
+                raise InvalidParameter(
+                    f"The table {name!r} was refused",
+                    why=f"it is a {type(table).__name__}",
+                    instead="cl.PrivateTable(source, columns={…})",
+                )
+
+    @property
+    def populations(self) -> list[str]:
+        """Each population once, in the order of the tables."""
+        return list(dict.fromkeys(entry.population for entry in self.entries.values()))
+
+    def open(self, budget: Guarantee | Mapping[str, Guarantee] | None, *, who: str) -> None:
+        """Open every population in the ledger, and write down which sources are its persons'."""
+        for entry in self.entries.values():
+            given = budget.get(entry.population) if isinstance(budget, Mapping) else budget
+            if given is None and entry.population not in self._ledger.populations():
+                raise InvalidParameter(
+                    f"The population {entry.population!r} was refused",
+                    why="it has no budget yet, and a budget is declared, never assumed",
+                    instead=f'cl.Session({{"{entry.name}": …}}, budget=cl.PureDP(1))',
+                )
+            self._ledger.open(entry.population, given, who=who)
+            identity = entry.declaration.source.identity()
+            if identity is not None:
+                self._ledger.bind(_place(identity), entry.population, who=who)
+
+    def entry(self, name: str) -> Entry:
+        """The private table of that name."""
+        if name in self.entries:
+            return self.entries[name]
+        known = ", ".join(self.entries) or "none"
+        raise UnknownTable(
+            f"The table {name!r} was refused",
+            why=f"the session's private tables are {known}",
+            instead=f'"{next(iter(self.entries), "people")}"',
+        )
+
+    def shape(self, question: Question) -> Shape:
+        """The shape of a question about one of the tables."""
+        if not isinstance(question, Question):
+            raise InvalidParameter(
+                "The question was refused",
+                why=f"it is a {type(question).__name__}",
+                instead='Question(table="people", statistics=(Count(),))',
+            )
+        entry = self.entry(question.table)
+        return shape_of(
+            question, entry.declaration, population=entry.population, version=entry.version, fingerprint=entry.fingerprint
+        )
+
+    def prepare(self, name: str) -> Prepared:
+        """The prepared rows of a table, made when they are first needed."""
+        entry = self.entry(name)
+        with self._lock:
+            if name not in self._prepared:
+                self._prepared[name] = sealed(lambda: prepare(entry.declaration, secret=entry.secret))
+            return self._prepared[name]
+
+    def is_slow(self, name: str) -> bool:
+        """Whether the rows are known to be held by views of a database that could not be written to."""
+        return name in self._prepared and not self._prepared[name].materialised
+
+    def close(self) -> None:
+        """Remove all prepared rows."""
+        with self._lock:
+            for prepared in self._prepared.values():
+                prepared.close()
+            self._prepared.clear()
+
+    def _entry(self, name: str, table: PrivateTable) -> Entry:
+        identity, state = table.source.identity(), table.source.state()
+        twin = next((other for other in self.entries.values() if _same_object(other.declaration, table)), None)
+        bound = None if identity is None else self._ledger.bound(_place(identity))
+        population = table.population or bound or (twin.population if twin is not None else name)
+        for known in (bound, twin.population if twin is not None else None):
+            if known is not None and known != population:
+                raise InvalidParameter(
+                    f"The table {name!r} was refused as of population {population!r}",
+                    why=f"its rows are those of population {known!r}, which keeps what it has spent",
+                    instead=f'population="{known}"',
+                )
+        place = identity if identity is not None else twin.name if twin is not None else name
+        version = table.version
+        if version is None and identity is not None and state is not None:
+            version = self._ledger.derive("version", identity, state).hex()[:16]
+        if version is None:
+            version = twin.version if twin is not None else self._random.bytes(8).hex()
+        declared = {part: value for part, value in table.describe().items() if part not in ("size", "version", "population")}
+        canonical = json.dumps([place, declared], sort_keys=True, default=str)
+        return Entry(
+            name=name,
+            declaration=table,
+            population=population,
+            version=version,
+            fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
+            secret=self._ledger.derive("order", population, place, version).hex(),
+        )
+
+
+def _same_object(one: PrivateTable, other: PrivateTable) -> bool:
+    if one is other:
+        return True
+    mine, theirs = getattr(one.source, "origin", None), getattr(other.source, "origin", None)
+    return mine is not None and mine is theirs
+
+
+def _place(identity: str) -> str:
+    """A source's identity as the ledger keeps it: a digest, since an address may hold more than the ledger's readers should
+    see."""
+    return hashlib.sha256(identity.encode()).hexdigest()

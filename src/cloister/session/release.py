@@ -1,0 +1,257 @@
+"""What leaves the door: a table, the error of each cell, what it cost and where it came from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.privacy import Guarantee
+from cloister.session.formulas import Formula, Ratio, Reading, cut
+from cloister.session.frames import Frame, Series, Values, text_table
+from cloister.session.spend import Spending
+from cloister.session.threshold import Threshold
+from cloister.session.uncertainty import check_confidence
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from cloister.session.bias import Bias
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Where a release came from: public facts, enough to repeat the question and to find its charge.
+
+    >>> from cloister.session.examples import small_release
+    >>> origin: Provenance = small_release().provenance
+    >>> origin.table, origin.mechanism, origin.marked
+    ('people', ('rows: DiscreteLaplace of scale 2',), False)
+    """
+
+    digest: str
+    table: str
+    population: str
+    version: str
+    who: str
+    when: float
+    charges: tuple[int | str, ...]
+    mechanism: tuple[str, ...]
+    neighbours: str
+    marked: bool = False
+    repeated: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Release:
+    """A released table. It looks like a table, and knows its own error.
+
+    >>> from cloister.session.examples import small_release
+    >>> answer = small_release()
+    >>> answer.column_names, answer.num_rows, str(answer.cost)
+    (['sex', 'count'], 2, 'ε = 0.5')
+    >>> answer.margin(confidence=0.95)["count"].tolist()
+    [6.0, 6.0]
+    """
+
+    groups: Mapping[str, Series]
+    """The key columns."""
+    formulas: tuple[Formula, ...]
+    readings: Mapping[str, Reading]
+    cost: Guarantee
+    spent_by: Mapping[str, Guarantee]
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+    threshold: Threshold | None = None
+    """What the noisy counts of undeclared groups had to reach."""
+    cells: int = 1
+    """How many groups there were before any were chosen: simultaneous margins speak of all of them."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Output column → key or formula, in the order of the answer; empty: all keys, then all statistics."""
+    buy_bias: Callable[[Spending], Bias] | None = field(default=None, compare=False)
+    """How to ask the door that this came from what its caps and clamps touched."""
+
+    @property
+    def marked(self) -> bool:
+        """True where the noise came from a test's generator: such a release protects nobody and enters no durable ledger."""
+        return self.provenance.marked
+
+    @property
+    def table(self) -> Frame:
+        """The values, without their errors."""
+        return Frame({out: self._series(source) for out, source in self._names().items()})
+
+    def margin(self, confidence: float = 0.95, *, joint: bool = False) -> Frame:
+        """The half-width of the interval around each cell: value ± margin covers what would have been answered without noise.
+
+        It speaks of the noise alone: rows beyond a person's cap and values clamped to their bounds are lost before the noise is
+        added. With `joint`, all intervals hold at once with the given confidence: by independence of the noise over the rows,
+        and by the sum of the failures over the columns.
+        """
+        check_confidence(confidence)
+        each = confidence
+        if joint:
+            columns = max(sum(self._formula(source) is not None for source in self._names().values()), 1)
+            each = (1 - (1 - confidence) / columns) ** (1 / max(self.cells, 1))
+        return Frame({out: self._margin(source, each) for out, source in self._names().items()})
+
+    def bias(self, spend: Spending) -> Bias:
+        """Noisy counts of what caps and clamps touched before the noise was added: margins don't speak of it, and it costs its
+        own spend."""
+        if self.buy_bias is None:
+            raise InvalidParameter(
+                "The bias was refused",
+                why="this release is no longer tied to a session",
+                instead="session.measure(…).bias(spend=…)",
+            )
+        return self.buy_bias(spend)
+
+    def select(self, names: Mapping[str, str]) -> Release:
+        """The same release with other columns, in another order: output name → name here."""
+        current = self._names()
+        for source in names.values():
+            if source not in current:
+                raise UnknownColumn(
+                    f"The column {source!r} was not found",
+                    why=f"the answer has {', '.join(current)}",
+                    instead=f'["{next(iter(current))}"]',
+                )
+        return replace(self, names={out: current[source] for out, source in names.items()})
+
+    def take(self, rows: Sequence[int] | npt.NDArray[Any]) -> Release:
+        """Some of the rows, in the order given: post-processing."""
+        places = np.asarray(rows, dtype=np.int64)
+        return replace(
+            self,
+            groups={name: Series(series.kind, series.values[places]) for name, series in self.groups.items()},
+            readings={name: cut(reading, places) for name, reading in self.readings.items()},
+        )
+
+    @property
+    def column_names(self) -> list[str]:
+        """In the order of the answer."""
+        return list(self._names())
+
+    @property
+    def num_rows(self) -> int:
+        """Fixed by the plan where all keys are declared."""
+        return next((len(reading.values) for reading in self.readings.values()), 0)
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+    def __getitem__(self, name: str) -> Values:
+        return self.table[name]
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.table)
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame of the values."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """A polars DataFrame of the values."""
+        return self.table.to_polars()
+
+    def to_arrow(self) -> Any:
+        """An Arrow table of the values."""
+        return self.table.to_arrow()
+
+    def to_pydict(self) -> dict[str, list[Any]]:
+        """A dict of plain lists."""
+        return self.table.to_pydict()
+
+    def plot(self, confidence: float = 0.95) -> alt.LayerChart:
+        """A chart of the first statistic by the first key, with its error bars."""
+        from cloister.session.chart import chart_of
+
+        return chart_of(self, confidence)
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        """Between which a statistic must lie by declaration: the bounds of its column for a mean, none for counts and sums."""
+        formula = self._formula(self._names().get(name, name))
+        return formula.bounds if isinstance(formula, Ratio) else (-math.inf, math.inf)
+
+    def statistics(self) -> list[str]:
+        """The output columns that are measured, not keys."""
+        return [out for out, source in self._names().items() if self._formula(source) is not None]
+
+    def __repr__(self) -> str:
+        return f"{self.text()}\n{self._footer()}"
+
+    def text(self, *, confidence: float = 0.95, rows: int = 40) -> str:
+        """The table as aligned text, each measured cell with its margin."""
+        shown = self.take(range(min(rows, self.num_rows)))
+        values, margins, measured = shown.table, shown.margin(confidence), set(self.statistics())
+        columns = [_cells(values.columns[name], margins[name] if name in measured else None) for name in values.column_names]
+        lines = [list(row) for row in zip(*columns, strict=True)]
+        rest = self.num_rows - len(lines)
+        return text_table(values.column_names, lines) + (f"\n… and {rest:,} more rows" if rest > 0 else "")
+
+    def _footer(self) -> str:
+        paid = "answered before, at no further cost; it cost" if self.provenance.repeated else "cost"
+        lines = [f"{paid} {self.cost} of {self.provenance.population!r}; ± holds with 95 % confidence, for the noise alone"]
+        if self.marked:
+            lines.append("MARKED: the noise came from a test's generator and protects nobody")
+        return "\n".join([*lines, *self.notes])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        shown = self.take(range(min(40, self.num_rows)))
+        values, margins, measured = shown.table, shown.margin(), set(self.statistics())
+        head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in values.column_names)
+        columns = [_cells(values.columns[name], margins[name] if name in measured else None) for name in values.column_names]
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in zip(*columns, strict=True)
+        )
+        return f"<table><caption>{escape(self._footer())}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _names(self) -> Mapping[str, str]:
+        return self.names or {name: name for name in [*self.groups, *(formula.name for formula in self.formulas)]}
+
+    def _formula(self, name: str) -> Formula | None:
+        return next((formula for formula in self.formulas if formula.name == name), None)
+
+    def _series(self, name: str) -> Series:
+        formula = self._formula(name)
+        return self.groups[name] if formula is None else formula.series(self.readings)
+
+    def _margin(self, name: str, confidence: float) -> Series:
+        formula = self._formula(name)
+        if formula is None:
+            return self.groups[name]
+        margins = formula.margins(self.readings, confidence)
+        if self.threshold is not None and formula.raws == ("units",):
+            margins = _of_chosen(self.readings["units"].values.astype(np.float64), margins, self.threshold.least)
+        return Series("real", margins)
+
+
+def _of_chosen(counts: npt.NDArray[np.float64], margins: npt.NDArray[np.float64], least: int) -> npt.NDArray[np.float64]:
+    """Margins of noisy counts that are shown because they reached a threshold.
+
+    A small group is shown only when its noise was large, so a count that is less than one margin above the threshold may belong
+    to a group of any size from 1: its margin reaches down to 1. A count further up keeps its margin m. For a group below the
+    threshold that is shown, P(count ≥ threshold + m | shown) ≤ P(|Z| > m), since the tail of Z falls at least as fast beyond
+    the threshold as beyond 0; for a group at or above it, missing on the upper side has at most twice the probability that it
+    has without the condition, and missing on the lower side is impossible or no more likely than without it.
+    """
+    return np.where(counts < least + margins, np.maximum(margins, counts - 1), margins)
+
+
+def _cells(series: Series, margins: Values | None) -> list[str]:
+    """A column as text; measured ones with their margins, to as many places as the narrowest of these deserves."""
+    values = series.tolist()
+    if margins is None:
+        return ["NULL" if value is None else str(value) for value in values]
+    if series.kind == "integer":
+        return [f"{value:,} ± {margin:,.0f}" for value, margin in zip(values, margins, strict=True)]
+    narrowest = min((float(margin) for margin in margins if margin > 0), default=1.0)
+    places = min(max(0, 1 - math.floor(math.log10(narrowest))), 12)
+    return [f"{value:,.{places}f} ± {margin:,.{places}f}" for value, margin in zip(values, margins, strict=True)]

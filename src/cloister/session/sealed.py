@@ -1,0 +1,50 @@
+"""Where exact values are handled, nothing but results may come out: not a message, not a cause, not a frame of the stack.
+
+`raise … from None` hides a cause from the printed trace and keeps it in `__context__`; a trace keeps the frames, and these keep
+the rows. So the work runs in a call of its own, and what it raises is replaced, after that call has ended, by a new exception
+with a text of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from cloister.errors import CloisterError, EngineError
+
+Result = TypeVar("Result")
+
+
+def sealed(work: Callable[[], Result], *, trusted: bool = True) -> Result:
+    """What `work` returns; what it raises comes out as a new exception without a past.
+
+    A refusal of our own keeps its text, which is made from public facts; with `trusted=False` (a method that we did not write)
+    even that is replaced. An interruption stays an interruption.
+
+    >>> sealed(lambda: 1 / 0)
+    Traceback (most recent call last):
+    cloister.errors.EngineError: The question was not answered: ...
+    """
+    failure: BaseException
+    try:
+        return work()
+    except KeyboardInterrupt:
+        failure = KeyboardInterrupt()
+    except CloisterError as error:
+        failure = type(error)(error.what, why=error.why, instead=error.instead) if trusted else engine_failed()
+    except BaseException:  # SystemExit and the like hold words too
+        failure = engine_failed()
+    raise failure
+
+
+def engine_failed() -> EngineError:
+    """The one text of every failure behind the door.
+
+    >>> print(engine_failed().what)
+    The question was not answered
+    """
+    return EngineError(
+        "The question was not answered",
+        why="the engine or the method failed; its own words stay behind the door, and what was reserved stays charged",
+        instead="ask again: the same question runs once more under the same charge",
+    )
