@@ -1,0 +1,138 @@
+"""Tables declared in a TOML file, for the command line.
+
+[tables.people]
+source = "people.csv"
+unit = "person"
+max_rows = 3
+
+[tables.people.columns]
+age = { kind = "integer", low = 17, high = 90 }
+sex = { kind = "category", values = ["Female", "Male"] }
+
+[budgets]
+people = { epsilon = "1" }            # or { epsilon = "1", delta = "1e-6" }, or { rho = "0.01" }
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cloister.errors import InvalidDeclaration
+from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, PublicTable, Real, Text
+
+_KINDS: dict[str, tuple[Callable[..., Domain], tuple[str, ...]]] = {
+    "integer": (Integer, ("low", "high")),
+    "real": (Real, ("low", "high", "step")),
+    "category": (Category, ("values",)),
+    "date": (Date, ("low", "high")),
+    "boolean": (Boolean, ()),
+    "text": (Text, ()),
+}
+_KEYWORDS = ("step", "nullable")
+_OPTIONS: dict[str, tuple[type, str]] = {
+    "source": (str, "a text"),
+    "columns": (dict, "a table"),
+    "unit": (str, "a text"),
+    "max_rows": (int, "a whole number"),
+    "population": (str, "a text"),
+    "size": (int, "a whole number"),
+    "version": (str, "a text"),
+    "public": (bool, "true or false"),
+}
+_NUMBER = (str, int, float)
+
+
+def load(path: Path) -> tuple[dict[str, PrivateTable | PublicTable], dict[str, Guarantee]]:
+    """The tables and budgets of a declarations file; paths in it are relative to it."""
+    document = _read(path)
+    tables = document.get("tables")
+    if not isinstance(tables, Mapping) or not tables:
+        raise _unreadable(path, "it declares no table")
+    budgets = document.get("budgets", {})
+    if not isinstance(budgets, Mapping):
+        raise _unreadable(path, "its budgets are not a table", '[budgets]\npeople = { epsilon = "1" }')
+    guarantees = {name: _budget(name, budget) for name, budget in budgets.items()}
+    return {name: _table(name, table, path.parent) for name, table in tables.items()}, guarantees
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:  # no such file, no UTF-8, no TOML, a number of five thousand digits
+        why = str(error)
+    except RecursionError:
+        why = "it is nested too deep"
+    raise _unreadable(path, why)
+
+
+def _unreadable(path: Path, why: str, instead: str = '[tables.people]\nsource = "people.csv"') -> InvalidDeclaration:
+    return InvalidDeclaration(f"The file {path.name} was refused", why=why, instead=instead)
+
+
+def _table(name: str, declared: Any, folder: Path) -> PrivateTable | PublicTable:
+    if not isinstance(declared, Mapping):
+        raise _wrong(name, "it is not a table", f"[tables.{name}]")
+    unknown = [option for option in declared if option not in _OPTIONS]
+    if unknown:
+        raise _wrong(name, f"{unknown[0]!r} is not one of {', '.join(_OPTIONS)}", 'source = "people.csv"')
+    if "source" not in declared:
+        raise _wrong(name, "it names no source", 'source = "people.csv"')
+    for option, value in declared.items():
+        kind, words = _OPTIONS[option]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise _wrong(name, f"{option} is not {words}", f"{option} = …")
+    source = declared["source"]
+    if "://" not in source:
+        source = str(folder / source)
+    if declared.get("public"):
+        return PublicTable(source)
+    columns = {column: _column(name, column, kind) for column, kind in declared.get("columns", {}).items()}
+    options = {option: declared[option] for option in ("unit", "max_rows", "population", "size", "version") if option in declared}
+    return PrivateTable(source, columns=columns, **options)
+
+
+def _column(table: str, column: str, declared: Any) -> Domain:
+    kind = declared.get("kind") if isinstance(declared, Mapping) else None
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise _wrong(
+            table,
+            f"the column {column!r} has no kind among {', '.join(_KINDS)}",
+            f'{column} = {{ kind = "integer", low = 0, high = 99 }}',
+        )
+    make, names = _KINDS[kind]
+    known = {"kind", "nullable", *names}
+    unknown = [option for option in declared if option not in known]
+    if unknown:
+        raise _wrong(table, f"{unknown[0]!r} means nothing for a column of kind {kind!r}", f"{', '.join(sorted(known))}")
+    missing = [option for option in names if option not in declared and option != "step"]
+    if missing:
+        raise _wrong(table, f"the column {column!r} lacks {missing[0]!r}", f"{missing[0]} = …")
+    for option, value in declared.items():
+        if isinstance(value, dict) or (isinstance(value, list) and option != "values"):
+            raise _wrong(table, f"{option} of the column {column!r} is not one value", f"{option} = …")
+    positional = [declared[option] for option in names if option != "step"]
+    keywords = {option: declared[option] for option in _KEYWORDS if option in declared}
+    return make(*positional, **keywords)
+
+
+def _budget(population: str, declared: Any) -> Guarantee:
+    numbers = isinstance(declared, Mapping) and all(
+        isinstance(value, _NUMBER) and not isinstance(value, bool) for value in declared.values()
+    )
+    if numbers and "rho" in declared:
+        return ZCDP(declared["rho"], declared.get("delta", 0))
+    if numbers and "epsilon" in declared:
+        return ApproxDP(declared["epsilon"], declared["delta"]) if "delta" in declared else PureDP(declared["epsilon"])
+    raise InvalidDeclaration(
+        f"The budget of {population!r} was refused",
+        why="it names neither epsilon nor rho, or not as numbers",
+        instead=f'{population} = {{ epsilon = "1" }}',
+    )
+
+
+def _wrong(table: str, why: str, instead: str) -> InvalidDeclaration:
+    return InvalidDeclaration(f"The declaration of table {table!r} was refused", why=why, instead=instead)

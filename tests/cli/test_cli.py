@@ -1,0 +1,211 @@
+"""The command line, as a person or a program would use it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TABLES = """
+[tables.people]
+source = "people.csv"
+
+[tables.people.columns]
+age = { kind = "integer", low = 17, high = 90 }
+sex = { kind = "category", values = ["F", "M"] }
+pay = { kind = "real", low = 0, high = 100, step = 0.5 }
+
+[budgets]
+people = { epsilon = "1" }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A CSV of 60 people and its declarations."""
+    (tmp_path / "people.csv").write_text("age,sex,pay\n" + "30,F,10.5\n50,M,20\n" * 30)
+    (tmp_path / "tables.toml").write_text(TABLES)
+    return tmp_path
+
+
+def cloister(*arguments: str, at: Path | None = None, code: int = 0) -> subprocess.CompletedProcess[str]:
+    finished = subprocess.run(
+        [sys.executable, "-m", "cloister", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=at,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert finished.returncode == code, finished.stderr
+    return finished
+
+
+def test_demo_prints_an_answer_with_its_error_and_cost() -> None:
+    shown = cloister("demo", "--once").stdout
+    assert "±" in shown
+    assert "cost ε = 0.1" in shown
+    assert "left of the budget: ε = 0.9" in shown
+    assert json.loads(cloister("demo", "--json").stdout)["columns"]["sex"] == ["Female", "Male"]
+
+
+def test_query_explain_and_ledger_work_on_declared_files(folder: Path) -> None:
+    sql = "SELECT sex, COUNT(*) AS n, AVG(pay) AS pay FROM people GROUP BY sex"
+    common = ("--tables", "tables.toml", "--ledger", "budget.db")
+    assert "nothing was spent" in cloister("explain", sql, "--spend", "0.4", *common, at=folder).stdout
+    answer = json.loads(
+        cloister("query", sql, "--spend", "0.4", *common, "--json", "--who", "ada", "--purpose", "a look", at=folder).stdout
+    )
+    assert answer["columns"]["sex"] == ["F", "M"]
+    assert answer["margin95"]["n"][0] > 0
+    assert answer["cost"] == {"people": "ε = 0.4"}
+    charges = json.loads(cloister("ledger", "show", "budget.db", "people", "--json", at=folder).stdout)
+    assert [(charge["who"], charge["cost"], charge["state"], charge["purpose"]) for charge in charges] == [
+        ("ada", "ε = 0.4", "settled", "a look")
+    ]
+    assert "none changed" in cloister("ledger", "verify", "budget.db", at=folder).stdout
+    assert "ε = 0.6" in cloister("ledger", "show", "budget.db", at=folder).stdout
+
+
+def test_a_refusal_is_one_message_and_exit_code_1(folder: Path) -> None:
+    common = ("--tables", "tables.toml", "--ledger", "budget.db")
+    refused = cloister("query", "SELECT COUNT(*) FROM people", "--spend", "2", *common, at=folder, code=1)
+    assert refused.stderr.startswith("BudgetExceeded: ")
+    assert "Traceback" not in refused.stderr
+    assert refused.stdout == ""
+    cloister("ledger", "raise", "budget.db", "people", "--epsilon", "3", "--who", "board", "--why", "approved", at=folder)
+    assert "count_star" in cloister("query", "SELECT COUNT(*) FROM people", "--spend", "2", *common, at=folder).stdout
+
+
+def test_csv_and_chart(folder: Path) -> None:
+    shown = cloister(
+        "query", "SELECT sex, COUNT(*) AS n FROM census GROUP BY sex", "--spend", "1", "--csv", "--chart", "c.html", at=folder
+    ).stdout
+    assert shown.splitlines()[0] == "sex,n,n_margin95"
+    assert len(shown.splitlines()) == 3
+    assert "vega" in (folder / "c.html").read_text().lower()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('colour = { kind = "category" }', "values"),
+        ('age = { kind = "whole" }', "kind"),
+        ('age = { kind = "integer", low = 9, high = 1 }', "lower bound"),
+        ('age = { kind = "integer", low = 1, high = 9, step = 2 }', "step"),
+        ('elsewhere = { kind = "text" }', "elsewhere"),
+    ],
+)
+def test_a_wrong_declaration_says_what_is_wrong(folder: Path, line: str, said: str) -> None:
+    (folder / "wrong.toml").write_text(f'[tables.people]\nsource = "people.csv"\n[tables.people.columns]\n{line}\n')
+    refused = cloister(
+        "query", "SELECT COUNT(*) FROM people", "--spend", "1", "--budget", "1", "--tables", "wrong.toml", at=folder, code=1
+    )
+    assert said in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    from cloister.cli import cli
+
+    def walk(command: object, path: str) -> None:
+        nested = getattr(command, "commands", {})
+        for name, inner in nested.items():
+            walk(inner, f"{path} {name}")
+        assert f"{path}" in (command.help or ""), path  # type: ignore[attr-defined]
+
+    walk(cli, "cloister")
+
+
+def test_versions() -> None:
+    assert "cloister" in json.loads(cloister("version", "--json").stdout)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("budgets = 3\n[tables.people]\nsource = 'people.csv'", "budgets"),
+        ("tables = 3", "declares no table"),
+        ("tables.people = 3", "not a table"),
+        ("tables.people.source = ['people.csv']", "source is not a text"),
+        ("[tables.people]\nsource = 'people.csv'\ncolumns = 3", "columns is not a table"),
+        ("[tables.people]\nsource = 'people.csv'\ncolumns.age = 3", "kind"),
+        ("[tables.people]\nsource = 'people.csv'\ncolumns.age = { kind = ['a'] }", "kind"),
+        ("[tables.people]\nsource = 'people.csv'\ncolumns.age = { kind = 'integer', low = [1], high = {} }", "low"),
+        ("[tables.people]\nsource = 'people.csv'\ncolumns.age = { kind = 'integer', low = 'x', high = 3 }", "low"),
+        ("[tables.people]\nsource = 'people.csv'\ncolumns.sex = { kind = 'category', values = 3 }", "Category"),
+        ("[tables.people]\nsource = 'people.csv'\ncolumns.sex = { kind = 'category', values = [[1], {}] }", "ategor"),
+        ("[tables.people]\nsource = 'people.csv'\ncolumns.sex = { kind = 'date', low = 1, high = true }", ""),
+        ("[tables.people]\nsource = 'people.csv'\ncolumns.sex = { kind = 'text', nullable = 'x' }", "nullable"),
+        ("[tables.people]\nsource = 'people.csv'\nunit = ['age']\nmax_rows = 3", "unit is not a text"),
+        ("[tables.people]\nsource = 'people.csv'\nunit = 'age'\nmax_rows = true", "max_rows is not a whole number"),
+        ("[tables.people]\nsource = 'people.csv'\nsize = '9'", "size is not a whole number"),
+        ("[tables.people]\nsource = 'people.csv'\npublic = 'yes'", "public is not true or false"),
+        ("[tables.people]\nsource = 'people.csv'\n[budgets]\npeople = 1", "neither epsilon nor rho"),
+        ("[tables.people]\nsource = 'people.csv'\n[budgets]\npeople = { epsilon = [1] }", "not as numbers"),
+        ("[tables.people]\nsource = 'people.csv'\n[budgets]\npeople = { epsilon = 1, delta = true }", "not as numbers"),
+        ("[tables.people]\nsource = 'people.csv'\n[budgets]\npeople = { epsilon = nan }", "nan"),
+        ("size = " + "9" * 5_000, "was refused"),
+        ("a = " + "[" * 5_000, "was refused"),
+        ("\0", "was refused"),
+    ],
+)
+def test_whatever_a_declarations_file_holds_it_is_read_or_refused(folder: Path, text: str, said: str) -> None:
+    from cloister import CloisterError
+    from cloister.cli.declared import load
+
+    (folder / "wrong.toml").write_text(text)
+    with pytest.raises(CloisterError) as refusal:
+        load(folder / "wrong.toml")
+    assert said in str(refusal.value)
+
+
+def fails(*arguments: object, **options: object) -> None:
+    raise ValueError("row 17: Ada, 36, diagnosis 5")
+
+
+@pytest.mark.parametrize("debug", ["", "0", "1"])
+def test_a_failure_of_our_own_is_one_line_without_a_word_of_the_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], debug: str
+) -> None:
+    from cloister.cli import main
+
+    monkeypatch.setattr("cloister.cli.demo.run_demo", fails)
+    monkeypatch.setattr(sys, "argv", ["cloister", "demo", "--once"])
+    monkeypatch.setenv("CLOISTER_DEBUG", debug)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines()[-1].startswith("InternalError: cloister failed (ValueError); please report it.")
+    assert ("Traceback" in said.err) == (debug == "1")
+    assert ("Ada" in said.err) == (debug == "1")
+    assert debug == "1" or len(said.err.splitlines()) == 1
+
+
+def test_a_ledger_put_back_from_a_backup_is_frozen_until_its_losses_are_entered(folder: Path) -> None:
+    common = ("--tables", "tables.toml", "--ledger", "budget.db")
+    cloister("query", "SELECT COUNT(*) FROM people", "--spend", "0.2", *common, at=folder)
+    copy = {path.name: path.read_bytes() for path in folder.glob("budget.db*") if not path.name.endswith(("head", "key"))}
+    cloister("query", "SELECT SUM(age) FROM people", "--spend", "0.3", *common, at=folder)
+    for path in folder.glob("budget.db*"):
+        if not path.name.endswith(("head", "key")):
+            path.unlink()
+    for name, content in copy.items():
+        (folder / name).write_bytes(content)
+    assert "frozen" in cloister("ledger", "show", "budget.db", at=folder).stdout
+    cloister("query", "SELECT SUM(pay) FROM people", "--spend", "0.1", *common, at=folder, code=1)
+    why = ("--who", "board", "--why", "backup")
+    assert "0.5" in cloister("ledger", "restore", "budget.db", *why, at=folder, code=1).stderr
+    cloister("ledger", "restore", "budget.db", "--loss", "people=0.4", *why, at=folder, code=1)
+    assert "ε = 0.4 left" in cloister("ledger", "restore", "budget.db", "--loss", "people=0.6", *why, at=folder).stdout
+    assert "none changed" in cloister("ledger", "verify", "budget.db", at=folder).stdout
+
+
+def test_a_ledger_that_is_not_there_is_not_made(folder: Path) -> None:
+    assert "no such file" in cloister("ledger", "show", "other.db", at=folder, code=1).stderr
+    assert not (folder / "other.db").exists()
