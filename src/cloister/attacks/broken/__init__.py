@@ -1,0 +1,34 @@
+"""BROKEN ON PURPOSE: mechanisms that don't keep what they promise. Nothing in here protects anyone.
+
+Each twin is a mistake that was published, shipped or nearly made. They live here so that the audit can be tested on them, and
+so that the documentation can show them; no other part of cloister imports this package, and a test sees to it.
+"""
+
+from cloister.attacks.broken import local, looked_up, samplers, sensitivity, sparse_vector, spending
+from cloister.attacks.broken.twin import ChannelTwin, Twin, found_epsilon
+from cloister.errors import InvalidParameter
+
+TWINS: tuple[Twin | ChannelTwin, ...] = (
+    *sensitivity.TWINS,
+    *looked_up.TWINS,
+    *spending.TWINS,
+    *samplers.TWINS,
+    *local.TWINS,
+    *sparse_vector.TWINS,
+)
+"""Every broken twin."""
+
+
+def twin(name: str) -> Twin | ChannelTwin:
+    """The broken twin of this name.
+
+    >>> twin("noise used twice").claims
+    PureDP(epsilon='1')
+    """
+    for each in TWINS:
+        if each.name == name:
+            return each
+    raise InvalidParameter(f"twin {name!r} was refused", why="there is none of this name", instead='twin("noise used twice")')
+
+
+__all__ = ["TWINS", "ChannelTwin", "Twin", "found_epsilon", "twin"]

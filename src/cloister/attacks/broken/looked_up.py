@@ -1,0 +1,152 @@
+"""Something that should have been declared was looked up in the data: a bound, a scale, a domain, a hierarchy level."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloister.attacks.broken.draws import Floats, bernoulli, noisy
+from cloister.attacks.broken.twin import Twin
+from cloister.privacy.guarantee import ApproxDP, PureDP
+
+if TYPE_CHECKING:
+    from cloister.noise import Random
+
+
+def _clamp_at_maximum(data: Any, n: int, random: Random) -> Floats:
+    return noisy(max(data), sum(data), n, random)
+
+
+def _clamp_at_declared(data: Any, n: int, random: Random) -> Floats:
+    return noisy(100, sum(min(100, each) for each in data), n, random)
+
+
+BOUND_LOOKED_UP = Twin(
+    name="a bound looked up",
+    mistake="The clamping bound of a sum is the largest value in the data.",
+    reason=(
+        "The noise then says how large the largest value is: without the 100, an answer above 30 happens once in 10¹¹ times."
+    ),
+    claims=PureDP(1),
+    truth=math.inf,
+    left=(1, 1, 1, 1),
+    right=(1, 1, 1, 1, 100),
+    broken=_clamp_at_maximum,
+    mended=_clamp_at_declared,
+)
+
+
+def _scaled_by_data(data: Any, n: int, random: Random) -> Floats:
+    low, high = min(data), max(data)
+    return noisy(1, round(sum((each - low) / (high - low) for each in data) * 1024) / 1024, n, random)
+
+
+def _scaled_by_declaration(data: Any, n: int, random: Random) -> Floats:
+    return noisy(1, sum(min(1024, max(0, each)) / 1024 for each in data), n, random)
+
+
+SCALER = Twin(
+    name="bounds that a scaler took",
+    mistake="Features are brought to [0, 1] by the minimum and maximum of the data, and [0, 1] is then called a public bound.",
+    reason="One extreme person changes everybody's scaled value, so the sum moves by as many as there are.",
+    claims=PureDP(1),
+    truth=7.9,
+    left=(0, *(10,) * 9),
+    right=(0, *(10,) * 9, 1000),
+    broken=_scaled_by_data,
+    mended=_scaled_by_declaration,
+)
+
+
+def _occurring_cells(data: Any, n: int, random: Random) -> Floats:
+    return np.where(np.asarray(data) > 0, noisy(1, data, n, random), np.nan)
+
+
+def _all_cells(data: Any, n: int, random: Random) -> Floats:
+    return noisy(1, data, n, random)
+
+
+OCCURRING_CELLS = Twin(
+    name="only the cells that occur",
+    mistake="A noisy marginal, published for those cells only that occur in the data: what GROUP BY returns.",
+    reason=(
+        "Whether a cell is there is exact: the only person of a village is seen to be in or out. Declare the keys, or pay δ"
+        " for a threshold."
+    ),
+    claims=PureDP(1),
+    truth=math.inf,
+    left=(40, 0),
+    right=(40, 1),
+    broken=_occurring_cells,
+    mended=_all_cells,
+)
+
+_CLASS, _SAMPLED = 20, 0.5
+
+
+def _sampled_counts(sizes: tuple[int, int], n: int, random: Random) -> NDArray[np.int64]:
+    counts = np.stack([bernoulli(_SAMPLED, (n, size), random).sum(axis=1) for size in sizes], axis=1)
+    return np.where(counts >= _CLASS, counts, 0)
+
+
+def _level_by_looking(data: Any, n: int, random: Random) -> NDArray[np.int64]:
+    fine = min(data) >= 2 * _CLASS
+    sizes = tuple(data) if fine else (sum(data), 0)
+    return np.column_stack([np.full(n, 0 if fine else 1), _sampled_counts(sizes, n, random)])
+
+
+def _level_fixed(data: Any, n: int, random: Random) -> NDArray[np.int64]:
+    return np.column_stack([np.zeros(n, dtype=np.int64), _sampled_counts(tuple(data), n, random)])
+
+
+ANONYMISATION_BY_LOOKING = Twin(
+    name="an anonymisation chosen by looking",
+    mistake=(
+        "Half of the rows are sampled and made k-anonymous with the finest hierarchy level that fits the data; (ε, δ) is "
+        "claimed for the sampling."
+    ),
+    reason=(
+        "The theorem (Li, Qardaji & Su 2012) is for a generalisation fixed beforehand. The level that the data chose says "
+        "that a class"
+        " has at least so many members: δ = 1."
+    ),
+    claims=ApproxDP(1, "0.001"),
+    truth=math.inf,
+    left=(41, 40),
+    right=(41, 39),
+    broken=_level_by_looking,
+    mended=_level_fixed,
+)
+
+_CODES = 5
+
+
+def _encoded(data: Any, n: int, random: Random) -> NDArray[np.int64]:
+    return np.full(n, (3 * int(data) + 2) % _CODES)
+
+
+def _randomised(data: Any, n: int, random: Random) -> NDArray[np.int64]:
+    truthful = bernoulli(math.e / (math.e + _CODES - 1), n, random)
+    other = (int(data) + 1 + random.below(_CODES - 1, n)) % _CODES
+    return np.where(truthful, int(data), other)
+
+
+LABEL_ENCODER = Twin(
+    name="a label encoder called generalisation",
+    mistake=(
+        "Each category is replaced by a number, and the table is called generalised. (It claims no ε; here it is held "
+        "against ε = 1.)"
+    ),
+    reason="A bijection hides nothing: equal values keep equal codes, and frequencies name them.",
+    claims=PureDP(1),
+    truth=math.inf,
+    left=0,
+    right=1,
+    broken=_encoded,
+    mended=_randomised,
+)
+
+TWINS: tuple[Twin, ...] = (BOUND_LOOKED_UP, SCALER, OCCURRING_CELLS, ANONYMISATION_BY_LOOKING, LABEL_ENCODER)
