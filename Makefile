@@ -1,0 +1,54 @@
+# cloister: `make demo` shows it, `make test` proves it. Everything happens in .venv; nothing else on the machine is asked for.
+
+PYTHON ?= python3
+BIN    := .venv/bin
+JOBS   ?= 2
+ARGS   ?=
+
+# What linters read. A folder that does not exist yet is left out.
+CODE := $(wildcard src tests benchmarks scripts docs examples conftest.py)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench docs lint format slow clean setup
+
+help:  ## this list
+	@echo "cloister: share what the data says, not the data"
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
+	  || grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST)
+	@echo "  Words for a command go into ARGS, as in: make demo ARGS=--help"
+
+demo:  ## a private answer with its error and its cost, from nothing installed (ARGS=… passes through)
+	@$(PYTHON) scripts/environment.py base
+	@$(BIN)/cloister demo $(ARGS)
+
+test: lint  ## everything that proves the code right: lint, types, floors, unit, engine, statistical and documentation tests
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not slow" $(ARGS)
+
+slow: setup  ## the nightly tier: what takes minutes
+	@$(BIN)/python -m pytest -m slow $(ARGS)
+
+lint: setup  ## ruff, mypy --strict, the floors of the house, no randomness outside noise/
+	@$(BIN)/ruff check --quiet $(CODE)
+	@$(BIN)/ruff format --check --quiet $(CODE)
+	@$(BIN)/mypy --no-error-summary
+	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
+	@$(BIN)/python scripts/lint_randomness.py
+
+format: setup  ## let ruff mend what it can
+	@$(BIN)/ruff check --fix --quiet $(CODE)
+	@$(BIN)/ruff format --quiet $(CODE)
+
+bench: setup  ## each promise of speed, measured; writes docs/benchmarks.md (ARGS=--quick for a short run)
+	@$(BIN)/python scripts/bench.py $(ARGS)
+
+docs: setup  ## the documentation, into docs/_build/html; a warning is an error
+	@$(BIN)/python -m sphinx -q -W --keep-going -j auto docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+clean:  ## away with everything that can be made again, .venv included
+	@rm -rf .venv build dist docs/_build docs/_static/figures docs/reference/api .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	  .import_linter_cache spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+setup:
+	@$(PYTHON) scripts/environment.py all

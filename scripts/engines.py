@@ -1,0 +1,110 @@
+"""The engines that the tests need beyond Python packages: found where they are, installed from Debian where they can be.
+
+PostgreSQL is used as programs only (`initdb`, `postgres`): the tests start servers of their own, on a free port in a temporary
+folder, never as a system service. Spark 4.0 runs on Java 17 to 21. Where an engine can't be had, one loud line says so and its
+tests skip; with CLOISTER_REQUIRE_ENGINES=1, as in CI, that skip is a failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from scripts import postgres
+
+JAVA_PACKAGES = ("openjdk-17-jre-headless", "openjdk-21-jre-headless")
+JAVA_RELEASES = range(17, 22)
+
+
+def provide() -> None:
+    """Install what is missing, where this user may; else say loudly what will be skipped."""
+    if postgres_programs() is None:
+        with no_system_cluster():
+            apt_install("postgresql")
+        if postgres_programs() is None:
+            warn("PostgreSQL", "postgresql")
+    if java_home() is None:
+        apt_install(*JAVA_PACKAGES, any_of=True)
+        if java_home() is None:
+            warn("Java 17 or 21 (for Spark)", JAVA_PACKAGES[0])
+
+
+def postgres_programs() -> Path | None:
+    """The folder that holds `initdb` and `postgres`, or None."""
+    try:
+        return postgres.binaries()
+    except postgres.CannotStart:
+        return None
+
+
+def java_home() -> Path | None:
+    """The home of a Java that Spark 4.0 runs on: JAVA_HOME, then the one on the path, then Debian's folders."""
+    candidates = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
+    on_path = shutil.which("java")
+    if on_path:
+        candidates.append(Path(on_path).resolve().parent.parent)
+    candidates += sorted(Path("/usr/lib/jvm").glob("*"))
+    return next((home for home in candidates if java_release(home) in JAVA_RELEASES), None)
+
+
+def java_release(home: Path) -> int | None:
+    """The major release of the Java at `home`, or None where there is none that runs."""
+    program = home / "bin" / "java"
+    if not program.exists():
+        return None
+    said = subprocess.run([str(program), "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)', said.stderr)
+    return int(found.group(1)) if found else None
+
+
+def apt_install(*packages: str, any_of: bool = False) -> bool:
+    """Install Debian packages (the first that can be, with `any_of`), as root or through a sudo that asks nothing."""
+    prefix = privilege()
+    if prefix is None or shutil.which("apt-get") is None:
+        return False
+    print(f"installing from Debian: {' or '.join(packages) if any_of else ' '.join(packages)}", flush=True)
+
+    def apt(*words: str) -> bool:
+        command = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-o", "DPkg::Lock::Timeout=120", *words]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+    apt("update")
+    wanted = [[package] for package in packages] if any_of else [list(packages)]
+    return any(apt("install", "-y", "--no-install-recommends", *some) for some in wanted)
+
+
+def privilege() -> list[str] | None:
+    """What to put before a command that needs root: nothing for root, `sudo -n` where it asks no password, None where neither."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        return []
+    sudo = shutil.which("sudo")
+    if sudo and subprocess.run([sudo, "-n", "true"], capture_output=True, check=False).returncode == 0:
+        return [sudo, "-n"]
+    return None
+
+
+@contextlib.contextmanager
+def no_system_cluster() -> Iterator[None]:
+    """While this holds, Debian's PostgreSQL package makes no `main` cluster, so that no service starts and no port is taken."""
+    prefix = privilege()
+    if prefix is None:
+        yield
+        return
+    setting = Path("/etc/postgresql-common/createcluster.d/cloister-tests.conf")
+    subprocess.run([*prefix, "mkdir", "-p", str(setting.parent)], check=False)
+    subprocess.run([*prefix, "tee", str(setting)], input=b"create_main_cluster = false\n", stdout=subprocess.DEVNULL, check=False)
+    try:
+        yield
+    finally:
+        subprocess.run([*prefix, "rm", "-f", str(setting)], check=False)
+
+
+def warn(what: str, package: str) -> None:
+    """One loud line."""
+    line = f"!!! {what} is not here and could not be installed: its tests will be SKIPPED (as root: apt-get install {package})"
+    print(f"\033[1;31m{line}\033[0m" if os.isatty(1) else line, flush=True)

@@ -1,0 +1,63 @@
+"""Draw the pictures of the documentation, offline.
+
+    python scripts/figures.py
+
+Each docs/figures/<name>.py says one picture. With `chart()` it returns an Altair chart, drawn by vl-convert to
+docs/_static/figures/<name>.svg at each build. With `svg(dark)` it returns finished SVG text, written to docs/_static/<name>.svg
+and <name>-dark.svg, which are kept in the tree because the README shows them.
+"""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PACKAGE = DOCS.parent / "src"
+FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
+
+
+def scripts(*, kept: bool) -> list[Path]:
+    """The figures' scripts: those whose pictures are kept in the tree, or those that are drawn at each build."""
+    found = sorted((DOCS / "figures").glob("*.py"))
+    return [script for script in found if ("\ndef svg(" in script.read_text(encoding="utf-8")) == kept]
+
+
+def draw_for_build() -> None:
+    """Draw what is not kept in the tree; what is kept is drawn by hand, and a test compares it."""
+    for script in scripts(kept=False):
+        draw(script, DOCS / "_static")
+
+
+def draw(script: Path, target: Path) -> list[Path]:
+    """Draw one figure; the files that it is in. What is newer than its script and the package is not drawn again."""
+    drawn = target / "figures" / f"{script.stem}.svg"
+    if drawn.exists() and drawn.stat().st_mtime > max(path.stat().st_mtime for path in [script, *PACKAGE.rglob("*.py")]):
+        return [drawn]
+    names = runpy.run_path(str(script))
+    if "svg" in names:
+        pictures = {target / f"{script.stem}{'-dark' if dark else ''}.svg": names["svg"](dark=dark) for dark in (False, True)}
+    elif "chart" in names:
+        pictures = {drawn: render(names["chart"]())}
+    else:
+        raise SystemExit(f"{script.name} defines neither chart() nor svg(dark): there is nothing to draw")
+    for path, text in pictures.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path == drawn or not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    return list(pictures)
+
+
+def render(chart: Any) -> str:
+    """An Altair chart as SVG text, on a ground that reads in light and in dark mode."""
+    import vl_convert
+
+    themed = chart.configure(font=FONT, background="white", padding=12).configure_view(stroke=None)
+    text: str = vl_convert.vegalite_to_svg(themed.to_json())
+    return text
+
+
+if __name__ == "__main__":
+    for each in [*scripts(kept=True), *scripts(kept=False)]:
+        print(*(path.relative_to(DOCS.parent) for path in draw(each, DOCS / "_static")), sep="\n")

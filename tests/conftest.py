@@ -1,0 +1,56 @@
+"""What all tests share: engines that CI may not skip, one worker for each engine, one repeatable way to draw examples."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from scripts.engines import java_home
+
+ENGINES = ("postgres", "spark")
+
+settings.register_profile("every commit", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("CLOISTER_HYPOTHESIS", "every commit"))
+
+
+def pytest_configure() -> None:
+    """Point Spark at a Java that it runs on, where the one on the path is too old or too new."""
+    home = java_home()
+    if home is not None:
+        os.environ["JAVA_HOME"] = str(home)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one engine go to one worker, so that each engine starts once."""
+    for item in items:
+        for engine in _engines_of(item):
+            item.add_marker(pytest.mark.xdist_group(engine))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With CLOISTER_REQUIRE_ENGINES=1, a test that was skipped for want of its engine has failed."""
+    report = yield
+    if report.skipped and os.environ.get("CLOISTER_REQUIRE_ENGINES") == "1" and _engines_of(item):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.outcome = "failed"
+        report.longrepr = f"CLOISTER_REQUIRE_ENGINES=1, and this test was skipped: {reason}"
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One loud line for each engine whose tests were skipped."""
+    for engine in ENGINES:
+        skipped = [report for report in terminalreporter.getreports("skipped") if engine in report.keywords]
+        if skipped:
+            line = f"!!! {len(skipped)} tests of {engine} were SKIPPED: the engine is not here"
+            terminalreporter.write_line(line, red=True, bold=True)
+
+
+def _engines_of(item: pytest.Item) -> list[str]:
+    return [engine for engine in ENGINES if item.get_closest_marker(engine)]

@@ -1,0 +1,39 @@
+"""Each command that a page shows (`$ cloister …` in a console block) runs, in the order of the page, in one empty folder."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cloister.cli import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
+
+
+def shown(page: Path) -> list[str]:
+    """The commands in the console blocks of a page."""
+    blocks = re.findall(r"^```console\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+WITH_COMMANDS = [page for page in PAGES if shown(page)]
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+def test_the_commands_of_the_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in shown(page):
+        program, *words = shlex.split(command)
+        assert program == "cloister", f"{command}: only our own commands are shown in console blocks"
+        said = CliRunner().invoke(cli, words)
+        assert said.exit_code == 0, f"{command}\n{said.output}\n{said.exception!r}"
+        assert said.output.strip(), command
+
+
+def test_the_reference_shows_commands() -> None:
+    assert "command-line" in {page.stem for page in WITH_COMMANDS}

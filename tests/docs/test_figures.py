@@ -1,0 +1,41 @@
+"""Each figure can be drawn with no network and no web font, and those that are kept in the tree are what their scripts draw."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from scripts import figures
+
+pytestmark = pytest.mark.xdist_group("documentation")  # where the site is built, too: what is drawn once is not drawn again
+KEPT, DRAWN = figures.scripts(kept=True), figures.scripts(kept=False)
+
+
+@pytest.mark.parametrize("script", [*KEPT, *DRAWN], ids=lambda path: path.stem)
+def test_the_figure_is_drawn_from_nothing_outside(script: Path, tmp_path: Path) -> None:
+    for picture in figures.draw(script, tmp_path if script in KEPT else figures.DOCS / "_static"):
+        text = picture.read_text(encoding="utf-8")
+        assert ElementTree.fromstring(text).tag.endswith("svg")
+        outside = re.findall(r"(?:href|src|url\()\s*=?\s*[\"']?(?:https?:)?//\S+|@import|@font-face", text)
+        assert outside == []
+
+
+@pytest.mark.parametrize("script", KEPT, ids=lambda path: path.stem)
+def test_the_kept_figure_is_current(script: Path, tmp_path: Path) -> None:
+    for picture in figures.draw(script, tmp_path):
+        kept = figures.DOCS / "_static" / picture.name
+        assert kept.read_text(encoding="utf-8") == picture.read_text(encoding="utf-8"), "run: python scripts/figures.py"
+
+
+def test_every_figure_is_shown_on_a_page() -> None:
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in figures.DOCS.rglob("*.md"))
+    assert [script.stem for script in [*KEPT, *DRAWN] if f"/{script.stem}.svg" not in pages] == []
+
+
+def test_a_script_that_draws_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    with pytest.raises(SystemExit, match="neither"):
+        figures.draw(tmp_path / "empty.py", tmp_path)

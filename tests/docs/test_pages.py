@@ -1,0 +1,100 @@
+"""Links lead somewhere, Python in the pages is run, nothing names one machine, the front page shows its two commands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MADE = ("_build", "api")
+PAGES = [
+    *sorted(path for path in (ROOT / "docs").rglob("*.md") if not set(MADE) & set(path.parts)),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")),
+]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_to_files_that_exist(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text) + re.findall(r'(?:src|srcset)="([^"]+)"', text)
+    local = [target for target in targets if not target.startswith(("http://", "https://", "mailto:"))]
+    assert [target for target in local if not (page.parent / target).exists() and "reference/api" not in target] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_block_that_looks_like_python_is_marked_so_and_therefore_run(page: Path) -> None:
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert [
+        body
+        for mark, body in blocks
+        if mark != "python" and re.search(r"^(import cloister|from cloister|>>> )", body, re.MULTILINE)
+    ] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_begins_with_its_title(page: Path) -> None:
+    assert page.read_text(encoding="utf-8").startswith("# ")
+
+
+def test_nothing_names_one_machine() -> None:
+    kept = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout
+    found = []
+    for name in kept.splitlines():
+        path = ROOT / name
+        if path.suffix in {".py", ".md", ".toml", ".txt", ".cfg", ".ini", ".yml", ".svg"} or name in {
+            "Makefile",
+            ".ci/run",
+            ".importlinter",
+        }:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+            found += [
+                f"{name}:{number}"
+                for number, line in enumerate(lines, 1)
+                if re.search(r"(?<![\w.])/(?:home|root|Users)/\w", line)
+            ]
+    assert found == []
+
+
+def test_the_readme_shows_both_commands_first() -> None:
+    top = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40])
+    assert "make demo" in top
+    assert "make test" in top
+
+
+def test_every_target_of_make_explains_itself() -> None:
+    rules = re.findall(r"^([a-z]+):(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"demo", "test", "bench", "docs", "lint", "clean", "help"} <= {name for name, _ in rules}
+    assert [name for name, rest in rules if "##" not in rest and name != "setup"] == []
+
+
+def test_contributing_fits_a_screen() -> None:
+    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) <= 60
+
+
+def test_constraints_pin_every_declared_dependency() -> None:
+    import tomllib
+
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = [*project["dependencies"], *(text for extra in project["optional-dependencies"].values() for text in extra)]
+    lines = [
+        line for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")
+    ]
+    pins = {canonicalize_name(Requirement(line).name): Requirement(line) for line in lines}
+    for requirement in map(Requirement, declared):
+        if canonicalize_name(requirement.name) != "cloister":
+            pin = pins[canonicalize_name(requirement.name)]
+            version = next(iter(pin.specifier)).version
+            assert str(pin.specifier).startswith("=="), pin
+            assert requirement.specifier.contains(version, prereleases=True), f"{requirement} and {pin} contradict one another"

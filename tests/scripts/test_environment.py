@@ -1,0 +1,131 @@
+"""Making ready is quick when it was done, is done again when what was asked for changed, and never touches a system service."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scripts import engines, environment
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty checkout with a virtual environment that nothing was installed into."""
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").touch()
+    (tmp_path / ".venv" / "pyvenv.cfg").write_text("version = 3.11")
+    for name in ("pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    monkeypatch.setattr(environment, "VENV", tmp_path / ".venv")
+    return tmp_path
+
+
+def test_a_stamp_counts_until_something_changes(tree: Path) -> None:
+    assert not environment.stamped("all")
+    environment.stamp_of("all").write_text(environment.digest())
+    assert environment.stamped("all")
+    for name in ("pyproject.toml", "constraints.txt", ".venv/pyvenv.cfg"):
+        before = (tree / name).read_text()
+        (tree / name).write_text(before + " ")
+        assert not environment.stamped("all"), name
+        (tree / name).write_text(before)
+    (tree / ".venv" / "bin" / "python").unlink()
+    assert not environment.stamped("all")
+
+
+def test_everything_serves_where_the_base_is_asked_for_but_not_the_other_way(tree: Path) -> None:
+    environment.stamp_of("base").write_text(environment.digest())
+    assert environment.stamped("base")
+    assert not environment.stamped("all")
+    environment.stamp_of("base").unlink()
+    environment.stamp_of("all").write_text(environment.digest())
+    assert environment.stamped("base")
+
+
+def test_the_wanted_extras_are_declared() -> None:
+    import tomllib
+
+    project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(project["optional-dependencies"]) >= {
+        "learn",
+        "anonymize",
+        "postgres",
+        "spark",
+        "hub",
+        "crypto",
+        "torch",
+        "docs",
+        "dev",
+        "all",
+    }
+    everything = project["optional-dependencies"]["all"][0]
+    assert "torch" not in everything
+
+
+@pytest.mark.parametrize(
+    ("said", "release"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('java version "1.8.0_401"', 1),
+        ('openjdk version "21" 2023-09-19', 21),
+        ("no", None),
+    ],
+)
+def test_a_java_is_known_by_what_it_says(tmp_path: Path, said: str, release: int | None) -> None:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "java"
+    program.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    program.chmod(0o755)
+    assert engines.java_release(tmp_path) == release
+
+
+def test_no_java_is_no_release(tmp_path: Path) -> None:
+    assert engines.java_release(tmp_path) is None
+
+
+def test_what_cannot_be_installed_is_said_in_one_loud_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(engines, "postgres_programs", lambda: None)
+    monkeypatch.setattr(engines, "java_home", lambda: None)
+    monkeypatch.setattr(engines, "privilege", lambda: None)
+    engines.provide()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("!!!") and "SKIPPED" in line for line in lines)
+
+
+def test_what_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_packages: str, any_of: bool = False) -> bool:
+        raise AssertionError("nothing had to be installed")
+
+    monkeypatch.setattr(engines, "postgres_programs", lambda: Path("bin"))
+    monkeypatch.setattr(engines, "java_home", lambda: Path("java"))
+    monkeypatch.setattr(engines, "apt_install", refuse)
+    engines.provide()
+
+
+def test_the_server_is_installed_without_a_system_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+
+    @contextlib.contextmanager
+    def guard() -> Iterator[None]:
+        steps.append("guard on")
+        yield
+        steps.append("guard off")
+
+    def install(*packages: str, any_of: bool = False) -> bool:
+        steps.append(" ".join(packages))
+        return True
+
+    found = iter([None, Path("bin")])
+    monkeypatch.setattr(engines, "postgres_programs", lambda: next(found))
+    monkeypatch.setattr(engines, "java_home", lambda: Path("java"))
+    monkeypatch.setattr(engines, "no_system_cluster", guard)
+    monkeypatch.setattr(engines, "apt_install", install)
+    engines.provide()
+    assert steps == ["guard on", "postgresql", "guard off"]
