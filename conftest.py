@@ -52,12 +52,10 @@ _FRONT = Sybil(
 pytest_collect_file = (_DOCS + _FRONT).pytest()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A page's blocks go to one worker, in their order."""
-    for item in items:
-        if isinstance(item, SybilItem):
-            item.add_marker(pytest.mark.xdist_group(f"page-{item.path.name}"))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A page's blocks go to one worker, in their order. Marked as they are collected, before xdist reads the marks."""
+    if isinstance(item, SybilItem):
+        item.add_marker(pytest.mark.xdist_group(f"page-{item.path.name}"))
 
 
 @pytest.fixture(autouse=True)

@@ -24,12 +24,10 @@ def pytest_configure() -> None:
         os.environ["JAVA_HOME"] = str(home)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Tests of one engine go to one worker, so that each engine starts once."""
-    for item in items:
-        for engine in _engines_of(item):
-            item.add_marker(pytest.mark.xdist_group(engine))
+    for engine in _engines_of(item):
+        item.add_marker(pytest.mark.xdist_group(engine))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,6 +7,8 @@ generators are fixed besides.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,6 @@ def test_joint_margins_hold_for_all_cells_at_once(table: cl.PrivateTable) -> Non
     """2,000 releases of 50 cells: all 50 inside in 95 % of them."""
     with Door({"t": table}, budget=cl.PureDP(1), random=Random.deterministic(24)) as door:
         release = door.measure(Question(table="t", by=("cell",), statistics=(Count(),)), spend="0.02")
-    width = release.take(range(50)).margin(0.95, joint=True)["count"][0]
+    width = replace(release, cells=50).margin(0.95, joint=True)["count"][0]
     inside = (np.abs(release["count"] - ROWS_EACH) <= width).reshape(-1, 50).all(axis=1)
     assert float(inside.mean()) == pytest.approx(0.95, abs=5 * (0.95 * 0.05 / len(inside)) ** 0.5 + 0.002)
