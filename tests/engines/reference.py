@@ -135,7 +135,9 @@ def _code(domain: Domain, value: Any) -> Any:
 
 def _rank(columns: Mapping[str, Domain], row: Row, secret: str) -> int:
     prime = 2**31 - 69
-    parts = _thirty_bits(row["unit"], 64) if isinstance(row["unit"], int) else _thirty_bits(_digest(str(row["unit"])), 60)
+    unit = str(row["unit"])
+    plain = re.fullmatch("0|-?[1-9][0-9]{0,17}", unit) is not None
+    parts = _thirty_bits(int(unit) if plain else _digest(unit), 64)
     for name, domain in columns.items():
         content = row[name]
         if isinstance(domain, Text):

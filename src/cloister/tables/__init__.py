@@ -4,6 +4,7 @@
     reading.py      which values count as a number, a day or a truth value
     table.py        what is declared of a table: source, columns, unit, cap, population
     sources.py      where rows come from
+    lines.py        CSV, one line one row
     expressions.py  conditions on rows, with one meaning on every engine
     scope.py        what a condition sees when it becomes SQL
     request.py      what is asked of an engine: exact integer aggregates by keys
@@ -11,6 +12,7 @@
     preparation.py  from the source's values to integer codes
     order.py        which rows of a unit come first
     folder.py       where rows spill, and how nothing of them stays
+    guard.py        failures without their history
     engine.py       what an engine is; duckdb.py, postgres.py, spark.py are three
 
 Everything that comes out of `Prepared.aggregate` and `Prepared.rows` is exact and private: only a session may call them.
