@@ -1,9 +1,9 @@
 """How many durable charges a second, against bare fsynced inserts; and what a charge costs after a million of them.
 
 A charge is two durable commits (reserve, settle with its release). The measure is SQLite alone on the same disk: one row
-inserted in a transaction of its own, write-ahead log, synchronous = FULL. One insert and one charge take turns, so that both
-find the disk and the processor's caches in the same state, and the medians of their times are compared; eight clients at once
-are timed by rounds in between.
+inserted in a transaction of its own, write-ahead log, synchronous = FULL. In each round one insert and one charge take turns, so
+that both find the disk in the same state, then eight clients charge at once; rates are so many in all over the time of all, and
+the median of the rounds' ratios is compared.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ DIGEST = hashlib.sha256(RELEASE).hexdigest()
 def main() -> None:
     """Measure, print for people, print for programs."""
     with tempfile.TemporaryDirectory() as folder:
-        bare, single, group = rates(Path(folder))
-    report("durable charges, one client", single / bare, 0.35, f"{single:,.0f} charges a second against {bare:,.0f} bare inserts")
-    report(
-        f"durable charges, {CLIENTS} clients",
-        group / bare,
-        0.8,
-        f"{group:,.0f} charges a second against {bare:,.0f} bare inserts",
-    )
+        rounds = rates(Path(folder))
+    bare = statistics.median(each[0] for each in rounds)
+    for place, clients, limit in ((1, "one client", 0.35), (2, f"{CLIENTS} clients", 0.8)):
+        ratio = statistics.median(each[place] / each[0] for each in rounds)
+        rate = statistics.median(each[place] for each in rounds)
+        detail = f"{rate:,.0f} charges a second against {bare:,.0f} bare inserts; median of {ROUNDS} rounds"
+        report(f"durable charges, {clients}", ratio, limit, detail)
     with tempfile.TemporaryDirectory() as folder:
         empty, full = costs(Path(folder))
     detail = f"{full * 1e6:,.0f} µs after {PAST:,} charges, {empty * 1e6:,.0f} µs in an empty ledger"
     report("a new charge in a long ledger", full / empty, 2, detail, most=True)
 
 
-def rates(folder: Path) -> tuple[float, float, float]:
-    """Bare inserts, charges by one client, and charges by several, a second: medians of alternating rounds."""
+def rates(folder: Path) -> list[tuple[float, float, float]]:
+    """Bare inserts, charges by one client, and charges by several, a second, in each round: so many in all over the time of
+    all. In a round an insert and a charge take turns, so that both meet the same disk."""
     connection = sqlite3.connect(folder / "bare.db", isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
@@ -72,16 +72,17 @@ def rates(folder: Path) -> tuple[float, float, float]:
         for _ in range(WARM):
             insert()
         charge(ledger, WARM, "warm")  # until both logs are written over and no longer grow
-        inserts, charges, rounds = [], [], []
+        rounds = []
         for number in range(ROUNDS):
+            inserts = charges = 0.0
             for turn in range(CHARGES):
-                inserts.append(timed(insert))
-                charges.append(timed(functools.partial(charge, ledger, 1, f"one-{number}-{turn}")))
-            rounds.append(timed(functools.partial(together, ledger, f"many-{number}")))
+                inserts += timed(insert)
+                charges += timed(functools.partial(charge, ledger, 1, f"one-{number}-{turn}"))
+            group = timed(functools.partial(together, ledger, f"many-{number}"))
+            rounds.append((CHARGES / inserts, CHARGES / charges, CHARGES // CLIENTS * CLIENTS / group))
         assert ledger.verify() is True
     connection.close()
-    clients = CHARGES // CLIENTS * CLIENTS / statistics.median(rounds)
-    return 1 / statistics.median(inserts), 1 / statistics.median(charges), clients
+    return rounds
 
 
 def costs(folder: Path) -> tuple[float, float]:
