@@ -7,7 +7,6 @@ everything: drawing the outputs, learning the cells, comparing every event, and 
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import random as plain
@@ -16,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
+from _report import report
 
 from cloister.attacks import audit
 from cloister.noise import Random
@@ -75,13 +75,6 @@ def timed(work: Callable[[], object]) -> float:
     start = time.process_time()
     work()
     return time.process_time() - start
-
-
-def report(name: str, ratio: float, limit: float, detail: str, *, most: bool = False) -> None:
-    """A line for people and a line for programs."""
-    holds = ratio <= limit if most else ratio >= limit
-    print(f"{name}: {ratio:.2f} ({'at most' if most else 'at least'} {limit:g}); {detail}")
-    print(json.dumps({"benchmark": name, "ratio": ratio, "limit": limit, "holds": holds, "detail": detail}))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import os
 import sqlite3
 import statistics
@@ -19,6 +18,8 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from _report import report
 
 from cloister.ledger import Ledger, operations
 from cloister.ledger.commit import Entry
@@ -139,13 +140,6 @@ def timed(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
-
-
-def report(name: str, ratio: float, limit: float, detail: str, *, most: bool = False) -> None:
-    """A line for people and a line for programs."""
-    holds = ratio <= limit if most else ratio >= limit
-    print(f"{name}: {ratio:.2f} ({'at most' if most else 'at least'} {limit}); {detail}")
-    print(json.dumps({"benchmark": name, "ratio": ratio, "limit": limit, "holds": holds, "detail": detail}))
 
 
 if __name__ == "__main__":

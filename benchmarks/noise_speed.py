@@ -9,7 +9,6 @@ was made before; then once more with a mechanism that is made for it, at a scale
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import statistics
 import time
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import opendp.prelude as dp
+from _report import report
 
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
 
@@ -41,12 +41,12 @@ def main() -> None:
     for scale in SCALES:
         for law, ours, vector, single in laws(scale):
             many = compare(ours, vector, np.zeros(DRAWS, dtype=np.int64))
-            report(f"{law}, {DRAWS:,} draws, scale {scale:g}", many, 50)
+            rate(f"{law}, {DRAWS:,} draws, scale {scale:g}", many, 50)
             one = compare(partial(repeat, ours), partial(repeat, single), SINGLES)
-            report(f"{law}, one draw, scale {scale:g}", one, 1)
+            rate(f"{law}, one draw, scale {scale:g}", one, 1)
     for law, ours, theirs in makers():
         fresh = compare(partial(remake, ours), partial(remake, theirs), SINGLES // 20)
-        report(f"{law}, one draw at a new scale", fresh, 1)
+        rate(f"{law}, one draw at a new scale", fresh, 1)
 
 
 def laws(scale: float) -> list[tuple[str, Release, Release, Release]]:
@@ -118,13 +118,10 @@ def seconds(release: Release, argument: Any) -> float:
     return (time.perf_counter() - start) / (argument.size if isinstance(argument, np.ndarray) else argument)
 
 
-def report(name: str, times: tuple[float, float], limit: float) -> None:
-    """One line for people, one for programs."""
+def rate(name: str, times: tuple[float, float], limit: float) -> None:
+    """How many times the peer's rate ours is."""
     ours, theirs = (1e9 * draw for draw in times)
-    ratio = theirs / ours
-    detail = f"{ours:,.1f} ns a draw, {theirs:,.0f} ns by {PEER}"
-    print(f"{name}: {detail}: {ratio:,.1f} times the rate")
-    print(json.dumps({"benchmark": name, "ratio": round(ratio, 1), "limit": limit, "holds": ratio >= limit, "detail": detail}))
+    report(name, theirs / ours, limit, f"{ours:,.1f} ns a draw, {theirs:,.0f} ns by {PEER}")
 
 
 if __name__ == "__main__":

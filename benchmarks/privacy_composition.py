@@ -6,12 +6,12 @@ the one before. Ours adds every rounding error to its answer; how it compares wi
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from fractions import Fraction
 from importlib.metadata import version
 
+from _report import report
 from dp_accounting.pld import PLDAccountant
 
 from cloister.privacy import Event, GaussianRelease, LaplaceRelease, LossAccountant, to_dp_accounting
@@ -64,16 +64,6 @@ def releases(count: int, attempt: int) -> list[Event]:
         size = LOW * (HIGH / LOW) ** ((i * 0.6180339887) % 1) * (1 + attempt / 1000)
         sizes.append(Fraction(round(10**6 * size), 10**6))
     return [LaplaceRelease(scale=1 / size) if i % 2 else GaussianRelease(scale=1 / size) for i, size in enumerate(sizes)]
-
-
-def report(benchmark: str, ratio: float, limit: float, detail: str, *, most: bool = False) -> None:
-    """A line for people, a line for programs."""
-    holds = ratio <= limit if most else ratio >= limit
-    print(f"{benchmark}: {ratio:.3g} ({'at most' if most else 'at least'} {limit:g}), {detail}")
-    print(
-        json.dumps({"benchmark": benchmark, "ratio": round(ratio, 6), "limit": limit, "holds": holds, "detail": detail}),
-        flush=True,
-    )
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from cloister.noise.gaussian_tails import discrete_delta, discrete_tail, least_e
 from cloister.noise.grid import GridNoise, default_step, l2_squared_on_grid, root_above
 from cloister.noise.inversion import Inversion, inversion
 from cloister.noise.mechanism import check_scale, set_fields
-from cloister.noise.random import Random, check_count
+from cloister.noise.random import Random
 from cloister.privacy.conversion import epsilon_of_zcdp, zcdp_within
 from cloister.privacy.gaussian import epsilon_of_gaussian, sigma_of_gaussian
 from cloister.privacy.guarantee import ZCDP, ApproxDP
@@ -218,20 +218,6 @@ class Gaussian(GridNoise):
     sensitivity: Fraction
     step: Fraction
     coordinates: int | None
-
-    def __init__(
-        self, *, scale: Exact, sensitivity: Exact = 1, step: Exact | None = None, coordinates: int | None = None
-    ) -> None:
-        width = check_scale(scale)
-        reach = exact_positive(sensitivity, "sensitivity")
-        set_fields(
-            self,
-            scale=width,
-            sensitivity=reach,
-            step=default_step(width, reach) if step is None else exact_positive(step, "step"),
-            coordinates=None if coordinates is None else max(1, check_count(coordinates)),
-        )
-        check_scale(width / self.step, "scale/step")
 
     @classmethod
     def analytic(

@@ -15,9 +15,9 @@ import numpy as np
 from cloister.errors import InvalidParameter
 from cloister.noise.additive import least_integer
 from cloister.noise.inversion import Inversion
-from cloister.noise.mechanism import check_confidence, narrowed, source
+from cloister.noise.mechanism import check_confidence, check_scale, narrowed, set_fields, source
 from cloister.noise.random import Random, check_count
-from cloister.privacy.rational import Exact, float_up, text_of
+from cloister.privacy.rational import Exact, exact_positive, float_up, text_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,9 +32,24 @@ _FINENESS = 20
 class GridNoise:
     """Noise of a continuous law, rounded to multiples of `step`; made for values that are rounded to them as well."""
 
+    scale: Fraction
     sensitivity: Fraction
     step: Fraction
     coordinates: int | None
+
+    def __init__(
+        self, *, scale: Exact, sensitivity: Exact = 1, step: Exact | None = None, coordinates: int | None = None
+    ) -> None:
+        width = check_scale(scale)
+        reach = exact_positive(sensitivity, "sensitivity")
+        set_fields(
+            self,
+            scale=width,
+            sensitivity=reach,
+            step=default_step(width, reach) if step is None else exact_positive(step, "step"),
+            coordinates=None if coordinates is None else max(1, check_count(coordinates)),
+        )
+        check_scale(width / self.step, "scale/step")
 
     def sample(self, n: int, *, random: Random | None = None) -> NDArray[np.float64]:
         """`n` independent draws of the noise: multiples of the step, as the nearest floats.

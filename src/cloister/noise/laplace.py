@@ -13,7 +13,7 @@ from cloister.noise.enclosure import exp_above, exp_below
 from cloister.noise.grid import GridNoise, default_step, l1_on_grid
 from cloister.noise.inversion import Inversion, inversion
 from cloister.noise.mechanism import check_scale, set_fields
-from cloister.noise.random import Random, check_count
+from cloister.noise.random import Random
 from cloister.privacy.guarantee import PureDP
 from cloister.privacy.rational import Exact, exact_positive, text_of
 
@@ -127,20 +127,6 @@ class Laplace(GridNoise):
     sensitivity: Fraction
     step: Fraction
     coordinates: int | None
-
-    def __init__(
-        self, *, scale: Exact, sensitivity: Exact = 1, step: Exact | None = None, coordinates: int | None = None
-    ) -> None:
-        width = check_scale(scale)
-        reach = exact_positive(sensitivity, "sensitivity")
-        set_fields(
-            self,
-            scale=width,
-            sensitivity=reach,
-            step=default_step(width, reach) if step is None else exact_positive(step, "step"),
-            coordinates=None if coordinates is None else max(1, check_count(coordinates)),
-        )
-        check_scale(width / self.step, "scale/step")
 
     @classmethod
     def for_epsilon(

@@ -21,6 +21,7 @@ from cloister.session.release import Provenance, Release
 from cloister.session.shape import Shape
 from cloister.session.spend import amount_of
 from cloister.session.store import Found
+from cloister.session.uncertainty import in_words
 from cloister.tables import Aggregation, Groups, Prepared
 
 
@@ -127,7 +128,4 @@ def _release(part: Part, place: int, history: History, total: Mapping[str, Guara
 def _words(reading: Reading) -> str:
     """The noises that lie in a reading: their laws, scales and, where several were combined, weights."""
     several = len(reading.terms) > 1
-    return " + ".join(
-        f"{f'{term.weight:.4g} × ' if several else ''}{type(term.noise).__name__} of scale {float(term.noise.scale):,.6g}"
-        for term in reading.terms
-    )
+    return " + ".join(f"{f'{term.weight:.4g} × ' if several else ''}{in_words(term.noise)}" for term in reading.terms)

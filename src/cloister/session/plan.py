@@ -20,9 +20,7 @@ from cloister.session.history import History
 from cloister.session.shape import Shape, digest_of
 from cloister.session.spend import Spend, shares
 from cloister.session.threshold import Threshold, threshold_for
-from cloister.session.uncertainty import Noise, Term, Terms, check_confidence, half_width, scaled
-
-_JOIN = "\n"
+from cloister.session.uncertainty import Noise, Term, Terms, check_confidence, half_width, in_words, scaled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +52,7 @@ class Part:
     def mechanism(self) -> tuple[str, ...]:
         """One line for each measured number."""
         return tuple(
-            f"{raw.name}: {type(self.noises[raw.name]).__name__} of scale {float(self.noises[raw.name].scale):,.6g},"
-            f" for {text_of(self.amounts[block.name])}"
+            f"{raw.name}: {in_words(self.noises[raw.name])}, for {text_of(self.amounts[block.name])}"
             for block in self.shape.blocks
             for raw in block.raws
         )
@@ -134,7 +131,7 @@ class Plan:
         if any(isinstance(formula, Ratio) for part in self.parts for formula in part.shape.formulas):
             lines.append(_about_means(self.parts))
         lines += [*self.notes, "nothing was spent and no row was read"]
-        return _JOIN.join(lines)
+        return "\n".join(lines)
 
     __repr__ = __str__
 
@@ -233,9 +230,7 @@ def _words(part: Part) -> list[str]:
         lines.append(
             f"  bought before: {len(part.earlier)} reading{'s' if len(part.earlier) > 1 else ''}, combined with this one"
         )
-    for raw in (raw for block in shape.blocks for raw in block.raws):
-        noise = part.noises[raw.name]
-        lines.append(f"  noise of {raw.name}: {type(noise).__name__} of scale {float(noise.scale):,.6g}")
+    lines += [f"  noise of {raw.name}: {in_words(part.noises[raw.name])}" for block in shape.blocks for raw in block.raws]
     if part.threshold is not None:
         lines.append(f"  {part.threshold.sentence()}")
     if isinstance(part.cost, ApproxDP) and part.cost.delta and shape.declaration.size:

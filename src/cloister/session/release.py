@@ -146,7 +146,7 @@ class Release:
         return self.num_rows
 
     def __getitem__(self, name: str) -> Values:
-        return self.table[name]
+        return self.select({name: name}).table[name]  # one column, without working out the others
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.table)

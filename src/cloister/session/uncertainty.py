@@ -51,6 +51,15 @@ class Term:
 Terms: TypeAlias = tuple[Term, ...]
 
 
+def in_words(noise: Noise) -> str:
+    """The law of a noise and its scale.
+
+    >>> in_words(DiscreteLaplace(scale=10))
+    'DiscreteLaplace of scale 10'
+    """
+    return f"{type(noise).__name__} of scale {float(noise.scale):,.6g}"
+
+
 def scaled(terms: Terms, factor: float) -> Terms:
     """The noises of `factor` times the value."""
     return tuple(Term(term.weight * factor, term.noise) for term in terms)

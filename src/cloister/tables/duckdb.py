@@ -32,18 +32,6 @@ class DuckDBSpelling(Spelling):
         """Double quotes."""
         return '"' + identifier.replace('"', '""') + '"'
 
-    def double(self, x: str) -> str:
-        """A cast."""
-        return f"CAST({x} AS DOUBLE)"
-
-    def constant(self, number: float) -> str:
-        """The shortest text that reads back as the same double."""
-        return f"CAST('{number!r}' AS DOUBLE)"
-
-    def bigint(self, x: str) -> str:
-        """A cast."""
-        return f"CAST({x} AS BIGINT)"
-
     def integer(self, x: str, dtype: str) -> str:
         """A cast."""
         return f"CAST({x} AS {_TYPES[dtype]})"

@@ -113,14 +113,6 @@ class PostgresSpelling(Spelling):
         """A cast."""
         return f"CAST({x} AS double precision)"
 
-    def constant(self, number: float) -> str:
-        """The shortest text that reads back as the same double."""
-        return f"CAST('{number!r}' AS double precision)"
-
-    def bigint(self, x: str) -> str:
-        """A cast."""
-        return f"CAST({x} AS bigint)"
-
     def integer(self, x: str, dtype: str) -> str:
         """A cast."""
         return f"CAST({x} AS {_TYPES[dtype]})"

@@ -39,17 +39,17 @@ class Spelling(ABC):
         """A quoted text."""
         return "'" + text.replace("'", "''") + "'"
 
-    @abstractmethod
     def double(self, x: str) -> str:
         """A number as a double; for integers and floats only."""
+        return f"CAST({x} AS DOUBLE)"
 
-    @abstractmethod
     def constant(self, number: float) -> str:
-        """A double constant."""
+        """A double constant: the shortest text that reads back as the same double."""
+        return self.double(f"'{number!r}'")
 
-    @abstractmethod
     def bigint(self, x: str) -> str:
         """A double or integer, known to fit, as a 64-bit integer."""
+        return f"CAST({x} AS BIGINT)"
 
     @abstractmethod
     def integer(self, x: str, dtype: str) -> str:
