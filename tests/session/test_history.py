@@ -150,6 +150,20 @@ def test_the_answer_of_another_debits_an_allotment_once(people: cl.PrivateTable)
         assert book.spent("t") == cl.PureDP("5.1")
 
 
+def test_an_allotment_that_is_too_small_refuses_before_anything_is_bought() -> None:
+    question = Question(table="t", statistics=(Count(),))
+    table = cl.PrivateTable({"x": [1] * 9}, columns={"x": cl.Integer(0, 9)}, version="1")
+    with cl.Ledger() as book:
+        book.open("t", cl.PureDP(10), who="owner")
+        book.allot("t", "bob", cl.PureDP(2), who="owner")
+        with Door({"t": table}, ledger=book, who="ann") as door:
+            door.measure(question, spend=5)
+        with Door({"t": table}, ledger=book, who="bob") as door, pytest.raises(cl.BudgetExceeded, match="bob"):
+            door.measure(question, spend="5.1")
+        assert book.spent("t") == cl.PureDP(5)
+        assert book.allotment("t", "bob") == (cl.PureDP(2), cl.PureDP(2))
+
+
 def test_a_constant_column_is_its_constant() -> None:
     table = cl.PrivateTable({"x": [5] * 40}, columns={"x": cl.Integer(5, 5)})
     with Door({"t": table}, budget=cl.PureDP(1)) as door:

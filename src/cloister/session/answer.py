@@ -88,10 +88,7 @@ def _order(keys: tuple[Values, ...]) -> Values:
 
 def assembled(plan: Plan, history: History, *, who: str) -> list[Release]:
     """The releases of all parts: readings of the same raw combined, costs added up."""
-    total: dict[str, Guarantee] = {}
-    for purchase in history.purchases:
-        for population, cost in purchase.costs.items():
-            total[population] = total[population] + cost if population in total else cost
+    total = history.cost()
     return [_release(part, place, history, total, who) for place, part in enumerate(plan.parts)]
 
 

@@ -119,12 +119,12 @@ class Door:
                 instead="measure_all([question], …)",
             )
         plan, history = self._planned(shapes, spend)
+        self._debit(history, plan.digest, purpose)  # a refusal by the allotment must come before anything is bought
         if not plan.repeated:
             try:
                 history = history.with_fresh(*self._answer(plan, purpose))
             except _Answered:
                 plan, history = self._planned(shapes, spend)
-        self._debit(history, plan.digest, purpose)
         return self._tied(assembled(plan, history, who=self.who), questions)
 
     def spend_within(self, question: Question, within: float, *, confidence: float = 0.95) -> Guarantee:

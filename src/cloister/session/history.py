@@ -7,7 +7,7 @@ served, or a new one bought.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -80,9 +80,16 @@ class History:
 
     def paid_by_others(self, who: str) -> dict[str, Guarantee]:
         """What others paid for the releases that are used: their use debits this person's allotment, once."""
-        owed: dict[str, Guarantee] = {}
-        for purchase in self.purchases:
-            if purchase.who != who:
-                for population, cost in purchase.costs.items():
-                    owed[population] = owed[population] + cost if population in owed else cost
-        return owed
+        return _summed(purchase.costs for purchase in self.purchases if purchase.who != who)
+
+    def cost(self) -> dict[str, Guarantee]:
+        """What all of it cost, by population."""
+        return _summed(purchase.costs for purchase in self.purchases)
+
+
+def _summed(costs: Iterable[Mapping[str, Guarantee]]) -> dict[str, Guarantee]:
+    total: dict[str, Guarantee] = {}
+    for each in costs:
+        for population, cost in each.items():
+            total[population] = total[population] + cost if population in total else cost
+    return total
