@@ -1,10 +1,11 @@
 """Measure every promise of speed, and write what was found to docs/benchmarks.md.
 
-    python scripts/bench.py [--quick] [name …]      # names: benchmark files without .py; all of them when left out
+    python scripts/bench.py [--quick] [--merge] [name …]      # names: benchmark files without .py; all of them when left out
 
 Runs each benchmarks/*.py in a process of its own, one after another, and reads the JSON lines that it prints (what is in them:
 benchmarks/README.md). Exits 1 where a promise does not hold, or where a benchmark fails or prints no result. A short run, and a
-run of some benchmarks only, prints its table and leaves the page as it is.
+run of some benchmarks only, prints its table and leaves the page as it is; with `--merge` the rows of those benchmarks take the
+places of the ones of the same name on the page, and new ones are added.
 """
 
 from __future__ import annotations
@@ -100,6 +101,14 @@ def table(results: list[Result]) -> str:
     return "\n".join(rows)
 
 
+def merged(old: str, results: list[Result]) -> str:
+    """The page with the rows of some benchmarks measured anew."""
+    fresh = dict(zip((one.benchmark for one in results), table(results).splitlines()[2:], strict=True))
+    lines = old.rstrip("\n").split("\n")
+    kept = [fresh.pop(line.split("|")[1].strip(), line) if line.startswith("| ") else line for line in lines]
+    return "\n".join([*kept, *fresh.values()]) + "\n"
+
+
 def page(results: list[Result]) -> str:
     """The page of the documentation."""
     facts = "\n".join(f"| {name} | {value} |" for name, value in machine().items())
@@ -137,6 +146,9 @@ def main(arguments: list[str]) -> int:
     if not quick and not names:
         PAGE.write_text(page(results), encoding="utf-8")
         print(f"\nwritten: {PAGE.relative_to(ROOT)}")
+    elif not quick and "--merge" in arguments:
+        PAGE.write_text(merged(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+        print(f"\nrenewed in {PAGE.relative_to(ROOT)}: {len(results)} rows")
     return 0 if results and all(result.holds for result in results) else 1
 
 

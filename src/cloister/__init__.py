@@ -35,11 +35,14 @@ if TYPE_CHECKING:
     from cloister.privacy import ApproxDP as ApproxDP
     from cloister.privacy import PureDP as PureDP
     from cloister.query import Session as Session
+    from cloister.query.controls import ControlledSession as ControlledSession
+    from cloister.query.controls import Controls as Controls
     from cloister.session import Release as Release
     from cloister.tables import Binned as Binned
     from cloister.tables import Boolean as Boolean
     from cloister.tables import Category as Category
     from cloister.tables import Date as Date
+    from cloister.tables import Identifier as Identifier
     from cloister.tables import Integer as Integer
     from cloister.tables import PrivateTable as PrivateTable
     from cloister.tables import PublicTable as PublicTable
@@ -52,8 +55,9 @@ _HOMES = {
     "cloister.ledger": "Ledger",
     "cloister.privacy": "ApproxDP PureDP ZCDP",
     "cloister.query": "Session",
+    "cloister.query.controls": "ControlledSession Controls",
     "cloister.session": "Release",
-    "cloister.tables": "Binned Boolean Category Date Integer PrivateTable PublicTable Real Text",
+    "cloister.tables": "Binned Boolean Category Date Identifier Integer PrivateTable PublicTable Real Text",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
@@ -66,8 +70,11 @@ __all__ = [
     "BudgetExceeded",
     "Category",
     "CloisterError",
+    "ControlledSession",
+    "Controls",
     "Date",
     "EngineError",
+    "Identifier",
     "Integer",
     "InvalidDeclaration",
     "InvalidParameter",

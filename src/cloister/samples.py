@@ -1,9 +1,12 @@
-"""Two sample data sets for a first look, made by a seeded generator: nobody's rows, so nothing in them is secret.
+"""Sample tables for a first look, made by a seeded generator: nobody's rows, so nothing in them is secret.
 
 - `census(rows)`: one row a person. Age, sex, race, education, marital status and work class follow, each on its own, the counts
   of the 48,842 rows of the Adult data (Kohavi & Becker 1996, UCI Machine Learning Repository); income above 50,000 follows its
   share by education there.
 - `hospital(patients)`: visits to a hospital, several a patient, with ward, length of stay and cost; invented.
+- `registry(patients)`: the same patients, a row each, with year of birth and town. It names the same population, so that the two
+  can be joined, and share one budget.
+- `wards()` and `towns()`: public tables to join them with.
 
 What may not live here: anything read from a file, and anything that touches a private table of a user.
 """
@@ -17,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.noise import Random
-from cloister.tables import Boolean, Category, Date, Integer, PrivateTable, Real
+from cloister.tables import Boolean, Category, Date, Integer, PrivateTable, PublicTable, Real
 
 SEX = {"Male": 32650, "Female": 16192}
 RACE = {"White": 41762, "Black": 4685, "Asian-Pac-Islander": 1519, "Amer-Indian-Eskimo": 470, "Other": 406}
@@ -77,6 +80,12 @@ AGES = {
 }
 HOURS = {10: 2591, 20: 3560, 30: 5536, 40: 27474, 50: 5828, 60: 2642, 70: 683, 80: 528}
 WARDS = {"emergency": 34, "medicine": 27, "surgery": 16, "cardiology": 11, "maternity": 8, "oncology": 4}
+BUILDINGS = {"emergency": "A", "medicine": "A", "surgery": "B", "cardiology": "B", "maternity": "C", "oncology": "C"}
+BEDS = {"emergency": 30, "medicine": 96, "surgery": 64, "cardiology": 42, "maternity": 28, "oncology": 24}
+TOWNS = {"Delft": 34, "Gouda": 22, "Leiden": 29, "Zoetermeer": 15}
+INHABITANTS = {"Delft": 109_000, "Gouda": 76_000, "Leiden": 129_000, "Zoetermeer": 128_000}
+UNIVERSITIES = ("Delft", "Leiden")
+YEAR = 2025
 STAYS = {"emergency": 1.2, "medicine": 5.5, "surgery": 4.0, "cardiology": 4.8, "maternity": 2.6, "oncology": 7.5}
 
 Column = npt.NDArray[Any]
@@ -134,22 +143,18 @@ def hospital(patients: int = 12_000, *, seed: int = 2) -> PrivateTable:
     >>> table.unit, table.max_rows
     ('patient', 5)
     """
-    person = _Draw(patients, seed)
-    visits = 1 + np.minimum(np.floor(-np.log(1 - person.uniform()) * 1.4).astype(np.int64), 11)
-    ages = (person.uniform() ** 0.7 * 95).astype(np.int64)
-    smoker = person.uniform() < 0.19
-    sex = person.choice({"female": 52, "male": 48}).values
-    owner = np.repeat(np.arange(patients), visits)
+    people = _Patients(patients, seed)
+    owner = np.repeat(np.arange(patients), people.visits)
     draw = _Draw(len(owner), seed + 1)
     ward = draw.choice(WARDS)
     typical = np.array(list(STAYS.values()))[ward.codes]
-    stay = np.minimum(np.floor(-np.log(1 - draw.uniform()) * typical * (0.7 + ages[owner] / 120)).astype(np.int64), 60)
+    stay = np.minimum(np.floor(-np.log(1 - draw.uniform()) * typical * (0.7 + people.ages[owner] / 120)).astype(np.int64), 60)
     day = np.datetime64("2025-01-01") + (draw.uniform() * 365).astype(np.int64)
     columns = {
-        "patient": np.array([f"P{number:05d}" for number in range(patients)], dtype=object)[owner],
-        "age": ages[owner],
-        "sex": sex[owner],
-        "smoker": smoker[owner],
+        "patient": people.names[owner],
+        "age": people.ages[owner],
+        "sex": people.sex[owner],
+        "smoker": people.smoker[owner],
         "ward": ward.values,
         "admitted": day.astype(str).astype(object),
         "stay": stay,
@@ -174,13 +179,73 @@ def hospital(patients: int = 12_000, *, seed: int = 2) -> PrivateTable:
     )
 
 
-def tables() -> dict[str, PrivateTable]:
-    """Both sample tables under the names that the demo uses.
+def registry(patients: int = 12_000, *, seed: int = 2) -> PrivateTable:
+    """The patients of `hospital` with the same number and seed, one row each.
+
+    >>> table = registry(50)
+    >>> table.unit, table.max_rows, table.population == hospital(50).population
+    ('patient', 1, True)
+    """
+    people = _Patients(patients, seed)
+    return PrivateTable(
+        {"patient": people.names, "sex": people.sex, "born": YEAR - people.ages, "town": people.towns},
+        columns={
+            "sex": Category(["female", "male"]),
+            "born": Integer(YEAR - 110, YEAR),
+            "town": Category(list(TOWNS)),
+        },
+        unit="patient",
+        max_rows=1,
+        population="patients",
+        size=patients,
+        version=f"sample-{seed}",
+    )
+
+
+def wards() -> PublicTable:
+    """The wards of the hospital: public, so it costs nothing to join them.
+
+    >>> wards().names
+    ('ward', 'building', 'beds')
+    """
+    return PublicTable({"ward": list(WARDS), "building": list(BUILDINGS.values()), "beds": list(BEDS.values())})
+
+
+def towns() -> PublicTable:
+    """Where the patients live.
+
+    >>> towns().names
+    ('town', 'inhabitants', 'university')
+    """
+    return PublicTable(
+        {
+            "town": list(TOWNS),
+            "inhabitants": list(INHABITANTS.values()),
+            "university": [town in UNIVERSITIES for town in TOWNS],
+        }
+    )
+
+
+def tables() -> dict[str, PrivateTable | PublicTable]:
+    """All sample tables under the names that the demo uses.
 
     >>> sorted(tables())
-    ['census', 'visits']
+    ['census', 'patients', 'towns', 'visits', 'wards']
     """
-    return {"census": census(), "visits": hospital()}
+    return {"census": census(), "visits": hospital(), "patients": registry(), "wards": wards(), "towns": towns()}
+
+
+class _Patients:
+    """What the tables of one hospital say of each patient: the same draws, whichever of them is made."""
+
+    def __init__(self, number: int, seed: int) -> None:
+        draw = _Draw(number, seed)
+        self.visits = 1 + np.minimum(np.floor(-np.log(1 - draw.uniform()) * 1.4).astype(np.int64), 11)
+        self.ages = (draw.uniform() ** 0.7 * 95).astype(np.int64)
+        self.smoker = draw.uniform() < 0.19
+        self.sex: Column = draw.choice({"female": 52, "male": 48}).values
+        self.towns: Column = draw.choice(TOWNS).values
+        self.names: Column = np.array([f"P{place:05d}" for place in range(number)], dtype=object)
 
 
 class _Choice:

@@ -6,8 +6,23 @@ from typing import Any
 
 import pytest
 
-from cloister.errors import EngineError, InvalidDeclaration
-from cloister.tables import Aggregate, Aggregation, Column, Compare, Integer, Literal, PrivateTable, Text, prepare
+from cloister.errors import EngineError, InvalidDeclaration, UnsupportedQuery
+from cloister.tables import (
+    Aggregate,
+    Aggregation,
+    Base,
+    Column,
+    Compare,
+    Integer,
+    Literal,
+    PrivateTable,
+    PublicJoined,
+    PublicTable,
+    Text,
+    UnitJoined,
+    prepare,
+    relate,
+)
 from cloister.tables.sources import recognise
 
 psycopg = pytest.importorskip("psycopg")
@@ -125,3 +140,56 @@ def test_an_ibis_table_of_postgres(postgres_server: str, database: Any) -> None:
     source = ibis.connect(postgres_server).table("plain")
     with prepare(PrivateTable(source.filter(source.x < 50), columns=COLUMNS)) as prepared:
         assert int(prepared.aggregate(Aggregation(prepared)).values["rows"][0]) == 50
+
+
+def test_relations_where_nothing_may_be_written(postgres_server: str, database: Any) -> None:
+    database.execute("DROP TABLE IF EXISTS scores; CREATE TABLE scores (who uuid, score integer, town text)")
+    database.execute("INSERT INTO scores SELECT md5((i % 30)::text)::uuid, i % 7, 't' || i % 4 FROM generate_series(0, 99) AS i")
+    database.execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD 'reader'")
+    database.execute('GRANT USAGE ON SCHEMA "odd.schema" TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA "odd.schema" TO reader')
+    database.execute("GRANT SELECT ON scores TO reader")
+    reader = f"postgresql://reader:reader@{postgres_server.partition('@')[2]}"
+    towns = PublicTable({"town": ["t0", "t1", "t1"], "size": [5, None, 7], "name": ["it's", "\\", None]})
+    answers = []
+    try:
+        for url in (postgres_server, reader):
+            columns = {"score": Integer(0, 9), "town": Text()}
+            scores = PrivateTable(f"{url}::scores", columns=columns, unit="who", max_rows=3)
+            left, right = Base(name="people", table=table(url)), Base(name="scores", table=scores)
+            taken = (("size", "size"), ("name", "name"))
+            looked = PublicJoined(source=right, name="towns", table=towns, on=(("town", "town"),), columns=taken, outer=True)
+            relation = UnitJoined(left=left, right=looked)
+            with prepare(left.table, secret="aa") as people, prepare(scores, secret="aa") as other:
+                related = relate(relation, {"people": people, "scores": other})
+                assert related.materialised == (url == postgres_server)
+                sums = (
+                    Aggregate("n", "rows"),
+                    Aggregate("s", "sum", (("x", 0), ("score", 0))),
+                    Aggregate("k", "values", ("name",)),
+                )
+                groups = related.aggregate(Aggregation(None, Compare("<", Column("x"), Literal(70)), ("size",), sums))
+                answers.append(sorted(zip(groups.keys[0].tolist(), *(v.tolist() for v in groups.values.values()), strict=True)))
+                with psycopg.connect(postgres_server, autocommit=True) as watching:
+                    assert len(ours(watching)) == (3 if url == postgres_server else 0)
+        assert ours(database) == []
+        assert answers[0] == answers[1]
+        assert len(answers[0]) == 3
+    finally:
+        database.execute('REVOKE ALL ON ALL TABLES IN SCHEMA "odd.schema" FROM reader; REVOKE ALL ON scores FROM reader')
+        database.execute('REVOKE ALL ON SCHEMA "odd.schema" FROM reader; DROP ROLE reader')
+
+
+def test_tables_of_two_databases_are_not_joined(postgres_server: str, database: Any) -> None:
+    database.execute("DROP DATABASE IF EXISTS another")
+    database.execute("CREATE DATABASE another")
+    address = f"{postgres_server.rpartition('/')[0]}/another"
+    try:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("CREATE TABLE scores (who text, score integer)")
+        scores = PrivateTable(f"{address}::scores", columns={"score": Integer(0, 9)}, unit="who", max_rows=3)
+        left = table(postgres_server)
+        relation = UnitJoined(left=Base(name="people", table=left), right=Base(name="scores", table=scores))
+        with prepare(left) as people, prepare(scores) as other, pytest.raises(UnsupportedQuery, match="different databases"):
+            relate(relation, {"people": people, "scores": other})
+    finally:
+        database.execute("DROP DATABASE IF EXISTS another WITH (FORCE)")

@@ -65,3 +65,113 @@ def test_undeclared_keys_on_every_engine(people: cl.PrivateTable) -> None:
         answer = session.sql("SELECT town, COUNT(*) AS n FROM people GROUP BY town", spend=cl.ApproxDP(10**5, "1e-6"))
     assert dict(answer) == {"'; DROP TABLE people; --": 100, "Delft": 100, "Leiden": 100}
     assert answer["town"].tolist() == sorted(answer["town"].tolist())
+
+
+VISITS = {
+    "visit": [f"v{number}" for number in range(240)],
+    "patient": [f"p{number % PERSONS}" for number in range(240)],
+    "cost": [None if number % 19 == 0 else (number * 7) % 120 for number in range(240)],
+    "day": [f"2024-{1 + number % 12:02d}-{1 + number % 28:02d}" for number in range(240)],
+}
+DRUGS = {
+    "visit": [f"v{number % 240}" for number in range(400)],
+    "drug": [["a", "b", "c"][number % 3] for number in range(400)],
+    "dose": [number % 9 for number in range(400)],
+}
+PATIENTS = {
+    "patient": [f"p{number}" for number in range(PERSONS)],
+    "sex": [["F", "M"][number % 2] for number in range(PERSONS)],
+    "town": [["Delft", "Gouda", "Leiden"][number % 3] for number in range(PERSONS)],
+}
+TOWNS = cl.PublicTable({"town": ["Delft", "Gouda", "Nowhere"], "province": ["ZH", "ZH", "?"], "people": [106_000, 76_000, 0]})
+QUESTIONS = {
+    "SELECT sex, COUNT(*) AS n, SUM(cost) AS cost FROM patients JOIN visits USING (patient) GROUP BY sex": 2,
+    "SELECT province, AVG(cost) AS cost FROM patients p JOIN towns t ON p.town = t.town JOIN visits v ON v.patient = p.patient"
+    " GROUP BY province": 2,
+    "SELECT drug, COUNT(*) AS n, COUNT(DISTINCT patient) AS persons, COUNT(DISTINCT dose) AS doses FROM drugs d"
+    " JOIN visits v ON v.visit = d.visit GROUP BY drug": 3,
+    "SELECT drug, COUNT(*) AS n, SUM(dose) AS dose FROM drugs GROUP BY drug": 3,
+    "SELECT AVG(total) AS mean, MEDIAN(total) AS middle, MAX(k) AS most FROM"
+    " (SELECT patient, SUM(cost) AS total, COUNT(*) AS k FROM visits GROUP BY patient) AS x": 1,
+    "SELECT DATE_TRUNC('month', day) AS m, EXTRACT(YEAR FROM day) AS y, COUNT(*) AS n FROM visits"
+    " WHERE day < DATE '2024-04-01' GROUP BY 1, 2": 3,
+    "SELECT sex, FLOOR(cost / 50) * 50 AS bin, COUNT(*) AS n FROM patients JOIN visits USING (patient)"
+    " GROUP BY ROLLUP(sex, bin)": 9,
+    "SELECT VAR_SAMP(cost) AS v, CORR(cost, dose) AS c, REGR_SLOPE(dose, cost) AS s FROM drugs d"
+    " JOIN visits v ON v.visit = d.visit": 1,
+    "SELECT CASE WHEN cost >= 60 THEN 'high' ELSE 'low' END AS level, COUNT(*) AS n, 100 * SUM(cost) / COUNT(*) AS share"
+    " FROM visits WHERE cost IS NOT NULL GROUP BY 1": 2,
+    "SELECT COUNT(*) AS n FROM (SELECT cost FROM visits WHERE cost < 40"
+    " UNION ALL SELECT cost FROM visits WHERE cost >= 80) AS u": 1,
+}
+
+
+def tables_of(loader: Loader) -> dict[str, cl.PrivateTable | cl.PublicTable]:
+    """Sixty patients with four visits each, and what was prescribed at them."""
+    text = {"visit": "text", "patient": "text", "drug": "text", "sex": "text", "town": "text"}
+    kinds = {**text, "cost": "integer", "dose": "integer", "day": "text"}
+    held = {name: loader.load(data, kinds) for name, data in (("p", PATIENTS), ("v", VISITS), ("d", DRUGS))}
+    common: dict[str, str] = {"population": "patients", "version": "1"}
+    return {
+        "patients": cl.PrivateTable(
+            held["p"],
+            columns={"sex": cl.Category(["F", "M"]), "town": cl.Category(["Delft", "Gouda", "Leiden"])},
+            unit="patient",
+            max_rows=1,
+            **common,
+        ),
+        "visits": cl.PrivateTable(
+            held["v"],
+            columns={
+                "visit": cl.Identifier(),
+                "cost": cl.Integer(0, 119),
+                "day": cl.Date("2024-01-01", "2024-12-31"),
+            },
+            unit="patient",
+            max_rows=4,
+            **common,
+        ),
+        "drugs": cl.PrivateTable(
+            held["d"],
+            columns={"drug": cl.Category(["a", "b", "c"]), "dose": cl.Integer(0, 8)},
+            unit="visit",
+            through="visits.visit",
+            max_rows=2,
+            **common,
+        ),
+        "towns": TOWNS,
+    }
+
+
+@pytest.fixture
+def hospital(loader: Loader) -> dict[str, cl.PrivateTable | cl.PublicTable]:
+    """The tables on one engine."""
+    return tables_of(loader)
+
+
+_FOUND: dict[str, dict[str, list[object]]] = {}
+
+
+def _expected(sql: str) -> dict[str, list[object]]:
+    """What DuckDB says of the same rows: the engine that is compared with plain SQL question by question elsewhere."""
+    from .conftest import DuckDBLoader
+
+    if sql not in _FOUND:
+        with cl.Session(tables_of(DuckDBLoader()), budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
+            _FOUND[sql] = session.sql(sql, spend=10**9).to_pydict()
+    return _FOUND[sql]
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_every_construct_has_the_same_answer_on_every_engine(
+    hospital: dict[str, cl.PrivateTable | cl.PublicTable], sql: str
+) -> None:
+    with cl.Session(hospital, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
+        answer = session.sql(sql, spend=10**9)
+    assert answer.num_rows == QUESTIONS[sql]
+    for name, values in _expected(sql).items():
+        found = answer.to_pydict()[name]
+        if isinstance(values[0], float):
+            assert found == pytest.approx(values, rel=1e-6, abs=1e-6), name
+        else:
+            assert found == values, name

@@ -52,39 +52,29 @@ def refused(sql: str) -> cl.CloisterError:
         ("SELECT COUNT(*) FROM t@x", "@x"),
         ("SELECT COUNT(*) FROM t LIMIT 10 PERCENT", "PERCENT"),
         ("SELECT COUNT(*) FROM t LIMIT 10 ROWS WITH TIES", "WITH"),
-        ("SELECT COUNT(*) FROM t FETCH FIRST 3 ROWS ONLY", "FETCH"),
         ("SELECT COUNT(*) FROM t LIMIT 1 BY sex", "LIMIT … BY"),
         ("SELECT COUNT(*) FROM t LIMIT '1'", "LIMIT"),
         ("SELECT COUNT(*) FROM t LIMIT ALL", "LIMIT"),
-        ("SELECT sex, COUNT(*) FROM t GROUP BY sex ORDER BY sex NULLS FIRST", "NULLS FIRST"),
-        ("SELECT sex, COUNT(*) FROM t GROUP BY sex ORDER BY sex DESC NULLS LAST", "NULLS LAST"),
         ("SELECT sex, COUNT(*) FROM t GROUP BY sex ORDER BY sex WITH FILL", "WITH"),
         ("SELECT SUM(age ORDER BY pay) FROM t", "ORDER BY within an aggregate"),
         ("SELECT COUNT(age IGNORE NULLS) FROM t", "IGNORE NULLS"),
-        ("SELECT COUNT(*) FILTER (WHERE age > 3) FROM t", "FILTER"),
         ("SELECT COUNT(*) OVER () FROM t", "OVER"),
         ("SELECT COUNT(*) FROM t WHERE age IN UNNEST([1])", "UNNEST"),
-        ("SELECT COUNT(*) FROM t WHERE age IN (SELECT 1)", "A question within"),
-        ("SELECT COUNT(*) FROM t WHERE TRY_CAST('2020-01-31' AS DATE) = born", "TRY_CAST"),
+        ("SELECT COUNT(*) FROM t WHERE age IN (SELECT 1)", "question within"),
         ("SELECT COUNT(*) FROM t WHERE town LIKE 'a!%' ESCAPE '!'", "ESCAPE"),
         ("SELECT COUNT(*) FROM t WHERE sex COLLATE nocase = 'f'", "COLLATE"),
-        ("SELECT COUNT(*) FROM t WHERE sex = 'F' 'M'", "in place of a constant"),
         ("SELECT COUNT(*) FROM t WHERE town = DATE '2026-02-30'", "2026-02-30"),
-        ("SELECT COUNT(*) FROM t WHERE age <=> 3", "in WHERE"),
         ("SELECT COUNT(*) FROM t FOR UPDATE", "LOCKS"),
         ("SELECT /*+ MERGE */ COUNT(*) FROM t", "HINT"),
-        ("SELECT COUNT(*) FROM t, t", "A second table"),
-        ("WITH t AS (SELECT 1) SELECT COUNT(*) FROM t", "WITH"),
-        ("SELECT sex, COUNT(*) FROM t GROUP BY CUBE (sex)", "CUBE"),
-        ("SELECT DISTINCT COUNT(*) FROM t", "DISTINCT"),
+        ("SELECT COUNT(*) FROM t, t", "The join of 't' and 't'"),
+        ("WITH t AS (SELECT 1) SELECT COUNT(*) FROM t", ""),
         ("SELECT COUNT(*) FROM t WHERE age->>'a' = 3", ""),
     ],
 )
 def test_a_part_that_would_be_passed_over_is_refused_by_name(sql: str, named: str) -> None:
     refusal = refused(sql)
     assert isinstance(refusal, cl.UnsupportedQuery)
-    if "in place of a constant" not in named and "in WHERE" not in named:
-        assert named in refusal.what
+    assert named in refusal.what
 
 
 @pytest.mark.parametrize(
@@ -127,21 +117,30 @@ def test_the_tables_own_name_and_alias_are_qualifiers(sql: str) -> None:
 
 def test_the_unit_is_counted_under_its_own_name_only() -> None:
     assert parse("SELECT COUNT(DISTINCT T.Who) FROM t", TABLES).question.statistics == (Persons(name="count_distinct(who)"),)
-    assert isinstance(refused('SELECT COUNT(DISTINCT "WHO") FROM t'), cl.UnsupportedQuery)
-    assert isinstance(refused("SELECT COUNT(who) FROM t"), cl.UnknownColumn)
+    assert isinstance(refused('SELECT COUNT(DISTINCT "WHO") FROM t'), cl.UnknownColumn)
+    assert parse("SELECT COUNT(who) FROM t", TABLES).question.statistics == (Count(name="count_star()"),)
+    assert "privacy unit" in refused("SELECT who, COUNT(*) FROM t GROUP BY who").why
+    assert "privacy unit" in refused("SELECT SUM(who) FROM t").why
+
+
+def ordered(sql: str) -> list[tuple[str, bool, bool]]:
+    """What the answer is ordered by: key or statistic, descending, NULL first."""
+    return [(part.source, part.descending, part.nulls_first) for part in parse(sql, TABLES).layout.order]
 
 
 def test_order_names_one_column_of_the_answer() -> None:
-    assert parse('SELECT COUNT(*) AS n, SUM(pay) AS "N" FROM t ORDER BY "N" DESC', TABLES).order == (("N", True),)
-    assert parse("SELECT sex AS s, COUNT(*) FROM t GROUP BY sex ORDER BY t.sex, 2 DESC", TABLES).order == (
-        ("s", False),
-        ("count_star()", True),
-    )
-    assert parse("SELECT sex, COUNT(*) FROM t GROUP BY sex ORDER BY sex ASC NULLS LAST", TABLES).order == (("sex", False),)
-    assert parse("SELECT sex, COUNT(*) FROM t GROUP BY sex ORDER BY sex DESC NULLS FIRST", TABLES).order == (("sex", True),)
+    assert ordered('SELECT COUNT(*) AS n, SUM(pay) AS "N" FROM t ORDER BY "N" DESC') == [("sum(pay)", True, True)]
+    assert ordered("SELECT sex AS s, COUNT(*) FROM t GROUP BY sex ORDER BY t.sex, 2 DESC") == [
+        ("sex", False, False),
+        ("count_star()", True, True),
+    ]
+    assert ordered("SELECT sex, COUNT(*) FROM t GROUP BY sex ORDER BY sex NULLS FIRST") == [("sex", False, True)]
+    assert ordered("SELECT sex, COUNT(*) FROM t GROUP BY sex ORDER BY sex DESC NULLS LAST") == [("sex", True, False)]
+    assert ordered("SELECT sex, COUNT(*) FROM t GROUP BY sex ORDER BY SUM(pay) DESC") == [("sum(pay)", True, True)]
+    assert ordered("SELECT 1 AS one, COUNT(*) FROM t ORDER BY one") == []
     refused('SELECT COUNT(*) AS "Nn", SUM(pay) AS "NN" FROM t ORDER BY nn')
     refused("SELECT COUNT(*) AS n FROM t ORDER BY 3")
-    refused("SELECT COUNT(*) AS n FROM t ORDER BY 'n'")
+    refused("SELECT sex, COUNT(*) AS n FROM t GROUP BY sex ORDER BY age")
 
 
 def test_a_date_is_not_a_text() -> None:
@@ -196,14 +195,14 @@ def test_a_failure_inside_sqlglot_is_a_refusal_without_its_trace(monkeypatch: py
     def fail(*arguments: object, **options: object) -> None:
         raise AttributeError("secret text of the question")
 
-    monkeypatch.setattr("sqlglot.parse", fail)
+    monkeypatch.setattr("sqlglot.Parser.parse", fail)
     assert "secret" not in str(refused("SELECT COUNT(*) FROM t"))
 
 
-@pytest.mark.parametrize("kind", ["DECIMAL(", "a::DECIMAL(", "CAST(a AS DECIMAL(", "ARRAY[", "{", "f("])
+@pytest.mark.parametrize("kind", ["DECIMAL(", "a::DECIMAL(", "CAST(a AS DECIMAL(", "ARRAY[", "{", "DATE(", "STRUCT("])
 def test_what_sqlglot_reads_in_exponential_time_is_refused_before(kind: str) -> None:
     """Without the refusal this would not end: sqlglot doubles its work at each level."""
-    assert "deeper than 4" in refused("SELECT COUNT(*) FROM t WHERE " + kind * 60).why
+    assert "deeper than 5" in refused("SELECT COUNT(*) FROM t WHERE " + kind * 60).why
 
 
 @pytest.mark.parametrize(
@@ -251,10 +250,10 @@ def test_sqlglot_logs_nothing_of_the_question_and_goes_on_logging_for_others(cap
 
 
 def test_other_threads_are_heard_while_a_question_is_read(caplog: pytest.LogCaptureFixture) -> None:
-    from cloister.query.parse import _unheard
+    from cloister.query.words import unheard
 
     logger = logging.getLogger("sqlglot")
-    with caplog.at_level(logging.WARNING, logger="sqlglot"), _unheard():
+    with caplog.at_level(logging.WARNING, logger="sqlglot"), unheard():
         logger.warning("mine")
         other = threading.Thread(target=lambda: logger.warning("another thread's"))
         other.start()

@@ -62,3 +62,14 @@ def test_the_machine_is_described_without_a_name(monkeypatch: pytest.MonkeyPatch
     described = " ".join(bench.machine().values())
     assert platform.node() not in described or len(platform.node()) < 4
     assert "/" not in bench.machine()["Python"]
+
+
+def test_rows_measured_anew_take_the_places_of_the_old_ones() -> None:
+    def result(name: str, ratio: float) -> bench.Result:
+        return bench.Result(benchmark=name, ratio=ratio, limit=1, holds=True, detail="x")
+
+    old = bench.page([result("draws", 2), result("sums", 3)])
+    new = bench.merged(old, [result("sums", 7), result("medians", 8)])
+    assert bench.merged(new, [result("sums", 3)]) == bench.merged(old, [result("medians", 8)])
+    assert [line.split("|")[2].strip() for line in new.splitlines()[-3:]] == ["2", "7", "8"]
+    assert new.splitlines()[: len(old.splitlines()) - 1] == old.splitlines()[:-1]

@@ -95,9 +95,9 @@ def test_concentrated_releases_keep_their_rho(statistics: tuple[Statistic, ...],
 def test_a_door_that_forgets_the_cap_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same audit, of a twin that noises two rows a person as if they were one."""
     import cloister.session.blocks as blocks
-    import cloister.session.shape as shape
+    import cloister.session.builder as builder
 
-    monkeypatch.setattr(shape, "rows_block", lambda max_rows: blocks.rows_block(1))
+    monkeypatch.setattr(builder, "rows_block", lambda max_rows: blocks.rows_block(1))
     found = audit(
         raws_of((Count(),), cl.PureDP(2), "1"),
         [("b", 1), ("a", 1), ("a", 1)],

@@ -21,6 +21,7 @@ from cloister.tables import (
     Key,
     Literal,
     Real,
+    Strided,
     Text,
 )
 
@@ -96,3 +97,32 @@ def test_bins() -> None:
 def test_bins_that_are_refused(edges: Any, domain: Any, kind: Any, why: str) -> None:
     with pytest.raises(kind, match=why):
         Binned("x", edges).starts(domain)
+
+
+def test_strides_are_bins_of_neighbouring_values() -> None:
+    days = Date("2024-01-30", "2024-02-02")
+    for key, domain, labels in (
+        (Strided("x", 2), Integer(-1, 3), ("[-1, 1)", "[1, 3)", "[3, 3]")),
+        (Strided("y", 5), Real(0, 1, step="0.1"), ("[0, 0.5)", "[0.5, 1)", "[1, 1]")),
+        (Strided("d", 3), days, ("[2024-01-30, 2024-02-02)", "[2024-02-02, 2024-02-02]")),
+    ):
+        starts = key.starts(domain)
+        assert isinstance(key, Key)
+        assert key.labels(domain) == labels
+        assert (len(starts), starts[0], starts[-1]) == (key.size(domain) + 1, domain.low_code, domain.high_code + 1)
+    for wrong in (Text(), Category(["a"]), Boolean(), Integer(-(2**61), 2**61)):
+        with pytest.raises(UnsupportedQuery, match="'x'"):
+            Strided("x", 2).size(wrong)
+    for stride in (0, -1, True, 2.0):
+        with pytest.raises(InvalidParameter, match="stride="):
+            Strided("x", stride)  # type: ignore[arg-type]
+
+
+def test_presence_is_part_of_what_is_asked() -> None:
+    plain, restricted = Aggregate("n", "rows"), Aggregate("n", "rows", present=("y", "x", "y"))
+    assert restricted.present == ("x", "y")
+    described = [json.dumps(Aggregation(None, aggregates=(each,)).describe()) for each in (plain, restricted)]
+    assert described[0] != described[1]
+    assert Aggregation(None, aggregates=(plain,)).describe()["aggregates"] == [["n", "rows", []]]
+    with pytest.raises(UnknownColumn, match="'z'"):
+        Aggregation(None, aggregates=(Aggregate("n", "rows", present=("z",)),)).check(DOMAINS)

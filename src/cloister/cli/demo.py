@@ -16,10 +16,13 @@ SPEND = "0.1"
 
 _WELCOME = """cloister: share what the data says, not the data.
 
-Two sample tables, made by a generator: nobody's rows.
-  census   one row a person: age, sex, race, education, marital_status, work_class, hours, income, pay
-  visits   a hospital's visits, several a patient, of which at most 5 count: age, sex, smoker, ward, admitted, stay, cost
-Each has a privacy budget of ε = 1.
+Sample tables, made by a generator: nobody's rows.
+  census    one row a person: age, sex, race, education, marital_status, work_class, hours, income, pay
+  visits    a hospital's visits, several a patient, of which at most 5 count: age, sex, smoker, ward, admitted, stay, cost
+  patients  one row a patient of that hospital: sex, born, town; joined by visits.patient = patients.patient
+  wards     public: ward, building, beds
+  towns     public: town, inhabitants, university
+The persons of the census have a privacy budget of ε = 1, and so have the patients.
 """
 _PROMPT = "Ask in SQL (an empty line or Ctrl-D ends); each answer spends ε = 0.1 of its table's budget."
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_TABLES_HELP = "A TOML file that declares tables and budgets; without it, the sample tables `census` and `visits`."
+_TABLES_HELP = (
+    "A TOML file that declares tables and budgets; without it, the sample tables: census, visits, patients, wards, towns."
+)
 _LEDGER_HELP = "The ledger: a file, or a postgresql:// address. Without it, one in memory that ends with the command."
 
 
@@ -76,6 +78,9 @@ def main() -> None:
         sys.exit(2)
 
 
+_DIALECT = click.option("--dialect", help="The SQL that the question is written in, for example postgres, bigquery or tsql.")
+
+
 def _question_options(command: _Command) -> _Command:
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
@@ -108,7 +113,11 @@ def demo(once: bool, as_json: bool) -> None:
 @cli.command()
 @click.argument("sql")
 @click.option("--spend", help="What the answer may cost: ε, or ρ under a zCDP budget.")
-@click.option("--within", type=float, help="Instead of --spend: the widest 95 % margin wanted, for counts and sums.")
+@click.option("--within", type=float, help="Instead of --spend: the widest 95 % margin wanted.")
+@click.option("--pilot", help="With --within, for means and quantiles: what a first noisy answer may cost.")
+@_DIALECT
+@click.option("--rehearse", is_flag=True, help="Answer from made-up rows: nothing private is read, nothing is spent.")
+@click.option("--fresh", is_flag=True, help="Buy anew what would follow from a finer answer that was paid for.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with a column of margins beside each statistic.")
 @click.option(
     "--chart",
@@ -121,6 +130,10 @@ def query(
     sql: str,
     spend: str | None,
     within: float | None,
+    pilot: str | None,
+    dialect: str | None,
+    rehearse: bool,
+    fresh: bool,
     as_csv: bool,
     chart: Path | None,
     purpose: str,
@@ -135,9 +148,19 @@ def query(
     \b
     cloister query "SELECT sex, COUNT(*) AS n FROM census GROUP BY sex" --spend 0.1
     cloister query "SELECT COUNT(*) FROM people" --within 50 --tables tables.toml --ledger budget.db
+    cloister query "SELECT education, MEDIAN(age) FROM census GROUP BY education" --spend 1 --rehearse
     """
-    with _session(tables, ledger, budget, who) as session, _waiting("answering"):
-        answer = session.sql(sql, spend, within=within, purpose=purpose)
+    with _waiting("reading the question") as progress, _session(tables, ledger, budget, who, progress) as session:
+        answer = session.sql(
+            sql,
+            spend,
+            within=within,
+            pilot=pilot,
+            purpose=purpose,
+            dialect=dialect,
+            rehearse=rehearse,
+            fresh=fresh,
+        )
     if chart is not None:
         _write_chart(answer, chart)
     if as_json:
@@ -150,16 +173,31 @@ def query(
 
 @cli.command()
 @click.argument("sql")
-@click.option("--spend", required=True, help="What the answer may cost: ε, or ρ under a zCDP budget.")
+@click.option("--spend", help="What the answer may cost (ε, or ρ under zCDP); without it, what a range of spends would buy.")
+@_DIALECT
 @_question_options
-def explain(sql: str, spend: str, tables: Path | None, ledger: str | None, budget: str | None, who: str, as_json: bool) -> None:
+def explain(
+    sql: str,
+    spend: str | None,
+    dialect: str | None,
+    tables: Path | None,
+    ledger: str | None,
+    budget: str | None,
+    who: str,
+    as_json: bool,
+) -> None:
     """Say what a question would measure, cost and know: spends nothing, reads no row.
 
     \b
     cloister explain "SELECT sex, AVG(age) AS age FROM census GROUP BY sex" --spend 0.1
+    cloister explain "SELECT COUNT(*) FROM census"
     """
     with _session(tables, ledger, budget, who) as session:
-        plan = session.explain(sql, spend)
+        if spend is None:
+            affordable = session.afford(sql, dialect=dialect)
+            click.echo(json.dumps(affordable.to_pydict()) if as_json else str(affordable))
+            return
+        plan = session.explain(sql, spend, dialect=dialect)
         if as_json:
             document = {
                 "digest": plan.digest,
@@ -291,7 +329,9 @@ def version(as_json: bool) -> None:
 
 
 @contextmanager
-def _session(tables: Path | None, ledger: str | None, budget: str | None, who: str) -> Iterator[Session]:
+def _session(
+    tables: Path | None, ledger: str | None, budget: str | None, who: str, progress: Callable[[str], None] | None = None
+) -> Iterator[Session]:
     from cloister.cli.declared import load
     from cloister.privacy import PureDP
     from cloister.query import Session
@@ -307,7 +347,7 @@ def _session(tables: Path | None, ledger: str | None, budget: str | None, who: s
         known = book.populations()
         chosen = {name: budgets.get(name, default) for name in names if name not in known}
         given = {name: guarantee for name, guarantee in chosen.items() if guarantee is not None}
-        with Session(found, budget=given, ledger=book, who=who) as session:
+        with Session(found, budget=given, ledger=book, who=who, progress=progress) as session:
             yield session
 
 
@@ -331,18 +371,19 @@ def _existing_ledger(where: str) -> Iterator[Ledger]:
 
 
 @contextmanager
-def _waiting(what: str) -> Iterator[None]:
+def _waiting(what: str) -> Iterator[Callable[[str], None]]:
     """A sign of life on a terminal: the stage and the time, never rows or percent of private work."""
     if not sys.stderr.isatty():
-        yield
+        yield lambda stage: None
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
-    with Progress(SpinnerColumn(), TextColumn(what), TimeElapsedColumn(), console=console, transient=True) as progress:
-        progress.add_task(what, total=None)
-        yield
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda stage: progress.update(task, description=stage)
 
 
 def _as_json(answer: Release) -> dict[str, Any]:

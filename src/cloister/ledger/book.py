@@ -25,6 +25,8 @@ _SAVE = """INSERT INTO accounts (population, who, cap, spent, slack, unbounded) 
     SET cap = excluded.cap, spent = excluded.spent, slack = excluded.slack, unbounded = excluded.unbounded"""
 _SAVE_TWO = _SAVE.replace("(?, ?, ?, ?, ?, ?)", "(?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?)")
 
+_MOST_LIVE = 10_000  # more than may be at work at once; forgotten ones are looked up
+
 
 @dataclass(slots=True)
 class Population:
@@ -102,6 +104,10 @@ class Book:
         self._at = 0
         self._populations: dict[str, Population | None] = {}
         self._spenders: dict[tuple[str, str], Spender] = {}
+        self.live: dict[int, tuple[str, str]] = {}
+        """Reservations at their first attempt that this process wrote and that are neither settled, voided nor taken over, each
+        with its first population and its plan: what a settlement would otherwise ask the tables. No other process can have
+        touched them, since the book is reset when the chain ends where another process left it."""
         self._clear()
 
     def _clear(self) -> None:
@@ -138,9 +144,16 @@ class Book:
         return row is not None and bytes(row[0]) == end
 
     def line(self, kind: str, **payload: Any) -> int:
-        """One line more; its number. Time never runs backwards in the chain, whatever the clock says."""
+        """One line more; its number."""
+        return self.append(canonical({"kind": kind, "at": self.now(), **payload}))
+
+    def now(self) -> int:
+        """The time of the next line: it never runs backwards in the chain, whatever the clock says."""
         self._at = max(self._at, int(self._clock() * 1_000_000))
-        text = canonical({"kind": kind, "at": self._at, **payload})
+        return self._at
+
+    def append(self, text: str) -> int:
+        """One line more, whose canonical text was made elsewhere; its number."""
         self.sequence += 1
         self.hash = chained(self.key, self.sequence, self.hash, text)
         self._lines.append((self.sequence, text, self.hash))
@@ -153,6 +166,12 @@ class Book:
             if number == sequence:
                 return dict(json.loads(text))
         return dict(json.loads(self.store.execute("SELECT payload FROM lines WHERE sequence = ?", (sequence,)).fetchone()[0]))
+
+    def keep_live(self, number: int, population: str, what: str) -> None:
+        """Remember a reservation that was just written; of those that nobody ever settles, not without end."""
+        if len(self.live) >= _MOST_LIVE:
+            self.live.clear()
+        self.live[number] = (population, what)
 
     def write(self, sql: str, values: tuple[Any, ...]) -> int:
         """A change of a table that is not kept here; how many rows changed."""

@@ -18,6 +18,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,32 @@ def canonical(payload: Mapping[str, Any]) -> str:
     '{"at":5,"who":"Ada"}'
     """
     return _ENCODER.encode(payload)
+
+
+def reserved_text(*, at: int, costs: Mapping[str, list[str]], purpose: str, what: str, who: str) -> str:
+    """The canonical text of most charges, without the detour over a dictionary that is sorted again each time. `costs` is in
+    the order of its names.
+
+    >>> costs = {"people": ["pure", "0.1"]}
+    >>> text = reserved_text(at=5, costs=costs, purpose="", what="plan-1", who="Ada")
+    >>> text == canonical({"kind": "reserved", "at": 5, "costs": costs, "purpose": "", "what": "plan-1", "who": "Ada"})
+    True
+    """
+    rows = [f"{quoted(name)}:[{','.join(map(quoted, texts))}]" for name, texts in costs.items()]
+    return (
+        f'{{"at":{at},"costs":{{{",".join(rows)}}},"kind":"reserved","purpose":{quoted(purpose)}'
+        f',"what":{quoted(what)},"who":{quoted(who)}}}'
+    )
+
+
+def settled_text(*, at: int, attempt: int, number: int, release: str) -> str:
+    """The canonical text of a settlement; `release` is a digest, which needs no quoting.
+
+    >>> text = settled_text(at=5, attempt=1, number=2, release="5f3a")
+    >>> text == canonical({"kind": "settled", "at": 5, "id": 2, "attempt": 1, "release": "5f3a"})
+    True
+    """
+    return f'{{"at":{at},"attempt":{attempt:d},"id":{number:d},"kind":"settled","release":"{release}"}}'
 
 
 def chained(key: bytes, sequence: int, parent: bytes, payload: str) -> bytes:

@@ -40,7 +40,7 @@ class GroupCommit(Generic[Work]):
         self._mutex = threading.Lock()
         self._waiting: list[Entry[Work]] = []
         self._busy = False
-        self._last = 0  # how many the batch before held
+        self._clients = 0  # how many came lately: those of the batch before, and those who came while it ran
 
     def submit(self, work: Work) -> Any:
         """Do `work`, alone or with others', and give back its result or raise its error.
@@ -81,12 +81,13 @@ class GroupCommit(Generic[Work]):
             raise
 
     def _gather(self) -> None:
-        """Where several came lately, let those who were just answered come again: two small batches take longer than one.
+        """Where several came lately, let most of those who were just answered come again: many small batches take longer than
+        one. The others wake and come while the disk works, which takes longer than waiting for them would save.
 
         As soon as a yield of the processor brings nobody new, the batch begins; a thread that is alone never waits.
         """
         here = len(self._waiting)
-        while max(here, self._last) > 1 and here < _LARGEST:
+        while 3 * here < 2 * self._clients and here < _LARGEST:
             time.sleep(0)
             if len(self._waiting) == here:
                 return
@@ -97,12 +98,12 @@ class GroupCommit(Generic[Work]):
         self._gather()
         with self._mutex:
             batch, self._waiting = self._waiting[:_LARGEST], self._waiting[_LARGEST:]
-        self._last = len(batch)
         try:
             if batch:
                 self._run(batch)
         finally:
             with self._mutex:
+                self._clients = len(batch) + len(self._waiting)
                 successor = self._waiting[0] if self._waiting else None
                 self._busy = successor is not None
                 if successor is not None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from cloister.errors import BudgetExceeded, LedgerError
 from cloister.ledger.book import Book, Population, Spender
+from cloister.ledger.chain import reserved_text, settled_text
 from cloister.ledger.head import Account
 from cloister.ledger.measure import Units, decode, encode, guarantee_of, in_measure, is_whole, kind_of, units_down, units_up
 from cloister.ledger.records import Reservation
@@ -102,6 +103,7 @@ def reserve(book: Book, request: Request) -> Reservation:
     if request.rerun:
         earlier = _earlier_attempt(book, request)
         if earlier is not None:
+            book.live.pop(earlier, None)
             book.line("claimed", id=earlier, who=request.who)
             book.write("INSERT INTO outcomes (id, state, attempt) VALUES (?, 'reserved', 2)", (earlier,))
             return _reservation(request, earlier, attempt=2)
@@ -114,13 +116,18 @@ def reserve(book: Book, request: Request) -> Reservation:
     }
     if charged:
         extra["charged"] = charged
-    number = book.line("reserved", who=request.who, what=request.what, purpose=request.purpose, costs=request.encoded, **extra)
+    _, costs, who, what, purpose, _ = request
+    if extra:
+        number = book.line("reserved", who=who, what=what, purpose=purpose, costs=costs, **extra)
+    else:
+        number = book.append(reserved_text(at=book.now(), costs=costs, purpose=purpose, what=what, who=who))
     for population, spender, units, name, _ in charges:
         book.write(_CHARGE, (name, request.what, number))
         population.add(units)
         book.save_population(population)
         spender.add(units)
         book.save_spender(name, request.who, spender)
+    book.keep_live(number, next(iter(request.costs)), request.what)
     return _reservation(request, number, attempt=1)
 
 
@@ -129,7 +136,9 @@ def settle(book: Book, reservation: Reservation, release: bytes, digest: str) ->
     state, _ = _standing(book, reservation)
     if state != "reserved":
         raise _refused(reservation, state, "settled")
-    number = book.line("settled", id=reservation.id, attempt=reservation.attempt, release=digest)
+    book.live.pop(reservation.id, None)
+    text = settled_text(at=book.now(), attempt=reservation.attempt, number=reservation.id, release=digest)
+    number = book.append(text)
     book.write("INSERT INTO releases (id, settled, content) VALUES (?, ?, ?)", (reservation.id, number, release))
 
 
@@ -138,6 +147,7 @@ def void(book: Book, reservation: Reservation) -> None:
     state, attempt = _standing(book, reservation)
     if state != "reserved" or attempt != 1:
         raise _refused(reservation, state, "voided")
+    book.live.pop(reservation.id, None)
     book.line("voided", id=reservation.id)
     book.write("INSERT INTO outcomes (id, state, attempt) VALUES (?, 'voided', 1)", (reservation.id,))
     payload = book.payload(reservation.id)
@@ -305,6 +315,8 @@ def _earlier_attempt(book: Book, request: Request) -> int | None:
 def _standing(book: Book, reservation: Reservation) -> tuple[str, int]:
     """The state and the attempts of a reservation; "unknown" where it is of another ledger."""
     population = next(iter(reservation.costs))
+    if book.live.get(reservation.id) == (population, reservation.what):
+        return "reserved", 1
     place = (reservation.id, reservation.id, population, reservation.what, reservation.id)
     row = book.store.execute(_STANDING, place).fetchone()
     if row is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -50,15 +51,24 @@ def exp_below(x: Fraction, bits: int) -> int:
 
 
 def exp_above(x: Fraction) -> Fraction:
-    """A number not below exp(−x), and within a relative 2^−190 of it for any x ≥ 0 up to 10⁵; beyond, 2^−144000.
+    """A number not below exp(−x): within a relative 2^−190 of it for any x ≥ 0 up to 2000; beyond, a power of two that is no
+    less than exp(−x) up to x = 10⁵, since more digits of so small a number take seconds and tell nothing; beyond that,
+    2^−144000.
 
     >>> abs(exp_above(Fraction(1)) - Fraction(1 / 2.718281828459045)) < Fraction(1, 10**15)
     True
     """
     if x > 100_000:
         return Fraction(1, 1 << 144_000)
+    if x > 2_000:
+        return min(Fraction(1, 1 << int(x * 1_442 // 1_000)), _at_two_thousand())  # log₂ e > 1.442; never above what is before
     bits = 200 + int(x * 3 / 2)
     return Fraction(min(exp_below(x, bits) + 2, 1 << bits), 1 << bits)
+
+
+@lru_cache(maxsize=1)
+def _at_two_thousand() -> Fraction:
+    return exp_above(Fraction(2_000))
 
 
 def exp_enclosure(x: Fraction) -> Enclosure:

@@ -1,18 +1,22 @@
-"""WHERE: from SQL to the condition language of `tables`, in which nothing can overflow, fail to cast or raise on one row."""
+"""WHERE, ON, HAVING and CASE: from SQL to the condition language of `tables`, in which nothing can overflow, fail to cast or
+raise on one row.
+
+What stands on either side of a comparison is read by `Operands`: over rows it becomes a column, declared or computed; over the
+answer it becomes a key or a statistic.
+"""
 
 from __future__ import annotations
 
-import datetime
-import re
-from collections.abc import Callable
-from fractions import Fraction
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from sqlglot import exp
 
-from cloister.errors import InvalidParameter, UnsupportedQuery
-from cloister.query.grammar import clipped, shown, unsupported
-from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or, PrivateTable
+from cloister.query.constants import constant, is_constant
+from cloister.query.refusals import refused, shown, unsupported
+from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
+
+__all__ = ["Operands", "condition", "conjuncts"]
 
 _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
@@ -22,116 +26,141 @@ _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DEEPEST = 200
+_MOST_VALUES = 10_000
 
-Resolve = Callable[[exp.Expression], str]
+
+class Operands(Protocol):
+    """What a condition is about."""
+
+    def column(self, tree: exp.Expression) -> str:
+        """The name of the column that an expression is, or becomes."""
+
+    def is_boolean(self, column: str) -> bool:
+        """Whether a column may stand where a condition is wanted."""
+
+    def values(self, query: exp.Query) -> tuple[Any, ...]:
+        """The values of a question about public tables."""
 
 
-def condition(tree: exp.Expression, resolve: Resolve, declaration: PrivateTable, depth: int = 0) -> Expression:
+def condition(tree: exp.Expression, operands: Operands, depth: int = 0) -> Expression:
     """The condition that a WHERE clause writes."""
     if depth > _DEEPEST:
-        raise UnsupportedQuery("The condition was refused", why=f"it is nested deeper than {_DEEPEST}", instead="x IN (1, 2, 3)")
+        raise refused("The condition was refused", f"it is nested deeper than {_DEEPEST}", "x IN (1, 2, 3)")
 
     def inner(part: exp.Expression) -> Expression:
-        return condition(part, resolve, declaration, depth + 1)
+        return condition(part, operands, depth + 1)
 
     if isinstance(tree, exp.Paren):
         return inner(tree.this)
     if isinstance(tree, exp.And | exp.Or):
         kind = type(tree)
-        parts = tuple(inner(part) for part in _flat(tree, kind))
+        parts = tuple(inner(part) for part in conjuncts(tree, kind))
         return And(*parts) if kind is exp.And else Or(*parts)
     if isinstance(tree, exp.Not):
         return Not(inner(tree.this))
     if type(tree) in _COMPARISONS:
-        return _compare(tree, resolve)
+        return _compare(_COMPARISONS[type(tree)], tree.this, tree.expression, operands)
+    if isinstance(tree, exp.NullSafeEQ | exp.NullSafeNEQ):
+        same = _null_safe(tree, operands)
+        return same if isinstance(tree, exp.NullSafeEQ) else Not(same)
     if isinstance(tree, exp.Is):
-        return _is(tree, resolve)
-    if isinstance(tree, exp.In) and tree.expressions:
-        return In(Column(resolve(tree.this)), tuple(_constant(part) for part in tree.expressions))
+        return _is(tree, operands)
+    if isinstance(tree, exp.In):
+        return _in(tree, operands)
     if isinstance(tree, exp.Between):
-        return Between(Column(resolve(tree.this)), _constant(tree.args["low"]), _constant(tree.args["high"]))
+        return _between(tree, operands)
     if isinstance(tree, exp.Like):
-        pattern = _constant(tree.expression)
+        pattern = constant(tree.expression) if is_constant(tree.expression) else None
         if not isinstance(pattern, str):
             raise unsupported("LIKE with a pattern that is no text", "town LIKE 'D%'")
-        return Like(Column(resolve(tree.this)), pattern)
-    if isinstance(tree, exp.Column) and declaration.columns[resolve(tree)].kind == "boolean":
-        return Compare("=", Column(resolve(tree)), Literal(True))
+        return Like(Column(operands.column(tree.this)), pattern)
+    if isinstance(tree, exp.Boolean | exp.Null):
+        return Literal(constant(tree))
+    if isinstance(tree, exp.Column | exp.Case | exp.If | exp.Coalesce):
+        name = operands.column(tree)
+        if operands.is_boolean(name):
+            return Compare("=", Column(name), Literal(True))
     raise unsupported(f"{shown(tree)} in WHERE", "WHERE age >= 18 AND sex = 'F'")
 
 
-def _flat(tree: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expression]:
-    """AND and OR chains as flat lists, without recursion: a chain of ten thousand is long, not deep."""
+def conjuncts(tree: exp.Expression, kind: type[exp.Expression] = exp.And) -> list[exp.Expression]:
+    """AND and OR chains as flat lists, without recursion: a chain of ten thousand is long, not deep.
+
+    >>> from sqlglot import parse_one
+    >>> [part.sql() for part in conjuncts(parse_one("a AND (b AND c) AND (d OR e)"))]
+    ['a', 'b', 'c', '(d OR e)']
+    """
     found, waiting = [], [tree]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, kind):
-            waiting += [part.expression, part.this]
+        inside = part.unnest() if isinstance(part, exp.Paren) else part
+        if isinstance(inside, kind):
+            waiting += [inside.expression, inside.this]
         else:
             found.append(part)
     return found
 
 
-def _compare(tree: exp.Expression, resolve: Resolve) -> Expression:
-    sign = _COMPARISONS[type(tree)]
-    left, right = tree.this.unnest(), tree.expression.unnest()
-    if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-        return Compare(sign, Column(resolve(left)), Column(resolve(right)))
-    if isinstance(left, exp.Column):
-        return Compare(sign, Column(resolve(left)), Literal(_constant(right)))
-    if isinstance(right, exp.Column):
-        return Compare(_FLIPPED[sign], Column(resolve(right)), Literal(_constant(left)))
-    raise unsupported(f"{shown(tree)} in WHERE", "a comparison of a column with a constant")
+def _literal(tree: exp.Expression, operands: Operands) -> Literal | None:
+    """A constant, or the one value of a question about public tables."""
+    inner = tree.unnest() if isinstance(tree, exp.Paren) else tree
+    if isinstance(inner, exp.Subquery):
+        found = operands.values(inner.unnest())
+        if len(found) > 1:
+            raise refused(f"{shown(inner)} was refused", "it has more than one value", "x IN (SELECT …)")
+        return Literal(found[0] if found else None)
+    return Literal(constant(inner)) if is_constant(inner) else None
 
 
-def _is(tree: exp.Is, resolve: Resolve) -> Expression:
-    column = Column(resolve(tree.this))
+def _compare(sign: str, left: exp.Expression, right: exp.Expression, operands: Operands) -> Expression:
+    first, second = _literal(left, operands), _literal(right, operands)
+    return Compare(
+        sign,
+        first if first is not None else Column(operands.column(left)),
+        second if second is not None else Column(operands.column(right)),
+    )
+
+
+def _null_safe(tree: exp.Binary, operands: Operands) -> Expression:
+    """IS NOT DISTINCT FROM: equal, or both NULL; never NULL."""
+    sides = [(part, _literal(part, operands)) for part in (tree.this, tree.expression)]
+    missing: list[Expression] = []
+    for part, literal in sides:
+        missing.append(Literal(literal.value is None) if literal is not None else IsNull(Column(operands.column(part))))
+    equal = _compare("=", tree.this, tree.expression, operands)
+    return Or(And(*missing), And(*(Not(each) for each in missing), equal))
+
+
+def _is(tree: exp.Is, operands: Operands) -> Expression:
     if isinstance(tree.expression, exp.Null):
-        return IsNull(column)
+        return IsNull(Column(operands.column(tree.this)))
     if isinstance(tree.expression, exp.Boolean):
+        column = Column(operands.column(tree.this))
         return And(Compare("=", column, Literal(bool(tree.expression.this))), Not(IsNull(column)))
     raise unsupported(f"{shown(tree)} in WHERE", "x IS NULL")
 
 
-def _constant(tree: exp.Expression) -> Any:
-    tree = tree.unnest()
-    if isinstance(tree, exp.Literal):
-        if tree.is_string:
-            return tree.this
-        return _number(tree.this)
-    if isinstance(tree, exp.Neg):
-        value = _constant(tree.this)
-        if isinstance(value, Fraction | int) and not isinstance(value, bool):
-            return -value
-    if isinstance(tree, exp.Boolean):
-        return bool(tree.this)
-    if isinstance(tree, exp.Cast) and tree.to.this is exp.DataType.Type.DATE:
-        return _day(tree)
-    raise unsupported(f"{shown(tree)} in place of a constant", "a number, a text in single quotes, TRUE or DATE '2026-01-31'")
+def _in(tree: exp.In, operands: Operands) -> Expression:
+    query = tree.args.get("query")
+    if query is None:
+        if not all(is_constant(part) for part in tree.expressions):
+            return Or(*(_compare("=", tree.this, part, operands) for part in tree.expressions))
+        return In(Column(operands.column(tree.this)), tuple(constant(part) for part in tree.expressions))
+    found = operands.values(query.unnest())
+    if len(found) > _MOST_VALUES:
+        raise refused("IN was refused", f"its list has more than {_MOST_VALUES} values", "a join with the public table")
+    column = Column(operands.column(tree.this))
+    return In(column, found) if found else Compare("=", Literal(0), Literal(1))
 
 
-def _day(tree: exp.Cast) -> datetime.date:
-    """`DATE '2026-01-31'`: a date and no text, so that comparing it with a column of text is refused."""
-    text = tree.this.this if isinstance(tree.this, exp.Literal) and tree.this.is_string else ""
-    try:
-        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-            return datetime.date.fromisoformat(text)
-    except ValueError:
-        pass
-    raise UnsupportedQuery(f"{shown(tree)} was refused", why="it is no day of the calendar", instead="DATE '2026-01-31'")
+def _between(tree: exp.Between, operands: Operands) -> Expression:
+    low, high = (_literal(tree.args[end], operands) for end in ("low", "high"))
+    if low is not None and high is not None:
+        return Between(Column(operands.column(tree.this)), low, high)
+    return And(*(_compare(sign, tree.this, tree.args[end], operands) for sign, end in ((">=", "low"), ("<=", "high"))))
 
 
-def _number(text: str) -> Fraction | int:
-    from cloister.privacy import exact
-
-    try:
-        value = exact(text, "constant")
-    except InvalidParameter:
-        value = None
-    if value is None:
-        raise UnsupportedQuery(
-            f"The constant {clipped(text)} was refused", why="it is too long, too large or no number", instead="age >= 18"
-        )
-    return int(value) if value.denominator == 1 else value
+def anded(parts: Sequence[Expression]) -> Expression | None:
+    """All of the conditions; None where there is none."""
+    return None if not parts else parts[0] if len(parts) == 1 else And(*parts)

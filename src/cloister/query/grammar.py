@@ -1,151 +1,209 @@
 """Which parts of a parsed question are understood. A tree that holds anything else is refused by name before it is read.
 
 sqlglot reads far more SQL than is answered here, and what a reader passes over changes a question without a word: `COUNT(a, b)`,
-`BETWEEN SYMMETRIC`, `LIMIT 10 PERCENT`. So each kind of node is listed with those of its parts that the readers use.
+`BETWEEN SYMMETRIC`, `LIMIT 10 PERCENT`. So each kind of node is listed with those of its parts that the readers use, and so
+is each function by name that sqlglot does not know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
 
-from cloister.errors import UnsupportedQuery
+from cloister.query.options import BOUNDED
+from cloister.query.refusals import EXAMPLE, clipped, shown, unsupported
 
-EXAMPLE = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+__all__ = ["check", "known_functions"]
 
+_MOST_NODES = 60_000
+_NONE: frozenset[str] = frozenset()
 _UNARY, _BINARY = frozenset({"this"}), frozenset({"this", "expression"})
+_LIST = frozenset({"this", "expressions"})
+_SELECT = frozenset(
+    {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_"}
+)
 _UNDERSTOOD: dict[type[exp.Expression], frozenset[str]] = {
-    exp.Select: frozenset({"expressions", "from_", "where", "group", "order", "limit"}),
+    # questions and their sources
+    exp.Select: _SELECT,
+    exp.Union: frozenset(
+        {"this", "expression", "distinct", "by_name", "side", "kind", "on", "with_", "order", "limit", "offset"}
+    ),
+    exp.Except: _BINARY | {"distinct"},
+    exp.Intersect: _BINARY | {"distinct"},
+    exp.With: frozenset({"expressions"}),
+    exp.CTE: frozenset({"this", "alias", "materialized"}),
+    exp.Subquery: frozenset({"this", "alias", "with_"}),
     exp.From: _UNARY,
-    exp.Table: frozenset({"this", "db", "catalog", "alias"}),
+    exp.Table: frozenset({"this", "db", "catalog", "alias", "joins"}),
     exp.TableAlias: _UNARY,
+    exp.Join: frozenset({"this", "on", "using", "side", "kind", "method"}),
+    # names
     exp.Identifier: frozenset({"this", "quoted"}),
     exp.Column: frozenset({"this", "table", "db", "catalog"}),
     exp.Alias: frozenset({"this", "alias"}),
-    exp.Star: frozenset(),
-    exp.Count: frozenset({"this", "big_int"}),
+    exp.Star: _NONE,
+    exp.Var: _UNARY,
+    # clauses
     exp.Distinct: frozenset({"expressions"}),
-    exp.Sum: _UNARY,
-    exp.Avg: _UNARY,
     exp.Where: _UNARY,
-    exp.Group: frozenset({"expressions"}),
+    exp.Having: _UNARY,
+    exp.Group: frozenset({"expressions", "rollup", "cube", "grouping_sets"}),
+    exp.Rollup: frozenset({"expressions"}),
+    exp.Cube: frozenset({"expressions"}),
+    exp.GroupingSets: frozenset({"expressions"}),
+    exp.Tuple: frozenset({"expressions"}),
     exp.Order: frozenset({"expressions"}),
     exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
     exp.Limit: frozenset({"expression"}),
+    exp.Offset: frozenset({"expression"}),
+    exp.Fetch: frozenset({"direction", "count", "limit_options"}),
+    exp.LimitOptions: frozenset({"rows"}),
+    # conditions
     exp.Paren: _UNARY,
-    exp.And: _BINARY,
-    exp.Or: _BINARY,
     exp.Not: _UNARY,
-    exp.EQ: _BINARY,
-    exp.NEQ: _BINARY,
-    exp.LT: _BINARY,
-    exp.LTE: _BINARY,
-    exp.GT: _BINARY,
-    exp.GTE: _BINARY,
     exp.Is: _BINARY,
-    exp.In: frozenset({"this", "expressions"}),
+    exp.In: frozenset({"this", "expressions", "query"}),
     exp.Between: frozenset({"this", "low", "high"}),
     exp.Like: _BINARY,
+    exp.Exists: _UNARY,
+    # constants
     exp.Literal: frozenset({"this", "is_string"}),
-    exp.Neg: _UNARY,
     exp.Boolean: _UNARY,
-    exp.Null: frozenset(),
+    exp.Null: _NONE,
+    exp.Interval: frozenset({"this", "unit"}),
+    exp.DataType: frozenset({"this", "nested", "expressions"}),
+    exp.DataTypeParam: _UNARY,
+    # computed columns
     exp.Cast: frozenset({"this", "to"}),
-    exp.DataType: frozenset({"this", "nested"}),
+    exp.TryCast: frozenset({"this", "to", "safe", "requires_string"}),
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.If: frozenset({"this", "true", "false"}),
+    exp.Div: _BINARY | {"typed", "safe"},
+    exp.Round: frozenset({"this", "decimals"}),
+    exp.Trunc: frozenset({"this", "decimals"}),
+    exp.Floor: frozenset({"this", "decimals"}),
+    exp.Ceil: frozenset({"this", "decimals"}),
+    exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
+    exp.Coalesce: _LIST | {"is_nvl", "is_null"},
+    exp.Greatest: _LIST | {"ignore_nulls"},
+    exp.Least: _LIST | {"ignore_nulls"},
+    exp.DateTrunc: frozenset({"this", "unit"}),
+    exp.TimestampTrunc: frozenset({"this", "unit", "input_type_preserved"}),
+    exp.DateDiff: frozenset({"this", "expression", "unit", "date_part_boundary", "big_int"}),
+    exp.DateAdd: frozenset({"this", "expression", "unit"}),
+    exp.DateSub: frozenset({"this", "expression", "unit"}),
+    exp.TsOrDsAdd: frozenset({"this", "expression", "unit"}),
+    exp.TimestampAdd: frozenset({"this", "expression", "unit"}),
+    exp.Trim: frozenset({"this", "position", "expression"}),
+    exp.Substring: frozenset({"this", "start", "length"}),
+    exp.Length: frozenset({"this", "binary"}),
+    exp.Replace: frozenset({"this", "expression", "replacement"}),
+    exp.DPipe: _BINARY | {"safe"},
+    exp.Concat: frozenset({"expressions", "safe", "coalesce"}),
+    exp.Anonymous: _LIST,
+    exp.Kwarg: _BINARY,
+    # aggregates
+    exp.Count: frozenset({"this", "big_int"}),
+    exp.Corr: _BINARY | {"null_on_zero_variance"},
+    exp.Quantile: frozenset({"this", "quantile"}),
+    exp.ApproxQuantile: frozenset({"this", "quantile"}),
+    exp.Grouping: _LIST,
 }
+for _kind in (exp.Neg, exp.Abs, exp.Sign, exp.Sqrt, exp.Ln, exp.Exp, exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfWeek):
+    _UNDERSTOOD[_kind] = _UNARY
+for _kind in (
+    exp.DayOfYear,
+    exp.DayOfWeekIso,
+    exp.Date,
+    exp.TsOrDsToDate,
+    exp.TimeStrToTime,
+    exp.Lower,
+    exp.Upper,
+    exp.CountIf,
+    exp.Mode,
+    exp.Median,
+):
+    _UNDERSTOOD[_kind] = _UNARY
+for _kind in (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp):
+    _UNDERSTOOD[_kind] = _UNARY
+for _kind in (exp.And, exp.Or, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ):
+    _UNDERSTOOD[_kind] = _BINARY
+for _kind in (exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod, exp.Pow, exp.Log, exp.Nullif, exp.Extract, exp.AddMonths):
+    _UNDERSTOOD[_kind] = _BINARY
+for _kind in (
+    exp.Left,
+    exp.Right,
+    exp.Filter,
+    exp.WithinGroup,
+    exp.PercentileCont,
+    exp.PercentileDisc,
+    exp.CovarPop,
+    exp.CovarSamp,
+):
+    _UNDERSTOOD[_kind] = _BINARY
+for _kind in (exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy, exp.RegrSxx, exp.RegrSyy):
+    _UNDERSTOOD[_kind] = _BINARY
+_UNDERSTOOD[exp.RegrSxy] = _BINARY
+
+_ANONYMOUS = frozenset(
+    {"CLAMP", "COUNTIF", "QUANTILE_CONT", "QUANTILE_DISC", "PERCENTILE", "APPROX_PERCENTILE", "VAR", "VARP", "STDEV", "STDEVP"}
+) | frozenset(BOUNDED.values())
 _CONDITION = "WHERE age >= 18 AND sex = 'F'"
 _PARTS: dict[tuple[type[exp.Expression], str], tuple[str, str]] = {
     (exp.Between, "symmetric"): ("BETWEEN SYMMETRIC", "age BETWEEN 25 AND 45"),
     (exp.Count, "expressions"): ("COUNT of several columns", "COUNT(age)"),
     (exp.Distinct, "on"): ("DISTINCT ON", EXAMPLE),
     (exp.Group, "all"): ("GROUP BY ALL", "GROUP BY sex, educ"),
-    (exp.Group, "cube"): ("CUBE", "GROUP BY sex, educ"),
-    (exp.Group, "grouping_sets"): ("GROUPING SETS", "GROUP BY sex, educ"),
-    (exp.Group, "rollup"): ("ROLLUP", "GROUP BY sex, educ"),
-    (exp.In, "query"): ("A question within IN", "sex IN ('F', 'M')"),
+    (exp.Group, "totals"): ("WITH TOTALS", "GROUP BY ROLLUP (sex)"),
     (exp.In, "unnest"): ("UNNEST within IN", "sex IN ('F', 'M')"),
     (exp.Limit, "expressions"): ("LIMIT … BY", "LIMIT 10"),
     (exp.Limit, "limit_options"): ("LIMIT with PERCENT, ROWS or TIES", "LIMIT 10"),
-    (exp.Limit, "offset"): ("OFFSET", "LIMIT 10"),
-    (exp.Select, "joins"): ("A second table in FROM", EXAMPLE),
-    (exp.Star, "except_"): ("What stands beside *", "COUNT(*)"),
-    (exp.TableAlias, "columns"): ("Renaming columns in FROM", "FROM people AS p"),
+    (exp.LimitOptions, "percent"): ("PERCENT", "LIMIT 10"),
+    (exp.LimitOptions, "with_ties"): ("WITH TIES", "LIMIT 10"),
+    (exp.Select, "qualify"): ("QUALIFY", "HAVING COUNT(*) > 10"),
+    (exp.Select, "windows"): ("WINDOW", "GROUP BY sex"),
+    (exp.Select, "laterals"): ("LATERAL", EXAMPLE),
+    (exp.Select, "sample"): ("TABLESAMPLE", "WHERE …"),
+    (exp.Select, "into"): ("SELECT INTO", EXAMPLE),
+    (exp.Star, "except_"): ("What stands beside *", "the columns by name"),
+    (exp.Star, "replace"): ("What stands beside *", "the columns by name"),
+    (exp.Star, "rename"): ("What stands beside *", "the columns by name"),
+    (exp.Table, "sample"): ("TABLESAMPLE", "WHERE …"),
+    (exp.Table, "pivots"): ("PIVOT", "SUM(pay) FILTER (WHERE sex = 'F')"),
+    (exp.TableAlias, "columns"): ("Renaming columns in FROM or WITH", "FROM people AS p"),
+    (exp.With, "recursive"): ("WITH RECURSIVE", "WITH totals AS (SELECT …) SELECT …"),
 }
 _NODES: dict[type[exp.Expression], tuple[str, str]] = {
     exp.Escape: ("LIKE … ESCAPE", "town LIKE 'D%'"),
-    exp.Fetch: ("FETCH", "LIMIT 10"),
-    exp.Filter: ("FILTER", "… WHERE condition"),
-    exp.Order: ("ORDER BY within an aggregate", "SUM(age)"),
-    exp.Select: ("A question within a question", EXAMPLE),
-    exp.Subquery: ("A question within a question", EXAMPLE),
-    exp.Window: ("OVER", "… WHERE condition"),
+    exp.ILike: ("ILIKE", "LOWER(town) LIKE 'd%'"),
+    exp.Lateral: ("LATERAL", EXAMPLE),
+    exp.Unnest: ("UNNEST", EXAMPLE),
+    exp.Values: ("VALUES", "cl.PublicTable({…})"),
+    exp.Window: ("OVER", "GROUP BY sex"),
+    exp.CurrentDate: ("CURRENT_DATE", "DATE '2026-01-31': the same question must mean the same tomorrow"),
+    exp.CurrentTimestamp: ("NOW()", "DATE '2026-01-31': the same question must mean the same tomorrow"),
+    exp.Rand: ("RAND()", EXAMPLE),
+    exp.ApproxDistinct: ("APPROX_COUNT_DISTINCT", "COUNT(DISTINCT patient), of the column that says whose row it is"),
+    exp.ArrayAgg: ("ARRAY_AGG", "GROUP BY the column"),
+    exp.GroupConcat: ("STRING_AGG", "GROUP BY the column"),
+    exp.First: ("FIRST", "MIN(age)"),
+    exp.Last: ("LAST", "MAX(age)"),
+    exp.AnyValue: ("ANY_VALUE", "MODE(sex)"),
+    exp.LogicalOr: ("BOOL_OR", "COUNT_IF(smoker)"),
+    exp.LogicalAnd: ("BOOL_AND", "COUNT_IF(NOT smoker)"),
+    exp.RegexpLike: ("A regular expression", "town LIKE 'D%'"),
+    exp.ApproxQuantiles: ("APPROX_QUANTILES", "QUANTILE(age, 0.25), QUANTILE(age, 0.5)"),
 }
-_LONGEST_SHOWN = 60
-_DEEPEST_CALLS = 4
-_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
-_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
-_BEFORE_PLAIN = frozenset(
-    {
-        TokenType.L_PAREN,
-        TokenType.COMMA,
-        TokenType.AND,
-        TokenType.OR,
-        TokenType.NOT,
-        TokenType.WHERE,
-        TokenType.SELECT,
-        TokenType.EQ,
-        TokenType.NEQ,
-        TokenType.LT,
-        TokenType.LTE,
-        TokenType.GT,
-        TokenType.GTE,
-        TokenType.DASH,
-    }
-)
-"""After these, a parenthesis only groups."""
 
 
-def unsupported(what: str, instead: str) -> UnsupportedQuery:
-    """A refusal by name.
+def known_functions() -> frozenset[str]:
+    """Names of the functions that sqlglot does not know and that are read here.
 
-    >>> print(unsupported("HAVING", "… WHERE condition"))
-    HAVING was refused: it is not among what is proved safe.
-      Instead: … WHERE condition
-    """
-    return UnsupportedQuery(f"{what} was refused", why="it is not among what is proved safe", instead=instead)
-
-
-def clipped(text: str) -> str:
-    """The text, quoted, or its beginning where it is long: a refusal need not repeat a page.
-
-    >>> clipped("x" * 10_000) == repr("x" * 60 + "…")
+    >>> "CLAMP" in known_functions()
     True
     """
-    return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")
-
-
-def shown(tree: exp.Expression) -> str:
-    """The SQL of a part of the question, for its refusal; its kind where sqlglot can't write it (deep nesting, its own gaps).
-
-    >>> shown(exp.column("age") + 1)
-    "'age + 1'"
-    """
-    try:
-        return clipped(tree.sql())
-    except Exception:  # whatever failed there, the refusal itself must not
-        return str(tree.key).upper()
-
-
-def whole(text: str) -> int | None:
-    """The number that plain digits write; None for anything else, and for more digits than a place or a limit can have.
-
-    >>> whole("12"), whole("1e3"), whole("²"), whole("9" * 5000)
-    (12, None, None, None)
-    """
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
+    return _ANONYMOUS
 
 
 def check(root: exp.Expression) -> None:
@@ -159,63 +217,29 @@ def check(root: exp.Expression) -> None:
     cloister.errors.UnsupportedQuery: COUNT of several columns was refused: it is not among what is proved safe.
       Instead: COUNT(age)
     """
-    waiting: list[tuple[exp.Expression, bool]] = [(root, False)]
-    for node, in_where in waiting:  # grows while it is walked: the outermost reason comes first
+    waiting: list[tuple[exp.Expression, bool, exp.Expression]] = [(root, False, root)]
+    for node, in_where, parent in waiting:  # grows while it is walked: the outermost reason comes first
         kind = type(node)
         known = _UNDERSTOOD.get(kind)
-        if known is None or (node is not root and kind is exp.Select) or (kind is exp.Order and node.this is not None):
+        if known is None:
             what, instead = _NODES.get(kind, (shown(node), _CONDITION if in_where else EXAMPLE))
             raise unsupported(what, instead)
+        if kind is exp.Table and not isinstance(node.this, exp.Identifier):
+            raise unsupported("A function in FROM", EXAMPLE)
+        if kind is exp.Order and not isinstance(parent, exp.Select | exp.SetOperation | exp.WithinGroup):
+            raise unsupported("ORDER BY within an aggregate", "SUM(age)")
+        if kind is exp.Anonymous and (not isinstance(node.this, str) or node.this.upper() not in _ANONYMOUS):
+            raise unsupported(f"The function {clipped(str(node.name))}", "a function of the SQL reference")
+        if kind is exp.Kwarg and not (isinstance(parent, exp.Anonymous) and parent.name.upper() in BOUNDED.values()):
+            raise unsupported("A named argument", "SUM(cost, contribution_bounds_per_group => (0, 100))")
         for part, value in node.args.items():
             if value is None or value is False or (isinstance(value, list) and not value):
                 continue
             if part not in known:
                 raise unsupported(*_PARTS.get((kind, part), (f"{part.strip('_').upper()} in {kind.key.upper()}", EXAMPLE)))
-            waiting += [(child, in_where or kind is exp.Where) for child in _children(value)]
-
-
-def check_words(tokens: Sequence[Token]) -> None:
-    """Refuse, before they are parsed, texts on which sqlglot would not come to an end.
-
-    Only a plain SELECT goes on: reading other statements (COPY is one; WITH is the way to them from within a SELECT) may loop for
-    ever. And functions, types and brackets within one another take time exponential in their depth, while no question that is
-    answered nests them at all; plain parentheses are read in linear time and are not counted.
-
-    >>> import sqlglot
-    >>> check_words(sqlglot.tokenize("SELECT SUM(age) FROM people WHERE (age IN (1, 2) OR (NOT (age > 40)))"))
-    >>> check_words(sqlglot.tokenize("SELECT f(f(f(f(f(age)))))"))
-    Traceback (most recent call last):
-    ...
-    cloister.errors.UnsupportedQuery: The question was refused: functions are nested deeper than 4.
-      Instead: SELECT sex, COUNT(*) AS n FROM people GROUP BY sex
-    """
-    kinds = [token.token_type for token in tokens]
-    while kinds and kinds[-1] is TokenType.SEMICOLON:
-        kinds.pop()
-    if not kinds or TokenType.SEMICOLON in kinds:
-        raise UnsupportedQuery("The question was refused", why="it must be exactly one statement", instead=EXAMPLE)
-    if kinds[0] is not TokenType.SELECT:
-        raise unsupported(clipped(tokens[0].text), EXAMPLE)
-    if TokenType.WITH in kinds:
-        raise unsupported("WITH", EXAMPLE)
-    _check_nesting(kinds)
-
-
-def _check_nesting(kinds: Sequence[TokenType]) -> None:
-    opened: list[bool] = []  # whether each open bracket counts
-    depth, before = 0, TokenType.SELECT
-    for kind in kinds:
-        if kind in _OPENING:
-            plain = kind is TokenType.L_PAREN and before in _BEFORE_PLAIN
-            opened.append(not plain)
-            depth += not plain
-            if depth > _DEEPEST_CALLS:
-                raise UnsupportedQuery(
-                    "The question was refused", why=f"functions are nested deeper than {_DEEPEST_CALLS}", instead=EXAMPLE
-                )
-        elif kind in _CLOSING and opened:
-            depth -= opened.pop()
-        before = kind
+            waiting += [(child, in_where or kind is exp.Where, node) for child in _children(value)]
+        if len(waiting) > _MOST_NODES:
+            raise unsupported(f"A question of more than {_MOST_NODES} parts", EXAMPLE)
 
 
 def _children(value: Any) -> list[exp.Expression]:

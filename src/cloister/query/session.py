@@ -7,13 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from cloister.errors import InvalidParameter
+from cloister.noise import Random
+from cloister.privacy import Exact
+from cloister.query.answers import laid_out
 from cloister.query.parse import Parsed, parse
-from cloister.session import Door, Plan, Question, Release
+from cloister.session import Affordable, Door, Plan, Question, Release
+from cloister.session.rehearsal import NOTE, rehearsal_tables
 from cloister.session.spend import Spending
 
 __all__ = ["Session"]
 
-_CHOSEN = "the rows were chosen by their noisy values: margin(joint=True) holds for them; a single margin held before the choice"
+_REHEARSED = 1
 
 
 class Session(Door):
@@ -34,47 +38,119 @@ class Session(Door):
         spend: Spending | None = None,
         *,
         within: float | None = None,
+        pilot: Spending | None = None,
         confidence: float = 0.95,
         purpose: str = "",
+        dialect: str | None = None,
+        rehearse: bool = False,
+        fresh: bool = False,
     ) -> Release:
         """The private answer to a question in SQL.
 
-        `spend` is what it may cost; `within` asks for the least spend whose margin, at `confidence`, is at most that wide.
+        Parameters ---------- spend: what it may cost: ε, or ρ under a zCDP budget; or a guarantee. A question that names its
+        cost itself, as ZetaSQL's `OPTIONS (epsilon = …)` does, needs none. within: instead of a spend, the margin wanted, at
+        `confidence`: the least spend that reaches it is taken. pilot: with `within`, where the margin depends on private sizes:
+        a first noisy answer is bought for so much, and the rest of the spend follows from it. dialect: the SQL that the
+        question is written in, as sqlglot names it ("postgres", "bigquery", "tsql", …). rehearse: answer from made-up rows that
+        follow the declarations; nothing private is touched and nothing is spent. fresh: buy anew what would follow from a finer
+        answer that was paid for.
         """
-        parsed = parse(sql, self.tables)
+        parsed = parse(sql, self.tables, dialect)
+        spend = parsed.spend if spend is None and within is None else spend
         if (spend is None) == (within is None):
             raise InvalidParameter(
                 "The question was refused",
                 why="it needs either a spend or a wanted margin",
                 instead='session.sql("SELECT …", spend="0.1")',
             )
+        if rehearse:
+            return self._rehearsed(sql, spend, within, pilot, confidence, dialect)
         if within is not None:
-            spend = self.spend_within(parsed.question, within, confidence=confidence)
+            spend = self._spend_within(parsed, within, pilot, confidence, purpose)
         assert spend is not None
-        return _laid_out(self.measure(parsed.question, spend=spend, purpose=purpose), parsed)
+        if len(parsed.questions) > 1:
+            answers = self.workload_all(parsed.questions, spend, purpose=purpose)
+        else:
+            answers = [self.measure(parsed.question, spend=spend, purpose=purpose, fresh=fresh)]
+        return laid_out(answers, parsed)
 
-    def explain(self, question: str | Question | Sequence[Question], spend: Spending) -> Plan:
+    def explain(
+        self, question: str | Question | Sequence[Question], spend: Spending | None = None, *, dialect: str | None = None
+    ) -> Plan:
         """What would be measured, with which error, at which cost: spends nothing and reads no row."""
-        if isinstance(question, str):
-            parsed = parse(question, self.tables)
-            return replace(super().explain(parsed.question, spend), names=parsed.names)
-        return super().explain(question, spend)
+        if not isinstance(question, str):
+            return super().explain(question, _given(spend))
+        parsed = parse(question, self.tables, dialect)
+        cost = _given(parsed.spend if spend is None else spend)
+        plan = (
+            self.explain_workload(parsed.questions, cost) if len(parsed.questions) > 1 else super().explain(parsed.question, cost)
+        )
+        return replace(plan, names=parsed.names, notes=(*plan.notes, *parsed.notes))
+
+    def afford(
+        self,
+        question: str | Question | Sequence[Question],
+        spends: Sequence[Exact] | None = None,
+        *,
+        confidence: float = 0.95,
+        dialect: str | None = None,
+    ) -> Affordable:
+        """The expected margins of a question over a range of spends, by default up to what remains: spends nothing."""
+        if not isinstance(question, str):
+            return super().afford(question, spends, confidence=confidence)
+        parsed = parse(question, self.tables, dialect)
+        found = super().afford(parsed.questions, spends, confidence=confidence)
+        return found.renamed(parsed.names) if len(parsed.questions) == 1 else found
+
+    def workload(
+        self, questions: Sequence[str | Question], spend: Spending, *, purpose: str = "", dialect: str | None = None
+    ) -> list[Release]:
+        """The private answers to several questions under one charge, measured together.
+
+        Groupings of the same rows by different keys are not asked one by one: the tables from which all of them follow with the
+        least error are measured, and least squares makes the answers agree with one another.
+
+        >>> import cloister as cl
+        >>> people = cl.PrivateTable({"age": [30, 40, 50] * 100, "sex": ["F", "M", "F"] * 100},
+        ...                          columns={"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"])})
+        >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        ...     by_sex, total = session.workload(
+        ...         ["SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", "SELECT COUNT(*) AS n FROM people"], spend="0.5")
+        ...     str(session.spent)
+        'ε = 0.5'
+        """
+        parsed = [parse(each, self.tables, dialect) if isinstance(each, str) else each for each in questions]
+        asked = [part for each in parsed for part in (each.questions if isinstance(each, Parsed) else (each,))]
+        answers = iter(self.workload_all(asked, spend, purpose=purpose))
+        return [
+            laid_out([next(answers) for _ in each.questions], each) if isinstance(each, Parsed) else next(answers)
+            for each in parsed
+        ]
+
+    def _spend_within(self, parsed: Parsed, within: float, pilot: Spending | None, confidence: float, purpose: str) -> Spending:
+        if len(parsed.questions) > 1:
+            raise InvalidParameter(
+                f"within={within} was refused",
+                why="several groupings are answered at once, each with its own margin",
+                instead='spend="0.1"',
+            )
+        if pilot is not None:
+            return self.spend_after_pilot(parsed.question, within, pilot, confidence=confidence, purpose=purpose)
+        return self.spend_within(parsed.question, within, confidence=confidence)
+
+    def _rehearsed(self, sql: str, *how: Any) -> Release:
+        spend, within, pilot, confidence, dialect = how
+        budgets = {population: self.ledger.budget(population) for population in self.remaining_by}
+        with Session(rehearsal_tables(self.tables), budget=budgets, random=Random.deterministic(_REHEARSED)) as stage:
+            answer = stage.sql(sql, spend, within=within, pilot=pilot, confidence=confidence, dialect=dialect)
+        return replace(answer, notes=(*answer.notes, NOTE), buy_bias=None)
 
 
-def _laid_out(release: Release, parsed: Parsed) -> Release:
-    answer = release.select(parsed.names)
-    rows: list[int] = list(range(answer.num_rows))
-    table = answer.table
-    for name, descending in reversed(parsed.order):
-        column = table.columns[name].tolist()
-        rows.sort(key=lambda row, column=column: _sortable(column[row]), reverse=descending)  # type: ignore[misc]
-    if parsed.limit is not None and parsed.limit < len(rows):
-        rows = rows[: parsed.limit]
-        if any(name in answer.statistics() for name, _ in parsed.order):
-            answer = replace(answer, notes=(*answer.notes, _CHOSEN))
-    return answer if rows == list(range(answer.num_rows)) else answer.take(rows)
-
-
-def _sortable(value: Any) -> tuple[bool, Any]:
-    """NULL after everything, as in most dialects."""
-    return (value is None, 0 if value is None else value)
+def _given(spend: Spending | None) -> Spending:
+    if spend is None:
+        raise InvalidParameter(
+            "The plan was refused",
+            why="it says what a spend would buy, and none was named",
+            instead='session.explain("SELECT …", spend="0.1")',
+        )
+    return spend

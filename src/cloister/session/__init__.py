@@ -1,51 +1,97 @@
 """The one door between private rows and everybody else: measure, run, release.
 
-    question.py     what can be asked: counts, sums, means, by keys, under a condition
-    shape.py        which integers must be noised for it, and by which formulas it is read from them
-    blocks.py       groups of integers that share noise, with their sensitivity and proof
+    question.py     what can be asked: counts, sums, means, moments, quantiles, by keys, under a condition; arithmetic.py on them
+    shape.py        which integers must be noised for it, and by which formulas it is read from them; builder.py: who shares what
+    blocks.py       groups of integers that share noise, with their sensitivity and proof; moments.py for squares and products
+    leaves.py       hierarchies over the values of a column; zoom.py, zoomed.py: one quantile by a choice and counts around it
+    formulas.py     counts, sums and means from noisy integers; moment_formulas.py, quantiles.py and combined.py: all others
+    choice.py       Laplace or Gaussian noise
     grid.py         the groups of the answer; threshold.py: which undeclared ones may show
     spend.py        what a spend means under a budget, and how it is shared out
     plan.py         all of the above with noise, cost and expected error, before a row is read
     door.py         reserve, aggregate, noise, settle
     answer.py       exact integers in, noisy ones out, and their release
     release.py      the table with its errors, cost and provenance; frames.py and chart.py show it
-    uncertainty.py  how far a sum of noises may lie from nothing
+    uncertainty.py  how far a sum of noises may lie from nothing; linearised.py: a curved function of several
+    expectation.py  the error of what depends on private sizes, said beforehand
     store.py        readings in the ledger and back
+    registry.py     the session's tables, their populations, versions and prepared rows; declared.py, narrowing.py
+    history.py      what was bought before; refinement.py: what follows from it
+    within.py       the least spend for a margin; afford.py: the margins of many spends
+    limits.py       how long the engine may work; rehearsal.py: made-up rows to write a script on
+    sheets.py       several releases as one table
     run.py          methods that need rows
 
 Lives here: everything that touches exact values, and nothing that knows of SQL, models or pages. Those stand on the floors
 above and ask questions.
 """
 
+from cloister.session.afford import Affordable
+from cloister.session.arithmetic import Arithmetic, Constant, Named, Operation
 from cloister.session.door import Door
 from cloister.session.frames import Frame, Series, text_table
 from cloister.session.history import History, Purchase
 from cloister.session.plan import Part, Plan
-from cloister.session.question import Count, Mean, Persons, Question, Statistic, Sum, histogram, marginal, unknown_column
+from cloister.session.question import (
+    Combined,
+    Correlation,
+    Count,
+    Covariance,
+    Distinct,
+    Largest,
+    Mean,
+    Mode,
+    Persons,
+    Quantile,
+    Question,
+    Regression,
+    Smallest,
+    Statistic,
+    Sum,
+    Variance,
+    histogram,
+    marginal,
+    unknown_column,
+)
 from cloister.session.release import Provenance, Release
 from cloister.session.run import Outcome, RowMethod, RunPlan
 from cloister.session.spend import Spending
 
 __all__ = [
+    "Affordable",
+    "Arithmetic",
+    "Combined",
+    "Constant",
+    "Correlation",
     "Count",
+    "Covariance",
+    "Distinct",
     "Door",
     "Frame",
     "History",
+    "Largest",
     "Mean",
+    "Mode",
+    "Named",
+    "Operation",
     "Outcome",
     "Part",
     "Persons",
     "Plan",
     "Provenance",
     "Purchase",
+    "Quantile",
     "Question",
+    "Regression",
     "Release",
     "RowMethod",
     "RunPlan",
     "Series",
+    "Smallest",
     "Spending",
     "Statistic",
     "Sum",
+    "Variance",
     "histogram",
     "marginal",
     "text_table",

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from cloister.errors import UnsupportedQuery
 from cloister.privacy import Guarantee
+from cloister.session.declared import Declared
 from cloister.session.frames import text_table
 from cloister.session.question import Count, Mean, OverCap, Question, Sum
 from cloister.session.release import Release
 from cloister.session.spend import Spending
-from cloister.tables import And, Column, Compare, Domain, Literal, PrivateTable
+from cloister.tables import And, Column, Compare, Domain, Literal
 
 if TYPE_CHECKING:
     from cloister.session.door import Door
@@ -51,10 +52,10 @@ class Bias:
         return text_table(["what", "how many"], rows) + f"\ncost {self.cost}; ± holds with 95 % confidence"
 
 
-def buy_bias(door: Door, question: Question, declaration: PrivateTable, spend: Spending, purpose: str) -> Bias:
+def buy_bias(door: Door, question: Question, declaration: Declared, spend: Spending, purpose: str) -> Bias:
     """The counts for one question, under one charge."""
     columns = list(dict.fromkeys(each.column for each in question.statistics if isinstance(each, Sum | Mean)))
-    questions = [Question(table=question.table, statistics=(OverCap(),))] if declaration.unit is not None else []
+    questions = [Question(table=question.table, statistics=(OverCap(),))] if _capped(question, declaration) else []
     for column in columns:
         domain = declaration.columns[column]
         for code in (domain.low_code, domain.high_code):
@@ -71,15 +72,20 @@ def buy_bias(door: Door, question: Question, declaration: PrivateTable, spend: S
             why="no cap and no clamp touches a count of rows where each row is a person",
             instead="answer.margin(), which says all that may be off",
         )
-    found = [_amount(release) for release in door.measure_all(questions, spend, purpose=purpose)]
-    over = found.pop(0) if declaration.unit is not None else None
-    plan = door.explain(questions, spend)
+    releases = door.measure_all(questions, spend, purpose=purpose)
+    found = [_amount(release) for release in releases]
+    over = found.pop(0) if _capped(question, declaration) else None
     return Bias(
         units_over_cap=over,
         at_low=dict(zip(columns, found[0::2], strict=False)),
         at_high=dict(zip(columns, found[1::2], strict=False)),
-        cost=plan.cost,
+        cost=releases[0].cost,
     )
+
+
+def _capped(question: Question, declaration: Declared) -> bool:
+    """Whether a cap of this very table may have dropped rows; that of a derived table is asked of the tables it is made from."""
+    return declaration.unit is not None and isinstance(question.table, str)
 
 
 def _bound(domain: Domain, code: int) -> bool | Fraction:

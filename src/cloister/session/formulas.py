@@ -7,17 +7,18 @@ was bought twice and the readings were combined by inverse variance).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.session.frames import Kind, Series, whole
+from cloister.session.linearised import Certainty, Floats, Linearised, Weights, unknown
 from cloister.session.uncertainty import Noise, Term, Terms, half_width, scaled, variance
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from cloister.session.zoom import Zoom
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ def combined(readings: list[Reading]) -> Reading:
     """
     if len(readings) == 1:
         return readings[0]
+    if isinstance(readings[0].terms[0].noise, Zoom):
+        return _beside(readings)
     weights = [1 / max(variance(reading.terms), 1e-300) for reading in readings]
     total = math.fsum(weights)
     values = sum(reading.values.astype(np.float64) * (weight / total) for reading, weight in zip(readings, weights, strict=True))
@@ -48,12 +51,49 @@ def combined(readings: list[Reading]) -> Reading:
     return Reading(np.asarray(values), terms)
 
 
+def _beside(readings: list[Reading]) -> Reading:
+    """Purchases of one quantile (`zoomed.py`): each has cuts of its own, so they stay apart, on the second axis."""
+    terms = tuple(term for reading in readings for term in reading.terms)
+    values = [reading.values[:, None] if reading.values.ndim == 2 else reading.values for reading in readings]
+    return Reading(values[0] if values[0].ndim == 1 else np.concatenate(values, axis=1), terms)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Linear:
-    """Σ coefficient × raw, counts and sums. `integer` rounds to whole numbers."""
+class Formula(ABC):
+    """How one released column, and its margins, follow from the readings of raws."""
 
     name: str
     kind: Kind
+
+    @property
+    @abstractmethod
+    def raws(self) -> tuple[str, ...]:
+        """What it is made of."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which its values must lie by declaration."""
+        return (-math.inf, math.inf)
+
+    @abstractmethod
+    def series(self, readings: Mapping[str, Reading]) -> Series:
+        """The released column."""
+
+    @abstractmethod
+    def margins(self, readings: Mapping[str, Reading], confidence: float) -> Floats:
+        """The half-width of the interval of each cell."""
+
+    def linearised(self, readings: Mapping[str, Reading], certainty: Certainty) -> Linearised:
+        """The values with the noises that lie in them, for arithmetic on several statistics; without more knowledge, with
+        nothing but their margins."""
+        values = self.series(readings).values.astype(np.float64)
+        return unknown(values, self.margins(readings, certainty.radius_confidence))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linear(Formula):
+    """Σ coefficient × raw, counts and sums. `integer` rounds to whole numbers."""
+
     coefficients: tuple[tuple[str, float], ...]
 
     @property
@@ -81,9 +121,29 @@ class Linear:
         width = half_width(ordered(self.terms(readings)), confidence, self.kind == "integer")
         return np.full(len(readings[self.raws[0]].values), width)
 
+    def linearised(self, readings: Mapping[str, Reading], certainty: Certainty) -> Linearised:
+        """Exactly linear: nothing is left out."""
+        size = len(readings[self.raws[0]].values)
+        total = sum(readings[name].values.astype(np.float64) * coefficient for name, coefficient in self.coefficients)
+        weights = {name: np.full(size, coefficient) for name, coefficient in self.coefficients}
+        return Linearised(np.asarray(total), weights, np.zeros(size))
+
 
 @dataclass(frozen=True, kw_only=True)
-class Ratio:
+class Rounded(Linear):
+    """A count or a sum that was rounded together with others, so that they add up: by up to `slack` more than to the nearest
+    whole number, which its margin holds too. How far is public: both the estimate and the whole number follow from noisy
+    ones."""
+
+    slack: float = 0.0
+
+    def margins(self, readings: Mapping[str, Reading], confidence: float) -> Floats:
+        """That of the estimate, and the way to the whole number."""
+        return super().margins(readings, confidence) + self.slack
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio(Formula):
     """low + width · A/(A + B): the mean of a bounded column from its two sides.
 
     The margin is Fieller's: θ = A/(A + B) is the true share exactly where (1 − θ)A − θB is nothing but noise, so the set of all
@@ -91,7 +151,6 @@ class Ratio:
     the group is small: then it is the whole range. Nothing but noisy values goes into it.
     """
 
-    name: str
     above: str
     below: str
     low: float
@@ -116,6 +175,15 @@ class Ratio:
         """The declared bounds of the column."""
         return self.low, self.low + self.width * self.top
 
+    def linearised(self, readings: Mapping[str, Reading], certainty: Certainty) -> Linearised:
+        """In units of W·n: θ* − θ = −((1 − θ)·noise − θ·noise′)/n*, as for every mean (`mean_of`)."""
+        above = readings[self.above].values.astype(np.float64) / self.codes
+        both = above + readings[self.below].values.astype(np.float64) / self.codes
+        part = 1.0 / self.codes
+        share = mean_of(above, both, {self.above: part}, {self.above: part, self.below: part}, certainty, self.top)
+        weights = {name: weight * self.width for name, weight in share.weights.items()}
+        return Linearised(self.low + self.width * share.value, weights, share.rest * self.width)
+
     def _share(self, readings: Mapping[str, Reading]) -> Floats:
         above = readings[self.above].values.astype(np.float64)
         both = above + readings[self.below].values.astype(np.float64)
@@ -134,31 +202,67 @@ class Ratio:
     @staticmethod
     def interval(above: Floats, both: Floats, above_terms: Terms, below_terms: Terms, confidence: float) -> tuple[Floats, Floats]:
         """The least and greatest θ in [0, 1] with |above − θ·both| ≤ the margin of (1 − θ)·noise − θ·noise′."""
-        grid = np.linspace(0.0, 1.0, 33)
         widths = np.array(
-            [half_width(ordered(scaled(above_terms, 1 - theta) + scaled(below_terms, -theta)), confidence) for theta in grid]
+            [half_width(ordered(scaled(above_terms, 1 - theta) + scaled(below_terms, -theta)), confidence) for theta in _SHARES]
         )
-
-        def inside(theta: Floats) -> npt.NDArray[np.bool_]:
-            found: npt.NDArray[np.bool_] = np.abs(above - theta * both) <= np.interp(theta, grid, widths)
-            return found
-
-        with np.errstate(divide="ignore", invalid="ignore"):
-            centre = np.clip(np.where(both > 0, above / both, 0.5), 0.0, 1.0)
-        certain = inside(centre) & (both > 0)
-        ends = []
-        for far in (0.0, 1.0):
-            outer, inner = np.full_like(centre, far), centre.copy()
-            reached = inside(outer) | ~certain
-            for _ in range(40):
-                middle = (outer + inner) / 2
-                within = inside(middle)
-                inner, outer = np.where(within, middle, inner), np.where(within, outer, middle)
-            ends.append(np.where(reached, far, outer))
-        return ends[0], ends[1]
+        return fieller(above, both, widths)
 
 
-Formula: TypeAlias = Linear | Ratio
+_ROUNDING = 1e-13  # of floating point, which is felt where the noise is next to nothing
+_SHARES = np.linspace(0.0, 1.0, 33)
+
+
+def fieller(above: Floats, both: Floats, widths: Floats) -> tuple[Floats, Floats]:
+    """The least and greatest θ in [0, 1] with |above − θ·both| ≤ w(θ), where w is given at 33 places from 0 to 1.
+
+    >>> low, high = fieller(np.array([50.0]), np.array([100.0]), np.full(33, 5.0))
+    >>> round(float(low[0]), 3), round(float(high[0]), 3)
+    (0.45, 0.55)
+    """
+
+    def inside(theta: Floats) -> npt.NDArray[np.bool_]:
+        reach = np.interp(theta, _SHARES, widths) + _ROUNDING * np.abs(both)
+        found: npt.NDArray[np.bool_] = np.abs(above - theta * both) <= reach
+        return found
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = np.clip(np.where(both > 0, above / both, 0.5), 0.0, 1.0)
+    certain = inside(centre) & (both > 0)
+    ends = []
+    for far in (0.0, 1.0):
+        outer, inner = np.full_like(centre, far), centre.copy()
+        reached = inside(outer) | ~certain
+        for _ in range(40):
+            middle = (outer + inner) / 2
+            within = inside(middle)
+            inner, outer = np.where(within, middle, inner), np.where(within, outer, middle)
+        ends.append(np.where(reached, far, outer))
+    return ends[0], ends[1]
+
+
+def mean_of(
+    total: Floats,
+    count: Floats,
+    of_total: Mapping[str, float],
+    of_count: Mapping[str, float],
+    certainty: Certainty,
+    top: float = 1.0,
+) -> Linearised:
+    """total/count, known to lie in [0, top], where both are sums of raws with these coefficients.
+
+    With θ = total/count and a the noise in total − θ·count, the true share is θ − a/n: n is at least the noisy count less its
+    radius.
+    """
+    share = np.clip(np.divide(total, count, out=np.full_like(total, 0.5), where=count > 0), 0.0, top)
+    noise = {name: of_total.get(name, 0.0) - share * of_count.get(name, 0.0) for name in of_count}
+    size = certainty.radius({name: np.full_like(total, weight) for name, weight in of_count.items()})
+    least = np.maximum(count - size, 0.0)
+    sure = least > np.maximum(count / 2, 1.0)
+    safe, tight = np.where(sure, count, 1.0), np.where(sure, least, 1.0)
+    clipped = np.where(sure, np.abs(total / safe - share), 0.0)
+    rest = np.where(sure, certainty.radius(noise) * (1 / tight - 1 / safe) + clipped, np.maximum(share, top - share))
+    weights: Weights = {name: np.where(sure, weight / safe, 0.0) for name, weight in noise.items()}
+    return Linearised(share, weights, rest).within(0.0, top, certainty)
 
 
 def ordered(terms: Terms) -> Terms:

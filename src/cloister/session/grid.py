@@ -1,7 +1,10 @@
 """The groups of an answer: the product of the keys' declared domains, or what a threshold lets through.
 
 With declared keys every combination appears, in declared order, occupied or not: the shape of the answer is fixed by the plan.
-A Text key has no declared domain; then only the groups that pass the noisy threshold appear, in the order of their keys.
+Conditions on a key's own column, joined by AND, narrow its domain beforehand (`narrowing.py`). Rows without a value of a key that
+is not declared nullable are measured as a group of their own, which no answer shows: it costs nothing, since no row is in two
+groups, and with it the sum over all groups is the total, so that a coarser answer follows from a finer one. A Text key has no
+declared domain; then only the groups that pass the noisy threshold appear, in the order of their keys.
 """
 
 from __future__ import annotations
@@ -14,11 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import UnsupportedQuery
+from cloister.session.declared import Declared, table_name
 from cloister.session.frames import Kind, Series
+from cloister.session.narrowing import narrowed
 from cloister.session.question import Question, key_name, unknown_column
-from cloister.tables import Domain, Groups, Key, PrivateTable
+from cloister.tables import Domain, Groups, Key
 
-_MOST_CELLS = 10_000_000
+_MOST_CELLS = 5_000_000
 _KINDS: dict[str, Kind] = {"integer": "integer", "real": "real", "text": "text", "date": "date", "boolean": "boolean"}
 _TYPES: dict[type, Kind] = {str: "text", int: "integer", bool: "boolean"}
 
@@ -32,7 +37,37 @@ class Axis:
     key: str | Key
     domain: Domain
     first: int
-    size: int | None
+    whole: int | None
+    """How many groups the declared domain makes, that of rows without a value included; None where it is not declared."""
+    kept: tuple[int, ...] | None = None
+    """The places of those groups that the condition lets through; None: all."""
+
+    @property
+    def size(self) -> int | None:
+        """How many groups are measured."""
+        return self.whole if self.kept is None else len(self.kept)
+
+    @property
+    def shown(self) -> int | None:
+        """How many groups are shown: without that of rows that have no value, unless the owner declared it."""
+        if self.size is None or self.domain.nullable or self.whole is None:
+            return self.size
+        last = self.whole - 1
+        return self.size - (self.kept is None or last in self.kept)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row that the condition lets through is in one of the groups."""
+        return self.whole is not None and (isinstance(self.key, str) or not self.domain.nullable)
+
+    def place(self, codes: npt.NDArray[Any]) -> Places:
+        """The place of each code among the groups; -1 where the condition lets it through nowhere."""
+        places: Places = codes.astype(np.int64) - self.first
+        if self.kept is None:
+            return places
+        position = np.full(self.whole or 0, -1, dtype=np.int64)
+        position[list(self.kept)] = np.arange(len(self.kept), dtype=np.int64)
+        return position[places]
 
     @property
     def name(self) -> str:
@@ -41,27 +76,25 @@ class Axis:
 
     def series(self, places: Places) -> Series:
         """The labels of groups, by their places from 0; the place after the last label is NULL."""
+        if self.kept is not None:
+            places = np.asarray(self.kept, dtype=np.int64)[places]
         if isinstance(self.key, str):
             domain = self.domain
             labels: list[Any] = [domain.decode(self.first + int(place)) for place in range(domain.size or 0)]
             kind = _TYPES[type(labels[0])] if domain.kind == "category" else _KINDS[domain.kind]
         else:
             labels, kind = list(self.key.labels(self.domain)), "text"
-        if self.domain.nullable:
-            labels.append(None)
+        labels.append(None)
         if kind in ("text", "date") or self.domain.nullable:
             found = np.empty(len(labels), dtype=object)
             found[:] = labels
             return Series(kind, found[places])
-        return Series(kind, np.asarray(labels)[places])
+        return Series(kind, np.asarray(labels[:-1])[places])
 
     def describe(self) -> Any:
         """A canonical form for digests."""
-        return (
-            ["column", self.key, self.domain.describe()]
-            if isinstance(self.key, str)
-            else [self.key.describe(), self.domain.describe()]
-        )
+        key = ["column", self.key] if isinstance(self.key, str) else [self.key.describe()]
+        return [*key, self.domain.describe(), *([] if self.kept is None else [list(self.kept)])]
 
 
 @dataclass(frozen=True)
@@ -77,26 +110,41 @@ class Grid:
 
     @property
     def cells(self) -> int:
-        """How many groups there are; of undeclared keys, 1."""
-        return math.prod(axis.size or 1 for axis in self.axes)
+        """How many groups are measured; of undeclared keys, 1."""
+        return math.prod(1 if axis.size is None else axis.size for axis in self.axes)
+
+    @property
+    def shown(self) -> int:
+        """How many groups an answer shows; of undeclared keys, 1."""
+        return math.prod(1 if axis.shown is None else axis.shown for axis in self.axes)
+
+    def visible(self) -> Places:
+        """The cells that an answer shows, in order."""
+        cells = np.zeros(1, dtype=np.int64)
+        for axis in self.axes:
+            cells = (cells[:, None] * (axis.size or 0) + np.arange(axis.shown or 0, dtype=np.int64)[None, :]).reshape(-1)
+        return cells
 
     def place(self, groups: Groups) -> Places:
-        """The cell of each group that the engine found."""
-        places = np.zeros(len(groups), dtype=np.int64)
+        """The cell of each group that the engine found; -1 where the condition left it out."""
+        places, outside = np.zeros(len(groups), dtype=np.int64), np.zeros(len(groups), dtype=bool)
         for axis, codes in zip(self.axes, groups.keys, strict=True):
             assert axis.size is not None
-            places = places * axis.size + (codes.astype(np.int64) - axis.first)
-        return places
+            place = axis.place(codes)
+            outside |= place < 0
+            places = places * axis.size + place
+        return np.where(outside, -1, places)
 
     def spread(self, values: npt.NDArray[Any], places: Places) -> npt.NDArray[Any]:
         """The engine's values in their cells, zero in every other."""
         full = np.zeros(self.cells, dtype=np.int64) if values.dtype == np.int64 else np.full(self.cells, 0, dtype=object)
-        full[places] = values
+        inside = places >= 0
+        full[places[inside]] = values[inside]
         return full
 
     def labels(self) -> dict[str, Series]:
-        """The key columns of all cells."""
-        cells = np.arange(self.cells, dtype=np.int64)
+        """The key columns of the cells that are shown."""
+        cells = self.visible()
         found: dict[str, Series] = {}
         for axis in reversed(self.axes):
             cells, place = np.divmod(cells, axis.size or 1)
@@ -106,7 +154,7 @@ class Grid:
     def labels_of(self, keys: tuple[npt.NDArray[Any], ...]) -> dict[str, Series]:
         """The key columns of groups that were found, for undeclared keys."""
         return {
-            axis.name: Series("text", codes) if axis.size is None else axis.series(codes.astype(np.int64) - axis.first)
+            axis.name: Series("text", codes) if axis.size is None else axis.series(axis.place(codes))
             for axis, codes in zip(self.axes, keys, strict=True)
         }
 
@@ -118,25 +166,28 @@ class Grid:
         """The groups in words."""
         if not self.axes:
             return "one, all rows"
-        names = " × ".join(f"{axis.name} ({axis.size:,})" if axis.size else f"{axis.name} (undeclared)" for axis in self.axes)
+        names = " × ".join(
+            f"{axis.name} ({axis.shown:,})" if axis.shown is not None else f"{axis.name} (undeclared)" for axis in self.axes
+        )
         return (
-            f"{names}, {self.cells:,} in all, empty ones included" if self.declared else f"{names}, those above a noisy threshold"
+            f"{names}, {self.shown:,} in all, empty ones included" if self.declared else f"{names}, those above a noisy threshold"
         )
 
 
-def grid_of(question: Question, declaration: PrivateTable) -> Grid:
+def grid_of(question: Question, declaration: Declared) -> Grid:
     """The groups of a question, from declarations alone."""
     axes = []
     for key in question.by:
         name = key if isinstance(key, str) else key.name
         if name not in declaration.columns:
-            raise unknown_column(name, question.table, list(declaration.columns))
+            raise unknown_column(name, table_name(question.table), list(declaration.columns))
         domain = declaration.columns[name]
         size = domain.size if isinstance(key, str) else key.size(domain)
         if size is not None:
-            size += domain.nullable
+            size += 1
         first = 0 if size is None or not isinstance(key, str) else domain.low_code
-        axes.append(Axis(key=key, domain=domain, first=first, size=size))
+        kept = None if size is None else narrowed(key, size, question.where, declaration)
+        axes.append(Axis(key=key, domain=domain, first=first, whole=size, kept=kept))
     grid = Grid(tuple(axes))
     if grid.cells > _MOST_CELLS:
         widest = max(grid.axes, key=lambda axis: axis.size or 0)

@@ -13,14 +13,21 @@ from fractions import Fraction
 import numpy as np
 
 from cloister.errors import UnsupportedQuery
+from cloister.noise import DiscreteGaussian
 from cloister.privacy import ApproxDP, Guarantee, Sensitivity, text_of, zero_of
-from cloister.session.formulas import Linear, Ratio, Reading, combined, ordered
+from cloister.session.choice import choice_of
+from cloister.session.declared import table_name
+from cloister.session.expectation import ABOUT, expected, expected_margin
+from cloister.session.formulas import Linear, Reading, combined
 from cloister.session.frames import Frame, Series, text_table
 from cloister.session.history import History
+from cloister.session.limits import limit_of
+from cloister.session.quantiles import Ordered
 from cloister.session.shape import Shape, digest_of
 from cloister.session.spend import Spend, shares
 from cloister.session.threshold import Threshold, threshold_for
-from cloister.session.uncertainty import Noise, Term, Terms, check_confidence, half_width, in_words, scaled
+from cloister.session.uncertainty import Noise, Term, Terms, check_confidence, in_words
+from cloister.tables import wording
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +59,7 @@ class Part:
     def mechanism(self) -> tuple[str, ...]:
         """One line for each measured number."""
         return tuple(
-            f"{raw.name}: {in_words(self.noises[raw.name])}, for {text_of(self.amounts[block.name])}"
+            f"{raw.name}: {in_words(self.noises[raw.name])}, for {_amount(self, block.name)}"
             for block in self.shape.blocks
             for raw in block.raws
         )
@@ -80,6 +87,8 @@ class Plan:
     """Output column → statistic, where the asker gave other names."""
     notes: tuple[str, ...] = ()
     """What else is to be known beforehand."""
+    wanted: tuple[tuple[str, Mapping[str, float]], ...] = ()
+    """For questions that are measured together: each, and the margin of its counts and sums at 95 %."""
 
     @property
     def cost(self) -> Guarantee:
@@ -94,6 +103,14 @@ class Plan:
         return digest_of([part.shape for part in self.parts])
 
     @property
+    def time_limit(self) -> float:
+        """How many seconds the engine may work: from public facts alone."""
+        return sum(
+            limit_of(1 + sum(block.leaves is not None for block in part.shape.blocks), part.shape.declaration.size)
+            for part in self.parts
+        )
+
+    @property
     def repeated(self) -> bool:
         """Whether it was all bought before."""
         return all(part.repeated for part in self.parts)
@@ -101,20 +118,20 @@ class Plan:
     def margin(self, confidence: float = 0.95, *, group_size: float | None = None) -> Frame:
         """The half-width to expect of each statistic in one group, before anything is spent.
 
-        Exact for counts and sums. The error of a mean depends on how many rows its group has, which is private: it is worked
-        out for `group_size` rows, or from the owner's public `size=` spread evenly over the groups, and for a value in the
-        middle of the range; without either it is the whole range.
+        Exact for counts and sums. Every other error depends on how many rows its group has, which is private: it is worked out
+        for `group_size` rows, or from the owner's public `size=` spread evenly over the groups, and for values spread evenly
+        over the declared range (a mean: in the middle of it); without either it is that of an empty group.
         """
         check_confidence(confidence)
         columns = {}
         for part in self.parts:
-            readings = part.sharpness()
+            rows = _expected_group(part.shape) if group_size is None else group_size
+            readings = expected(part.shape, part.sharpness(), rows)
             for formula in part.shape.formulas:
-                name = formula.name if formula.name not in columns else f"{part.shape.question.table}.{formula.name}"
-                if isinstance(formula, Linear):
-                    width = half_width(ordered(formula.terms(readings)), confidence, formula.kind == "integer")
-                else:
-                    width = _margin_of_mean(formula, readings, confidence, group_size or _expected_group(part.shape))
+                if formula.name in part.shape.question.hidden:
+                    continue
+                name = formula.name if formula.name not in columns else f"{table_name(part.shape.question.table)}.{formula.name}"
+                width = expected_margin(formula, readings, confidence, rows)
                 columns[name] = Series("real", np.array([width]))
         if self.names:
             return Frame({out: columns[source] for out, source in self.names.items() if source in columns})
@@ -127,43 +144,69 @@ class Plan:
         lines.append("cost: " + "; ".join(f"{cost} of population {population!r}" for population, cost in self.costs.items()))
         expected = self.margin()
         rows = [[name, f"± {series.values[0]:,.4g}"] for name, series in expected.columns.items()]
-        lines.append("expected error in each group (95 %):\n" + text_table(["statistic", "margin"], rows))
-        if any(isinstance(formula, Ratio) for part in self.parts for formula in part.shape.formulas):
-            lines.append(_about_means(self.parts))
+        if rows:
+            lines.append("expected error in each group (95 %):\n" + text_table(["statistic", "margin"], rows))
+        if self.wanted:
+            lines.append("questions that are worked out together from these, and the margins (95 %) of their counts and sums:")
+            known = list(dict.fromkeys(name for _, margins in self.wanted for name in margins))
+            shown = [
+                [words, *(f"± {margins[name]:,.4g}" if name in margins else "" for name in known)]
+                for words, margins in self.wanted
+            ]
+            lines.append(text_table(["question", *known], shown))
+        if any(not isinstance(formula, Linear) for part in self.parts for formula in part.shape.formulas):
+            lines.append(_about_sizes(self.parts))
         lines += [*self.notes, "nothing was spent and no row was read"]
         return "\n".join(lines)
 
     __repr__ = __str__
 
 
-def price(shapes: Sequence[Shape], spends: Mapping[str, Spend]) -> Plan:
-    """Noise and costs for shapes: within each population the spend is split over all blocks so that the total error is least."""
+def price(shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Sequence[Fraction] | None = None) -> Plan:
+    """Noise and costs for shapes: within each population the spend is split over all blocks so that the total error is least;
+    with `weights` each shape takes its part of the spend (a workload is of one population)."""
     parts: list[Part | None] = [None] * len(shapes)
     costs: dict[str, Guarantee] = {}
     for population in dict.fromkeys(shape.population for shape in shapes):
         spend = spends[population]
         mine = [(place, shape) for place, shape in enumerate(shapes) if shape.population == population]
         blocks = [(place, block) for place, shape in mine for block in shape.blocks]
-        norms = [block.l2_squared**0.5 if spend.measure == "zcdp" else block.l1 for _, block in blocks]
-        amounts = [spend.amount * share for share in shares(norms, spend.measure)]
         open_keys = [place for place, shape in mine if not shape.grid.declared]
-        delta = _delta_each(spend, len(open_keys))
+        choice = choice_of(
+            spend, [block for _, block in blocks], open_keys=bool(open_keys), weights=_by_block(mine, weights, spend)
+        )
+        delta = _delta_each(spend, choice.key_delta, len(open_keys))
+        whole = sum(choice.amounts, Fraction(0))
         for place, shape in mine:
-            own = {block.name: amount for (where, block), amount in zip(blocks, amounts, strict=True) if where == place}
+            own = {block.name: amount for (where, block), amount in zip(blocks, choice.amounts, strict=True) if where == place}
             noises: dict[str, Noise] = {}
             for block in shape.blocks:
-                drawn = block.gaussian(own[block.name]) if spend.measure == "zcdp" else block.laplace(own[block.name])
-                noises.update(zip((raw.name for raw in block.raws), drawn, strict=True))
+                noises.update(zip((raw.name for raw in block.raws), choice.noises(block, own[block.name]), strict=True))
             needs = place in open_keys
+            taken = spend.amount * sum(own.values(), Fraction(0)) / whole
             parts[place] = Part(
                 shape=shape,
                 noises=noises,
                 amounts=own,
                 threshold=threshold_for(noises["units"], shape.max_rows, delta) if needs else None,
-                cost=spend.guarantee(sum(own.values(), Fraction(0)), delta if needs else Fraction(0)),
+                cost=spend.guarantee(taken, choice.noise_delta + (delta if needs else Fraction(0))),
             )
-        costs[population] = spend.guarantee(spend.amount, delta * len(open_keys))
+        costs[population] = spend.guarantee(spend.amount, choice.noise_delta + delta * len(open_keys))
     return Plan(parts=tuple(part for part in parts if part is not None), costs=costs)
+
+
+def _by_block(
+    shapes: Sequence[tuple[int, Shape]], weights: Sequence[Fraction] | None, spend: Spend
+) -> tuple[Fraction, ...] | None:
+    """The part of the spend that each block takes, where each shape's is given."""
+    if weights is None:
+        return None
+    whole = sum((weights[place] for place, _ in shapes), Fraction(0))
+    found: list[Fraction] = []
+    for place, shape in shapes:
+        norms = [block.split_l2_squared**0.5 if spend.measure == "zcdp" else block.split_l1 for block in shape.blocks]
+        found += [share * weights[place] / whole for share in shares(norms, spend.measure)]
+    return tuple(found)
 
 
 def following(plan: Plan, history: History, *, missing: bool) -> Plan:
@@ -183,46 +226,41 @@ def following(plan: Plan, history: History, *, missing: bool) -> Plan:
     return replace(plan, parts=parts, costs=costs)
 
 
-def _delta_each(spend: Spend, open_questions: int) -> Fraction:
+def _delta_each(spend: Spend, delta: Fraction, open_questions: int) -> Fraction:
     if not open_questions:
         return Fraction(0)
     if spend.measure == "pure" or spend.delta == 0:
         why = "their names are private, and showing those that occur needs a δ greater than 0"
         better = 'budget=cl.ZCDP("0.5", delta="1e-6")' if spend.measure == "zcdp" else 'budget=cl.ApproxDP(1, "1e-6")'
         raise UnsupportedQuery("Undeclared keys were refused", why=why, instead=f"columns={{…: cl.Category([…])}} or {better}")
-    return spend.delta / open_questions
+    return delta / open_questions
 
 
 def _expected_group(shape: Shape) -> float | None:
     return None if shape.declaration.size is None else shape.declaration.size / max(shape.grid.cells, 1)
 
 
-def _margin_of_mean(formula: Ratio, readings: Mapping[str, Reading], confidence: float, rows: float | None) -> float:
-    if rows is None:
-        return formula.width
-    above, below = readings[formula.above].terms, readings[formula.below].terms
-    width = half_width(ordered(scaled(above, 0.5) + scaled(below, -0.5)), confidence) / (rows * formula.codes)
-    return min(width, 1.0) * formula.width
-
-
 def _words(part: Part) -> list[str]:
     shape = part.shape
     question = shape.question
-    lines = [f"table {question.table!r}, population {shape.population!r}, version {shape.version}"]
+    lines = [f"table {table_name(question.table)!r}, population {shape.population!r}, version {shape.version}"]
     lines.append(f"  groups: {shape.grid.words()}")
     if question.where is not None:
-        lines.append(f"  where: {question.where}")
+        lines.append(f"  where: {wording.in_words(question.where)}")
     unit = shape.declaration.unit
     lines.append(
         "  protects: a row (each row is one person)"
         if unit is None
         else f"  protects: all rows of one {unit!r}, of which at most {shape.max_rows} count"
     )
+    if unit is not None and shape.max_rows > 1:
+        lines.append(_about_bounds(shape))
     for block in shape.blocks:
         names = ", ".join(f"{raw.name} ±{raw.width:,}" for raw in block.raws)
+        halves = "" if block.share is None else " (half for a choice by rank, half for counts around it)"
         lines.append(
             f"  measures {names} a row; one unit: L1 ≤ {block.l1:,}, L2² ≤ {block.l2_squared:,} widths;"
-            f" spends {text_of(part.amounts[block.name])}"
+            f" spends {_amount(part, block.name)}{halves}"
         )
     if part.repeated:
         lines.append("  answered before: nothing is measured, and nothing is to pay")
@@ -230,6 +268,7 @@ def _words(part: Part) -> list[str]:
         lines.append(
             f"  bought before: {len(part.earlier)} reading{'s' if len(part.earlier) > 1 else ''}, combined with this one"
         )
+    lines += _about_leaves(part)
     lines += [f"  noise of {raw.name}: {in_words(part.noises[raw.name])}" for block in shape.blocks for raw in block.raws]
     if part.threshold is not None:
         lines.append(f"  {part.threshold.sentence()}")
@@ -240,7 +279,46 @@ def _words(part: Part) -> list[str]:
     return lines
 
 
-def _about_means(parts: Sequence[Part]) -> str:
+def _amount(part: Part, block_name: str) -> str:
+    """What a block spends, as ρ where Gaussian noise was chosen under (ε, δ)."""
+    gaussian = any(isinstance(noise, DiscreteGaussian) for noise in part.noises.values())
+    if gaussian and isinstance(part.cost, ApproxDP):
+        return f"ρ = {float(part.amounts[block_name]):.4g} of what (ε, δ) is worth"
+    return text_of(part.amounts[block_name])
+
+
+def _about_bounds(shape: Shape) -> str:
+    """By rows or by groups, whichever loses less, and why."""
+    names = {raw.name for block in shape.blocks for raw in block.raws}
+    groups = min(shape.max_rows, shape.grid.cells) if shape.grid.declared else shape.max_rows
+    by_groups = f"persons are bounded by groups: one counts once in each of at most {groups}, however many rows it has there"
+    by_rows = (
+        f"rows and sums are bounded by rows: one has at most {shape.max_rows} in all groups together,"
+        " which is less than so many in each of several groups"
+    )
+    told = [*([by_groups] if "units" in names else []), *([by_rows] if names - {"units"} else [])]
+    return "  " + "; ".join(told)
+
+
+def _about_leaves(part: Part) -> list[str]:
+    """The resolution of each hierarchy and of each choice, and the rank of each extreme: public facts."""
+    lines = []
+    for block in part.shape.blocks:
+        if block.leaves is not None:
+            step = part.shape.declaration.columns[block.leaves.column].step
+            found = f"{block.leaves.count:,} leaves (resolution {float(block.leaves.stride * step):,.6g})"
+            how = f"branching {block.leaves.branching}" if block.share is None else "of which one is chosen"
+            lines.append(f"  {'hierarchy' if block.share is None else 'values'} of {block.leaves.column}: {found}, {how}")
+    sharpness = part.sharpness()
+    for formula in part.shape.formulas:
+        if isinstance(formula, Ordered) and formula.share is None:
+            rank = formula.rank(sharpness[formula.leaves.levels_name].terms)
+            lines.append(f"  {formula.name}: the value that {rank:,.0f} rows reach or pass; fewer than that the noise could hide")
+    return lines
+
+
+def _about_sizes(parts: Sequence[Part]) -> str:
+    what = "the error of anything but a count and a sum"
     if all(part.shape.declaration.size is not None for part in parts):
-        return "the error of a mean is for groups of equal size, from the owner's public size="
-    return "the error of a mean depends on the private size of its group: plan.margin(group_size=1000)"
+        return f"{what} is for groups of equal size, from the owner's public size=, {ABOUT}"
+    return f"{what} depends on the private size of its group: plan.margin(group_size=1000), {ABOUT}"

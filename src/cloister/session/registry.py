@@ -17,31 +17,42 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cloister.errors import InvalidParameter, UnknownTable
+from cloister.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import Guarantee
+from cloister.session.declared import Declared
 from cloister.session.question import Question
 from cloister.session.sealed import sealed
 from cloister.session.shape import Shape, shape_of
-from cloister.tables import Prepared, PrivateTable, PublicTable, prepare
+from cloister.session.spend import measure_of
+from cloister.tables import Base, Prepared, PrivateTable, PublicTable, Related, Relation, prepare, relate
 
 Table = PrivateTable | PublicTable
+_MOST_RELATED = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One private table, as a session knows it."""
+class Subject:
+    """What a question is about: a private table, or a relation over tables of one population."""
 
-    name: str
-    declaration: PrivateTable
+    declaration: Declared
     population: str
     version: str
     fingerprint: str
     """A digest of the table's identity and its whole declaration: equal only where the same question means the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry(Subject):
+    """One private table, as a session knows it."""
+
+    name: str
+    declaration: PrivateTable
     secret: str
 
 
@@ -53,6 +64,8 @@ class Registry:
         self._random = random
         self._lock = threading.RLock()
         self._prepared: dict[str, Prepared] = {}
+        self._related: OrderedDict[Relation, Related] = OrderedDict()
+        self._public = {name: table for name, table in tables.items() if isinstance(table, PublicTable)}
         self.entries: dict[str, Entry] = {}
         for name, table in tables.items():
             if isinstance(table, PrivateTable):
@@ -95,6 +108,22 @@ class Registry:
             instead=f'"{next(iter(self.entries), "people")}"',
         )
 
+    def asked(self, name: str) -> Entry:
+        """The private table of that name, where it can be asked alone.
+
+        One whose units are keys of another table protects these, and not yet the persons behind them, until it is joined along
+        them.
+        """
+        entry = self.entry(name)
+        through = entry.declaration.through
+        if through is not None:
+            raise UnsupportedQuery(
+                f"The table {name!r} alone was refused",
+                why=f"its rows belong to keys of {through!r}, and whose these are is said there",
+                instead="session.sql(…), which joins it by itself, or KeyJoined(left=…, right=…, …)",
+            )
+        return entry
+
     def shape(self, question: Question) -> Shape:
         """The shape of a question about one of the tables."""
         if not isinstance(question, Question):
@@ -103,10 +132,67 @@ class Registry:
                 why=f"it is a {type(question).__name__}",
                 instead='Question(table="people", statistics=(Count(),))',
             )
-        entry = self.entry(question.table)
+        if isinstance(question.table, Base):
+            question = replace(question, table=question.table.name)
+        subject = self.subject(question.table)
         return shape_of(
-            question, entry.declaration, population=entry.population, version=entry.version, fingerprint=entry.fingerprint
+            question,
+            subject.declaration,
+            population=subject.population,
+            version=subject.version,
+            fingerprint=subject.fingerprint,
+            gaussian=measure_of(self._ledger.budget(subject.population)) == "zcdp",
         )
+
+    def subject(self, table: str | Relation) -> Subject:
+        """What is known of a table or of a relation over several; these must be about the same persons, since joins are legal
+        only inside one population (promise 6)."""
+        if isinstance(table, str):
+            return self.asked(table)
+        if table.through is not None:
+            self.asked(table.bases()[0])
+            raise UnsupportedQuery(
+                "The relation was refused",
+                why=f"its rows belong to keys of {table.through!r}, and whose these are is said there",
+                instead="KeyJoined(left=…, right=…, …)",
+            )
+        entries = [self.entry(name) for name in table.bases()]
+        populations = list(dict.fromkeys(entry.population for entry in entries))
+        if len(populations) > 1:
+            raise UnsupportedQuery(
+                f"A question about {' and '.join(table.bases())} together was refused",
+                why=f"their rows are of different populations ({', '.join(populations)}), whose budgets are apart",
+                instead=f'population="{populations[0]}" in each cl.PrivateTable',
+            )
+        for entry, base in zip(entries, table.tables().values(), strict=True):
+            if base is not entry.declaration:
+                raise InvalidParameter(
+                    f"A relation over {entry.name!r} was refused",
+                    why="it was made of another declaration than the session's",
+                    instead="session.tables",
+                )
+        canonical = json.dumps(
+            [[entry.fingerprint, entry.version] for entry in entries] + [table.describe()], sort_keys=True, default=str
+        )
+        return Subject(
+            declaration=table,
+            population=populations[0],
+            version=" ".join(dict.fromkeys(entry.version for entry in entries)),
+            fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
+        )
+
+    def rows_of(self, table: str | Relation) -> Prepared | Related:
+        """The prepared rows that a question reads; those of a relation are put together from the tables' when it is asked."""
+        if isinstance(table, str):
+            return self.prepare(table)
+        prepared = {name: self.prepare(name) for name in table.bases()}
+        with self._lock:
+            if table not in self._related:
+                self._related[table] = sealed(lambda: relate(table, prepared, self._public))
+                while len(self._related) > _MOST_RELATED:
+                    self._related.popitem(last=False)
+            self._related.move_to_end(table)
+            return self._related[table]
 
     def prepare(self, name: str) -> Prepared:
         """The prepared rows of a table, made when they are first needed."""
@@ -116,13 +202,15 @@ class Registry:
                 self._prepared[name] = sealed(lambda: prepare(entry.declaration, secret=entry.secret))
             return self._prepared[name]
 
-    def is_slow(self, name: str) -> bool:
-        """Whether the rows are known to be held by views of a database that could not be written to."""
-        return name in self._prepared and not self._prepared[name].materialised
+    def slow(self, table: str | Relation) -> list[str]:
+        """Those of a question's tables whose rows are known to be held by views of a database that could not be written to."""
+        names = [table] if isinstance(table, str) else list(table.bases())
+        return [name for name in names if name in self._prepared and not self._prepared[name].materialised]
 
     def close(self) -> None:
         """Remove all prepared rows."""
         with self._lock:
+            self._related.clear()
             for prepared in self._prepared.values():
                 prepared.close()
             self._prepared.clear()

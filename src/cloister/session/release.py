@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.privacy import Guarantee
-from cloister.session.formulas import Formula, Ratio, Reading, cut
+from cloister.session.formulas import Formula, Reading, cut
 from cloister.session.frames import Frame, Series, Values, text_table
 from cloister.session.spend import Spending
 from cloister.session.threshold import Threshold
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import altair as alt
 
     from cloister.session.bias import Bias
+
+_MARK = "~"
+_MOST_PICTURED = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +103,18 @@ class Release:
             each = (1 - (1 - confidence) / columns) ** (1 / max(self.cells, 1))
         return Frame({out: self._margin(source, each) for out, source in self._names().items()})
 
+    def drowned(self, confidence: float = 0.95) -> Frame:
+        """For each cell whether the noise may exceed the value: whether its margin is at least as large as the value itself. Key
+        columns are as they are.
+        """
+        values, margins, measured = self.table, self.margin(confidence), set(self.statistics())
+        return Frame(
+            {
+                name: Series("boolean", _drowned(series, margins[name])) if name in measured else series
+                for name, series in values.columns.items()
+            }
+        )
+
     def bias(self, spend: Spending) -> Bias:
         """Noisy counts of what caps and clamps touched before the noise was added: margins don't speak of it, and it costs its
         own spend."""
@@ -176,7 +191,7 @@ class Release:
     def bounds(self, name: str) -> tuple[float, float]:
         """Between which a statistic must lie by declaration: the bounds of its column for a mean, none for counts and sums."""
         formula = self._formula(self._names().get(name, name))
-        return formula.bounds if isinstance(formula, Ratio) else (-math.inf, math.inf)
+        return (-math.inf, math.inf) if formula is None else formula.bounds
 
     def statistics(self) -> list[str]:
         """The output columns that are measured, not keys."""
@@ -197,6 +212,9 @@ class Release:
     def _footer(self) -> str:
         paid = "answered before, at no further cost; it cost" if self.provenance.repeated else "cost"
         lines = [f"{paid} {self.cost} of {self.provenance.population!r}; ± holds with 95 % confidence, for the noise alone"]
+        flags = self.drowned().columns
+        if any(bool(flags[name].values.any()) for name in self.statistics()):
+            lines.append(f"{_MARK} the noise may be larger than the value")
         if self.marked:
             lines.append("MARKED: the noise came from a test's generator and protects nobody")
         return "\n".join([*lines, *self.notes])
@@ -211,7 +229,22 @@ class Release:
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in zip(*columns, strict=True)
         )
-        return f"<table><caption>{escape(self._footer())}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        table = f"<table><caption>{escape(self._footer())}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return table + (self._picture() if self.groups and 1 < self.num_rows <= _MOST_PICTURED else "")
+
+    def _picture(self) -> str:
+        """The chart of a grouped answer as an image, where the library that draws it without a browser is installed."""
+        import base64
+        from html import escape
+        from importlib import util
+
+        if util.find_spec("vl_convert") is None or not self.statistics():
+            return ""
+        import vl_convert
+
+        drawn = base64.b64encode(vl_convert.vegalite_to_svg(self.plot().to_dict()).encode()).decode()
+        alt = escape(f"{self.statistics()[0]} in each group, with its error; the table above has the same numbers")
+        return f'<img alt="{alt}" src="data:image/svg+xml;base64,{drawn}">'
 
     def _names(self) -> Mapping[str, str]:
         return self.names or {name: name for name in [*self.groups, *(formula.name for formula in self.formulas)]}
@@ -245,13 +278,34 @@ def _of_chosen(counts: npt.NDArray[np.float64], margins: npt.NDArray[np.float64]
     return np.where(counts < least + margins, np.maximum(margins, counts - 1), margins)
 
 
+def _drowned(series: Series, margins: Values) -> npt.NDArray[np.bool_]:
+    if series.values.dtype == object:
+        return np.array([value is None for value in series.values], dtype=bool)
+    told = np.asarray(margins, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        found: npt.NDArray[np.bool_] = ~(np.abs(series.values.astype(np.float64)) > told) & (told > 0)
+    return found
+
+
 def _cells(series: Series, margins: Values | None) -> list[str]:
-    """A column as text; measured ones with their margins, to as many places as the narrowest of these deserves."""
+    """A column as text; measured ones with their margins, to as many places as the narrowest of these deserves, and a mark where
+    the noise may be larger than the value."""
     values = series.tolist()
     if margins is None:
         return ["NULL" if value is None else str(value) for value in values]
+    marks = [f" {_MARK}" if drowned else "" for drowned in _drowned(series, margins)]
+    if series.kind == "date":
+        values = [
+            value if value is None else f"{value} ± {margin:,.0f} days" for value, margin in zip(values, margins, strict=True)
+        ]
+    if series.kind not in ("integer", "real") or series.values.dtype == object or np.isnan(margins).all():
+        return [f"{'NULL' if value is None else value}{mark}" for value, mark in zip(values, marks, strict=True)]
+    return [f"{cell}{mark}" for cell, mark in zip(_numbers(series, values, margins), marks, strict=True)]
+
+
+def _numbers(series: Series, values: list[Any], margins: Values) -> list[str]:
     if series.kind == "integer":
         return [f"{value:,} ± {margin:,.0f}" for value, margin in zip(values, margins, strict=True)]
-    narrowest = min((float(margin) for margin in margins if margin > 0), default=1.0)
+    narrowest = min((float(margin) for margin in margins if 0 < margin < math.inf), default=1.0)
     places = min(max(0, 1 - math.floor(math.log10(narrowest))), 12)
     return [f"{value:,.{places}f} ± {margin:,.{places}f}" for value, margin in zip(values, margins, strict=True)]

@@ -1,6 +1,6 @@
 """The part of a plan that knows nothing of the spend: which blocks a question needs, and by which formulas its answer is read.
 
-Several statistics of one question share measurements: a mean, a sum and the counts of one column come from one split block.
+Several statistics of one question share measurements: see `builder.py`.
 """
 
 from __future__ import annotations
@@ -8,20 +8,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cloister.errors import UnsupportedQuery
-from cloister.session.blocks import Block, over_cap_block, rows_block, split_block, sum_block, units_block, values_block
-from cloister.session.formulas import Formula, Linear, Ratio
-from cloister.session.frames import Kind
+from cloister.session.blocks import Block
+from cloister.session.builder import Builder
+from cloister.session.declared import Declared
+from cloister.session.formulas import Formula
 from cloister.session.grid import Grid, grid_of
-from cloister.session.question import Count, Mean, OverCap, Persons, Question, Sum, unknown_column
-from cloister.tables import Domain, PrivateTable
+from cloister.session.question import Question
 
-_ROWS_AT_MOST = 2**40
-_INTEGERS_AT_MOST = 2**62
+_MOST_NUMBERS = 8_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +27,7 @@ class Shape:
     """Blocks and formulas of one question about one version of one table."""
 
     question: Question
-    declaration: PrivateTable
+    declaration: Declared
     population: str
     version: str
     fingerprint: str
@@ -44,13 +42,16 @@ class Shape:
         return self.declaration.max_rows or 1
 
 
-def shape_of(question: Question, declaration: PrivateTable, *, population: str, version: str, fingerprint: str) -> Shape:
-    """The blocks and formulas for a question; refuses what cannot be measured, from declarations alone."""
+def shape_of(
+    question: Question, declaration: Declared, *, population: str, version: str, fingerprint: str, gaussian: bool = False
+) -> Shape:
+    """The blocks and formulas for a question; refuses what cannot be measured, from declarations alone.
+
+    `gaussian` says that the budget counts in ρ, so that the noise will be Gaussian: the best hierarchy is then another one.
+    """
     grid = grid_of(question, declaration)
-    builder = _Builder(question, declaration, grid)
-    formulas = tuple(builder.formula(statistic) for statistic in question.statistics)
-    if not grid.declared:
-        builder.units()
+    builder = Builder(question, declaration, grid, gaussian=gaussian)
+    formulas = builder.formulas()
     shape = Shape(
         question=question,
         declaration=declaration,
@@ -61,140 +62,26 @@ def shape_of(question: Question, declaration: PrivateTable, *, population: str, 
         blocks=tuple(builder.blocks.values()),
         formulas=formulas,
     )
-    object.__setattr__(shape, "digest", _digest(shape))
-    return shape
+    return digested(shape)
 
 
-class _Builder:
-    def __init__(self, question: Question, declaration: PrivateTable, grid: Grid) -> None:
-        self.question = question
-        self.declaration = declaration
-        self.grid = grid
-        self.max_rows = declaration.max_rows or 1
-        self.blocks: dict[str, Block] = {}
-        self.splits = self._split_columns()
-        counts_rows = any(self._counts_rows(statistic) for statistic in question.statistics)
-        self.with_nulls = next(iter(self.splits), None) if counts_rows and not self._units_are_rows() else None
-        for column in self.splits:
-            low, high = self._bounds(column)
-            self._add(split_block(column, low, high, self.max_rows, nulls=column == self.with_nulls))
+def digested(shape: Shape) -> Shape:
+    """The shape with its digest."""
+    return replace(shape, digest=_digest(shape))
 
-    def formula(self, statistic: object) -> Formula:
-        if isinstance(statistic, Mean):
-            domain = self.domain(statistic.column, "mean")
-            low, high = self._bounds(statistic.column)
-            return Ratio(
-                name=statistic.name,
-                above=f"above:{statistic.column}",
-                below=f"below:{statistic.column}",
-                low=float(domain.origin + low * domain.step),
-                width=float((max(high, low + 1) - low) * domain.step),
-                codes=max(high, low + 1) - low,
-                top=1.0 if high > low else 0.0,
-            )
-        if isinstance(statistic, Sum):
-            return self._sum(statistic)
-        if isinstance(statistic, OverCap):
-            return self._over_cap(statistic)
-        if isinstance(statistic, Persons) and self.declaration.unit is not None:
-            return Linear(name=statistic.name, kind="integer", coefficients=((self.units(), 1.0),))
-        if self._counts_rows(statistic):
-            return Linear(name=statistic.name, kind="integer", coefficients=self._rows())  # type: ignore[attr-defined]
-        assert isinstance(statistic, Count)
-        assert statistic.column is not None
-        self._declared(statistic.column)
-        if statistic.column in self.splits:
-            return Linear(name=statistic.name, kind="integer", coefficients=self._count_from_split(statistic.column))
-        block = self._add(values_block(statistic.column, self.max_rows))
-        return Linear(name=statistic.name, kind="integer", coefficients=((block.raws[0].name, 1.0),))
 
-    def units(self) -> str:
-        """One raw that counts units; it is the row count where a row is a unit."""
-        groups = self.max_rows if not self.grid.declared else min(self.max_rows, self.grid.cells)
-        return self._add(units_block(groups)).raws[0].name
-
-    def domain(self, column: str, purpose: str) -> Domain:
-        domain = self._declared(column)
-        if domain.kind not in ("integer", "real", "boolean"):
-            raise UnsupportedQuery(
-                f"The {purpose} of {column!r} was refused",
-                why=f"it is declared as {domain.kind}, which has no {purpose}",
-                instead=f'Count(column="{column}")',
-            )
-        return domain
-
-    def _sum(self, statistic: Sum) -> Linear:
-        domain = self.domain(statistic.column, "sum")
-        low, high = self._bounds(statistic.column)
-        fits = max(abs(low), abs(high)) * _ROWS_AT_MOST < _INTEGERS_AT_MOST
-        kind: Kind = "integer" if domain.kind != "real" and fits else "real"
-        step = domain.step
-        if statistic.column not in self.splits:
-            block = self._add(sum_block(statistic.column, low, high, self.max_rows))
-            return Linear(name=statistic.name, kind=kind, coefficients=((block.raws[0].name, float(step)),))
-        lowest, width = domain.origin + low * step, max(high, low + 1) - low
-        share = lowest / width
-        above, below = f"above:{statistic.column}", f"below:{statistic.column}"
-        return Linear(name=statistic.name, kind=kind, coefficients=((above, float(share + step)), (below, float(share))))
-
-    def _over_cap(self, statistic: OverCap) -> Linear:
-        alone = len(self.question.statistics) == 1 and not self.question.by and self.question.where is None
-        if not alone or self.declaration.unit is None:
-            raise UnsupportedQuery(
-                "OverCap was refused",
-                why="it stands alone in its question, about a table with a unit and a cap",
-                instead=f'Question(table="{self.question.table}", statistics=[Count()])',
-            )
-        self._add(over_cap_block())
-        return Linear(name=statistic.name, kind="integer", coefficients=(("over_cap", 1.0),))
-
-    def _rows(self) -> tuple[tuple[str, float], ...]:
-        if self._units_are_rows():
-            return ((self.units(), 1.0),)
-        if self.with_nulls is not None:
-            return (*self._count_from_split(self.with_nulls), (f"nulls:{self.with_nulls}", 1.0))
-        return ((self._add(rows_block(self.max_rows)).raws[0].name, 1.0),)
-
-    def _count_from_split(self, column: str) -> tuple[tuple[str, float], ...]:
-        low, high = self._bounds(column)
-        part = float(Fraction(1, max(high, low + 1) - low))
-        return ((f"above:{column}", part), (f"below:{column}", part))
-
-    def _split_columns(self) -> dict[str, None]:
-        statistics = self.question.statistics
-        splits = dict.fromkeys(statistic.column for statistic in statistics if isinstance(statistic, Mean))
-        for column in splits:
-            self.domain(column, "mean")
-        counted = {statistic.column for statistic in statistics if isinstance(statistic, Count)}
-        for statistic in statistics:
-            if not isinstance(statistic, Sum) or statistic.column in splits:
-                continue
-            domain = self.domain(statistic.column, "sum")
-            rows_are_shared = None in counted and not splits and not self._units_are_rows()
-            if domain.origin != 0 or statistic.column in counted or rows_are_shared:
-                splits[statistic.column] = None
-        return splits
-
-    def _units_are_rows(self) -> bool:
-        """With undeclared keys the units are counted in any case; where a row is a unit, that is the row count."""
-        return not self.grid.declared and self.declaration.unit is None
-
-    def _counts_rows(self, statistic: object) -> bool:
-        if isinstance(statistic, Persons):
-            return self.declaration.unit is None
-        return isinstance(statistic, Count) and statistic.column is None
-
-    def _bounds(self, column: str) -> tuple[int, int]:
-        domain = self._declared(column)
-        return domain.low_code, domain.high_code
-
-    def _declared(self, column: str) -> Domain:
-        if column not in self.declaration.columns:
-            raise unknown_column(column, self.question.table, list(self.declaration.columns))
-        return self.declaration.columns[column]
-
-    def _add(self, block: Block) -> Block:
-        return self.blocks.setdefault(block.name, block)
+def check_numbers(shapes: Sequence[Shape]) -> None:
+    """Refuse, from public facts, a plan of so many noisy numbers that drawing and keeping them takes minutes and gigabytes."""
+    numbers = sum(
+        shape.grid.cells * sum(len(block.raws) if block.leaves is None else block.leaves.count for block in shape.blocks)
+        for shape in shapes
+    )
+    if numbers > _MOST_NUMBERS:
+        raise UnsupportedQuery(
+            "The question was refused",
+            why=f"it makes {numbers:,} noisy numbers in all its groups, and at most {_MOST_NUMBERS:,} are drawn",
+            instead="fewer or coarser keys, fewer statistics, or two questions",
+        )
 
 
 def digest_of(shapes: Sequence[Shape]) -> str:
@@ -216,6 +103,7 @@ def _digest(shape: Shape) -> str:
         "keys": shape.grid.describe(),
         "blocks": sorted(block.name for block in shape.blocks),
         "sizes": [[block.name, block.l1, block.l2_squared, [raw.width for raw in block.raws]] for block in shape.blocks],
+        "leaves": [repr(block.leaves) for block in shape.blocks if block.leaves is not None],
         "formulas": [repr(formula) for formula in shape.formulas],
     }
     return hashlib.sha256(json.dumps(canonical, sort_keys=True, default=str).encode()).hexdigest()

@@ -17,6 +17,7 @@ from cloister.noise import DiscreteGaussian, DiscreteLaplace
 from cloister.session.formulas import Reading, reading_of
 from cloister.session.threshold import Threshold
 from cloister.session.uncertainty import Noise
+from cloister.session.zoom import Zoom
 
 _FORMAT = 1
 
@@ -83,26 +84,46 @@ def from_bytes(stored: bytes) -> Stored:
 
 
 def _array(values: npt.NDArray[Any]) -> dict[str, Any]:
+    if values.dtype == np.int64 and values.ndim > 1 and np.abs(values).max(initial=0) < 2**31:
+        # a hierarchy is large, and its noise does not compress: half as many bytes, packed as they are
+        return {"int32": base64.b64encode(values.astype("<i4").tobytes()).decode(), "shape": list(values.shape)}
     if values.dtype == np.int64:
-        return {"int64": base64.b64encode(zlib.compress(values.astype("<i8").tobytes(), 1)).decode()}
+        packed = base64.b64encode(zlib.compress(values.astype("<i8").tobytes(), 1)).decode()
+        return {"int64": packed} if values.ndim == 1 else {"int64": packed, "shape": list(values.shape)}
     return {"list": values.tolist()}
 
 
 def _values(stored: Mapping[str, Any]) -> npt.NDArray[Any]:
+    if "int32" in stored:
+        small = np.frombuffer(base64.b64decode(stored["int32"]), dtype="<i4").astype(np.int64)
+        return small.reshape(stored["shape"])
     if "int64" in stored:
-        return np.frombuffer(zlib.decompress(base64.b64decode(stored["int64"])), dtype="<i8").astype(np.int64)
-    values = np.empty(len(stored["list"]), dtype=object)
-    values[:] = stored["list"]
-    return values
+        values = np.frombuffer(zlib.decompress(base64.b64decode(stored["int64"])), dtype="<i8").astype(np.int64)
+        return values.reshape(stored["shape"]) if "shape" in stored else values
+    found = np.empty(len(stored["list"]), dtype=object)
+    found[:] = stored["list"]
+    return found
 
 
 def _noise(noise: Noise) -> dict[str, str]:
+    if isinstance(noise, Zoom):
+        asked = {"leaves": str(noise.leaves), "share": str(noise.share), "rows": str(noise.rows)}
+        return {**_noise(noise.noise), "zoom": json.dumps(asked)}
     if isinstance(noise, DiscreteLaplace):
         return {"noise": "laplace", "scale": str(noise.scale), "sensitivity": str(noise.sensitivity)}
     return {"noise": "gaussian", "scale_squared": str(noise.scale_squared), "sensitivity_squared": str(noise.sensitivity_squared)}
 
 
 def _noise_of(raw: Mapping[str, str]) -> Noise:
+    if "zoom" in raw:
+        asked = json.loads(raw["zoom"])
+        return Zoom(
+            leaves=int(asked["leaves"]), share=Fraction(asked["share"]), rows=int(asked["rows"]), noise=_plain_noise_of(raw)
+        )
+    return _plain_noise_of(raw)
+
+
+def _plain_noise_of(raw: Mapping[str, str]) -> DiscreteLaplace | DiscreteGaussian:
     if raw["noise"] == "laplace":
         return DiscreteLaplace(scale=Fraction(raw["scale"]), sensitivity=Fraction(raw["sensitivity"]))
     return DiscreteGaussian(

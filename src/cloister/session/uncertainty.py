@@ -10,6 +10,7 @@ step, multiplied in the Fourier domain, and read off with the steps added, so th
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -20,14 +21,18 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
+from cloister.session.zoom import Zoom
 
-Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
+Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian | Zoom
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _SMOOTH = 64  # the scale from which a discrete law may be taken for the continuous one
 _SUREST = 1 - 1e-12
 _GRID = 1 << 15
 _SPREAD = 45.0  # in units of the widest scale: e^-45 of a Laplace law lies beyond
+_EQUAL = (1, 2, 3, 4, 6, 9, 16, 40)
+_COARSE = 8  # below this scale the steps of a discrete law are felt in its margins
+_SLACK = 1.004
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,11 @@ class Term:
         """The variance of the weighted noise."""
         return self.weight**2 * float(self.noise.variance)
 
+    @property
+    def fourth(self) -> float:
+        """The fourth cumulant of the weighted noise, that of the continuous law: 12 b⁴ for Laplace, 0 for Gaussian noise."""
+        return 12 * self.spread**4 if isinstance(self.noise, DiscreteLaplace) else 0.0
+
 
 Terms: TypeAlias = tuple[Term, ...]
 
@@ -57,6 +67,8 @@ def in_words(noise: Noise) -> str:
     >>> in_words(DiscreteLaplace(scale=10))
     'DiscreteLaplace of scale 10'
     """
+    if isinstance(noise, Zoom):
+        return noise.words()
     return f"{type(noise).__name__} of scale {float(noise.scale):,.6g}"
 
 
@@ -106,6 +118,60 @@ def half_width(terms: Terms, confidence: float, integer: bool = False) -> float:
     return float(max(0, math.ceil(width - 0.5))) if integer else width
 
 
+def half_widths(weights: Mapping[str, Floats], terms: Mapping[str, Terms], confidence: float) -> Floats:
+    """For many weighted sums of the same noises at once: for each the half-width that `half_width` would find, or a little more.
+
+    `weights` holds for each noisy number its weight in every sum. Two numbers decide: the variance of a sum and its excess
+    kurtosis, which is 3 for one Laplace noise, 3/k for k equal ones and 0 for a Gaussian. Between these, whose half-widths are
+    exact, it is read off by interpolation, with 0.4 % added.
+
+    >>> noise = (Term(1.0, DiscreteLaplace(scale=100)),)
+    >>> wide = half_widths({"a": np.array([1.0, 1.0]), "b": np.array([0.0, 1.0])}, {"a": noise, "b": noise}, 0.95)
+    >>> [round(float(each)) for each in wide], round(half_width(noise + noise, 0.95))
+    ([301, 413], 411)
+    """
+    size = max((len(np.atleast_1d(weight)) for weight in weights.values()), default=1)
+    square, fourth, steps = np.zeros(size), np.zeros(size), np.zeros(size)
+    for name, weight in weights.items():
+        square = square + weight**2 * variance(terms[name])
+        fourth = fourth + weight**4 * math.fsum(term.fourth for term in terms[name])
+        for term in terms[name]:
+            if term.noise.scale < _COARSE:
+                steps = np.maximum(steps, np.abs(weight) * abs(term.weight) / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kurtosis = np.where(square > 0, fourth / square**2, 0.0)
+    found: Floats = np.sqrt(square) * spreads_at(kurtosis, confidence) + steps
+    return found
+
+
+def spreads_at(kurtosis: Floats | float, confidence: float) -> Floats:
+    """How many standard deviations make the half-width of a sum of noises of that excess kurtosis.
+
+    >>> [round(float(spreads_at(kurtosis, 0.95)), 2) for kurtosis in (0.0, 3.0)]
+    [1.97, 2.13]
+    """
+    points, spreads = _spreads(confidence)
+    return np.asarray(np.interp(kurtosis, points, spreads) * _SLACK)
+
+
+@lru_cache(maxsize=256)
+def _spreads(confidence: float) -> tuple[Floats, Floats]:
+    numbers = list(reversed(_EQUAL))
+    spreads = [_of_equal_laplace(number, confidence) / math.sqrt(2 * number) for number in numbers]
+    points = [3 / number for number in numbers]
+    return np.array([0.0, *points]), np.array([NormalDist().inv_cdf((1 + confidence) / 2), *spreads])
+
+
+def _of_equal_laplace(number: int, confidence: float) -> float:
+    """The half-width of a sum of so many Laplace noises of scale 1: the power of one transform."""
+    step = 2 * _SPREAD * max(1.0, math.sqrt(number) / 3) / _GRID
+    edges = (np.arange(_GRID + 1) - _GRID // 2 - 0.5) * step
+    tails = np.exp(-np.abs(edges)) / 2
+    masses = np.diff(np.where(edges < 0, tails, 1 - tails))
+    transformed = np.fft.rfft(np.fft.ifftshift(masses / masses.sum()))
+    return _read_off(transformed**number, confidence, number) * step
+
+
 def _of_two_laplace(one: float, other: float, confidence: float) -> float:
     """Solves P(|X + Y| > t) = (a²e^(−t/a) − b²e^(−t/b))/(a² − b²), the tail of two Laplace laws of scales a > b; for a = b its
     limit (1 + t/2a)e^(−t/a). From scale 16 on, a discrete Laplace law differs from the continuous one by less than a
@@ -131,12 +197,16 @@ def _from_grid(terms: Terms, confidence: float) -> float:
     product = np.ones(_GRID // 2 + 1, dtype=np.complex128)
     for term in terms:
         product *= np.fft.rfft(np.fft.ifftshift(_masses(term, step)))
+    return _read_off(product, confidence, len(terms)) * step
+
+
+def _read_off(product: npt.NDArray[np.complex128], confidence: float, terms: int) -> float:
+    """The half-width, in steps of the grid, of the law that has this transform; half a step is added for each noise."""
     masses = np.fft.fftshift(np.fft.irfft(product, _GRID))
     centre = _GRID // 2
     folded = masses[centre:].copy()
     folded[1:] += masses[centre - 1 : 0 : -1]
-    cells = int(np.searchsorted(np.cumsum(folded), confidence))
-    return (cells + len(terms) / 2) * step
+    return int(np.searchsorted(np.cumsum(folded), confidence)) + terms / 2
 
 
 def _masses(term: Term, step: float) -> Floats:

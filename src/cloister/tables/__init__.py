@@ -9,11 +9,18 @@
     scope.py        what a condition sees when it becomes SQL
     request.py      what is asked of an engine: exact integer aggregates by keys
     compiler.py     from a request to SQL
+    derived.py      derived tables, whose rows follow from one unit's rows each: what is common to them, and the proof
+    relation.py     the simplest of them: a table, computed columns, conditions, names, caps
+    joins.py        private tables joined within a unit; lookup.py joins public ones
+    public.py       turns public tables into codes; public_values.py reads them
+    perunit.py      one row for each unit and key; stacked.py puts relations under one another; unify.py makes codes comparable
+    related.py      from a relation to answers
+    identifier.py   columns that name something
     preparation.py  from the source's values to integer codes
     order.py        which rows of a unit come first
     folder.py       where rows spill, and how nothing of them stays
     guard.py        failures without their history
-    engine.py       what an engine is; duckdb.py, postgres.py, spark.py are three
+    engine.py       what an engine is; duckdb.py, postgres.py (and postgres_spelling.py), spark.py are three
 
 Everything that comes out of `Prepared.aggregate` and `Prepared.rows` is exact and private: only a session may call them.
 """
@@ -22,16 +29,25 @@ from cloister.tables.columns import Boolean, Category, Date, Domain, Integer, Re
 from cloister.tables.compiler import check_aggregation
 from cloister.tables.engine import Engine, PreparationReport, Prepared, engine_for, prepare
 from cloister.tables.expressions import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
-from cloister.tables.request import Aggregate, Aggregation, Binned, Groups, Key
+from cloister.tables.identifier import Identifier
+from cloister.tables.joins import KeyJoined, UnitJoined
+from cloister.tables.lookup import PublicJoined
+from cloister.tables.perunit import PerUnit, UnitAggregate
+from cloister.tables.related import Related, relate
+from cloister.tables.relation import Base, Capped, Extended, Filtered, Projected, Relation
+from cloister.tables.request import Aggregate, Aggregation, Binned, Groups, Key, Strided
+from cloister.tables.stacked import Stacked
 from cloister.tables.table import PrivateTable, PublicTable
 
 __all__ = [
     "Aggregate",
     "Aggregation",
     "And",
+    "Base",
     "Between",
     "Binned",
     "Boolean",
+    "Capped",
     "Category",
     "Column",
     "Compare",
@@ -39,22 +55,36 @@ __all__ = [
     "Domain",
     "Engine",
     "Expression",
+    "Extended",
+    "Filtered",
     "Groups",
+    "Identifier",
     "In",
     "Integer",
     "IsNull",
     "Key",
+    "KeyJoined",
     "Like",
     "Literal",
     "Not",
     "Or",
+    "PerUnit",
     "PreparationReport",
     "Prepared",
     "PrivateTable",
+    "Projected",
+    "PublicJoined",
     "PublicTable",
     "Real",
+    "Related",
+    "Relation",
+    "Stacked",
+    "Strided",
     "Text",
+    "UnitAggregate",
+    "UnitJoined",
     "check_aggregation",
     "engine_for",
     "prepare",
+    "relate",
 ]

@@ -7,20 +7,21 @@ make it fail.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, Protocol
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.columns import Domain, Text
 from cloister.tables.expressions import Expression
-from cloister.tables.request import MOST_ROWS, Aggregate, Aggregation, Key
+from cloister.tables.request import MOST_ROWS, Aggregate, Aggregation, Key, Strided
 from cloister.tables.scope import RecordingScope, Scope, TemplateScope
-from cloister.tables.table import PrivateTable
 
-__all__ = ["Layout", "Plan", "check_aggregation", "compile_aggregation", "compile_rows", "storage"]
+__all__ = ["Declared", "Layout", "Plan", "check_aggregation", "compile_aggregation", "compile_rows", "preceded", "storage"]
 
 RELATION = "cloister_prepared_rows"
+DENSE_BITS = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,24 @@ class Plan:
 
     sql: str
     reads: tuple[str, ...]
+    dense: bool = False
+    """Whether it counts rows by a few million keys at most, so that an engine may keep the counts in an array."""
+
+
+class Declared(Protocol):
+    """What is asked about: a private table, or a relation made of some."""
+
+    @property
+    def columns(self) -> Mapping[str, Domain]:
+        """What each column may hold."""
+
+    @property
+    def unit(self) -> str | None:
+        """What a unit is called; None where a row is one."""
+
+    @property
+    def max_rows(self) -> int | None:
+        """The most rows of one unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +56,12 @@ class Layout:
 
     domains: Mapping[str, Domain]
     unit: bool
+
+    def rows(self, dialect: str) -> Any:
+        """The Ibis table of the prepared rows; its name stands for wherever an engine keeps them."""
+        import ibis
+
+        return ibis.table(self.schema(), name=RELATION)
 
     def schema(self) -> dict[str, str]:
         """Ibis types by prepared name."""
@@ -70,8 +95,11 @@ def storage(domain: Domain) -> str:
     return "int64"
 
 
-def check_aggregation(request: Aggregation, declaration: PrivateTable) -> None:
+def check_aggregation(request: Aggregation, declaration: Declared) -> None:
     """Refuses, from declarations alone, whatever no engine would take: unknown columns, wrong types, sums that could overflow.
+
+    Persons are not counted where a row of the base is a person and a join has made several rows of it: nothing says whose they
+    are.
 
     >>> from cloister.tables import Aggregation, Column, Compare, Integer, Literal, PrivateTable
     >>> people = PrivateTable({"age": [39]}, columns={"age": Integer(0, 120)})
@@ -81,6 +109,13 @@ def check_aggregation(request: Aggregation, declaration: PrivateTable) -> None:
     """
     request.check(declaration.columns)
     Layout(declaration.columns, declaration.unit is not None).shape(request.where, "duckdb")
+    spread = declaration.unit is None and declaration.max_rows is not None
+    if spread and any(aggregate.kind == "units" for aggregate in request.aggregates):
+        raise UnsupportedQuery(
+            "Counting persons was refused",
+            why="a person may have several rows after the join, and no column says whose a row is",
+            instead='cl.PrivateTable(…, unit="person", max_rows=1)',
+        )
 
 
 def compile_aggregation(request: Aggregation, layout: Layout, dialect: str, *, markers: bool = False) -> Plan:
@@ -92,7 +127,7 @@ def compile_aggregation(request: Aggregation, layout: Layout, dialect: str, *, m
     keys: dict[str, Any] = {}
     reads: list[str] = []
     for position, key in enumerate(request.keys):
-        code, needed = _key(scope, key)
+        code, needed = _key(scope, key, missing=request.missing)
         rows = rows if needed is None else rows.filter(needed)
         keys[f"k{position}"] = code
         reads.append("text" if isinstance(key, str) and isinstance(layout.domains[key], Text) else "code")
@@ -102,7 +137,16 @@ def compile_aggregation(request: Aggregation, layout: Layout, dialect: str, *, m
         measures[f"a{position}"] = measure
         reads.append(read)
     expression = rows.group_by(**keys).aggregate(**measures) if keys else rows.aggregate(**measures)
-    return Plan(_sql(expression, dialect), tuple(reads))
+    return Plan(_sql(expression, dialect), tuple(reads), _dense(request, layout))
+
+
+def _dense(request: Aggregation, layout: Layout) -> bool:
+    """Decided by declarations alone: one count of rows, and keys whose codes have a few bits together."""
+    if [aggregate.kind for aggregate in request.aggregates] != ["rows"]:
+        return False
+    domains = [(key, layout.domains[key if isinstance(key, str) else key.name]) for key in request.keys]
+    sizes = [domain.size if isinstance(key, str) else key.size(domain) for key, domain in domains]
+    return all(size is not None for size in sizes) and sum((size or 0).bit_length() for size in sizes) <= DENSE_BITS
 
 
 def compile_rows(
@@ -131,9 +175,7 @@ def compile_rows(
 def _rows(
     layout: Layout, dialect: str, where: Expression | None, max_rows: int | None, kind: type[Scope] = Scope
 ) -> tuple[Any, Scope]:
-    import ibis
-
-    rows = ibis.table(layout.schema(), name=RELATION)
+    rows = layout.rows(dialect)
     if max_rows is not None:
         if not layout.unit:
             raise InvalidParameter(
@@ -147,20 +189,55 @@ def _rows(
     return rows, scope
 
 
-def _key(scope: Scope, key: str | Key) -> tuple[Any, Any]:
-    """The Ibis expression of a key, and the condition under which a row is in any group."""
+def _key(scope: Scope, key: str | Key, *, missing: bool) -> tuple[Any, Any]:
+    """The Ibis expression of a key, and the condition under which a row is in any group; with `missing` every row is in one."""
     name = key if isinstance(key, str) else key.name
     domain, code = scope.domain(name), scope.code(name)
+    grouped = domain.nullable or (missing and not isinstance(domain, Text))
     if isinstance(key, str):
-        if domain.nullable:
+        if grouped:
             return (code if isinstance(domain, Text) else code.fill_null(domain.null_code)), None
         return code, code.notnull()
+    if isinstance(key, Strided):
+        size = key.size(domain)
+        number = _strided(code, domain, key.stride, scope.dialect).cast("int64" if size >= 2**31 else "int32")
+        return (number.fill_null(size), None) if grouped else (number, code.notnull())
     starts = key.starts(domain)
     inside = (code >= starts[0]) & (code < starts[-1])
     number = _bin(code, starts, 0, len(starts) - 1)
     if domain.nullable:
         return code.isnull().ifelse(key.size(domain), number), inside | code.isnull()
-    return number, inside
+    return (inside.fill_null(False).ifelse(number, key.size(domain)), None) if missing else (number, inside)
+
+
+def _strided(code: Any, domain: Domain, stride: int, dialect: str) -> Any:
+    """(code - low) // stride, in whole numbers: DuckDB divides those of 32 bits twice as fast as those of 64.
+
+    Elsewhere the remainder is taken off first, so the quotient of doubles is within half of the whole number it stands for,
+    however large the codes are.
+    """
+    import ibis
+
+    low, narrow = domain.low_code, storage(domain) != "int64" and domain.high_code - domain.low_code < 2**31
+    kind = "int32" if dialect == "duckdb" and narrow else "int64"
+    offset = (code.cast(kind) - ibis.literal(low, kind)).cast(kind) if low else code.cast(kind)
+    if stride == 1:
+        return offset
+    if dialect == "duckdb":
+        return _whole_quotient(kind)(offset, ibis.literal(stride, kind))
+    exact = (offset - offset % stride).cast("float64") / ibis.literal(stride, "int64").cast("float64")
+    return exact.round().cast("int64")
+
+
+@cache
+def _whole_quotient(kind: str) -> Callable[..., Any]:
+    """DuckDB's division of whole numbers, which Ibis writes as one of doubles."""
+    import ibis
+
+    def divide(x: Any, y: Any) -> None: ...
+
+    made: Callable[..., Any] = ibis.udf.scalar.builtin(divide, name="divide", signature=((kind, kind), kind))
+    return made
 
 
 def _bin(code: Any, starts: tuple[int, ...], first: int, last: int) -> Any:
@@ -176,28 +253,36 @@ def _measure(scope: Scope, rows: Any, aggregate: Aggregate, layout: Layout, dial
     import ibis
 
     scope = layout.scope(rows, dialect)
-    if aggregate.kind == "rows" or (aggregate.kind == "units" and not layout.unit):
-        return rows.count(), "whole"
-    if aggregate.kind == "units":
-        return rows.unit.nunique(), "whole"
     codes = [scope.code(name) for name, _ in aggregate.factors]
-    if aggregate.kind == "values":
-        if len(codes) == 1:
-            return codes[0].count(), "whole"
-        present = codes[0].notnull()
-        for code in codes[1:]:
-            present = present & code.notnull()
-        return present.ifelse(1, ibis.literal(None, "int32")).count(), "whole"
+    if aggregate.kind != "sum":
+        counted = [*(codes if aggregate.kind == "values" else ()), *(scope.code(name) for name in aggregate.present)]
+        if aggregate.kind == "distinct":
+            return (_all_present(counted).ifelse(codes[0], None) if counted else codes[0]).nunique(), "whole"
+        if aggregate.kind == "units" and layout.unit:
+            return (_all_present(counted).ifelse(rows.unit, None) if counted else rows.unit).nunique(), "whole"
+        if len(counted) == 1:
+            return counted[0].count(), "whole"
+        present = _all_present(counted).ifelse(1, ibis.literal(None, "int32")) if counted else rows
+        return present.count(), "whole"
     largest = aggregate.largest(layout.domains)
     wide = largest >= 2**62 or (dialect == "pyspark" and largest * MOST_ROWS >= 2**63)
     product: Any = 1
     for position, (code, (_, offset)) in enumerate(zip(codes, aggregate.factors, strict=True)):
         factor = _shifted(code, offset, wide=wide, alone=len(codes) == 1 and dialect == "duckdb")
         product = product * factor if position else factor
+    if aggregate.present:
+        product = _all_present([scope.code(name) for name in aggregate.present]).ifelse(product, None)
     total = product.sum() if not wide else product.cast("decimal(38, 0)").sum()
     if largest * MOST_ROWS < 2**63:
         return _fill(total, "int64"), "whole"
     return _fill(total, "string"), "wide"
+
+
+def _all_present(codes: Sequence[Any]) -> Any:
+    present = codes[0].notnull()
+    for code in codes[1:]:
+        present = present & code.notnull()
+    return present
 
 
 def _shifted(code: Any, offset: int, *, wide: bool, alone: bool) -> Any:
@@ -218,6 +303,18 @@ def _fill(total: Any, dtype: str) -> Any:
     import ibis
 
     return total.cast("decimal(38, 0)").fill_null(ibis.literal(0).cast("decimal(38, 0)")).cast(dtype)
+
+
+def preceded(sql: str, named: Sequence[tuple[str, str]]) -> str:
+    """The SQL with named queries before it.
+
+    >>> preceded("SELECT a FROM t", [("t", "SELECT 1 AS a")])
+    'WITH "t" AS (SELECT 1 AS a) SELECT a FROM t'
+    """
+    if not named:
+        return sql
+    written = ", ".join(f'"{name}" AS ({select})' for name, select in named)
+    return f"WITH {written}, {sql[5:]}" if sql.startswith("WITH ") else f"WITH {written} {sql}"
 
 
 def _sql(expression: Any, dialect: str) -> str:

@@ -7,24 +7,28 @@ fixed text; what the engine itself said may hold a row, and is not kept (`guard.
 from __future__ import annotations
 
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from cloister.errors import EngineError
-from cloister.tables.compiler import Layout, Plan, compile_aggregation, compile_rows
+from cloister.tables.compiler import RELATION, Declared, Layout, Plan, compile_aggregation, compile_rows
 from cloister.tables.expressions import Expression
 from cloister.tables.guard import guarded
 from cloister.tables.request import Aggregation, Groups
 from cloister.tables.scope import filled, holds_markers
 from cloister.tables.table import PrivateTable, PublicTable
 
-__all__ = ["Engine", "PreparationReport", "Prepared", "engine_for", "prepare"]
+if TYPE_CHECKING:
+    from cloister.tables.public import PublicCodes
+
+__all__ = ["Answering", "Engine", "PreparationReport", "Prepared", "Site", "engine_for", "prepare"]
 
 _MOST_PLANS = 512
 
@@ -66,20 +70,17 @@ class Engine(Protocol):
         """The prepared rows of a table."""
 
 
-class Prepared(ABC):
-    """The prepared rows of one version of a table, as sensitive as the source. Close it to remove them."""
+class Answering(ABC):
+    """Rows in codes that exact questions are put to: a prepared table, or a relation made of some."""
 
-    dialect: ClassVar[str]
+    layout: Layout
+    declared: Declared
+    """What is asked about."""
 
-    def __init__(self, declaration: PrivateTable, *, materialised: bool) -> None:
-        self.declaration = declaration
-        self.version = declaration.version if declaration.version is not None else _token(16)
-        self.materialised = materialised
-        self.layout = Layout(declaration.columns, declaration.unit is not None)
-        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
-        self._lock = threading.Lock()
-        self._closed = False
-        self._report: PreparationReport | None = None
+    @property
+    @abstractmethod
+    def dialect(self) -> str:
+        """The engine's SQL, as Ibis calls it."""
 
     def aggregate(self, aggregation: Aggregation) -> Groups:
         """Exact aggregates of the groups that are present. Refusals come before any row is read; failures have a fixed text."""
@@ -94,11 +95,11 @@ class Prepared(ABC):
 
         A request with no cap of its own gets the declared one: with a unit, no question reads more rows of a person than it says.
         """
-        if aggregation.max_rows is None and self.declaration.max_rows is not None:
-            aggregation = replace(aggregation, max_rows=self.declaration.max_rows)
+        if aggregation.max_rows is None and self.declared.max_rows is not None:
+            aggregation = replace(aggregation, max_rows=self.declared.max_rows)
         aggregation.check(self.layout.domains)
         shape, numbers = self.layout.shape(aggregation.where, self.dialect)
-        key = ("aggregate", shape, aggregation.keys, aggregation.aggregates, aggregation.max_rows)
+        key = ("aggregate", shape, aggregation.keys, aggregation.aggregates, aggregation.max_rows, aggregation.missing)
         plan = self._planned(key, lambda: compile_aggregation(aggregation, self.layout, self.dialect, markers=True))
         if not holds_markers(plan.sql, len(numbers)):
             return compile_aggregation(aggregation, self.layout, self.dialect)
@@ -112,7 +113,7 @@ class Prepared(ABC):
         With `unit=True` also "unit": numbers 0, 1, … that say which rows are one unit's (each row its own where there is no
         unit).
         """
-        cap = max_rows if max_rows is not None else self.declaration.max_rows
+        cap = max_rows if max_rows is not None else self.declared.max_rows
         wanted = tuple(columns)
         by_unit = unit and self.layout.unit
         plan = self._planned(
@@ -130,15 +131,83 @@ class Prepared(ABC):
             read["unit"] = np.arange(length, dtype=np.int64) if numbers is None else numbers.astype(np.int64)
         return read
 
+    @abstractmethod
+    def cancel(self, thread: int | None = None) -> None:
+        """Stops what is running now, or only what that thread asked for; it ends in an `EngineError`."""
+
+    @abstractmethod
+    def _fetch(self, plan: Plan) -> list[Any]:
+        """Runs a plan; the result by columns."""
+
+    @abstractmethod
+    def _planned(self, shape: Hashable, build: Callable[[], Plan]) -> Plan:
+        """A plan that was kept, or a new one."""
+
+    @abstractmethod
+    def _reading(self, work: Callable[[], Result]) -> Result:
+        """The result of work that reads rows, with every failure in a fixed text."""
+
+
+class Site(NamedTuple):
+    """Where rows stand for the SQL of an engine: a name, in a schema or not; or a query to put before under that name."""
+
+    name: str
+    schema: str | None = None
+    query: str | None = None
+
+
+class Prepared(Answering):
+    """The prepared rows of one version of a table, as sensitive as the source. Close it to remove them."""
+
+    dialect: ClassVar[str] = ""
+
+    def __init__(self, declaration: PrivateTable, *, materialised: bool) -> None:
+        self.declaration = self.declared = declaration
+        self.version = declaration.version if declaration.version is not None else _token(16)
+        self.materialised = materialised
+        self.layout = Layout(declaration.columns, declaration.unit is not None)
+        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._report: PreparationReport | None = None
+        self._sites: dict[Hashable, Site] = {}
+        self._placing = threading.RLock()
+        self._hosts: weakref.WeakSet[Prepared] = weakref.WeakSet()
+
+    def beside(self, other: Prepared) -> Site | None:
+        """Where the rows of another table stand for this one's engine, brought there if need be; None where it cannot reach them.
+
+        Once for each table; removed when either is closed.
+        """
+        if other is self:
+            return Site(RELATION)
+        with self._placing:
+            if other not in self._sites:
+                site = self._reading(lambda: other._reading(lambda: self._bring(other)))
+                if site is None:
+                    return None
+                self._sites[other] = site
+                other._hosts.add(self)
+            return self._sites[other]
+
+    def beside_public(self, codes: PublicCodes) -> Site:
+        """Where public rows stand for this table's engine; brought there once, removed at close."""
+        with self._placing:
+            if codes.digest not in self._sites:
+                self._sites[codes.digest] = self._reading(lambda: self._publish(codes))
+            return self._sites[codes.digest]
+
+    def _leave(self, other: Prepared) -> None:
+        with self._placing:
+            site = self._sites.pop(other, None)
+            if site is not None and not self._closed:
+                guarded("The table could not be closed", lambda: self._remove(site))
+
     def owner_report(self) -> PreparationReport:
         """What preparation nulled, clamped and capped: for the owner only; reads the source once, the first time."""
         if self._report is None:
             self._report = self._reading(self._owner_report)
         return self._report
-
-    @abstractmethod
-    def cancel(self) -> None:
-        """Stops what is running now; it ends in an `EngineError`."""
 
     def close(self) -> None:
         """Removes the prepared rows. Closing twice is harmless."""
@@ -146,11 +215,21 @@ class Prepared(ABC):
             if self._closed:
                 return
             self._closed = True
+        for host in list(self._hosts):
+            host._leave(self)
         guarded("The table could not be closed", self._close)
 
     @abstractmethod
-    def _fetch(self, plan: Plan) -> list[Any]:
-        """Runs a plan; the result by columns."""
+    def _bring(self, other: Prepared) -> Site | None:
+        """Makes another table's rows, up to their cap, visible to this one's SQL."""
+
+    @abstractmethod
+    def _publish(self, codes: PublicCodes) -> Site:
+        """Makes public rows visible to this table's SQL."""
+
+    @abstractmethod
+    def _remove(self, site: Site) -> None:
+        """Undoes `_bring`."""
 
     @abstractmethod
     def _owner_report(self) -> PreparationReport:

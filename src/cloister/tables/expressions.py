@@ -25,6 +25,7 @@ from typing import Any
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy.rational import exact
 from cloister.tables.columns import Boolean, Category, Date, Domain, Text
+from cloister.tables.computed import Periods
 from cloister.tables.reading import representable
 from cloister.tables.scope import Scope
 
@@ -291,22 +292,22 @@ class Like(Expression):
         """A set of codes on a category; the engine's LIKE, with its escape taken out, on text."""
         name, domain = self.column.name, scope.domain(self.column.name)
         if isinstance(domain, Category) and isinstance(domain.options[0], str):
-            codes = [code for code, text in enumerate(domain.options) if _matches(str(text), self.pattern)]
+            codes = [code for code, text in enumerate(domain.options) if matches(str(text), self.pattern)]
             return _member(scope, domain, scope.code(name), codes)
         if not isinstance(domain, Text):
             raise _refused(name, f"LIKE needs text and the column is {domain.kind}", f"{name} = …")
         if not representable(self.pattern):
             return _never(scope.code(name))
-        if scope.dialect != "postgres" and _goes_back(self.pattern):
+        if scope.dialect in ("duckdb", "pyspark") and _goes_back(self.pattern):
             return scope.code(name).re_search(_forward(self.pattern, atomic=scope.dialect == "pyspark"))
         escapes = scope.dialect != "duckdb"  # PostgreSQL and Spark take a backslash for an escape
         return scope.code(name).like(self.pattern.replace("\\", "\\\\") if escapes else self.pattern)
 
 
-def _matches(text: str, pattern: str) -> bool:
+def matches(text: str, pattern: str) -> bool:
     """LIKE, going back only to the last %: what an earlier one took can stay as it is, being the shortest that fits.
 
-    >>> _matches("a" * 30, "%_" * 20 + "!"), _matches("a_b", "a_b"), _matches("axyb", "a%b"), _matches("", "%")
+    >>> matches("a" * 30, "%_" * 20 + "!"), matches("a_b", "a_b"), matches("axyb", "a%b"), matches("", "%")
     (False, True, True, True)
     """
     at, place, last, from_ = 0, 0, -1, 0
@@ -456,7 +457,7 @@ def threshold(domain: Domain, value: Fraction) -> Fraction:
     >>> threshold(Real(0, 10, step="0.5"), Fraction(3, 4))
     Fraction(3, 2)
     """
-    return (value - domain.origin) / domain.step
+    return domain.position(value) if isinstance(domain, Periods) else (value - domain.origin) / domain.step
 
 
 def number_of(name: str, domain: Domain, value: Any) -> Fraction:
@@ -469,7 +470,7 @@ def number_of(name: str, domain: Domain, value: Any) -> Fraction:
     cloister.errors.UnsupportedQuery: The column 'age' was compared wrongly: a str is not a number.
       Instead: age = 40
     """
-    if isinstance(domain, Date):
+    if isinstance(domain, Date | Periods):
         days = None if isinstance(value, datetime.datetime) else Date("0001-01-01", "9999-12-31").encode(value)
         if days is None or (isinstance(value, str) and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value)):
             raise _refused(name, "a date is compared with a day, written YYYY-MM-DD", f"{name} >= '2026-01-31'")
@@ -526,8 +527,14 @@ def _two_columns(scope: Scope, op: str, first: str, second: str) -> Any:
     like = (left.kind == right.kind and left.kind not in ("text", "category")) or {left.kind, right.kind} <= numeric
     if isinstance(left, Category) and isinstance(right, Category) and left.options == right.options and op in ("=", "!="):
         like = True
+    if isinstance(left, Periods) or isinstance(right, Periods):
+        like = isinstance(left, Periods) and isinstance(right, Periods) and left.unit == right.unit
     if not like:
-        raise _refused(first, f"it is {left.kind} and {second!r} is {right.kind}, or their categories differ", f"{first} = …")
+        raise _refused(
+            first,
+            f"it is {left.kind} and {second!r} is {right.kind}, or their categories differ, or their periods",
+            f"{first} = …",
+        )
     # left.origin + a * left.step  op  right.origin + b * right.step, over a common denominator: whole numbers throughout
     scale = math.lcm(left.step.denominator, right.step.denominator, left.origin.denominator, right.origin.denominator)
     sides = []

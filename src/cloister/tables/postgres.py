@@ -3,37 +3,38 @@
 The table lives in the schema `cloister_prepared` under a random name, belongs to the role that we connect as, and is dropped at
 close. Should the process die first, the next one to prepare in that database drops it: a living owner holds an advisory lock on
 its name. Where nothing may be written, `materialised` is False: the same SELECT stands before every question, window included,
-and is slower.
-
-PostgreSQL has no cast that gives NULL instead of failing, so each cast of a text stands behind a pattern and a range.
+and is slower. Other tables of the same database are named where they stand. `postgres_spelling.py` says how codes are written.
 """
 
 # ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
 
 from __future__ import annotations
 
-import json
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from cloister.errors import EngineError, InvalidDeclaration, MissingDependency
-from cloister.tables.compiler import RELATION, Plan
+from cloister.errors import EngineError, InvalidDeclaration, MissingDependency, UnsupportedQuery
+from cloister.tables.compiler import RELATION, Plan, preceded
 from cloister.tables.duckdb import report_of
-from cloister.tables.engine import PreparationReport, Prepared, _token, fresh_secret
+from cloister.tables.engine import PreparationReport, Prepared, Site, _token, fresh_secret
 from cloister.tables.guard import guarded, tried
-from cloister.tables.preparation import Spelling, over_cap_sql, prepared_sql, report_sql
-from cloister.tables.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, WHOLE
+from cloister.tables.postgres_spelling import TYPES, PostgresSpelling, identifier
+from cloister.tables.preparation import over_cap_sql, prepared_sql, report_sql
 from cloister.tables.sources import Source, check_names
 from cloister.tables.table import PrivateTable
 
-__all__ = ["PostgresEngine", "PostgresPrepared", "PostgresSource", "PostgresSpelling"]
+if TYPE_CHECKING:
+    from cloister.tables.public import PublicCodes
+
+__all__ = ["PostgresEngine", "PostgresPrepared", "PostgresSource", "connect", "identifier"]
 
 SCHEMA = "cloister_prepared"
+_MOST_WRITTEN = 10_000
 
-_TYPES = {"int16": "smallint", "int32": "integer", "int64": "bigint"}
 _KINDS = {
     **dict.fromkeys((20, 21, 23), "integer"),
     **dict.fromkeys((700, 701), "float"),
@@ -100,117 +101,6 @@ class PostgresSource(Source):
         return "postgresql:" + ":".join(str(place.get(part, "")) for part in ("host", "port", "dbname")) + f":{self.relation}"
 
 
-class PostgresSpelling(Spelling):
-    """PostgreSQL's way of writing: every cast of a text guarded, every comparison of texts by bytes."""
-
-    fence = " OFFSET 0"  # keeps the planner from writing an inner expression out many times
-
-    def name(self, identifier_: str) -> str:
-        """Quoted by psycopg."""
-        return identifier(identifier_)
-
-    def double(self, x: str) -> str:
-        """A cast."""
-        return f"CAST({x} AS double precision)"
-
-    def integer(self, x: str, dtype: str) -> str:
-        """A cast."""
-        return f"CAST({x} AS {_TYPES[dtype]})"
-
-    def text(self, x: str, kind: str) -> str:
-        """A cast, compared by bytes."""
-        return f'CAST({x} AS text) COLLATE "C"'
-
-    def finite(self, x: str) -> str:
-        """NaN sorts above infinity here."""
-        infinity = "CAST('Infinity' AS double precision)"
-        return f"CASE WHEN {x} < {infinity} AND {x} > -{infinity} THEN CAST({x} AS double precision) END"
-
-    def settled(self, x: str) -> str:
-        """Underflow is an error here; below 1e-200 and 0 lie in the same step, since no step is below 1e-100."""
-        return f"CASE WHEN abs({x}) < {self.constant(1e-200)} THEN {self.constant(0.0)} ELSE {x} END"
-
-    def decimal(self, x: str) -> str:
-        """A numeric as a double, infinite beyond 1e300, NULL for NaN and infinities."""
-        return f"CASE WHEN CAST({x} AS text) NOT IN ('NaN', 'Infinity', '-Infinity') THEN {self._of_numeric(x)} END"
-
-    def number(self, t: str) -> str:
-        """Through numeric, once the pattern holds and the exponent is short enough for one."""
-        digits = f"ltrim(coalesce(substring({t} from '[eE][+-]?([0-9]+)'), ''), '0')"
-        nothing = f"{t} !~ '^[^eE]*[1-9]'"
-        huge = (
-            f"CASE WHEN {nothing} OR {t} ~ '[eE]-' THEN {self.constant(0.0)} "
-            f"WHEN {self._trimmed(t)} LIKE '-%' THEN CAST('-Infinity' AS double precision) "
-            f"ELSE CAST('Infinity' AS double precision) END"
-        )
-        return (
-            f"CASE WHEN length({t}) > {LONGEST_NUMBER} OR {t} !~ '^({NUMBER})$' THEN NULL "
-            f"WHEN length({digits}) > 4 THEN {huge} ELSE {self._of_numeric(f'CAST({self._trimmed(t)} AS numeric)')} END"
-        )
-
-    def whole(self, t: str) -> str:
-        """Through numeric."""
-        n = f"CAST({self._trimmed(t)} AS numeric)"
-        limit = 2**62
-        return (
-            f"CASE WHEN length({t}) > {LONGEST_NUMBER} OR {t} !~ '^({WHOLE})$' THEN NULL "
-            f"WHEN {n} > {limit} THEN {limit} WHEN {n} < -{limit} THEN -{limit} ELSE CAST({n} AS bigint) END"
-        )
-
-    def named_integer(self, t: str) -> str:
-        """A cast behind the pattern."""
-        return f"CASE WHEN {t} ~ '^({PLAIN_INTEGER})$' THEN CAST({t} AS bigint) END"
-
-    def days(self, x: str, kind: str) -> str:
-        """Whole days; a text is taken apart and its day checked against the calendar before a date is made of it."""
-        if kind == "text":
-            t = f"CAST({x} AS text)"
-            year, month, day = (
-                f"CAST(substr(ltrim({t}, ' '), {start}, {length}) AS integer)" for start, length in ((1, 4), (6, 2), (9, 2))
-            )
-            leap = f"({year} % 4 = 0 AND {year} % 100 <> 0) OR {year} % 400 = 0"
-            february = f"CASE WHEN {leap} THEN 29 ELSE 28 END"
-            last = f"CASE WHEN {month} = 2 THEN {february} WHEN {month} IN (4, 6, 9, 11) THEN 30 ELSE 31 END"
-            return (
-                f"CASE WHEN {t} ~ '^({ISO_DATE})$' THEN CASE "
-                f"WHEN {year} >= 1 AND {month} BETWEEN 1 AND 12 AND {day} BETWEEN 1 AND {last} "
-                f"THEN CAST(make_date({year}, {month}, {day}) - DATE '1970-01-01' AS bigint) END END"
-            )
-        moment = f"({x} AT TIME ZONE 'UTC')" if kind == "timestamptz" else x
-        return f"CASE WHEN isfinite({x}) THEN CAST(CAST({moment} AS date) - DATE '1970-01-01' AS bigint) END"
-
-    def spelled(self, t: str) -> str:
-        """Lower case, trimmed."""
-        return f"lower({self._trimmed(t)})"
-
-    def plain(self, t: str) -> str:
-        """PostgreSQL's own text holds no NUL."""
-        return t
-
-    def position(self, t: str, options: tuple[str, ...]) -> str:
-        """A CASE for a few, a lookup in a JSON object for many."""
-        if len(options) <= 16:
-            branches = " ".join(f"WHEN {self.literal(option)} THEN {position}" for position, option in enumerate(options))
-            return f"CASE {t} {branches} END"
-        lookup = self.literal(json.dumps({option: position for position, option in enumerate(options)}, ensure_ascii=False))
-        return f"CAST(CAST({lookup} AS jsonb) ->> ({t}) AS integer)"
-
-    def digest(self, t: str) -> str:
-        """Through a string of 60 bits."""
-        return f"CAST(CAST('x' || substr(md5({t}), 1, 15) AS bit(60)) AS bigint)"
-
-    def _trimmed(self, t: str) -> str:
-        return f"btrim({t}, E' \\t\\n\\x0b\\f\\r')"
-
-    def _of_numeric(self, n: str) -> str:
-        return (
-            f"CASE WHEN {n} > 1e300 THEN CAST('Infinity' AS double precision) "
-            f"WHEN {n} < -1e300 THEN CAST('-Infinity' AS double precision) "
-            f"WHEN abs({n}) < 2.5e-324 THEN {self.constant(0.0)} WHEN abs({n}) < 1e-300 THEN sign({n}) * {self.constant(1e-300)} "
-            f"ELSE CAST({n} AS double precision) END"
-        )
-
-
 class PostgresEngine:
     """Tables in PostgreSQL."""
 
@@ -234,7 +124,7 @@ class PostgresPrepared(Prepared):
         self._name = f"p{_token(12)}"
         self._relation = f"{identifier(SCHEMA)}.{identifier(self._name)}"
         self._idle: list[Any] = []
-        self._running: set[Any] = set()
+        self._running: dict[Any, int] = {}
         self.materialised = guarded("The table could not be prepared", self._prepare)
 
     def _prepare(self) -> bool:
@@ -251,12 +141,16 @@ class PostgresPrepared(Prepared):
         try:
             self._keeper.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(SCHEMA)}")
             self._sweep()
-            self._keeper.execute("SELECT pg_advisory_lock(%s)", [_lock_of(self._name)])
-            self._keeper.execute(f"CREATE UNLOGGED TABLE {self._relation} AS {self._select}")
+            self._make(self._name, f"AS {self._select}")
         except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction):
             return False
         self._keeper.execute(f"ANALYZE {self._relation}")
         return True
+
+    def _make(self, name: str, content: str) -> None:
+        """A table of ours, with the lock that says that its owner lives."""
+        self._keeper.execute("SELECT pg_advisory_lock(%s)", [_lock_of(name)])
+        self._keeper.execute(f"CREATE UNLOGGED TABLE {identifier(SCHEMA)}.{identifier(name)} {content}")
 
     def _sweep(self) -> None:
         """Drops what processes that died left behind."""
@@ -275,9 +169,33 @@ class PostgresPrepared(Prepared):
     def _sql(self, sql: str) -> str:
         if self.materialised:
             return sql.replace(f'"{RELATION}"', self._relation)
-        if sql.startswith("WITH "):
-            return f'WITH "{RELATION}" AS ({self._select}), {sql[5:]}'
-        return f'WITH "{RELATION}" AS ({self._select}) {sql}'
+        return preceded(sql, [(RELATION, self._select)])
+
+    def _bring(self, other: Prepared) -> Site | None:
+        """The other table's own name, where both are in one database and belong to one role."""
+        if not isinstance(other, PostgresPrepared) or _database(other._keeper) != _database(self._keeper):
+            return None
+        if other.materialised:
+            return Site(other._name, schema=SCHEMA)
+        return Site(other._name, query=other._select)
+
+    def _publish(self, codes: PublicCodes) -> Site:
+        """A table of the codes; where nothing may be written, a query that holds them."""
+        name = f"p{_token(12)}"
+        types = {column: {**TYPES, "string": "text"}[dtype] for column, dtype in codes.schema().items()}
+        rows = codes.rows()
+        if not self.materialised:
+            return Site(name, query=_written(types, rows))
+        self._make(name, f"({', '.join(f'{column} {kind}' for column, kind in types.items())})")
+        relation = f"{identifier(SCHEMA)}.{identifier(name)}"
+        with self._keeper.cursor().copy(f"COPY {relation} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+        self._keeper.execute(f"ANALYZE {relation}")
+        return Site(name, schema=SCHEMA)
+
+    def _remove(self, site: Site) -> None:
+        """The rows go with the other table."""
 
     def _fetch(self, plan: Plan) -> list[Any]:
         with self._connection() as connection:
@@ -292,22 +210,22 @@ class PostgresPrepared(Prepared):
             connection = connect(self._source.conninfo)
             connection.execute("SET default_transaction_read_only = on")
         with self._lock:
-            self._running.add(connection)
+            self._running[connection] = threading.get_ident()
         try:
             yield connection
         finally:
             with self._lock:
-                self._running.discard(connection)
+                self._running.pop(connection, None)
                 keep = not connection.closed and not self._closed and len(self._idle) < 4
                 if keep:
                     self._idle.append(connection)
             if not keep:
                 connection.close()
 
-    def cancel(self) -> None:
-        """Asks the server to stop every query that runs now."""
+    def cancel(self, thread: int | None = None) -> None:
+        """Asks the server to stop every query that runs now, or those of one thread."""
         with self._lock:
-            running = list(self._running)
+            running = [connection for connection, asker in self._running.items() if thread in (None, asker)]
         for connection in running:
             connection.cancel_safe(timeout=5)
 
@@ -332,7 +250,9 @@ class PostgresPrepared(Prepared):
 
         try:
             if self.materialised:
-                self._keeper.execute(f"DROP TABLE IF EXISTS {self._relation}")
+                published = [site.name for key, site in self._sites.items() if isinstance(key, str)]
+                for name in (self._name, *published):
+                    self._keeper.execute(f"DROP TABLE IF EXISTS {identifier(SCHEMA)}.{identifier(name)}")
                 with suppress(Error):  # the schema goes with its last table
                     self._keeper.execute(f"DROP SCHEMA {identifier(SCHEMA)} RESTRICT")
         finally:
@@ -357,15 +277,26 @@ def connect(conninfo: str) -> Any:
     return connection
 
 
-def identifier(name: str) -> str:
-    """A quoted identifier.
+def _database(connection: Any) -> tuple[Any, ...]:
+    info = connection.info
+    return info.host, info.port, info.dbname, info.user
 
-    >>> print(identifier('a "b" c'))
-    "a ""b"" c"
-    """
+
+def _written(types: dict[str, str], rows: list[tuple[Any, ...]]) -> str:
+    """A query that gives these public rows."""
+    if len(rows) > _MOST_WRITTEN:
+        raise UnsupportedQuery(
+            "The join with a public table was refused",
+            why=f"it has more than {_MOST_WRITTEN:,} rows, and nothing may be written to the database",
+            instead="a role that may create tables in the database",
+        )
     from psycopg import sql
 
-    return str(sql.Identifier(name).as_string(None))
+    columns = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in types.items())
+    lines = [", ".join(str(sql.Literal(value).as_string(None)) for value in row) for row in rows]
+    names = ", ".join(types)
+    values = f"UNION ALL SELECT {names} FROM (VALUES {', '.join(f'({line})' for line in lines)}) AS v({names})" if lines else ""
+    return f"SELECT * FROM (SELECT {columns} WHERE FALSE) AS nothing {values}"
 
 
 def _lock_of(name: str) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 
 from cloister.tables.columns import Category, Domain, Integer, Real, Text
 from cloister.tables.compiler import storage
+from cloister.tables.identifier import Identifier
 from cloister.tables.order import Part, parts_of, rank_sql
 from cloister.tables.reading import FALSE_SPELLINGS, TRUE_SPELLINGS
 
@@ -185,6 +186,9 @@ def raw(domain: Domain, kind: str, x: str, spelling: Spelling) -> str:
     """The value as its kind reads it: a double, an integer or a text; NULL where it is none."""
     if kind == "null":
         return spelling.text("NULL", kind) if isinstance(domain, Text) else spelling.double("NULL")
+    if isinstance(domain, Identifier):
+        name = _unit(kind, x, spelling)
+        return spelling.plain(spelling.text(name, kind) if kind == "integer" else name)
     if isinstance(domain, Text):
         return spelling.plain(spelling.text(x, kind))
     if isinstance(domain, Category):

@@ -14,6 +14,7 @@ from typing import Any
 
 from cloister.errors import UnknownColumn
 from cloister.tables.columns import Domain
+from cloister.tables.operations import Operations
 
 __all__ = ["Recorder", "RecordingScope", "Scope", "TemplateScope", "filled", "holds_markers"]
 
@@ -45,6 +46,15 @@ class Scope:
         self.domain(name)
         return self.codes[name]
 
+    @property
+    def operations(self) -> Operations:
+        """What computed columns are made of, as this engine spells it."""
+        return Operations(self.dialect)
+
+    def plain(self) -> Scope:
+        """The same columns with numbers as they are: what is computed is part of a relation, and compiled with it."""
+        return self
+
     def constant(self, number: int) -> Any:
         """A whole number beside a code."""
         return number
@@ -62,6 +72,10 @@ class TemplateScope(Scope):
     def __init__(self, domains: Mapping[str, Domain], codes: Mapping[str, Any], dialect: str) -> None:
         super().__init__(domains, codes, dialect)
         self.count = 0
+
+    def plain(self) -> Scope:
+        """Without markers."""
+        return Scope(self.domains, self.codes, self.dialect)
 
     def constant(self, number: int) -> Any:
         """The next marker."""

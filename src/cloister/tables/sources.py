@@ -85,12 +85,22 @@ class Source(ABC):
         """Whether the prepared rows should go to a file instead of memory."""
         return False
 
+    @property
+    def is_long(self) -> bool:
+        """Whether it is known to have so many rows that an array of millions of counts is no detour."""
+        return False
+
 
 class _FileSource(Source):
     """A file of this machine."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @property
+    def is_long(self) -> bool:
+        """More than 16 MiB."""
+        return self._bytes() > 2**24
 
     def identity(self) -> str:
         """The path."""

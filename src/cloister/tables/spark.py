@@ -6,20 +6,24 @@ is therefore `try_cast` behind a pattern. At close the frame is unpersisted and 
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cloister.errors import EngineError
 from cloister.tables.columns import Domain
 from cloister.tables.compiler import RELATION, Plan
 from cloister.tables.duckdb import report_of
-from cloister.tables.engine import PreparationReport, Prepared, _token, fresh_secret
+from cloister.tables.engine import PreparationReport, Prepared, Site, _token, fresh_secret
 from cloister.tables.guard import guarded
 from cloister.tables.preparation import Spelling, over_cap_sql, prepared_sql, report_sql
 from cloister.tables.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, WHOLE
 from cloister.tables.sources import Source, check_names
 from cloister.tables.table import PrivateTable
+
+if TYPE_CHECKING:
+    from cloister.tables.public import PublicCodes
 
 __all__ = ["SparkEngine", "SparkPrepared", "SparkSource", "SparkSpelling"]
 
@@ -166,7 +170,7 @@ class SparkPrepared(Prepared):
         self._source = source
         self._session = source.frame.sparkSession
         self._view = f"cloister_{_token(12)}"
-        self._running: set[str] = set()
+        self._running: dict[str, int] = {}
         self._names = {name: f"s{i}" for i, name in enumerate(source.schema)}  # a name may hold ${…}, which Spark would replace
         guarded("The table could not be prepared", lambda: self._prepare(secret))
 
@@ -202,22 +206,39 @@ class SparkPrepared(Prepared):
         tag = f"{self._view}-{_token(8)}"
         self._session.addTag(tag)
         with self._lock:
-            self._running.add(tag)
+            self._running[tag] = threading.get_ident()
         try:
             return list(self._sql(sql.replace(RELATION, self._view)).collect())
         finally:
             with self._lock:
-                self._running.discard(tag)
+                self._running.pop(tag, None)
             self._session.removeTag(tag)
 
     def _fetch(self, plan: Plan) -> list[Any]:
         rows = self._collect(_no_variables(plan.sql))
         return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in plan.reads]
 
-    def cancel(self) -> None:
-        """Interrupts every job that runs now."""
+    def _bring(self, other: Prepared) -> Site | None:
+        """The other table's own view, where both are of one session."""
+        if not isinstance(other, SparkPrepared) or other._session is not self._session:
+            return None
+        return Site(other._view)
+
+    def _publish(self, codes: PublicCodes) -> Site:
+        """A temporary view of the codes."""
+        types = {**_TYPES, "string": "STRING"}
+        schema = ", ".join(f"{name} {types[dtype]}" for name, dtype in codes.schema().items())
+        name = f"cloister_{_token(12)}"
+        self._session.createDataFrame(codes.rows(), schema).createOrReplaceTempView(name)
+        return Site(name)
+
+    def _remove(self, site: Site) -> None:
+        """The view goes with the other table."""
+
+    def cancel(self, thread: int | None = None) -> None:
+        """Interrupts every job that runs now, or those of one thread."""
         with self._lock:
-            running = list(self._running)
+            running = [tag for tag, asker in self._running.items() if thread in (None, asker)]
         for tag in running:
             self._session.interruptTag(tag)
 
@@ -235,6 +256,9 @@ class SparkPrepared(Prepared):
             self._frame.unpersist()
             self._session.catalog.dropTempView(self._view)
             self._session.catalog.dropTempView(f"{self._view}_source")
+            for key, site in self._sites.items():
+                if isinstance(key, str):
+                    self._session.catalog.dropTempView(site.name)
 
 
 def _no_variables(sql: str) -> str:

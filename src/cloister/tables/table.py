@@ -6,11 +6,13 @@ Everything wrong with a declaration is found here, from the names and kinds of t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from cloister.errors import InvalidDeclaration, MissingBound, UnknownColumn
 from cloister.tables.columns import Category, Domain
+from cloister.tables.identifier import Identifier
 from cloister.tables.sources import Source, recognise
 
 __all__ = ["PrivateTable", "PublicTable"]
@@ -52,13 +54,17 @@ class PrivateTable:
     population: whose budget pays. Tables about the same persons give the same name; None is a population of its own.
     size: a public hint of the number of rows, for margins said in advance.
     version: the owner's own name of this state of the rows; None draws a random one.
+    through: "visits.visit" where `unit` does not name persons but the values of another private table's column, declared there
+        as `Identifier()`. Then `max_rows` counts the rows of one such value, and the table is asked about through a join with
+        the other one. A row belongs to every person who has its value there: removing a person removes the rows that are
+        nobody else's.
 
     >>> people = PrivateTable({"age": [39, 51], "sex": ["F", "M"]}, columns={"sex": Category(["F", "M"])})
     >>> people.columns["sex"].size
     2
     """
 
-    __slots__ = ("columns", "max_rows", "population", "size", "source", "unit", "version")
+    __slots__ = ("__weakref__", "columns", "max_rows", "population", "size", "source", "through", "unit", "version")
 
     source: Source
     columns: Mapping[str, Domain]
@@ -67,6 +73,7 @@ class PrivateTable:
     population: str | None
     size: int | None
     version: str | None
+    through: str | None
 
     def __init__(
         self,
@@ -77,6 +84,8 @@ class PrivateTable:
         population: str | None = None,
         size: int | None = None,
         version: str | None = None,
+        *,
+        through: str | None = None,
     ) -> None:
         given = [source]
         del source  # whoever prints the names in the frames of a refusal must not find the rows
@@ -88,8 +97,10 @@ class PrivateTable:
                 raise InvalidDeclaration(f"{name}={text!r} was refused", why="it must be a name", instead=f'{name}="patients"')
         if size is not None:
             _positive("size", size)
-        values = (MappingProxyType(dict(columns)), max_rows, population, size, held, unit, version)
-        for slot, value in zip(self.__slots__, values, strict=True):
+        if through is not None:
+            _check_through(through, unit)
+        values = (MappingProxyType(dict(columns)), max_rows, population, size, held, through, unit, version)
+        for slot, value in zip(self.__slots__[1:], values, strict=True):
             object.__setattr__(self, slot, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -97,6 +108,32 @@ class PrivateTable:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"PrivateTable is frozen: {name} cannot be removed")
+
+    @classmethod
+    def from_metadata(
+        cls, source: Any, metadata: str | Path | Mapping[str, Any], table: str | None = None, **further: Any
+    ) -> PrivateTable:
+        """A table as SmartNoise's metadata declares it: a YAML file, its text, or the mapping that it holds.
+
+        `further` are arguments of `PrivateTable` that add to it or take its place (`population=`, `max_rows=`; `columns=` adds
+        columns, such as categories, which the metadata cannot list). What has no counterpart is said in a warning.
+
+        >>> people = {"": {"s": {"people": {"row_privacy": True, "age": {"type": "int", "lower": 0, "upper": 120}}}}}
+        >>> PrivateTable.from_metadata({"age": [39, 51]}, people).columns
+        mappingproxy({'age': Integer(low=0, high=120, nullable=False)})
+        """
+        import warnings
+
+        from cloister.tables.metadata import read_metadata
+
+        given = [source]
+        del source
+        found = read_metadata(metadata, table)
+        for note in found.notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
+        arguments = found.arguments()
+        arguments["columns"] |= dict(further.pop("columns", {}))
+        return cls(given.pop(), **{**arguments, **further})
 
     def column(self, name: str) -> Domain:
         """The declaration of a column; an unknown name is refused with the names that exist.
@@ -119,7 +156,7 @@ class PrivateTable:
         >>> PrivateTable({"age": [39]}, columns={"age": Category([39])}, population="staff").describe()["population"]
         'staff'
         """
-        return {
+        described = {
             "columns": {name: domain.describe() for name, domain in self.columns.items()},
             "unit": self.unit,
             "max_rows": self.max_rows,
@@ -128,10 +165,12 @@ class PrivateTable:
             "version": self.version,
             "source": self.source.describe(),
         }
+        return described if self.through is None else {**described, "through": self.through}
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{name!r}: {domain!r}" for name, domain in self.columns.items())
         unit = f", unit={self.unit!r}, max_rows={self.max_rows}" if self.unit is not None else ""
+        unit += f", through={self.through!r}" if self.through is not None else ""
         return f"PrivateTable(<{self.source.describe()}>, columns={{{columns}}}{unit})"
 
 
@@ -143,7 +182,7 @@ class PublicTable:
     ('town', 'people')
     """
 
-    __slots__ = ("columns", "source")
+    __slots__ = ("__weakref__", "columns", "source")
 
     source: Source
     columns: Mapping[str, Domain] | None
@@ -203,6 +242,8 @@ def _check_columns(columns: Mapping[str, Domain], source: Source) -> None:
 
 
 def _accepted(domain: Domain) -> tuple[str, ...]:
+    if isinstance(domain, Identifier):
+        return _NUMBERS
     if isinstance(domain, Category):
         first = domain.options[0]
         return _FITS["boolean"] if isinstance(first, bool) else _NUMBERS if isinstance(first, int) else _FITS["text"]
@@ -247,6 +288,19 @@ def _check_unit(unit: str | None, max_rows: int | None, source: Source) -> None:
             instead=f'unit="{unit}", max_rows=10',
         )
     _positive("max_rows", max_rows)
+
+
+def _check_through(through: object, unit: str | None) -> None:
+    if not isinstance(through, str) or not all(part and "\0" not in part for part in through.rpartition(".")):
+        raise InvalidDeclaration(
+            f"through={through!r} was refused", why="it names no column of another table", instead='through="visits.visit"'
+        )
+    if unit is None:
+        raise InvalidDeclaration(
+            f"through={through!r} was refused",
+            why="no column of this table holds the values to be looked up",
+            instead=f'through="{through}", unit="visit", max_rows=10',
+        )
 
 
 def _positive(name: str, number: object) -> None:

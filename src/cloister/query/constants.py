@@ -1,0 +1,212 @@
+"""Constants: what a question writes with no column in it, worked out exactly, once, before any row is read."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from cloister.errors import InvalidParameter, UnsupportedQuery
+from cloister.privacy import exact
+from cloister.query.refusals import clipped, refused, shown, unsupported, whole
+
+__all__ = ["NUMBERS", "constant", "is_constant", "shifted"]
+
+TEXTS = frozenset(
+    {
+        exp.DataType.Type.TEXT,
+        exp.DataType.Type.VARCHAR,
+        exp.DataType.Type.CHAR,
+        exp.DataType.Type.NVARCHAR,
+        exp.DataType.Type.NCHAR,
+    }
+)
+WHOLE = frozenset(
+    {
+        exp.DataType.Type.INT,
+        exp.DataType.Type.BIGINT,
+        exp.DataType.Type.SMALLINT,
+        exp.DataType.Type.TINYINT,
+        exp.DataType.Type.UINT,
+    }
+)
+NUMBERS = WHOLE | {exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT, exp.DataType.Type.DECIMAL}
+_DATES = frozenset({exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP, exp.DataType.Type.DATETIME, exp.DataType.Type.DATETIME2})
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_DAYS = {"day": 1, "week": 7}
+_LINE = "a number, a text in single quotes, TRUE or DATE '2026-01-31'"
+_PARTS: tuple[type[exp.Expression], ...] = (
+    exp.Literal,
+    exp.Neg,
+    exp.Paren,
+    exp.Boolean,
+    exp.Null,
+    exp.Cast,
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Div,
+    exp.Interval,
+)
+_PARTS += (exp.Var, exp.DataType, exp.DataTypeParam, exp.Date, exp.TsOrDsToDate, exp.Concat, exp.DPipe, exp.DateAdd, exp.DateSub)
+
+
+def is_constant(tree: exp.Expression) -> bool:
+    """Whether no column, and nothing but arithmetic, stands in it.
+
+    >>> from sqlglot import parse_one
+    >>> is_constant(parse_one("2 * (3 - 1)")), is_constant(parse_one("age + 1"))
+    (True, False)
+    """
+    return all(isinstance(part, _PARTS) or _is_unit(part) for part in tree.walk())
+
+
+def constant(tree: exp.Expression) -> Any:
+    """The value: a whole number, a fraction, a text, a day, a truth value or None.
+
+    >>> from sqlglot import parse_one
+    >>> constant(parse_one("2 * (3 - 1) / 8")), constant(parse_one("DATE '2026-01-31' + INTERVAL '1' MONTH"))
+    (Fraction(1, 2), datetime.date(2026, 2, 28))
+    """
+    tree = tree.unnest()
+    if isinstance(tree, exp.Literal):
+        return tree.this if tree.is_string else _number(tree.this)
+    if isinstance(tree, exp.Boolean):
+        return bool(tree.this)
+    if isinstance(tree, exp.Null):
+        return None
+    if isinstance(tree, exp.Neg):
+        value = constant(tree.this)
+        if isinstance(value, Fraction | int) and not isinstance(value, bool):
+            return -value
+    if isinstance(tree, exp.Date | exp.TsOrDsToDate):
+        inner = constant(tree.this)
+        return inner if isinstance(inner, datetime.date) else _day(tree, tree.this)
+    if isinstance(tree, exp.Cast):
+        return _cast(tree)
+    if isinstance(tree, exp.Concat | exp.DPipe):
+        parts = [constant(part) for part in (tree.expressions or (tree.this, tree.expression))]
+        if all(isinstance(part, str) for part in parts):
+            return "".join(parts)
+    if isinstance(tree, exp.Add | exp.Sub | exp.Mul | exp.Div):
+        return _arithmetic(tree)
+    if isinstance(tree, exp.DateAdd | exp.DateSub):
+        return _shift(tree, constant(tree.this), tree.expression, negative=isinstance(tree, exp.DateSub))
+    raise unsupported(f"{shown(tree)} in place of a constant", _LINE)
+
+
+def shifted(interval: exp.Expression, unit: exp.Expression | None = None) -> tuple[int, str]:
+    """How many of which unit an interval is.
+
+    >>> from sqlglot import parse_one
+    >>> shifted(parse_one("INTERVAL '3' MONTH")), shifted(parse_one("INTERVAL '90' DAY (3)"))
+    ((3, 'month'), (90, 'day'))
+    """
+    count: Any = interval
+    if isinstance(interval, exp.Interval):
+        count, unit = interval.this, interval.args.get("unit")
+    word, digits_allowed = _unit_of(unit)
+    text, sign = count, 1
+    if isinstance(text, exp.Neg):
+        text, sign = text.this, -1
+    number = None
+    if isinstance(text, exp.Literal):
+        digits = text.this.strip()
+        number = whole(digits.removeprefix("-"))
+        sign = -sign if digits.startswith("-") else sign
+    if number is None or number > 1_000_000 or len(str(number)) > digits_allowed or word not in {*_MONTHS, *_DAYS}:
+        raise unsupported(f"The interval {shown(interval)}", "INTERVAL '3' MONTH")
+    return sign * number, word
+
+
+def _is_unit(part: exp.Expression) -> bool:
+    return part.arg_key == "unit" and isinstance(part.parent, exp.Interval)
+
+
+def _unit_of(unit: exp.Expression | None) -> tuple[str, int]:
+    """The unit, and how many digits the number may have: `DAY (3)` is read as a function of 3, and means three."""
+    if not isinstance(unit, exp.Expression):
+        return "day", 7
+    if isinstance(unit, exp.Day | exp.Month | exp.Year | exp.Quarter | exp.Week):
+        return unit.key, (whole(unit.name) if isinstance(unit.this, exp.Literal) else None) or 0
+    return unit.name.lower().removesuffix("s"), 7
+
+
+def _number(text: str) -> Fraction | int:
+    try:
+        value = exact(text, "constant")
+    except InvalidParameter:
+        value = None
+    if value is None:
+        raise refused(f"The constant {clipped(text)} was refused", "it is too long, too large or no number", "age >= 18")
+    return int(value) if value.denominator == 1 else value
+
+
+def _cast(tree: exp.Cast) -> Any:
+    kind = tree.to.this
+    if kind in _DATES:
+        return _day(tree, tree.this)
+    value = constant(tree.this)
+    number = isinstance(value, int | Fraction) and not isinstance(value, bool)
+    if kind in NUMBERS and number and (kind not in WHOLE or Fraction(value).denominator == 1):
+        return value
+    if kind in TEXTS and isinstance(value, str) and not tree.to.expressions:
+        return value
+    raise unsupported(f"{shown(tree)} in place of a constant", _LINE)
+
+
+def _day(tree: exp.Expression, written: exp.Expression) -> datetime.date:
+    """`DATE '2026-01-31'`: a date and no text, so that comparing it with a column of text is refused. A time must be midnight."""
+    text = written.this if isinstance(written, exp.Literal) and written.is_string else ""
+    try:
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T]00:00(:00(\.0+)?)?)?", text):
+            return datetime.date.fromisoformat(text[:10])
+    except ValueError:
+        pass
+    raise refused(f"{shown(tree)} was refused", "it is no day of the calendar", "DATE '2026-01-31'")
+
+
+def _arithmetic(tree: exp.Binary) -> Any:
+    left = constant(tree.this)
+    if isinstance(tree, exp.Add | exp.Sub) and isinstance(tree.expression, exp.Interval):
+        return _shift(tree, left, tree.expression, negative=isinstance(tree, exp.Sub))
+    right = constant(tree.expression)
+    if left is None or right is None:
+        return None
+    if any(isinstance(side, bool) or not isinstance(side, int | Fraction) for side in (left, right)):
+        raise unsupported(f"{shown(tree)} in place of a constant", _LINE)
+    if isinstance(tree, exp.Div):
+        value = None if right == 0 else Fraction(left) / Fraction(right)
+        if value is not None and tree.args.get("typed") and isinstance(left, int) and isinstance(right, int):
+            value = Fraction(abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1))
+    else:
+        value = Fraction(
+            left + right if isinstance(tree, exp.Add) else left - right if isinstance(tree, exp.Sub) else left * right
+        )
+    if value is None:
+        return None
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > 1_000:
+        raise refused(f"The constant {shown(tree)} was refused", "it is too long, too large or no number", "age >= 18")
+    return int(value) if value.denominator == 1 else value
+
+
+def _shift(tree: exp.Expression, day: Any, interval: exp.Expression, *, negative: bool) -> datetime.date:
+    if isinstance(day, str):
+        day = _day(tree, exp.Literal.string(day))
+    if not isinstance(day, datetime.date):
+        raise unsupported(f"{shown(tree)} in place of a constant", _LINE)
+    count, unit = shifted(interval, tree.args.get("unit"))
+    count = -count if negative else count
+    try:
+        if unit in _DAYS:
+            return day + datetime.timedelta(days=count * _DAYS[unit])
+        months = day.year * 12 + day.month - 1 + count * _MONTHS[unit]
+        year, month = divmod(months, 12)
+        last = (datetime.date(year + (month == 11), (month + 1) % 12 + 1, 1) - datetime.timedelta(days=1)).day
+        return datetime.date(year, month + 1, min(day.day, last))
+    except (ValueError, OverflowError):
+        pass
+    raise UnsupportedQuery(f"{shown(tree)} was refused", why="it is no day of the calendar", instead="DATE '2026-01-31'")

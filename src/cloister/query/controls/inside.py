@@ -1,0 +1,188 @@
+"""Behind the second door: the records of a table, and answers to questions that may be admitted."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cloister.query.controls.admission import Admission, Refusal, refused
+from cloister.query.controls.answer import Reported
+from cloister.query.controls.asked import Asked, reads_of
+from cloister.query.controls.cells import Axis, Place, cells_of
+from cloister.query.controls.history import AnsweredSet, SetHistory
+from cloister.query.controls.keyed import Keyed, Mask, digest_of_set
+from cloister.query.controls.policy import Controls
+from cloister.query.controls.records import Records
+from cloister.query.controls.rounding import controlled_rounding
+from cloister.query.controls.sets import size_allowed, too_small
+from cloister.query.controls.suppression import intervals, suppressed
+from cloister.query.controls.values import Values
+from cloister.tables import Expression, Prepared
+
+__all__ = ["Inside", "Wanted"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A question, by whom, and in words."""
+
+    axes: tuple[Axis, ...]
+    where: Expression | None
+    who: str
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inside:
+    """What may not leave, and what is made of it. Every method is called through `sealed`, by the second door alone."""
+
+    controls: Controls
+    keyed: Keyed
+    history: SetHistory
+    prepared: Prepared
+    copy: Prepared | None
+    records: Records
+    admission: Admission
+    refusals: list[Refusal] = field(default_factory=list)
+    open_cells: dict[str, dict[Place, tuple[int, int | None]]] = field(default_factory=dict)
+
+    @property
+    def values(self) -> Values:
+        """Numbers of sets."""
+        return Values(self.records, self.controls, self.keyed)
+
+    def grouped(self, asked: list[Asked], wanted: Wanted) -> tuple[list[tuple[Place, list[Reported]]], int]:
+        """The statistics of each group, and the number of the last line of the history."""
+        self._check_columns(asked, wanted)
+        cells = cells_of(wanted.axes, self.records, self.records.chosen(wanted.where), totals=False)
+        hidden = [self._hidden(mask, grouped=bool(wanted.axes)) for _, mask in cells]
+        shown = [mask for (_, mask), hide in zip(cells, hidden, strict=True) if not hide]
+        last = self._admit([(each, mask) for mask in shown for each in asked], wanted)
+        return [
+            (place, [None if hide else self._valued(each, mask) for each in asked])
+            for (place, mask), hide in zip(cells, hidden, strict=True)
+        ], last
+
+    def tabulated(self, wanted: Wanted, *, totals: bool) -> tuple[list[tuple[Place, int | None]], int]:
+        """The cells of a frequency table, with or without totals, and the number of the last line of the history."""
+        self._check_columns([Asked(kind="count")], wanted)
+        chosen, least = self.records.chosen(wanted.where), self.controls.set_size
+        if wanted.where is not None and least is not None and not size_allowed(self.records.persons_in(chosen), least):
+            raise too_small(least)
+        cells = dict(cells_of(wanted.axes, self.records, chosen, totals=totals))
+        lengths = tuple(len(axis.labels) for axis in wanted.axes)
+        small = {place: self._small(mask, total=is_total(place, lengths)) for place, mask in cells.items()}
+        if any(small.values()) and self.controls.suppress is None:
+            assert least is not None
+            raise too_small(least)
+        counts = np.zeros(lengths, dtype=np.int64)
+        for place, mask in cells.items():
+            if not is_total(place, lengths):
+                counts[place] = np.count_nonzero(mask)
+        hidden = self._complemented(counts, small, wanted.what) if totals else small
+        count = Asked(kind="count")
+        last = self._admit([(count, mask) for place, mask in cells.items() if not hidden[place]], wanted)
+        numbers = self._counted(cells, lengths)
+        return [(place, None if hidden[place] else numbers[place]) for place in cells], last
+
+    def _counted(self, cells: dict[Place, Mask], lengths: tuple[int, ...]) -> dict[Place, int]:
+        rounding, values = self.controls.rounding, self.values
+        if rounding is None or rounding.kind != "controlled":
+            return {place: values.count(mask) for place, mask in cells.items()}
+        counts = np.zeros(lengths, dtype=np.int64)
+        for place, mask in cells.items():
+            if not is_total(place, lengths):
+                counts[place] = values.unrounded(mask)
+        name = hashlib.sha256("".join(digest_of_set(mask) for mask in cells.values()).encode()).hexdigest()
+        rounded = controlled_rounding(counts, rounding.base, self.keyed, name)
+        lines = {
+            place: tuple(slice(None) if at == length else at for at, length in zip(place, lengths, strict=True))
+            for place in cells
+        }
+        return {place: int(rounded[line].sum()) for place, line in lines.items()}
+
+    def _complemented(
+        self, counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]], small: dict[Place, bool], what: str
+    ) -> dict[Place, bool]:
+        suppress = self.controls.suppress
+        if suppress is None or not suppress.complementary or not any(small.values()):
+            return small
+        primary = np.zeros(tuple(length + 1 for length in counts.shape), dtype=bool)
+        for place, hide in small.items():
+            primary[place] = hide
+        mask = suppressed(counts, primary, width=suppress.width)
+        self.open_cells[what] = intervals(counts, mask)
+        return {place: bool(mask[place]) for place in small}
+
+    def _small(self, mask: Mask, *, total: bool) -> bool:
+        """Whether a cell of a table is too small to show (a total may be of all persons: it adds nothing to its cells)."""
+        persons = self.records.persons_in(mask)
+        number = int(np.count_nonzero(persons))
+        suppress, least = self.controls.suppress, self.controls.set_size
+        if suppress is not None and bool(suppress.small(np.array([number]))[0]):
+            return True
+        if least is None:
+            return False
+        return number < least if total else not size_allowed(persons, least)
+
+    def _hidden(self, mask: Mask, *, grouped: bool) -> bool:
+        """Whether a set must not be answered: left out of a grouped answer where `suppress` is set, else the question is
+        refused."""
+        suppress, least = self.controls.suppress, self.controls.set_size
+        persons = self.records.persons_in(mask)
+        if least is not None and not size_allowed(persons, least):
+            if grouped and suppress is not None:
+                return True
+            raise too_small(least)
+        if suppress is not None and bool(suppress.small(np.array([np.count_nonzero(persons)]))[0]):
+            if grouped:
+                return True
+            raise too_small(suppress.threshold)
+        return False
+
+    def _check_columns(self, asked: list[Asked], wanted: Wanted) -> None:
+        nobody = np.zeros(self.records.size, dtype=bool)
+        with self.history.turn():
+            self.admission.catch_up()
+            self._raise(self.admission.mixed(_lines([(each, nobody) for each in asked], wanted)))
+
+    def _admit(self, sets: list[tuple[Asked, Mask]], wanted: Wanted) -> int:
+        lines = _lines(sets, wanted)
+        with self.history.turn():
+            self.admission.catch_up()
+            self._raise(self.admission.check(lines))
+            return self.admission.take(lines)
+
+    def _raise(self, refusal: Refusal | None) -> None:
+        if refusal is not None:
+            self.refusals.append(refusal)
+            raise refused(refusal, self.controls)
+
+    def _valued(self, asked: Asked, mask: Mask) -> Reported:
+        values = self.values
+        if asked.kind == "sum":
+            return values.total(asked.column, mask)
+        if asked.kind == "mean":
+            return values.mean(asked.column, mask)
+        if asked.kind in ("maximum", "minimum"):
+            return values.extreme(asked.column, mask, largest=asked.kind == "maximum")
+        return values.count(mask, persons=asked.kind == "persons")
+
+
+def is_total(place: Place, lengths: tuple[int, ...]) -> bool:
+    """Whether a place of a table with totals is one of these.
+
+    >>> is_total((1, 2), (2, 2)), is_total((1, 1), (2, 2))
+    (True, False)
+    """
+    return any(at == length for at, length in zip(place, lengths, strict=True))
+
+
+def _lines(sets: list[tuple[Asked, Mask]], wanted: Wanted) -> list[AnsweredSet]:
+    reads = reads_of(wanted.where, wanted.axes)
+    return [
+        AnsweredSet(statistic=each.kind, column=each.column, reads=reads, records=mask, who=wanted.who, what=wanted.what)
+        for each, mask in sets
+    ]

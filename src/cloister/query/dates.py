@@ -1,0 +1,128 @@
+"""Functions of dates: parts, periods, differences and shifts, brought from each dialect's spelling to one meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from cloister.query.constants import constant, is_constant, shifted
+from cloister.query.refusals import refused, shown
+from cloister.tables import Expression
+from cloister.tables.scalars import Add, Const, DateDiff, DatePart, DateShift, DateTrunc, Scalar
+
+__all__ = ["DATES", "Make", "ScalarReader", "whole_number"]
+
+_UNITS = ("year", "quarter", "month", "week", "day")
+_PARTS = {
+    "year": "year",
+    "quarter": "quarter",
+    "month": "month",
+    "day": "day",
+    "dow": "dayofweek",
+    "dayofweek": "dayofweek",
+    "isodow": "isodow",
+    "dayofweekiso": "isodow",
+    "dayofweek_iso": "isodow",
+    "doy": "dayofyear",
+    "dayofyear": "dayofyear",
+}
+_FROM_SUNDAY_1 = ("bigquery", "mysql", "spark", "databricks", "tsql")
+"""Where the function DAYOFWEEK, or the part DAYOFWEEK, counts from Sunday = 1."""
+
+
+class ScalarReader(Protocol):
+    """What a function's parts are read by."""
+
+    dialect: str | None
+
+    def scalar(self, tree: exp.Expression) -> Scalar:
+        """The scalar that an expression is."""
+
+    def condition(self, tree: exp.Expression) -> Expression:
+        """The condition that an expression is."""
+
+    def column(self, tree: exp.Expression) -> str:
+        """The column that an expression is, or becomes."""
+
+    def kind(self, scalar: Scalar) -> str:
+        """Which kind of values a scalar has."""
+
+
+Make = Callable[[Any, ScalarReader], Scalar]
+
+
+def _extract(tree: exp.Extract, reader: ScalarReader) -> Scalar:
+    return _part(tree.this.name, tree.expression, tree, reader)
+
+
+def _part(word: str, day: exp.Expression, tree: exp.Expression, reader: ScalarReader) -> Scalar:
+    part = _PARTS.get(word.lower())
+    if part is None:
+        raise refused(
+            f"{shown(tree)} was refused", f"known parts are {', '.join(dict.fromkeys(_PARTS))}", "EXTRACT(MONTH FROM born)"
+        )
+    found: Scalar = DatePart(part, reader.scalar(day))
+    return Add(found, Const(1)) if word.lower() == "dayofweek" and reader.dialect in _FROM_SUNDAY_1 else found
+
+
+def _named_part(part: str) -> Make:
+    return lambda tree, reader: _part(part, tree.this, tree, reader)
+
+
+def _truncation(tree: exp.DateTrunc | exp.TimestampTrunc, reader: ScalarReader) -> Scalar:
+    return DateTrunc(_unit(tree.args.get("unit"), tree), reader.scalar(tree.this))
+
+
+def _difference(tree: exp.DateDiff, reader: ScalarReader) -> Scalar:
+    unit = tree.args.get("unit")
+    return DateDiff(_unit(unit, tree) if unit is not None else "day", reader.scalar(tree.this), reader.scalar(tree.expression))
+
+
+def _shift(sign: int) -> Make:
+    def make(tree: exp.Expression, reader: ScalarReader) -> Scalar:
+        count, unit = shifted(tree.expression, tree.args.get("unit"))
+        return DateShift(reader.scalar(tree.this), sign * count, unit)
+
+    return make
+
+
+def _months(tree: exp.AddMonths, reader: ScalarReader) -> Scalar:
+    return DateShift(reader.scalar(tree.this), whole_number(tree.expression, "ADD_MONTHS(born, 3)"), "month")
+
+
+def _unit(tree: exp.Expression | None, whole: exp.Expression) -> str:
+    word = "" if tree is None else str(tree.name).lower().removesuffix("s")
+    if word not in _UNITS:
+        raise refused(f"{shown(whole)} was refused", f"its unit is not one of {', '.join(_UNITS)}", "DATE_TRUNC('month', born)")
+    return word
+
+
+def whole_number(tree: exp.Expression | None, line: str) -> int:
+    """A constant whole number among the arguments of a function."""
+    value = constant(tree) if tree is not None and is_constant(tree) else None
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 1_000_000:
+        raise refused("A function was refused", "an argument that must be a constant whole number is none", line)
+    return value
+
+
+DATES: dict[type[exp.Expression], Make] = {
+    exp.Extract: _extract,
+    exp.Year: _named_part("year"),
+    exp.Quarter: _named_part("quarter"),
+    exp.Month: _named_part("month"),
+    exp.Day: _named_part("day"),
+    exp.DayOfWeek: _named_part("dayofweek"),
+    exp.DayOfWeekIso: _named_part("isodow"),
+    exp.DayOfYear: _named_part("doy"),
+    exp.DateTrunc: _truncation,
+    exp.TimestampTrunc: _truncation,
+    exp.DateDiff: _difference,
+    exp.DateAdd: _shift(1),
+    exp.TsOrDsAdd: _shift(1),
+    exp.TimestampAdd: _shift(1),
+    exp.DateSub: _shift(-1),
+    exp.AddMonths: _months,
+}
+"""By the kind of the node."""

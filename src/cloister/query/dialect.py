@@ -1,0 +1,121 @@
+"""The SQL that is read when no dialect is named, and the names of those that can be.
+
+It is sqlglot's own, and takes in besides what people bring from everywhere: names in backticks, `DATE_DIFF` in each of its
+orders, `DATE_TRUNC` with the unit first or last, `DATE_PART`. NULL sorts as the largest value, as it does in the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from cloister.errors import UnsupportedQuery
+
+__all__ = ["DIALECTS", "POPULATION_BY_DEFAULT", "dialect_named"]
+
+DIALECTS = (
+    "ansi",
+    "bigquery",
+    "databricks",
+    "duckdb",
+    "mysql",
+    "oracle",
+    "postgres",
+    "redshift",
+    "snowflake",
+    "spark",
+    "sqlite",
+    "trino",
+    "tsql",
+)
+POPULATION_BY_DEFAULT = frozenset({"mysql"})
+"""Where STDDEV and VARIANCE divide by n."""
+_UNITS = frozenset({"year", "quarter", "month", "week", "day", "years", "quarters", "months", "weeks", "days"})
+_ALIASES = {"cloister": "", "postgresql": "postgres", "sqlserver": "tsql", "mssql": "tsql", "pyspark": "spark"}
+
+
+def _unit(part: object) -> str | None:
+    """The unit of time that an argument names, as a word or as a text."""
+    if isinstance(part, exp.Literal) and part.is_string:
+        word = part.this
+    elif isinstance(part, exp.Column | exp.Var | exp.Identifier) and not part.args.get("table"):
+        word = part.name
+    else:
+        return None
+    return word.lower().removesuffix("s") if word.lower() in _UNITS else None
+
+
+def _difference(args: Sequence[Any]) -> exp.Expression:
+    """DATE_DIFF(unit, from, to), DATE_DIFF(to, from, unit) or DATEDIFF(to, from) in days."""
+    if len(args) == 3 and (unit := _unit(args[0])):
+        return exp.DateDiff(this=args[2], expression=args[1], unit=exp.var(unit.upper()))
+    if len(args) == 3 and (unit := _unit(args[2])):
+        return exp.DateDiff(this=args[0], expression=args[1], unit=exp.var(unit.upper()))
+    if len(args) == 2:
+        return exp.DateDiff(this=args[0], expression=args[1], unit=exp.var("DAY"))
+    return exp.Anonymous(this="DATE_DIFF", expressions=list(args))
+
+
+def _truncation(args: Sequence[Any]) -> exp.Expression:
+    """DATE_TRUNC('month', day) or DATE_TRUNC(day, MONTH)."""
+    for unit, day in ((0, 1), (1, 0)):
+        if len(args) == 2 and (word := _unit(args[unit])):
+            return exp.DateTrunc(this=args[day], unit=exp.Literal.string(word.upper()))
+    return exp.Anonymous(this="DATE_TRUNC", expressions=list(args))
+
+
+def _part(args: Sequence[Any]) -> exp.Expression:
+    """DATE_PART('year', day)."""
+    if len(args) == 2 and isinstance(args[0], exp.Literal) and args[0].is_string:
+        return exp.Extract(this=exp.var(args[0].this.upper()), expression=args[1])
+    return exp.Anonymous(this="DATE_PART", expressions=list(args))
+
+
+def _shift(args: Sequence[Any]) -> exp.Expression:
+    """DATEADD(unit, count, day)."""
+    if len(args) == 3 and (unit := _unit(args[0])):
+        return exp.DateAdd(this=args[2], expression=exp.Interval(this=args[1], unit=exp.var(unit.upper())))
+    return exp.Anonymous(this="DATEADD", expressions=list(args))
+
+
+class Cloister(sqlglot.Dialect):  # type: ignore[misc]
+    """Our own SQL."""
+
+    NULL_ORDERING = "nulls_are_large"
+
+    class Tokenizer(sqlglot.Tokenizer):  # type: ignore[misc]
+        """Names in double quotes or backticks."""
+
+        IDENTIFIERS: ClassVar[list[str]] = ['"', "`"]
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {**sqlglot.Tokenizer.KEYWORDS, "//": TokenType.DIV}
+
+    class Parser(sqlglot.Parser):  # type: ignore[misc]
+        """Dates in each of their spellings."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
+            **sqlglot.Parser.FUNCTIONS,
+            "DATEADD": _shift,
+            "DATEDIFF": _difference,
+            "DATE_DIFF": _difference,
+            "DATE_PART": _part,
+            "DATE_TRUNC": _truncation,
+        }
+
+
+def dialect_named(name: str | None) -> sqlglot.Dialect:
+    """The dialect of that name; None is our own.
+
+    >>> type(dialect_named(None)).__name__, type(dialect_named("Postgres")).__name__
+    ('Cloister', 'Postgres')
+    """
+    wanted = name.lower() if isinstance(name, str) else "" if name is None else "?"
+    wanted = _ALIASES.get(wanted, wanted)
+    if wanted in ("", "ansi"):
+        return Cloister()
+    if wanted not in DIALECTS:
+        raise UnsupportedQuery("The dialect was refused", why=f"known are {', '.join(DIALECTS)}", instead='dialect="postgres"')
+    return sqlglot.Dialect.get_or_raise(wanted)

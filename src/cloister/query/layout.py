@@ -1,0 +1,95 @@
+"""How an answer is laid out: names, constants, HAVING, ORDER BY, LIMIT. All of it acts on what was released, so it costs nothing.
+
+A question with GROUPING SETS has several answers, one for each set; a key that a set rolls up is NULL in its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cloister.query.evaluation import holds
+from cloister.tables import Expression
+
+__all__ = ["Layout", "Ordering", "Shown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A column of the answer: a key or a statistic by its name there; or, without a source, a constant for each question.
+
+    >>> Shown(name="n", source="count_star()").fixed
+    ()
+    """
+
+    name: str
+    source: str | None = None
+    fixed: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordering:
+    """One part of ORDER BY: the key or statistic, which way, and where NULL stands."""
+
+    source: str
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Columns, a condition on the released rows, their order, and how many of them.
+
+    >>> columns = (Shown(name="s", source="sex"), Shown(name="n", source="count"))
+    >>> layout = Layout(columns=columns, order=(Ordering(source="count"),))
+    >>> layout.rows([{"sex": ["F", "M"], "count": [9, 4]}])
+    [(0, 1), (0, 0)]
+    """
+
+    columns: tuple[Shown, ...]
+    having: Expression | None = None
+    order: tuple[Ordering, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Output name → key or statistic, constants left out."""
+        return {column.name: column.source for column in self.columns if column.source is not None}
+
+    @property
+    def chooses(self) -> bool:
+        """Whether rows may be left out, or their order depends on released values."""
+        return self.having is not None or self.limit is not None or bool(self.offset)
+
+    def needed(self) -> tuple[str, ...]:
+        """The keys and statistics that the layout reads, each once."""
+        condition = () if self.having is None else sorted(self.having.columns())
+        return tuple(dict.fromkeys([*self.names.values(), *condition, *(part.source for part in self.order)]))
+
+    def rows(self, answers: Sequence[Mapping[str, Sequence[Any]]]) -> list[tuple[int, int]]:
+        """Which rows the answer has, in order: pairs of (question, row). Each answer maps the needed names to their values; a key
+        that it lacks is rolled up, and so NULL.
+        """
+        needed = self.needed()
+        found: list[tuple[int, int]] = []
+        values: dict[tuple[int, int], dict[str, Any]] = {}
+        for number, answer in enumerate(answers):
+            length = len(next(iter(answer.values()), ()))
+            for row in range(length):
+                here = {name: answer[name][row] if name in answer else None for name in needed}
+                if self.having is None or holds(self.having, here):
+                    found.append((number, row))
+                    values[number, row] = here
+        for part in reversed(self.order):
+            present = [place for place in found if values[place][part.source] is not None]
+            missing = [place for place in found if values[place][part.source] is None]
+            present.sort(key=lambda place, name=part.source: values[place][name], reverse=part.descending)  # type: ignore[misc]
+            found = [*missing, *present] if part.nulls_first else [*present, *missing]
+        end = None if self.limit is None else self.offset + self.limit
+        return found[self.offset : end]
+
+    def constants(self, question: int) -> dict[str, Any]:
+        """The constant columns in the rows of one question."""
+        return {column.name: column.fixed[question] for column in self.columns if column.source is None}

@@ -1,0 +1,147 @@
+"""What people bring from ZetaSQL and BigQuery: `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (…)`, and bounds within aggregates.
+
+They are found among the words of a question before it is parsed. `epsilon` and `delta` are what the question may cost, where the
+caller names no spend; `max_groups_contributed` caps the groups in which one unit may count; `contribution_bounds_per_group =>
+(low, high)` clamps what one unit adds to one group, `contribution_bounds_per_row` what one row adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot.tokens import Token, TokenType
+
+from cloister.errors import InvalidParameter
+from cloister.privacy import ApproxDP, Guarantee, PureDP, exact
+from cloister.query.refusals import clipped, refused, whole
+
+__all__ = ["BOUNDED", "Options", "taken"]
+
+BOUNDED = {name: f"CLOISTER_{name}" for name in ("SUM", "AVG", "COUNT")}
+"""What an aggregate with bounds among its arguments is called while it is parsed."""
+_BOUNDS = ("contribution_bounds_per_group", "contribution_bounds_per_row")
+_LINE = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, max_groups_contributed = 3) …"
+_IGNORED = ("group_selection_strategy", "min_privacy_units_per_group")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What OPTIONS (…) says.
+
+    >>> str(Options(epsilon=Fraction(1), delta=Fraction(1, 10**6)).spend)
+    'ε = 1, δ = 1e-06'
+    """
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    groups: int | None = None
+    rows: int | None = None
+    unit: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def spend(self) -> Guarantee | None:
+        """The cost that epsilon and delta name."""
+        if self.epsilon is None:
+            return None
+        return PureDP(self.epsilon) if not self.delta else ApproxDP(self.epsilon, self.delta)
+
+
+def taken(tokens: Sequence[Token]) -> tuple[list[Token], Options]:
+    """The words without OPTIONS (…), and what it said; aggregates with bounds renamed.
+
+    >>> import sqlglot
+    >>> words = sqlglot.tokenize("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5) COUNT(*) FROM people")
+    >>> rest, options = taken(words)
+    >>> " ".join(word.text for word in rest), options.epsilon
+    ('SELECT COUNT ( * ) FROM people', Fraction(1, 2))
+    """
+    _rename_bounded(tokens)
+    depth = 0
+    for at, token in enumerate(tokens):
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        words = [each.text.upper() for each in tokens[at : at + 4]]
+        if words[1:3] == ["WITH", "DIFFERENTIAL_PRIVACY"] and token.token_type is TokenType.SELECT:
+            if depth:
+                raise refused(
+                    "WITH DIFFERENTIAL_PRIVACY was refused", "it stands in a question within the question", f"WITH … {_LINE}"
+                )
+            if words[3:] != ["OPTIONS"]:
+                return [*tokens[: at + 1], *tokens[at + 3 :]], Options()
+            end = _closing(tokens, at + 4)
+            return [*tokens[: at + 1], *tokens[end + 1 :]], _options(tokens[at + 5 : end])
+    return list(tokens), Options()
+
+
+def _rename_bounded(tokens: Sequence[Token]) -> None:
+    opened: list[int] = []
+    for at, token in enumerate(tokens):
+        if token.token_type is TokenType.L_PAREN:
+            opened.append(at)
+        elif token.token_type is TokenType.R_PAREN and opened:
+            opened.pop()
+        elif token.token_type is TokenType.FARROW and opened and opened[-1] > 0:
+            function = tokens[opened[-1] - 1]
+            if tokens[at - 1].text.lower() in _BOUNDS and function.text.upper() in BOUNDED:
+                function.text = BOUNDED[function.text.upper()]
+
+
+def _closing(tokens: Sequence[Token], opening: int) -> int:
+    if opening < len(tokens) and tokens[opening].token_type is TokenType.L_PAREN:
+        for at in range(opening + 1, len(tokens)):
+            if tokens[at].token_type is TokenType.R_PAREN:
+                return at
+    raise refused("OPTIONS was refused", "it is not a list in parentheses", _LINE)
+
+
+def _options(tokens: Sequence[Token]) -> Options:
+    written: dict[str, str] = {}
+    entry: list[Token] = []
+    for token in [*tokens, None]:
+        if token is not None and token.token_type is not TokenType.COMMA:
+            entry.append(token)
+            continue
+        if entry:
+            if len(entry) != 3 or entry[1].token_type is not TokenType.EQ or entry[0].text.lower() in written:
+                raise refused("OPTIONS was refused", "an entry is not name = value, once", _LINE)
+            written[entry[0].text.lower()] = entry[2].text
+        entry = []
+    return _read(written)
+
+
+def _read(written: dict[str, str]) -> Options:
+    known = ("epsilon", "delta", "max_groups_contributed", "max_rows_contributed", "privacy_unit_column", *_IGNORED)
+    strange = [name for name in written if name not in known]
+    if strange:
+        raise refused(f"The option {clipped(strange[0])} was refused", f"known are {', '.join(known)}", _LINE)
+    return Options(
+        epsilon=_fraction(written, "epsilon"),
+        delta=_fraction(written, "delta"),
+        groups=_count(written, "max_groups_contributed"),
+        rows=_count(written, "max_rows_contributed"),
+        unit=written.get("privacy_unit_column"),
+        notes=tuple(f"the option {name} was not needed and is not used" for name in _IGNORED if name in written),
+    )
+
+
+def _fraction(written: dict[str, str], name: str) -> Fraction | None:
+    if name not in written:
+        return None
+    try:
+        value = exact(written[name], name)
+    except InvalidParameter:
+        value = Fraction(-1)
+    if value < 0 or (name == "epsilon" and value == 0) or (name == "delta" and value >= 1):
+        raise refused(f"The option {name} was refused", "it is not a number that a spend can have", _LINE)
+    return value
+
+
+def _count(written: dict[str, str], name: str) -> int | None:
+    if name not in written or written[name].upper() == "NULL":
+        return None
+    value = whole(written[name])
+    if not value or value > 2**31 - 1:
+        raise refused(f"The option {name} was refused", "it must be a whole number from 1 to 2^31-1", _LINE)
+    return value

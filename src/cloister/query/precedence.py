@@ -1,0 +1,42 @@
+"""Where the parser groups operators otherwise than SQL does, the question must say with parentheses what it means.
+
+sqlglot reads `x - 1 % 3` as (x - 1) % 3 and `p = q IS NULL` as p = (q IS NULL); standard SQL reads x - (1 % 3) and
+(p = q) IS NULL. Neither guess is taken: without parentheses both are refused by name.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from cloister.query.refusals import refused, shown
+
+__all__ = ["check_precedence"]
+
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Like, exp.Between, exp.In)
+
+
+def check_precedence(root: exp.Expression) -> None:
+    """Refuse operators whose grouping is not the same everywhere.
+
+    >>> import sqlglot
+    >>> check_precedence(sqlglot.parse_one("SELECT SUM(x - (1 % 3)) FROM t WHERE (p = q) IS NULL"))
+    >>> check_precedence(sqlglot.parse_one("SELECT SUM(x - 1 % 3) FROM t"))
+    Traceback (most recent call last):
+    ...
+    cloister.errors.UnsupportedQuery: 'x - 1 % 3' was refused: without parentheses it is not read alike everywhere.
+      Instead: x - (1 % 3)
+    """
+    for node in root.walk():
+        if isinstance(node, exp.Mod):
+            if isinstance(node.this, exp.Add | exp.Sub) or isinstance(node.expression, _ARITHMETIC):
+                raise _unclear(node, "x - (1 % 3)")
+        elif isinstance(node, exp.Is | exp.NullSafeEQ | exp.NullSafeNEQ):
+            outer = node.parent.parent if isinstance(node.parent, exp.Not) and isinstance(node, exp.Is) else node.parent
+            near = [outer, node.this, node.expression]
+            if any(isinstance(each, _COMPARISONS) for each in near) or isinstance(node.this, exp.Is):
+                raise _unclear(outer if isinstance(outer, _COMPARISONS) else node, "(p = q) IS NULL")
+
+
+def _unclear(tree: exp.Expression, instead: str) -> Exception:
+    return refused(f"{shown(tree)} was refused", "without parentheses it is not read alike everywhere", instead)

@@ -1,0 +1,186 @@
+"""Questions within a question about public tables: they are answered here, at once, since anybody may see their rows.
+
+A column for `IN (SELECT …)`, one value for a comparison, or rows for FROM; of one table, or of several that are joined
+(`public_joins.py`). Their WHERE is the same small language of conditions; what comes out enters the private question as a list of
+constants or as a public table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from cloister.query.conditions import anded, condition
+from cloister.query.evaluation import holds, plain
+from cloister.query.refusals import refused, shown, unsupported
+from cloister.query.rows import Field, Qualifier, choose
+from cloister.tables import Domain, PublicTable, Text
+from cloister.tables.public_values import domain_of, read
+from cloister.tables.sources import CsvSource
+
+__all__ = ["PublicRows", "PublicSource", "Queries", "public_rows", "public_values"]
+
+_LINE = "town IN (SELECT town FROM towns WHERE people > 1000)"
+_AGGREGATES: dict[type[exp.Expression], str] = {
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Count: "count",
+}
+Queries = Callable[[exp.Query], tuple[Any, ...]]
+"""What answers a question about public tables within another."""
+
+
+class PublicRows(Protocol):
+    """Rows that anybody may see: of a public table, or of several that are joined."""
+
+    @property
+    def name(self) -> str:
+        """What they are called in a refusal."""
+
+    @property
+    def conditions(self) -> tuple[exp.Expression, ...]:
+        """What ON says of them beside WHERE."""
+
+    def fields(self) -> list[Field]:
+        """Their columns."""
+
+    def is_boolean(self, column: str) -> bool:
+        """Whether a column may stand where a condition is wanted."""
+
+    def lists(self, columns: Sequence[str]) -> list[list[Any]]:
+        """The values of some of the columns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicSource:
+    """A public table, under the name and the alias by which a question reads it."""
+
+    name: str
+    table: PublicTable
+    qualifiers: tuple[Qualifier, ...] = ()
+    conditions: tuple[exp.Expression, ...] = ()
+
+    def fields(self) -> list[Field]:
+        """Its columns."""
+        return [Field(name=name, column=name, qualifiers=self.qualifiers) for name in self.table.names]
+
+    def is_boolean(self, column: str) -> bool:
+        """Whether its values are truth values."""
+        return self.table.source.schema[column] == "boolean"
+
+    def lists(self, columns: Sequence[str]) -> list[list[Any]]:
+        """The values as a join would see them: those of the declared domain, or of the one that they make."""
+        found = read(self.name, self.table.source, columns)
+        return [self._values(column, values) for column, values in zip(columns, found, strict=True)]
+
+    def _values(self, column: str, values: Sequence[Any]) -> list[Any]:
+        declared = self.table.columns
+        domain: Domain
+        if declared is not None:
+            domain = declared[column]
+        elif isinstance(self.table.source, CsvSource):
+            domain = domain_of(self.name, column, values, texts=True)
+        else:
+            return list(values)
+        if isinstance(domain, Text):
+            return [value if isinstance(value, str) else None for value in values]
+        codes = [domain.encode(value) for value in values]
+        return [None if code is None else domain.decode(code) for code in codes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PublicOperands:
+    """The columns of public rows, in a condition."""
+
+    source: PublicRows
+    used: dict[str, None]
+    queries: Queries
+
+    def column(self, tree: exp.Expression) -> str:
+        inner = tree.unnest() if isinstance(tree, exp.Paren) else tree
+        if not isinstance(inner, exp.Column):
+            raise unsupported(f"{shown(tree)} in a question about a public table", _LINE)
+        name = str(choose(self.source.fields(), inner, self.source.name).column)
+        self.used[name] = None
+        return name
+
+    def is_boolean(self, column: str) -> bool:
+        return self.source.is_boolean(column)
+
+    def values(self, query: exp.Query) -> tuple[Any, ...]:
+        return self.queries(query)
+
+
+def public_values(select: exp.Select, source: PublicRows, queries: Queries) -> tuple[Any, ...]:
+    """The values of the one column that a question about public rows selects, each once, in their first order."""
+    if len(select.expressions) != 1 or isinstance(select.expressions[0].unalias(), exp.Star):
+        raise refused("A question within a question was refused", "it does not select exactly one column", _LINE)
+    names, rows = public_rows(select, source, queries)
+    return tuple(dict.fromkeys(row[names[0]] for row in rows))
+
+
+def public_rows(select: exp.Select, source: PublicRows, queries: Queries) -> tuple[list[str], list[Mapping[str, Any]]]:
+    """The names and the rows that a question about public rows selects."""
+    for part, value in select.args.items():
+        if value and part not in ("expressions", "from_", "joins", "where", "distinct"):
+            raise unsupported(f"{part.strip('_').upper()} in a question about a public table", _LINE)
+    used: dict[str, None] = {}
+    operands = _PublicOperands(source=source, used=used, queries=queries)
+    chosen: dict[str, tuple[str, str]] = {}
+    for expression in select.expressions:
+        for out, kind, column in _selected(expression, operands):
+            if out in chosen:
+                raise refused(f"The name {out!r} was refused", "two columns would bear it", "… AS another_name")
+            chosen[out] = (kind, column)
+    where = select.args.get("where")
+    wanted = anded([condition(part, operands) for part in (*([] if where is None else [where.this]), *source.conditions)])
+    names = [str(each.column) for each in source.fields()]
+    columns = [name for name in names if name in used] or names[:1]
+    lists = source.lists(columns)
+    rows: list[dict[str, Any]] = [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]
+    kept = [row for row in rows if wanted is None or holds(wanted, row)]
+    if any(kind for kind, _ in chosen.values()):
+        if not all(kind for kind, _ in chosen.values()):
+            raise unsupported("GROUP BY in a question about a public table", _LINE)
+        return list(chosen), [{out: _aggregate(kind, column, kept) for out, (kind, column) in chosen.items()}]
+    found: list[Mapping[str, Any]] = [{out: row[column] for out, (_, column) in chosen.items()} for row in kept]
+    if select.args.get("distinct"):
+        found = list({tuple(map(repr, row.values())): row for row in found}.values())
+    return list(chosen), found
+
+
+def _selected(expression: exp.Expression, operands: _PublicOperands) -> list[tuple[str, str, str]]:
+    """Output name, aggregate or nothing, and column."""
+    inner = expression.unalias()
+    if isinstance(inner, exp.Star):
+        shown_ = [each for each in operands.source.fields() if not each.hidden]
+        operands.used.update(dict.fromkeys(str(each.column) for each in shown_))
+        return [(each.name, "", str(each.column)) for each in shown_]
+    kind = _AGGREGATES.get(type(inner), "")
+    if kind == "count" and isinstance(inner.this, exp.Star):
+        return [(expression.alias or "count", kind, "")]
+    column = operands.column(inner.this if kind else inner)
+    written = inner.this if kind else inner
+    return [(expression.alias or (f"{kind}_{written.name}" if kind else written.name), kind, column)]
+
+
+def _aggregate(kind: str, column: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+    if not column:
+        return len(rows)
+    values = [value for value in (plain(row[column]) for row in rows) if value is not None]
+    if kind == "count":
+        return len(values)
+    if not values:
+        return None
+    if kind in ("min", "max"):
+        return min(values) if kind == "min" else max(values)
+    if any(isinstance(value, bool) or not isinstance(value, int | Fraction) for value in values):
+        raise refused(f"The {kind} of {column!r} was refused", "its values are not numbers", "MAX(column)")
+    total = Fraction(sum(values))
+    return total if kind == "sum" else total / len(values)

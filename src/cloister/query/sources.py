@@ -1,0 +1,209 @@
+"""FROM: tables, subqueries and names from WITH, each as rows or as a public table, before they are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from cloister.errors import UnknownTable
+from cloister.query.publics import PublicRows, PublicSource
+from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
+from cloister.query.rows import Field, Qualifier, same
+from cloister.tables import Base, PrivateTable, PublicTable, Relation
+
+__all__ = ["Environment", "Item", "check_one_population", "items_of"]
+
+_MOST_SOURCES = 64
+_MOST_JOINS = 8
+_DEEPEST = 16
+
+
+@dataclass(kw_only=True)
+class Environment:
+    """What a name in FROM may mean, at one place of a question."""
+
+    tables: Mapping[str, PrivateTable | PublicTable]
+    derive: Callable[[exp.Query, Environment], Item]
+    """How a question within the question becomes rows."""
+    typed: str | None = None
+    """The dialect that the question is written in."""
+    named: Mapping[str, tuple[exp.CTE, Environment]] = field(default_factory=dict)
+    depth: int = 0
+    count: list[int] = field(default_factory=lambda: [0])
+    """How many sources the whole question has read: a name from WITH counts each time."""
+    until: str | None = None
+    """The column whose values the rows of this question belong to; None where they belong to persons."""
+    wanted: str | None = None
+    """The same for the question within it that is read next."""
+
+    def inside(self, query: exp.Query) -> Environment:
+        """The environment of a question, with the names that its own WITH adds, each of which may stand on those before it."""
+        if self.depth >= _DEEPEST:
+            raise refused("The question was refused", f"questions are nested deeper than {_DEEPEST}", EXAMPLE)
+        found = Environment(
+            tables=self.tables,
+            derive=self.derive,
+            typed=self.typed,
+            named=self.named,
+            depth=self.depth + 1,
+            count=self.count,
+            until=self.wanted,
+        )
+        with_ = query.args.get("with_")
+        for cte in with_.expressions if with_ is not None else ():
+            alias = cte.args["alias"]
+            if alias.args.get("columns"):
+                raise unsupported("Renaming columns in WITH", "WITH totals AS (SELECT patient, SUM(cost) AS total …)")
+            found.named = {**found.named, alias.this.name: (cte, _frozen(found))}
+        return found
+
+
+def _frozen(environment: Environment) -> Environment:
+    """The environment as it is now, without the names that are still to come."""
+    return Environment(
+        tables=environment.tables,
+        derive=environment.derive,
+        typed=environment.typed,
+        named=dict(environment.named),
+        depth=environment.depth,
+        count=environment.count,
+    )
+
+
+@dataclass(kw_only=True)
+class Item:
+    """One source of a FROM clause: rows that belong to persons, or a public table."""
+
+    label: str
+    relation: Relation | None = None
+    public: PublicRows | None = None
+    fields: list[Field] = field(default_factory=list)
+    on: exp.Expression | None = None
+    using: tuple[exp.Expression, ...] = ()
+    outer: bool = False
+
+    @property
+    def called(self) -> str:
+        """The name that the question gives it."""
+        known = [each.qualifiers[-1] for each in self.fields if each.qualifiers]
+        return ".".join(part.name for part in known[0]) if known else self.label
+
+    def qualified(self, qualifiers: tuple[Qualifier, ...], label: str) -> Item:
+        """The same source under an alias."""
+        fields = [
+            Field(name=each.name, column=each.column, unit=each.unit, qualifiers=qualifiers, origin=each.origin)
+            for each in self.fields
+            if not each.hidden
+        ]
+        public = self.public
+        if isinstance(public, PublicSource):
+            public = PublicSource(name=public.name, table=public.table, qualifiers=qualifiers)
+        return Item(label=label, relation=self.relation, public=public, fields=fields)
+
+
+def items_of(select: exp.Select, environment: Environment) -> list[Item]:
+    """The sources of a FROM clause in their order, with how each is joined to those before it."""
+    source = select.args.get("from_")
+    if source is None:
+        raise refused("The question was refused", "it names no table", EXAMPLE)
+    items = [_item(source.this, environment)]
+    joins = [*(source.this.args.get("joins") or ()), *(select.args.get("joins") or ())]
+    if len(joins) > _MOST_JOINS:
+        raise refused("The joins were refused", f"there are more than {_MOST_JOINS}", "a table that holds the columns of several")
+    for place, join in enumerate(joins):
+        item = _item(join.this, environment)
+        _check_kind(join, item, first=place == 0)
+        item.on, item.using = join.args.get("on"), tuple(join.args.get("using") or ())
+        item.outer = join.args.get("side") == "LEFT"
+        if join.args.get("side") == "RIGHT":
+            items[0].on, items[0].using, items[0].outer = item.on, item.using, True
+            item.on, item.using = None, ()
+            items.insert(0, item)
+        else:
+            items.append(item)
+    return items
+
+
+def _check_kind(join: exp.Join, item: Item, *, first: bool) -> None:
+    line = f"JOIN {item.label} ON a.patient = b.patient"
+    method, side, kind = (str(join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
+    if method == "NATURAL":
+        raise refused("NATURAL JOIN was refused", "it names no columns, and a new column would change what it means", line)
+    if method or kind not in ("", "INNER", "OUTER", "CROSS"):
+        raise unsupported(f"{method or kind} JOIN", line)
+    if side == "FULL" or (side == "RIGHT" and not first):
+        raise refused(f"{side} JOIN was refused", "rows without a person on the left have nobody's protection", f"LEFT {line}")
+    if (side or kind == "INNER") and join.args.get("on") is None and not join.args.get("using"):
+        raise refused("A join was refused", "no column of both sides is compared", line)
+
+
+def _item(tree: exp.Expression, environment: Environment) -> Item:
+    environment.count[0] += 1
+    if environment.count[0] > _MOST_SOURCES:
+        raise refused("The question was refused", f"it reads more than {_MOST_SOURCES} tables", "fewer parts")
+    alias = tree.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise unsupported("Renaming columns in FROM", "FROM people AS p")
+    name = None if alias is None else alias.this
+    if isinstance(tree, exp.Subquery):
+        inner = tree.this
+        if not isinstance(inner, exp.Query) or isinstance(inner, exp.Table):
+            raise unsupported("A join in parentheses", "FROM a JOIN b USING (patient) JOIN c USING (patient)")
+        found = environment.derive(inner, environment)
+        return found.qualified(() if name is None else ((name,),), name.name if name is not None else found.label)
+    if not isinstance(tree, exp.Table):
+        raise unsupported(f"{tree.key.upper()} in FROM", EXAMPLE)
+    if not all(isinstance(part, exp.Identifier) for part in tree.parts):
+        raise unsupported("A function in FROM", EXAMPLE)
+    parts = tuple(tree.parts)
+    qualifiers: tuple[Qualifier, ...] = (parts,) if name is None else (parts, (name,))
+    if len(parts) == 1:
+        for known, (cte, where) in reversed(list(environment.named.items())):
+            if same(parts[0], known):
+                return environment.derive(cte.this, where).qualified(qualifiers, known)
+    return _table(parts, qualifiers, environment.tables)
+
+
+def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], tables: Mapping[str, PrivateTable | PublicTable]) -> Item:
+    wanted = ".".join(part.name for part in parts)
+    quoted = any(part.args.get("quoted") for part in parts)
+    matches = [name for name in tables if name == wanted]
+    if not matches and not quoted:
+        matches = [name for name in tables if name.lower() == wanted.lower()]
+    if not matches and len(parts) == 1:
+        matches = [name for name in tables if same(parts[0], name.rpartition(".")[2])]
+    if len(matches) != 1:
+        raise UnknownTable(
+            f"The table {clipped(wanted)} was refused",
+            why=f"the session knows {', '.join(tables)}",
+            instead=f"FROM {next(iter(tables), 'people')}",
+        )
+    name, table = matches[0], tables[matches[0]]
+    if isinstance(table, PublicTable):
+        public = PublicSource(name=name, table=table, qualifiers=qualifiers)
+        return Item(label=name, public=public, fields=public.fields())
+    fields = [
+        Field(name=each, column=each, unit=each == table.unit, qualifiers=qualifiers, origin=(name, each))
+        for each in table.columns
+    ]
+    if table.unit is not None and table.unit not in table.columns:
+        fields.append(Field(name=table.unit, column=None, unit=True, qualifiers=qualifiers))
+    return Item(label=name, relation=Base(name=name, table=table), fields=fields)
+
+
+def check_one_population(relations: list[Relation]) -> None:
+    """Tables that are put together speak of the same persons, and so name the same population."""
+    tables = {name: table for relation in relations for name, table in relation.tables().items()}
+    persons = {name: table for name, table in tables.items() if table.through is None}
+    populations = {name: table.population or name for name, table in persons.items()}
+    if len(set(populations.values())) > 1 and len({id(table) for table in persons.values()}) > 1:
+        (first, one), (second, other) = next(
+            pair for pair in zip(populations.items(), list(populations.items())[1:], strict=False) if pair[0][1] != pair[1][1]
+        )
+        raise refused(
+            f"{first!r} and {second!r} were refused together",
+            f"they are of the populations {one!r} and {other!r}, whose persons are counted apart",
+            f'cl.PrivateTable(…, population="{one}") for both',
+        )

@@ -1,0 +1,37 @@
+"""What a plan needs to know of a table, be it declared by its owner or derived from others: four public facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from cloister.tables import Domain, Relation
+
+
+class Declared(Protocol):
+    """A private table or a relation over private tables, as planning sees it."""
+
+    @property
+    def columns(self) -> Mapping[str, Domain]:
+        """What each column may hold."""
+
+    @property
+    def unit(self) -> str | None:
+        """Whose row a row is; None where each row is a person."""
+
+    @property
+    def max_rows(self) -> int | None:
+        """The most rows that one unit may have; None is 1."""
+
+    @property
+    def size(self) -> int | None:
+        """The owner's public hint of the number of rows."""
+
+
+def table_name(table: str | Relation) -> str:
+    """What a table is called in words: its name, or the names of the private tables that it is made from.
+
+    >>> table_name("people")
+    'people'
+    """
+    return table if isinstance(table, str) else " and ".join(table.bases())

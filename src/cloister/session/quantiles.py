@@ -1,0 +1,224 @@
+"""Quantiles, extremes and modes from a noisy hierarchy, with margins from noisy values alone.
+
+Let P(k) be the number of rows in the first k + 1 leaves and n their number in all. The quantile at q is the first k with D(k)
+= P(k) − q·n ≥ 0. Least squares over the hierarchy gives D̂(k) = D(k) + a weighted sum of noises, whose variance is known
+exactly for every k. The released value is where the monotone cumulative count (the mean of the largest value so far and the
+smallest value yet to come) reaches q of the total.
+
+Margin. With w(k) the half-width of the noise in D̂(k) at the confidence 1 − α, the set
+
+    {k : D̂(k) ≥ −w(k) and D̂(k − 1) ≤ w(k − 1)}
+
+holds the true quantile k* with probability at least 1 − α: D(k*) ≥ 0, so D̂(k*) < −w(k*) needs a noise below −w, and D(k* −
+1) < 0, so D̂(k* − 1) > w(k* − 1) needs one above w; each has probability at most α/2. No band that holds at all k at once is
+needed. The interval runs from the first code of its first leaf to the last code of its last.
+
+Extremes. No private answer can tell whether one person lies beyond a value. `Extreme` is the value that r rows reach or pass,
+where r is twice the largest half-width (95 %) of such a count of rows: a public number, said in the plan. In a group of fewer
+rows than that, it is its median."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.session.formulas import Formula, Reading
+from cloister.session.frames import Kind, Series
+from cloister.session.leaves import Leaves
+from cloister.session.linearised import Floats
+from cloister.session.uncertainty import Terms, spreads_at, variance
+from cloister.tables import Domain
+
+_HIDES = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfLeaves(Formula):
+    """What is read off the leaves of one column."""
+
+    leaves: Leaves
+    domain: Domain
+
+    @property
+    def raws(self) -> tuple[str, ...]:
+        """The blocks of all levels, and the total where it was measured."""
+        return (self.leaves.levels_name, *([self.leaves.total_name] if self.leaves.total else []))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The declared bounds of the column; in days where it holds dates."""
+        return self._number(self.domain.low_code), self._number(self.domain.high_code)
+
+    def counts(self, readings: Mapping[str, Reading]) -> Floats:
+        """The least-squares count of each leaf, a row a group; not rounded, and perhaps below 0."""
+        total = readings[self.leaves.total_name].values if self.leaves.total else None
+        return self.leaves.counts(readings[self.leaves.levels_name].values, total)
+
+    def widths(self, terms: Terms, confidence: float, below: float, above: float) -> Floats:
+        """The half-width of the noise in below · (rows up to leaf k) + above · (rows after it), for each k."""
+        one = variance(terms)
+        heavy = math.fsum(term.fourth for term in terms) / one**2 if one else 0.0
+        spread = float(spreads_at(heavy * self.leaves.kurtosis(below, above), confidence))
+        return np.sqrt(self.leaves.variances(below, above) * one) * spread
+
+    def _number(self, code: float) -> float:
+        return float(self.domain.origin) + code * float(self.domain.step)
+
+    def _decoded(self, codes: Floats) -> Series:
+        if self.kind == "real":
+            return Series("real", float(self.domain.origin) + codes * float(self.domain.step))
+        whole = np.rint(codes).astype(np.int64)
+        if self.kind == "integer" and self.domain.kind != "category":
+            origin, step = self.domain.origin, self.domain.step
+            if origin.denominator == 1 and step.denominator == 1:
+                return Series("integer", int(origin) + whole * int(step))
+        values: Any = np.empty(len(whole), dtype=object)
+        values[:] = [self.domain.decode(int(code)) for code in whole]
+        return Series(self.kind, values if self.kind in ("text", "date") else np.array(values.tolist()))
+
+    def _reach(self, codes: Floats, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]) -> Floats:
+        """How far the released codes are from the farther end of an interval of leaves; days for dates."""
+        low, high = self._clipped(self.leaves.first(first)), self._clipped(self.leaves.last(last))
+        if self.kind == "real" and self.leaves.stride > 1:
+            low, high = low - 0.5, high + 0.5
+        if self.kind == "date":
+            return np.array([_days(self.domain, *each) for each in zip(codes, low, high, strict=True)])
+        reach = np.maximum(np.maximum(codes - low, high - codes), 0.0)
+        return np.asarray(reach * float(self.domain.step))
+
+    def _clipped(self, codes: Any) -> Floats:
+        found: Floats = np.clip(codes.astype(np.float64), self.domain.low_code, self.domain.high_code)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordered(OfLeaves):
+    """The value at a rank: a share of the rows, or a number of rows from one end."""
+
+    share: Fraction | None = None
+    """The quantile; None for an extreme."""
+    top: bool = False
+    """Whether an extreme is counted from the highest value."""
+
+    def series(self, readings: Mapping[str, Reading]) -> Series:
+        """The released column."""
+        return self._decoded(self._codes(readings, self._counts(readings)))
+
+    def margins(self, readings: Mapping[str, Reading], confidence: float) -> Floats:
+        """The longer way to an end of the interval; days for dates."""
+        counts = self._counts(readings)
+        total = counts.sum(axis=1)
+        terms = readings[self.leaves.levels_name].terms
+        if self.share is not None:
+            share = float(self.share)
+            widths = self.widths(terms, confidence, 1 - share, -share)
+            target = share * total
+        else:
+            widths = self.widths(terms, confidence, *((0.0, 1.0) if self.top else (1.0, 0.0)))
+            if self.top:  # counted from the other end: rows from leaf k on are all less those before it
+                widths = np.append(widths[-2::-1], self.widths(terms, confidence, 1.0, 0.0)[-1])
+            target = self._rank(terms, total)
+        over = np.cumsum(counts, axis=1) - target[:, None]
+        passed = over >= -widths
+        passed[:, -1] = True
+        before = np.ones_like(passed)
+        before[:, 1:] = over[:, :-1] <= widths[:-1]
+        plausible = passed & before
+        plausible[~plausible.any(axis=1)] = True
+        first = plausible.argmax(axis=1)
+        last = plausible.shape[1] - 1 - plausible[:, ::-1].argmax(axis=1)
+        if self.top:
+            first, last = self.leaves.count - 1 - last, self.leaves.count - 1 - first
+        return self._reach(self._codes(readings, counts), first, last)
+
+    def rank(self, terms: Terms) -> float:
+        """How many rows reach an extreme: public, and at least the one that it is."""
+        widths = self.widths(terms, _HIDES, *((0.0, 1.0) if self.top else (1.0, 0.0)))
+        return max(2.0 * float(widths.max()), 1.0)
+
+    def _rank(self, terms: Terms, total: Floats) -> Floats:
+        return np.minimum(self.rank(terms), np.maximum(total, 0.0) / 2)
+
+    def _counts(self, readings: Mapping[str, Reading]) -> Floats:
+        counts = self.counts(readings)
+        return counts[:, ::-1] if self.top else counts
+
+    def _codes(self, readings: Mapping[str, Reading], counts: Floats) -> Floats:
+        plain = np.cumsum(counts, axis=1)
+        rising = np.maximum.accumulate(plain, axis=1)
+        coming = np.minimum.accumulate(plain[:, ::-1], axis=1)[:, ::-1]
+        monotone = (rising + coming) / 2
+        total = np.maximum(plain[:, -1], 0.0)
+        terms = readings[self.leaves.levels_name].terms
+        target = self._rank(terms, total) if self.share is None else float(self.share) * total
+        reached = monotone >= target[:, None] - 1e-9
+        leaf = np.where(reached.any(axis=1), reached.argmax(axis=1), self.leaves.count - 1)
+        rows = np.arange(len(leaf))
+        after = monotone[rows, leaf]
+        ahead = np.where(leaf > 0, monotone[rows, np.maximum(leaf - 1, 0)], 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.clip(np.where(after > ahead, (target - ahead) / (after - ahead), 0.5), 0.0, 1.0)
+        if self.top:
+            leaf, part = self.leaves.count - 1 - leaf, 1 - part
+        stride = self.leaves.stride
+        if stride == 1:
+            return self._clipped(self.leaves.first(leaf))
+        inside = self.leaves.first(leaf) - 0.5 + part * stride
+        return self._clipped(inside if self.kind == "real" else np.rint(inside))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frequent(OfLeaves):
+    """The most frequent value: the leaf with the largest noisy count. It has no margin; `chances` says how sure it is."""
+
+    def series(self, readings: Mapping[str, Reading]) -> Series:
+        """The released column."""
+        best = self.counts(readings).argmax(axis=1)
+        return self._decoded(np.minimum(self.leaves.low + best, self.domain.high_code).astype(np.float64))
+
+    def margins(self, readings: Mapping[str, Reading], confidence: float) -> Floats:
+        """NaN: a value of a list has no half-width."""
+        return np.full(len(readings[self.leaves.levels_name].values), np.nan)
+
+    def chances(self, readings: Mapping[str, Reading]) -> Floats:
+        """A lower bound, in each group, on the confidence that no other value is more frequent: 1 − Σ P(the noise in the
+        difference makes up for the gap), with the tail of the difference of two Laplace noises of that variance, which no
+        other mixture here exceeds beyond two standard deviations."""
+        counts = np.sort(self.counts(readings)[:, : self.domain.high_code - self.domain.low_code + 1], axis=1)
+        gaps = counts[:, -1:] - counts[:, :-1]
+        one = variance(readings[self.leaves.levels_name].terms) * _leaf_variance(self.leaves)
+        scale = max(math.sqrt(one / 2), 1e-300)
+        tails = (1 + gaps / (2 * scale)) * np.exp(-gaps / scale) / 2
+        found: Floats = np.clip(1 - tails.sum(axis=1), 0.0, 1.0)
+        return found
+
+
+def _leaf_variance(leaves: Leaves) -> float:
+    """The variance of one leaf after least squares, in units of one raw's."""
+    return float(leaves.variances(1.0, 0.0)[0])
+
+
+def _days(domain: Domain, code: float, low: float, high: float) -> float:
+    """How many days lie between a date and the farther end of its interval; a code may be a month or a year."""
+    shown, first, last = (domain.decode(round(each)) for each in (code, low, high))
+    return float(max((shown - first).days, (last - shown).days, 0))
+
+
+def kind_of(domain: Domain) -> Kind:
+    """The kind of a column's values in an answer.
+
+    >>> from cloister.tables import Category, Integer
+    >>> kind_of(Integer(0, 9)), kind_of(Category(["a", "b"]))
+    ('integer', 'text')
+    """
+    if domain.kind == "category":
+        kinds: dict[type, Kind] = {str: "text", bool: "boolean", int: "integer"}
+        return kinds[type(domain.decode(domain.low_code))]
+    named: dict[str, Kind] = {"integer": "integer", "real": "real", "date": "date", "boolean": "boolean"}
+    return named[domain.kind]

@@ -1,0 +1,177 @@
+"""Answers that follow from releases that were paid for: a coarser grouping is the sum of finer groups, a condition on a key is
+a choice among them.
+
+It is post-processing of noisy numbers, so it costs nothing. It is offered where it is *the same number with noise*: the finer
+question was about the same rows of the same version, its dropped keys put every row in exactly one group (rows without a value
+have a group of their own, which is measured and not shown), and the raws that are added up are additive over groups: rows,
+values and sums, and units where a row is a unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.session.answer import additive, cellwise
+from cloister.session.formulas import Formula, Reading
+from cloister.session.grid import Axis, Grid
+from cloister.session.history import History
+from cloister.session.marginal_terms import Copies, gathered
+from cloister.session.narrowing import conjuncts
+from cloister.session.question import Combined, Question, Statistic, key_name
+from cloister.session.shape import Shape
+from cloister.session.uncertainty import Terms
+from cloister.tables import Expression
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """How the answer to `wanted` is read off a release of `finer`: which of its cells add up to which group."""
+
+    wanted: Shape
+    finer: Shape
+    places: npt.NDArray[np.int64]
+    """For each cell of the finer grid the cell of the wanted one; -1 where the wanted condition leaves it out."""
+    formulas: tuple[Formula, ...]
+
+    def readings(self, found: History) -> list[dict[str, Reading]]:
+        """The raws of the wanted groups, one dictionary a purchase."""
+        return [{name: self._reading(reading) for name, reading in stored.parts[0].readings.items()} for stored in found.stored]
+
+    def _reading(self, reading: Reading) -> Reading:
+        inside = self.places >= 0
+        kind = object if reading.values.dtype == object else reading.values.dtype
+        values = np.zeros(self.wanted.grid.cells, dtype=kind)
+        np.add.at(values, self.places[inside], reading.values[inside])
+        return Reading(values, self.terms(reading.terms))
+
+    @property
+    def finer_cells(self) -> int:
+        """How many finer cells make up one wanted cell: equally many everywhere."""
+        inside = self.places[self.places >= 0]
+        return int(np.bincount(inside).max()) if len(inside) else 1
+
+    def terms(self, terms: Terms) -> Terms:
+        """The noises of a sum over so many cells."""
+        return gathered([Copies(term, self.finer_cells) for term in terms])
+
+
+def subject(shape: Shape) -> tuple[str, str, str]:
+    """What a question is about: only questions about the same rows can follow from one another."""
+    return shape.population, shape.version, shape.fingerprint
+
+
+def refinement(wanted: Shape, finer: Shape) -> Refinement | None:
+    """How the wanted answer follows from the finer one; None where it does not."""
+    if subject(wanted) != subject(finer) or not wanted.grid.declared or not finer.grid.declared or not cellwise(finer):
+        return None
+    if not {axis.name for axis in wanted.grid.axes} <= {axis.name for axis in finer.grid.axes}:
+        return None
+    formulas = _formulas(wanted.question.statistics, finer)
+    places = None if formulas is None else _places(wanted, finer)
+    if formulas is None or places is None:
+        return None
+    found = Refinement(wanted, finer, places, formulas)
+    counts = np.bincount(places[places >= 0], minlength=wanted.grid.cells)
+    if len(set(counts.tolist())) != 1 or counts[0] == 0:
+        return None
+    if found.finer_cells > 1 and not additive(finer):
+        return None
+    return found
+
+
+def _formulas(statistics: Sequence[Statistic], finer: Shape) -> tuple[Formula, ...] | None:
+    known = {
+        replace(statistic, name=""): formula for statistic, formula in zip(finer.question.statistics, finer.formulas, strict=True)
+    }
+    mine = {statistic.name: statistic for statistic in statistics}
+    theirs = {statistic.name: statistic for statistic in finer.question.statistics}
+    found = []
+    for statistic in statistics:
+        formula = known.get(replace(statistic, name=""))
+        names = statistic.expression.names() if isinstance(statistic, Combined) else ()
+        if formula is None or any(mine.get(name) != theirs.get(name) for name in names):
+            return None  # arithmetic names other statistics: under other names it means something else
+        found.append(replace(formula, name=statistic.name))
+    return tuple(found)
+
+
+def _places(wanted: Shape, finer: Shape) -> npt.NDArray[np.int64] | None:
+    """The wanted cell of each finer cell."""
+    extra = _extra(wanted.question, finer.question)
+    if extra is None:
+        return None
+    chosen = {_described(axis): axis for axis in wanted.grid.axes}
+    order = [_described(axis) for axis in wanted.grid.axes]
+    if not set(order) <= {_described(axis) for axis in finer.grid.axes}:
+        return None
+    told = {column for condition in extra for column in condition.columns()}
+    parts: dict[str, npt.NDArray[np.int64]] = {}
+    inside = np.ones(finer.grid.cells, dtype=bool)
+    cells = np.arange(finer.grid.cells, dtype=np.int64)
+    for axis in reversed(finer.grid.axes):
+        cells, place = np.divmod(cells, axis.size or 1)
+        name = _described(axis)
+        if axis.name in told:
+            allowed = _allowed(axis, extra, finer)
+            if allowed is None:
+                return None
+            inside &= allowed[place]
+            told -= {axis.name}
+        if name in chosen:
+            parts[name] = _translated(axis, chosen[name])[place]
+            inside &= parts[name] >= 0
+        elif not axis.complete:
+            return None
+    if told:
+        return None
+    places = np.zeros(finer.grid.cells, dtype=np.int64)
+    for name in order:
+        places = places * (chosen[name].size or 1) + parts[name]
+    return np.where(inside, places, -1)
+
+
+def _extra(wanted: Question, finer: Question) -> list[Expression] | None:
+    """What the wanted condition asks beyond the finer one."""
+    had = {_told(each) for each in conjuncts(finer.where)}
+    asked = {_told(each): each for each in conjuncts(wanted.where)}
+    if not had <= asked.keys():
+        return None
+    return [each for text, each in asked.items() if text not in had]
+
+
+@lru_cache(maxsize=4096)
+def _told(condition: Expression) -> str:
+    return str(condition.describe())
+
+
+def _allowed(axis: Axis, extra: Sequence[Expression], finer: Shape) -> npt.NDArray[np.bool_] | None:
+    """Which places of a key pass the conditions on it; None where a condition reads more than the key, or the key is in bins."""
+    from cloister.tables.evaluate import evaluate
+
+    mine = [each for each in extra if axis.name in each.columns()]
+    if not isinstance(axis.key, str) or any(each.columns() != {axis.name} for each in mine):
+        return None
+    codes = np.empty(axis.whole or 0, dtype=object)
+    codes[:-1] = range(axis.first, axis.first + len(codes) - 1)
+    allowed = np.ones(len(codes), dtype=bool)
+    for each in mine:
+        values = evaluate(each, finer.declaration.columns, {axis.name: codes})
+        allowed &= np.array([value is not None and bool(value) for value in values], dtype=bool)
+    return allowed if axis.kept is None else allowed[list(axis.kept)]
+
+
+def _translated(finer: Axis, wanted: Axis) -> npt.NDArray[np.int64]:
+    """The place among the wanted key's groups of each of the finer key's, by their codes; -1 for those that are not wanted."""
+    whole = np.arange(finer.whole or 0, dtype=np.int64)
+    mine = whole if finer.kept is None else whole[list(finer.kept)]
+    return wanted.place(mine + wanted.first)
+
+
+@lru_cache(maxsize=4096)
+def _described(axis: Axis) -> str:
+    return str((key_name(axis.key), Grid((replace(axis, kept=None),)).describe()))
