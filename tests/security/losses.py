@@ -154,6 +154,8 @@ def _worth(plan: Plan, cost: Any) -> Fraction:
 def _change(ours: dict[Any, Any], theirs: dict[Any, Any]) -> list[int]:
     change: list[int] = []
     for group in {**ours, **theirs}:
-        difference = np.asarray(ours.get(group, 0), dtype=object) - np.asarray(theirs.get(group, 0), dtype=object)
-        change += [int(each) for each in np.ravel(difference)]
+        mine, other = (np.ravel(np.array(side.get(group, 0), dtype=object)).tolist() for side in (ours, theirs))
+        length = max(len(mine), len(other))  # a group that one world lacks is all zeros there
+        pairs = zip((*mine, *[0] * (length - len(mine))), (*other, *[0] * (length - len(other))), strict=True)
+        change += [int(one) - int(two) for one, two in pairs]
     return change
