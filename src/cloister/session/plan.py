@@ -161,6 +161,17 @@ class Plan:
 
     __repr__ = __str__
 
+    def picture(self) -> str:
+        """The plan as a picture, in SVG: rows, what is measured, noise, answer."""
+        from cloister.session.picture import picture
+
+        return picture(self)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"{self.picture()}<pre>{escape(str(self))}</pre>"
+
 
 def price(shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Sequence[Fraction] | None = None) -> Plan:
     """Noise and costs for shapes: within each population the spend is split over all blocks so that the total error is least;
