@@ -6,25 +6,16 @@ from __future__ import annotations
 
 import datetime
 import math
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from cloister.query.refusals import refused, unsupported
 from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
+from cloister.tables.expressions import OPERATORS, matches
 
-__all__ = ["holds", "kind_of", "matches", "plain"]
-
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+__all__ = ["holds", "kind_of", "plain"]
 
 
 def holds(condition: Expression, row: Mapping[str, Any]) -> bool | None:
@@ -82,26 +73,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def matches(text: str, pattern: str) -> bool:
-    """LIKE, in time that is at most the product of the lengths: going back only to the last %.
-
-    >>> matches("a" * 30, "%_" * 20 + "!"), matches("Delft", "D%_t")
-    (False, True)
-    """
-    at, place, last, since = 0, 0, -1, 0
-    while at < len(text):
-        if place < len(pattern) and pattern[place] == "%":
-            last, since, place = place, at, place + 1
-        elif place < len(pattern) and pattern[place] in ("_", text[at]):
-            at, place = at + 1, place + 1
-        elif last >= 0:
-            since += 1
-            at, place = since, last + 1
-        else:
-            return False
-    return not pattern[place:].strip("%")
-
-
 def _value(part: Expression, row: Mapping[str, Any]) -> Any:
     if isinstance(part, Column):
         return plain(row[part.name])
@@ -114,7 +85,7 @@ def _compared(op: str, left: Any, right: Any) -> bool | None:
     left, right = _day_beside(left, right), _day_beside(right, left)
     if kind_of(left) != kind_of(right):
         raise refused("A comparison was refused", f"{kind_of(left)} are compared with {kind_of(right)}", "values of one kind")
-    return _OPERATORS[op](left, right)
+    return OPERATORS[op](left, right)
 
 
 def _day_beside(value: Any, other: Any) -> Any:

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
-from cloister.tables import Domain, Relation
+from cloister.tables import Relation, compiler
 
 
-class Declared(Protocol):
+class Declared(compiler.Declared, Protocol):
     """A private table or a relation over private tables, as planning sees it."""
-
-    @property
-    def columns(self) -> Mapping[str, Domain]:
-        """What each column may hold."""
-
-    @property
-    def unit(self) -> str | None:
-        """Whose row a row is; None where each row is a person."""
-
-    @property
-    def max_rows(self) -> int | None:
-        """The most rows that one unit may have; None is 1."""
 
     @property
     def size(self) -> int | None:

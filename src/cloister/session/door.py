@@ -123,21 +123,18 @@ class Door:
         which cost as much, and which this session holds, is read off that release and costs nothing, with the margin that the
         sum of its groups has; with `fresh` it is bought anew.
         """
+        shapes = self._shapes([question])
         if not fresh:
-            follows = self._following(question, spend, purpose)
+            follows = self._following(shapes[0], question, spend, purpose)
             if follows is not None:
                 return follows
-        return self.measure_all([question], spend, purpose=purpose)[0]
+        return self._measured(shapes, [question], spend, purpose)[0]
 
     def measure_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
         """The private answers to several questions that share one spend, split so that the total error is least, under one
         charge.
         """
-        shapes = self._shapes(questions)
-        plan, history = self._bought(shapes, spend, purpose)
-        if len(shapes) == 1:
-            self._remember(shapes[0])
-        return self._tied(assembled(plan, history, who=self.who), questions)
+        return self._measured(self._shapes(questions), questions, spend, purpose)
 
     def workload_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
         """The private answers to several questions measured together: groupings of the same rows share measurements and agree
@@ -281,6 +278,12 @@ class Door:
         measure = spend_of(spend, self.ledger.budget(shapes[0].population)).measure
         return workload_of(questions, shapes, measure)
 
+    def _measured(self, shapes: Sequence[Shape], questions: Sequence[Question], spend: Spending, purpose: str) -> list[Release]:
+        plan, history = self._bought(shapes, spend, purpose)
+        if len(shapes) == 1:
+            self._remember(shapes[0])
+        return self._tied(assembled(plan, history, who=self.who), questions)
+
     def _bought(
         self, shapes: Sequence[Shape], spend: Spending, purpose: str, weights: Sequence[Fraction] | None = None
     ) -> tuple[Plan, History]:
@@ -307,9 +310,8 @@ class Door:
         history = history.usable(fresh=missing is not None)
         return following(price(shapes, missing or spends, weights), history, missing=missing is not None), history
 
-    def _following(self, question: Question, spend: Spending, purpose: str) -> Release | None:
+    def _following(self, shape: Shape, question: Question, spend: Spending, purpose: str) -> Release | None:
         """The answer that follows from a finer release which this session bought for as much, where there is one."""
-        shape = self._registry.shape(question)
         wanted = spend_of(spend, self.ledger.budget(shape.population))
         asked = self._asked.get(subject(shape), OrderedDict())
         if shape.digest in asked:

@@ -34,11 +34,12 @@ def narrowed(key: str | Key, size: int, where: Expression | None, declaration: D
     """The places of the groups that can hold rows, the last one being that of rows without a value; None where that is all of
     them. A computed key takes only those values that it has for some value of its column, under a condition or not."""
     known = _KNOWN.setdefault(declaration, {})
-    if (key, size, where) not in known:
+    asked = (key, size, where, repr(where))  # 1 and True are equal and hash alike, and mean different things in a condition
+    if asked not in known:
         if len(known) >= _MOST_KNOWN:
             known.clear()
-        known[key, size, where] = _narrowed(key, size, where, declaration)
-    return known[key, size, where]
+        known[asked] = _narrowed(key, size, where, declaration)
+    return known[asked]
 
 
 def _narrowed(key: str | Key, size: int, where: Expression | None, declaration: Declared) -> tuple[int, ...] | None:

@@ -21,8 +21,7 @@ from cloister.session.formulas import Formula, Reading
 from cloister.session.grid import Axis, Grid
 from cloister.session.history import History
 from cloister.session.marginal_terms import Copies, gathered
-from cloister.session.narrowing import conjuncts
-from cloister.session.question import Combined, Question, Statistic, key_name
+from cloister.session.question import Combined, Statistic, key_name
 from cloister.session.shape import Shape
 from cloister.session.uncertainty import Terms
 from cloister.tables import Expression
@@ -102,7 +101,7 @@ def _formulas(statistics: Sequence[Statistic], finer: Shape) -> tuple[Formula, .
 
 def _places(wanted: Shape, finer: Shape) -> npt.NDArray[np.int64] | None:
     """The wanted cell of each finer cell."""
-    extra = _extra(wanted.question, finer.question)
+    extra = _extra(wanted, finer)
     if extra is None:
         return None
     chosen = {_described(axis): axis for axis in wanted.grid.axes}
@@ -135,18 +134,11 @@ def _places(wanted: Shape, finer: Shape) -> npt.NDArray[np.int64] | None:
     return np.where(inside, places, -1)
 
 
-def _extra(wanted: Question, finer: Question) -> list[Expression] | None:
+def _extra(wanted: Shape, finer: Shape) -> list[Expression] | None:
     """What the wanted condition asks beyond the finer one."""
-    had = {_told(each) for each in conjuncts(finer.where)}
-    asked = {_told(each): each for each in conjuncts(wanted.where)}
-    if not had <= asked.keys():
+    if not finer.conditions.keys() <= wanted.conditions.keys():
         return None
-    return [each for text, each in asked.items() if text not in had]
-
-
-@lru_cache(maxsize=4096)
-def _told(condition: Expression) -> str:
-    return str(condition.describe())
+    return [each for text, each in wanted.conditions.items() if text not in finer.conditions]
 
 
 def _allowed(axis: Axis, extra: Sequence[Expression], finer: Shape) -> npt.NDArray[np.bool_] | None:

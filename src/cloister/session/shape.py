@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from cloister.errors import UnsupportedQuery
@@ -17,7 +18,9 @@ from cloister.session.builder import Builder
 from cloister.session.declared import Declared
 from cloister.session.formulas import Formula
 from cloister.session.grid import Grid, grid_of
+from cloister.session.narrowing import conjuncts
 from cloister.session.question import Question
+from cloister.tables import Expression
 
 _MOST_NUMBERS = 8_000_000
 
@@ -40,6 +43,11 @@ class Shape:
     def max_rows(self) -> int:
         """The most rows that one unit may have: 1 where a row is a unit."""
         return self.declaration.max_rows or 1
+
+    @cached_property
+    def conditions(self) -> dict[str, Expression]:
+        """What AND joins in the question's condition, by canonical form."""
+        return {str(each.describe()): each for each in conjuncts(self.question.where)}
 
 
 def shape_of(

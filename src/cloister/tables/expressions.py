@@ -31,7 +31,7 @@ from cloister.tables.scope import Scope
 
 __all__ = ["And", "Between", "Column", "Compare", "Expression", "In", "IsNull", "Like", "Literal", "Not", "Or"]
 
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -135,7 +135,7 @@ class Compare(Expression):
     right: Expression
 
     def __post_init__(self) -> None:
-        if self.op not in _OPERATORS:
+        if self.op not in OPERATORS:
             raise InvalidParameter(f"op={self.op!r} was refused", why="it is not a comparison", instead='op="<="')
         for side in (self.left, self.right):
             if not isinstance(side, Column | Literal):
@@ -505,7 +505,7 @@ def _with_literal(scope: Scope, op: str, name: str, value: Any) -> Any:
             raise _refused(
                 name, f"its values are {_name_of(sample)} and the literal is {_name_of(value)}", f"{name} = {sample!r}"
             )
-        compare = _OPERATORS[op]
+        compare = OPERATORS[op]
         return _member(scope, domain, code, [each for each, option in options if each is not None and compare(option, value)])
     at = threshold(domain, number_of(name, domain, value))
     below, above = math.ceil(at) - 1, math.floor(at) + 1  # the last code below the literal, the first code above it
@@ -522,7 +522,7 @@ def _with_literal(scope: Scope, op: str, name: str, value: Any) -> Any:
 def _two_columns(scope: Scope, op: str, first: str, second: str) -> Any:
     left, right = scope.domain(first), scope.domain(second)
     if isinstance(left, Text) and isinstance(right, Text) and op in ("=", "!="):
-        return _OPERATORS[op](scope.code(first), scope.code(second))
+        return OPERATORS[op](scope.code(first), scope.code(second))
     numeric = {"integer", "real"}
     like = (left.kind == right.kind and left.kind not in ("text", "category")) or {left.kind, right.kind} <= numeric
     if isinstance(left, Category) and isinstance(right, Category) and left.options == right.options and op in ("=", "!="):
@@ -546,7 +546,7 @@ def _two_columns(scope: Scope, op: str, first: str, second: str) -> Any:
         whole = scope.code(name).cast("int64")
         whole = whole if times == 1 else whole * times
         sides.append(whole if plus == 0 else whole + plus)
-    return _OPERATORS[op](sides[0], sides[1])
+    return OPERATORS[op](sides[0], sides[1])
 
 
 def _two_literals(scope: Scope, op: str, left: Expression, right: Expression) -> Any:
@@ -557,7 +557,7 @@ def _two_literals(scope: Scope, op: str, left: Expression, right: Expression) ->
         raise UnsupportedQuery("A comparison was refused", why="its literals are of different types", instead="1 = 1")
     if not isinstance(first, str | bool | datetime.date):
         first, second = _rational(first), _rational(second)
-    return scope.truth(_OPERATORS[op](first, second))
+    return scope.truth(OPERATORS[op](first, second))
 
 
 def _codes_equal(name: str, domain: Domain, value: Any) -> list[int]:
