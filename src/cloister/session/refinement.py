@@ -23,7 +23,6 @@ from cloister.session.history import History
 from cloister.session.marginal_terms import Copies, gathered
 from cloister.session.question import Combined, Statistic, key_name
 from cloister.session.shape import Shape
-from cloister.session.uncertainty import Terms
 from cloister.tables import Expression
 
 
@@ -36,6 +35,8 @@ class Refinement:
     places: npt.NDArray[np.int64]
     """For each cell of the finer grid the cell of the wanted one; -1 where the wanted condition leaves it out."""
     formulas: tuple[Formula, ...]
+    cells: int
+    """How many finer cells make up one wanted cell: equally many everywhere."""
 
     def readings(self, found: History) -> list[dict[str, Reading]]:
         """The raws of the wanted groups, one dictionary a purchase."""
@@ -46,17 +47,7 @@ class Refinement:
         kind = object if reading.values.dtype == object else reading.values.dtype
         values = np.zeros(self.wanted.grid.cells, dtype=kind)
         np.add.at(values, self.places[inside], reading.values[inside])
-        return Reading(values, self.terms(reading.terms))
-
-    @property
-    def finer_cells(self) -> int:
-        """How many finer cells make up one wanted cell: equally many everywhere."""
-        inside = self.places[self.places >= 0]
-        return int(np.bincount(inside).max()) if len(inside) else 1
-
-    def terms(self, terms: Terms) -> Terms:
-        """The noises of a sum over so many cells."""
-        return gathered([Copies(term, self.finer_cells) for term in terms])
+        return Reading(values, gathered([Copies(term, self.cells) for term in reading.terms]))
 
 
 def subject(shape: Shape) -> tuple[str, str, str]:
@@ -74,13 +65,10 @@ def refinement(wanted: Shape, finer: Shape) -> Refinement | None:
     places = None if formulas is None else _places(wanted, finer)
     if formulas is None or places is None:
         return None
-    found = Refinement(wanted, finer, places, formulas)
     counts = np.bincount(places[places >= 0], minlength=wanted.grid.cells)
-    if len(set(counts.tolist())) != 1 or counts[0] == 0:
+    if len(set(counts.tolist())) != 1 or counts[0] == 0 or (counts[0] > 1 and not additive(finer)):
         return None
-    if found.finer_cells > 1 and not additive(finer):
-        return None
-    return found
+    return Refinement(wanted, finer, places, formulas, int(counts[0]))
 
 
 def _formulas(statistics: Sequence[Statistic], finer: Shape) -> tuple[Formula, ...] | None:

@@ -75,7 +75,28 @@ class Family:
     ) -> dict[int, tuple[tuple[Formula, ...], dict[str, Reading]]]:
         """For each wanted question the formulas and the readings that its answer is made of, from the readings of what was
         measured."""
-        return _answers(self, shapes, found)
+        raws: dict[str, dict[Marginal, Reading]] = {}
+        for name in found[0]:
+            tables = {
+                kept: (reading[name].values.reshape(tuple(self.sizes[number] for number in kept)), reading[name].terms)
+                for kept, reading in zip(self.shares, found, strict=True)
+            }
+            agreed = consistent(self.sizes, tables, list(dict.fromkeys(self.wanted.values())))
+            raws[name] = {kept: Reading(values, terms) for kept, (values, terms) in agreed.items()}
+        answers: dict[int, tuple[tuple[Formula, ...], dict[str, Reading]]] = {}
+        wholes = _wholes(self, shapes[next(iter(self.wanted))].formulas, raws)
+        for place, kept in self.wanted.items():
+            readings = {name: by[kept] for name, by in raws.items()}
+            formulas: list[Formula] = []
+            for formula in shapes[place].formulas:
+                if isinstance(formula, Linear) and formula.name in wholes:
+                    readings[_whole(formula.name)], slack = wholes[formula.name][kept]
+                    coefficients = ((_whole(formula.name), 1.0),)
+                    formula = Rounded(name=formula.name, kind=formula.kind, coefficients=coefficients, slack=slack)
+                formulas.append(formula)
+            order = _order(self, shapes[place], kept)
+            answers[place] = (tuple(formulas), {name: _flat(reading, order) for name, reading in readings.items()})
+        return answers
 
 
 @dataclass(frozen=True)
@@ -113,33 +134,6 @@ def workload_of(questions: Sequence[Question], shapes: Sequence[Shape], measure:
     return Workload(tuple(families), alone, tuple(measured), (*weights, *(1 / whole for _ in alone)))
 
 
-def _answers(
-    family: Family, shapes: Sequence[Shape], found: Sequence[Mapping[str, Reading]]
-) -> dict[int, tuple[tuple[Formula, ...], dict[str, Reading]]]:
-    raws: dict[str, dict[Marginal, Reading]] = {}
-    for name in found[0]:
-        tables = {
-            kept: (reading[name].values.reshape(tuple(family.sizes[number] for number in kept)), reading[name].terms)
-            for kept, reading in zip(family.shares, found, strict=True)
-        }
-        agreed = consistent(family.sizes, tables, list(dict.fromkeys(family.wanted.values())))
-        raws[name] = {kept: Reading(values, terms) for kept, (values, terms) in agreed.items()}
-    answers: dict[int, tuple[tuple[Formula, ...], dict[str, Reading]]] = {}
-    wholes = _wholes(family, shapes[next(iter(family.wanted))].formulas, raws)
-    for place, kept in family.wanted.items():
-        readings = {name: by[kept] for name, by in raws.items()}
-        formulas: list[Formula] = []
-        for formula in shapes[place].formulas:
-            if isinstance(formula, Linear) and formula.name in wholes:
-                readings[_whole(formula.name)], slack = wholes[formula.name][kept]
-                coefficients = ((_whole(formula.name), 1.0),)
-                formula = Rounded(name=formula.name, kind=formula.kind, coefficients=coefficients, slack=slack)
-            formulas.append(formula)
-        order = _order(family, shapes[place], kept)
-        answers[place] = (tuple(formulas), {name: _flat(reading, order) for name, reading in readings.items()})
-    return answers
-
-
 def _wholes(
     family: Family, formulas: Sequence[Formula], raws: Mapping[str, Mapping[Marginal, Reading]]
 ) -> dict[str, dict[Marginal, tuple[Reading, float]]]:
@@ -149,12 +143,11 @@ def _wholes(
     for formula in formulas:
         if not isinstance(formula, Linear) or formula.kind != "integer":
             continue
+        exact = replace(formula, kind="real")
         tables, terms = {}, {}
         for kept in dict.fromkeys(family.wanted.values()):
             readings = {name: raws[name][kept] for name in formula.raws}
-            tables[kept] = np.asarray(
-                sum(readings[name].values.astype(np.float64) * coefficient for name, coefficient in formula.coefficients)
-            )
+            tables[kept] = exact.series(readings).values
             terms[kept] = formula.terms(readings)
         found[formula.name] = {
             kept: (Reading(table, terms[kept]), _further(table, tables[kept]))
