@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cloister.errors import UnsupportedQuery
 from cloister.session.declared import Declared
 from cloister.tables import And, Domain, Expression, Extended, Filtered, Key, Or
+from cloister.tables.evaluate import evaluate, holds
 from cloister.tables.scalar import Scalar
 
 _MOST_VALUES = 1_000_000
@@ -61,7 +62,7 @@ def _narrowed(key: str | Key, size: int, where: Expression | None, declaration: 
     codes = _codes(source, domain, scalars, declaration, {name, *_read(telling)})
     through = np.ones((domain.size or 0) + 1, dtype=bool)
     for condition in telling:
-        through &= _holds(condition, declaration.columns, codes)
+        through &= holds(condition, declaration.columns, codes)
     kept = tuple(
         int(place) for place in np.unique(_places(key, codes[name], declaration.columns[name], size)[through]) if place >= 0
     )
@@ -143,8 +144,6 @@ def _codes(
     source: str, domain: Domain, scalars: Mapping[str, Scalar], declaration: Declared, wanted: set[str]
 ) -> dict[str, npt.NDArray[np.object_]]:
     """For each value of the source column, NULL last, the code of each wanted column."""
-    from cloister.tables.evaluate import evaluate
-
     codes = np.empty((domain.size or 0) + 1, dtype=object)
     codes[:-1] = range(domain.low_code, domain.low_code + (domain.size or 0))
     found = {source: codes}
@@ -158,12 +157,6 @@ def _codes(
     for name in sorted(wanted):
         add(name)
     return found
-
-
-def _holds(condition: Expression, domains: Mapping[str, Domain], codes: Mapping[str, npt.NDArray[np.object_]]) -> Mask:
-    from cloister.tables.evaluate import evaluate
-
-    return np.array([value is not None and bool(value) for value in evaluate(condition, domains, codes)], dtype=bool)
 
 
 def _places(key: str | Key, codes: npt.NDArray[np.object_], domain: Domain, size: int) -> npt.NDArray[np.int64]:

@@ -24,6 +24,7 @@ from cloister.session.marginal_terms import Copies, gathered
 from cloister.session.question import Combined, Statistic, key_name
 from cloister.session.shape import Shape
 from cloister.tables import Expression
+from cloister.tables.evaluate import holds
 
 
 @dataclass(frozen=True)
@@ -131,8 +132,6 @@ def _extra(wanted: Shape, finer: Shape) -> list[Expression] | None:
 
 def _allowed(axis: Axis, extra: Sequence[Expression], finer: Shape) -> npt.NDArray[np.bool_] | None:
     """Which places of a key pass the conditions on it; None where a condition reads more than the key, or the key is in bins."""
-    from cloister.tables.evaluate import evaluate
-
     mine = [each for each in extra if axis.name in each.columns()]
     if not isinstance(axis.key, str) or any(each.columns() != {axis.name} for each in mine):
         return None
@@ -140,8 +139,7 @@ def _allowed(axis: Axis, extra: Sequence[Expression], finer: Shape) -> npt.NDArr
     codes[:-1] = range(axis.first, axis.first + len(codes) - 1)
     allowed = np.ones(len(codes), dtype=bool)
     for each in mine:
-        values = evaluate(each, finer.declaration.columns, {axis.name: codes})
-        allowed &= np.array([value is not None and bool(value) for value in values], dtype=bool)
+        allowed &= holds(each, finer.declaration.columns, {axis.name: codes})
     return allowed if axis.kept is None else allowed[list(axis.kept)]
 
 

@@ -23,7 +23,7 @@ from cloister.tables.lanes import Lane, LaneOperations, lane
 from cloister.tables.scalar import Scalar
 from cloister.tables.scope import Scope
 
-__all__ = ["allowed_codes", "evaluate", "image"]
+__all__ = ["allowed_codes", "evaluate", "holds", "image"]
 
 MOST_VALUES = 1_000_000
 
@@ -64,6 +64,17 @@ def evaluate(
     return values
 
 
+def holds(condition: Expression, domains: Mapping[str, Domain], codes: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
+    """For each row of codes whether the condition is true: neither false nor NULL.
+
+    >>> from cloister.tables import Column, Compare, Integer, Literal
+    >>> ages = {"age": np.array([17, 40, None], dtype=object)}
+    >>> holds(Compare(">", Column("age"), Literal(30)), {"age": Integer(0, 120)}, ages).tolist()
+    [False, True, False]
+    """
+    return _true(_found(condition, domains, codes), len(next(iter(codes.values()))) if codes else 1)
+
+
 def allowed_codes(name: str, domain: Domain, conditions: Sequence[Expression]) -> npt.NDArray[np.bool_] | None:
     """Which values of a column all the conditions let through, each of which reads that column alone: by position, NULL last.
 
@@ -78,8 +89,7 @@ def allowed_codes(name: str, domain: Domain, conditions: Sequence[Expression]) -
         return None
     through = np.ones(len(every.null), dtype=bool)
     for condition in conditions:
-        found = _acted(condition, LaneScope({name: domain}, {name: every}))
-        through &= np.broadcast_to(found.values.astype(bool) & ~found.null, through.shape)
+        through &= _true(_acted(condition, LaneScope({name: domain}, {name: every})), len(through))
     return through
 
 
@@ -106,6 +116,10 @@ def image(
     if mask is not None:
         values, null = values[mask], null[mask]
     return np.unique(np.where(null, result.null_code, values).astype(np.int64))
+
+
+def _true(found: Lane, length: int) -> npt.NDArray[np.bool_]:
+    return np.broadcast_to(found.values.astype(bool) & ~found.null, (length,))
 
 
 def _all_codes(domain: Domain) -> npt.NDArray[np.object_] | None:
