@@ -167,6 +167,17 @@ class Relation(ABC):
         return Scope(self.columns, {name: rows[f"c{i}"] for i, name in enumerate(self.columns)}, dialect)
 
 
+class OfOne(Relation):
+    """A relation that is made of one other. How many rows a unit has in it each says for itself: that is its proof."""
+
+    source: Relation
+
+    @property
+    def parts(self) -> tuple[Relation, ...]:
+        """The source."""
+        return (self.source,)
+
+
 def known(relation: Relation, name: str) -> None:
     """Refuses a column that the relation has not."""
     if not isinstance(name, str) or name not in relation.columns:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cloister.errors import UnsupportedQuery
 from cloister.tables.columns import Domain
-from cloister.tables.derived import Relation, bounded, known, packed, unique
+from cloister.tables.derived import OfOne, Relation, bounded, known, packed, unique
 from cloister.tables.public import PublicCodes, checked, public_codes
 from cloister.tables.table import PublicTable
 from cloister.tables.unify import with_nullable
@@ -19,7 +19,7 @@ __all__ = ["PublicJoined"]
 
 
 @dataclass(frozen=True, init=False)
-class PublicJoined(Relation):
+class PublicJoined(OfOne):
     """Each row with the rows of a public table that have equal values in the pairs of `on` (column, public column).
 
     `columns` says what is taken from the public table: pairs of (new name, public column). NULL equals nothing; nor does a public
@@ -102,11 +102,6 @@ class PublicJoined(Relation):
     def size(self) -> int | None:
         """That of the source, where every row finds one at most and stays."""
         return self.source.size if self.outer and self.codes.multiplicity == 1 else None
-
-    @property
-    def parts(self) -> tuple[Relation, ...]:
-        """The source."""
-        return (self.source,)
 
     def origins(self, name: str) -> frozenset[str]:
         """What is looked up is nobody's own."""

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.columns import Boolean, Category, Domain, Integer, Text
 from cloister.tables.compiler import storage
-from cloister.tables.derived import Relation, known, needs_unit, unique
+from cloister.tables.derived import OfOne, Relation, known, needs_unit, unique
 from cloister.tables.unify import NUMERIC, common_step, numeric
 
 __all__ = ["PerUnit", "UnitAggregate"]
@@ -123,7 +123,7 @@ class UnitAggregate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerUnit(Relation):
+class PerUnit(OfOne):
     """One row for each unit and each combination of the keys that the unit has, with aggregates of the rows in it.
 
     Rows of a unit: they follow from its own rows, which are grouped and aggregated without any other's. There is one for each
@@ -174,11 +174,6 @@ class PerUnit(Relation):
     def span(self) -> int:
         """That of the source; 1 where there is one row."""
         return 1 if self.max_rows == 1 else self.source.span
-
-    @property
-    def parts(self) -> tuple[Relation, ...]:
-        """The source."""
-        return (self.source,)
 
     def origins(self, name: str) -> frozenset[str]:
         """A key keeps its own; an aggregate has none."""

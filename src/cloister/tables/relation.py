@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import InvalidParameter
 from cloister.tables.columns import Domain
 from cloister.tables.compiler import Layout, storage
-from cloister.tables.derived import WIDEST, Relation, known, needs_unit, packed, unique
+from cloister.tables.derived import WIDEST, OfOne, Relation, known, needs_unit, packed, unique
 from cloister.tables.expressions import Expression
 from cloister.tables.table import PrivateTable
 
@@ -109,7 +109,7 @@ class Base(Relation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extended(Relation):
+class Extended(OfOne):
     """The same rows with computed columns.
 
     Rows of a unit: its rows, each with values that follow from the row alone. Neither number nor place changes.
@@ -149,11 +149,6 @@ class Extended(Relation):
         """That of the source."""
         return self.source.size
 
-    @property
-    def parts(self) -> tuple[Relation, ...]:
-        """The source."""
-        return (self.source,)
-
     def origins(self, name: str) -> frozenset[str]:
         """A column that is only named again keeps its origin; a computed one has none."""
         scalar = dict(self.scalars).get(name)
@@ -187,7 +182,7 @@ class Extended(Relation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filtered(Relation):
+class Filtered(OfOne):
     """The rows for which a condition is true.
 
     Rows of a unit: some of its rows, chosen by each row alone; so at most as many, with the places that they had.
@@ -223,11 +218,6 @@ class Filtered(Relation):
         """That of the source."""
         return self.source.max_rows
 
-    @property
-    def parts(self) -> tuple[Relation, ...]:
-        """The source."""
-        return (self.source,)
-
     def _variety(self, names: frozenset[str]) -> int:
         """Fewer rows hold no other tuples."""
         return self.source.variety(names)
@@ -243,7 +233,7 @@ class Filtered(Relation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Projected(Relation):
+class Projected(OfOne):
     """The same rows with some of the columns, under names of their own: pairs of (new name, old name).
 
     Rows of a unit: its rows. Neither number nor place changes; equal rows stay different rows.
@@ -279,11 +269,6 @@ class Projected(Relation):
         """That of the source."""
         return self.source.size
 
-    @property
-    def parts(self) -> tuple[Relation, ...]:
-        """The source."""
-        return (self.source,)
-
     def origins(self, name: str) -> frozenset[str]:
         """Those of the old name."""
         return self.source.origins(dict(self.names)[name])
@@ -306,7 +291,7 @@ class Projected(Relation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capped(Relation):
+class Capped(OfOne):
     """At most so many rows of each unit: the first by place.
 
     Rows of a unit: its rows of the least places, numbered anew. Places follow from the unit's rows alone, so which rows stay does
@@ -343,11 +328,6 @@ class Capped(Relation):
     def span(self) -> int:
         """As many as there are rows."""
         return self.max_rows or 1
-
-    @property
-    def parts(self) -> tuple[Relation, ...]:
-        """The source."""
-        return (self.source,)
 
     def _variety(self, names: frozenset[str]) -> int:
         """Fewer rows hold no other tuples."""
