@@ -9,12 +9,11 @@ printed.
 from __future__ import annotations
 
 import os
-import statistics
 import tempfile
-import time
 from pathlib import Path
 
 import duckdb
+from _clock import alternating
 from _report import report
 
 QUICK = bool(os.environ.get("CLOISTER_BENCH_QUICK"))
@@ -51,16 +50,11 @@ def measured(folder: Path, rows: int) -> tuple[float, float]:
         plain.execute(f"COPY people TO '{path}' (FORMAT parquet)")
         columns = {"key": cl.Integer(0, 99), "pay": cl.Integer(0, 100_000)}
         table = cl.PrivateTable(path, columns=columns, version="1")
-        ours, theirs = [], []
         with cl.Session({"people": table}, budget=cl.PureDP(10**9), ledger=folder / "ledger.db") as session:
-            for place in range(ROUNDS + 1):
-                begun = time.perf_counter()
-                session.sql(SQL, spend=place + 1)
-                ours.append(time.perf_counter() - begun)
-                begun = time.perf_counter()
-                plain.execute(SQL).fetchall()
-                theirs.append(time.perf_counter() - begun)
-    return statistics.median(ours[1:]), statistics.median(theirs[1:])
+            ours, theirs = alternating(
+                lambda place: session.sql(SQL, spend=place + 1), lambda _: plain.execute(SQL).fetchall(), rounds=ROUNDS
+            )
+    return ours, theirs
 
 
 if __name__ == "__main__":

@@ -7,13 +7,12 @@ runs on, one line says that it was skipped.
 from __future__ import annotations
 
 import os
-import statistics
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
+from _clock import alternating
 from _report import report
 
 import cloister as cl
@@ -70,16 +69,11 @@ def measured(spark: Any, folder: Path) -> tuple[float, float]:
     frame.createOrReplaceTempView("people")
     columns = {"key": cl.Integer(0, 99), "pay": cl.Integer(0, 100_000)}
     table = cl.PrivateTable(frame, columns=columns, version="1")
-    ours, theirs = [], []
     with cl.Session({"people": table}, budget=cl.PureDP(10**9), ledger=folder / "ledger.db") as session:
-        for place in range(ROUNDS + 2):
-            begun = time.perf_counter()
-            session.sql(SQL, spend=place + 1)
-            ours.append(time.perf_counter() - begun)
-            begun = time.perf_counter()
-            spark.sql(SQL).collect()
-            theirs.append(time.perf_counter() - begun)
-    return statistics.median(ours[2:]), statistics.median(theirs[2:])
+        ours, theirs = alternating(
+            lambda place: session.sql(SQL, spend=place + 1), lambda _: spark.sql(SQL).collect(), rounds=ROUNDS, uncounted=2
+        )
+    return ours, theirs
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ noise, durable settlement, release. (Counts and sums of one row a person, and a 
 from __future__ import annotations
 
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+from _clock import alternating
 from _report import report
 
 import cloister as cl
@@ -63,7 +63,7 @@ def capped(folder: Path, path: Path, plain: duckdb.DuckDBPyConnection) -> None:
     """Five rows a person, of which three count: which ones was settled when the table was prepared."""
     table = cl.PrivateTable(path, columns=COLUMNS, unit="person", max_rows=CAP, version="1")
     with cl.Session({"people": table}, budget=cl.PureDP(10**9), ledger=folder / "capped.db") as session:
-        ours, theirs = alternating(asked(session, COUNT_AND_SUM, 1), answered(plain, COUNT_AND_SUM))
+        ours, theirs = alternating(asked(session, COUNT_AND_SUM, 1), answered(plain, COUNT_AND_SUM), rounds=ROUNDS)
         begun = time.perf_counter()
         plain.execute(CLAMPED).fetchall()
         clamped = time.perf_counter() - begun
@@ -75,7 +75,7 @@ def median(folder: Path, path: Path, plain: duckdb.DuckDBPyConnection) -> None:
     """The exact median needs all values of a group; ours needs noisy counts of a hierarchy of ranges."""
     table = cl.PrivateTable(path, columns=COLUMNS, version="1")
     with cl.Session({"people": table}, budget=cl.PureDP(10**9), ledger=folder / "median.db") as session:
-        ours, theirs = alternating(asked(session, MEDIAN, 1), answered(plain, MEDIAN))
+        ours, theirs = alternating(asked(session, MEDIAN, 1), answered(plain, MEDIAN), rounds=ROUNDS)
     told("median by group", ours, theirs, 3, "the exact median of DuckDB")
 
 
@@ -84,7 +84,7 @@ def undeclared(folder: Path, path: Path, plain: duckdb.DuckDBPyConnection) -> No
     table = cl.PrivateTable(path, columns=COLUMNS | {"town": cl.Text()}, version="1")
     budget = cl.ApproxDP(10**9, "0.1")
     with cl.Session({"people": table}, budget=budget, ledger=folder / "undeclared.db") as session:
-        ours, theirs = alternating(asked(session, TOWN, cl.ApproxDP(1, "1e-9")), answered(plain, TOWN))
+        ours, theirs = alternating(asked(session, TOWN, cl.ApproxDP(1, "1e-9")), answered(plain, TOWN), rounds=ROUNDS)
     told(f"{TOWNS:,} undeclared keys", ours, theirs, 3, "plain DuckDB")
 
 
@@ -96,17 +96,6 @@ def asked(session: cl.Session, sql: str, spend: int | cl.ApproxDP) -> Callable[[
 def answered(plain: duckdb.DuckDBPyConnection, sql: str) -> Callable[[int], object]:
     """The same rows are fetched into Python."""
     return lambda place: plain.execute(sql.format(place)).fetchall()
-
-
-def alternating(*works: Callable[[int], object]) -> list[float]:
-    """Median seconds of each, in turns, after one round that does not count."""
-    seconds: list[list[float]] = [[] for _ in works]
-    for place in range(ROUNDS + 1):
-        for work, taken in zip(works, seconds, strict=True):
-            begun = time.perf_counter()
-            work(place)
-            taken.append(time.perf_counter() - begun)
-    return [statistics.median(taken[1:]) for taken in seconds]
 
 
 def told(name: str, ours: float, theirs: float, limit: float, peer: str) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+from _clock import alternating
 from _report import report
 
 import cloister as cl
@@ -66,17 +67,11 @@ def large(folder: Path) -> tuple[float, float]:
     raw.execute("CREATE TABLE people AS SELECT * FROM given")
     people = cl.PrivateTable(columns, columns={"key": cl.Integer(0, KEYS - 1), "pay": cl.Integer(0, 100_000)}, version="1")
     sql = "SELECT key, COUNT(*) AS n, SUM(pay) AS total FROM people GROUP BY key"
-    ours, plain = [], []
     with cl.Session({"people": people}, budget=cl.PureDP(10**6), ledger=folder / "large.db") as session:
-        session.sql(sql, spend=1)
-        for place_of_round in range(ROUNDS):
-            begun = time.perf_counter()
-            session.sql(sql, spend=place_of_round + 2)
-            ours.append(time.perf_counter() - begun)
-            begun = time.perf_counter()
-            raw.execute(sql).fetchall()
-            plain.append(time.perf_counter() - begun)
-    return statistics.median(ours), statistics.median(plain)
+        ours, plain = alternating(
+            lambda place: session.sql(sql, spend=place + 1), lambda _: raw.execute(sql).fetchall(), rounds=ROUNDS
+        )
+    return ours, plain
 
 
 if __name__ == "__main__":
