@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import Exact
 from cloister.query.answers import laid_out
 from cloister.query.parse import Parsed, parse
+from cloister.query.reading import touched_in
+from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Plan, Question, Release
+from cloister.session.house import steady
 from cloister.session.rehearsal import NOTE, rehearsal_tables
 from cloister.session.spend import Spending
+from cloister.session.touched import Touched
+from cloister.tables import Expression
 
 __all__ = ["Session"]
 
@@ -32,6 +37,7 @@ class Session(Door):
     (['sex', 'n'], 2, 'ε = 0.5')
     """
 
+    @steady
     def sql(
         self,
         sql: str,
@@ -47,13 +53,22 @@ class Session(Door):
     ) -> Release:
         """The private answer to a question in SQL.
 
-        Parameters ---------- spend: what it may cost: ε, or ρ under a zCDP budget; or a guarantee. A question that names its
-        cost itself, as ZetaSQL's `OPTIONS (epsilon = …)` does, needs none. within: instead of a spend, the margin wanted, at
-        `confidence`: the least spend that reaches it is taken. pilot: with `within`, where the margin depends on private sizes:
-        a first noisy answer is bought for so much, and the rest of the spend follows from it. dialect: the SQL that the
-        question is written in, as sqlglot names it ("postgres", "bigquery", "tsql", …). rehearse: answer from made-up rows that
-        follow the declarations; nothing private is touched and nothing is spent. fresh: buy anew what would follow from a finer
-        answer that was paid for.
+        Parameters
+        ----------
+        spend
+            What it may cost: ε, or ρ under a zCDP budget; or a guarantee. A question that names its cost itself, as ZetaSQL's
+            `OPTIONS (epsilon = …)` does, needs none.
+        within
+            Instead of a spend, the margin wanted, at `confidence`: the least spend that reaches it is taken.
+        pilot
+            With `within`, where the margin depends on private sizes: a first noisy answer is bought for so much, and the rest
+            of the spend follows from it.
+        dialect
+            The SQL that the question is written in, as sqlglot names it ("postgres", "bigquery", "tsql", …).
+        rehearse
+            Answer from made-up rows that follow the declarations; nothing private is touched and nothing is spent.
+        fresh
+            Buy anew what would follow from a finer answer that was paid for.
         """
         parsed = parse(sql, self.tables, dialect)
         spend = parsed.spend if spend is None and within is None else spend
@@ -74,6 +89,7 @@ class Session(Door):
             answers = [self.measure(parsed.question, spend=spend, purpose=purpose, fresh=fresh)]
         return laid_out(answers, parsed)
 
+    @steady
     def explain(
         self, question: str | Question | Sequence[Question], spend: Spending | None = None, *, dialect: str | None = None
     ) -> Plan:
@@ -87,6 +103,7 @@ class Session(Door):
         )
         return replace(plan, names=parsed.names, notes=(*plan.notes, *parsed.notes))
 
+    @steady
     def afford(
         self,
         question: str | Question | Sequence[Question],
@@ -102,6 +119,7 @@ class Session(Door):
         found = super().afford(parsed.questions, spends, confidence=confidence)
         return found.renamed(parsed.names) if len(parsed.questions) == 1 else found
 
+    @steady
     def workload(
         self, questions: Sequence[str | Question], spend: Spending, *, purpose: str = "", dialect: str | None = None
     ) -> list[Release]:
@@ -127,6 +145,97 @@ class Session(Door):
             for each in parsed
         ]
 
+    @steady
+    def stored(
+        self, question: str | Question, spend: Spending | None = None, *, purpose: str = "", dialect: str | None = None
+    ) -> Release | None:
+        """The answer that was bought of a question already, whoever bought it; None where that is nothing, or less than `spend`.
+
+        It never spends of a population. The use of what others paid for debits this person's allotment, as it does in `sql`.
+
+        >>> import cloister as cl
+        >>> people = cl.PrivateTable({"age": [30, 40, 50] * 100}, columns={"age": cl.Integer(17, 90)})
+        >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        ...     bob, text = session.on_behalf("bob"), "SELECT COUNT(*) AS n FROM people"
+        ...     before, answer = bob.stored(text), session.sql(text, spend="0.5")
+        ...     before, bob.stored(text).to_pydict() == answer.to_pydict(), str(session.spent)
+        (None, True, 'ε = 0.5')
+        """
+        if not isinstance(question, str):
+            return super().stored(question, spend, purpose=purpose)
+        parsed = parse(question, self.tables, dialect)
+        if len(parsed.questions) > 1:
+            answers = self.stored_workload(parsed.questions, spend, purpose=purpose)
+        else:
+            one = super().stored(parsed.question, spend, purpose=purpose)
+            answers = None if one is None else [one]
+        return None if answers is None else laid_out(answers, parsed)
+
+    @steady
+    def touched(self, question: str | Question, *, dialect: str | None = None) -> Touched:
+        """Which declared columns of which tables a question reads, and which tables it joins: spends nothing and reads no row.
+
+        Read are keys, aggregates, conditions, columns of joins and of what is computed, in subqueries too, and what a view's
+        condition stands on. The columns of public tables are named as well. `touched.joined` are the tables whose rows stand
+        beside another table's.
+
+        >>> import cloister as cl
+        >>> people = cl.PrivateTable({"age": [30], "pay": [1]}, columns={"age": cl.Integer(17, 90), "pay": cl.Integer(0, 9)})
+        >>> towns = cl.PublicTable({"least": [30], "town": ["Delft"]})
+        >>> with cl.Session({"people": people, "towns": towns}, budget=cl.PureDP(1)) as session:
+        ...     session.touched("SELECT SUM(pay) AS s FROM people WHERE age > 30")
+        ...     session.touched("SELECT town, COUNT(*) AS n FROM people JOIN towns ON age = least GROUP BY town")
+        <people: age, pay>
+        <people: age; towns: least, town; joined: people, towns>
+        """
+        if not isinstance(question, str):
+            return super().touched(question)
+        return touched_in(question, self.tables, dialect, super().touched)
+
+    def on_behalf(
+        self,
+        who: str,
+        *,
+        tables: Iterable[str] | None = None,
+        rows: Mapping[str, str | Expression] | None = None,
+        columns: Mapping[str, Iterable[str]] | None = None,
+        progress: Callable[[str], None] | None = None,
+        time_limit: float | None = None,
+    ) -> Self:
+        """A light session in the same house that asks as somebody else: with a purse and a memory of its own.
+
+        Parameters
+        ----------
+        who
+            The person whose allotment is debited, and whose name stands in the ledger.
+        tables
+            The names that the person may see; None: all. What may not be seen is refused in the words for what does not exist.
+        rows
+            For a table the condition, in SQL on its own columns, that a row must fulfil to be seen: in every question, whichever
+            way it reads the table (`session/view.py`).
+        columns
+            For a table the columns that the person knows. The column that says whose row a row is can be joined on and counted,
+            named here or not; a key that another table's rows belong to must be named for that table to be asked about.
+        progress, time_limit
+            As in `Session`; None: as here.
+
+        >>> import cloister as cl
+        >>> people = cl.PrivateTable({"age": [30, 40, 50] * 100, "sex": ["F", "M", "F"] * 100},
+        ...                          columns={"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"])})
+        >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        ...     ana = session.on_behalf("ana", rows={"people": "sex = 'F'"}, columns={"people": ["age"]})
+        ...     ana.touched("SELECT AVG(age) AS a FROM people")
+        <people: age, sex>
+        """
+        return super().on_behalf(
+            who,
+            tables=tables,
+            rows=row_conditions(rows or {}, self.tables),
+            columns=columns,
+            progress=progress,
+            time_limit=time_limit,
+        )
+
     def _spend_within(self, parsed: Parsed, within: float, pilot: Spending | None, confidence: float, purpose: str) -> Spending:
         if len(parsed.questions) > 1:
             raise InvalidParameter(
@@ -141,8 +250,10 @@ class Session(Door):
     def _rehearsed(self, sql: str, *how: Any) -> Release:
         spend, within, pilot, confidence, dialect = how
         budgets = {population: self.ledger.budget(population) for population in self.remaining_by}
-        with Session(rehearsal_tables(self.tables), budget=budgets, random=Random.deterministic(_REHEARSED)) as stage:
-            answer = stage.sql(sql, spend, within=within, pilot=pilot, confidence=confidence, dialect=dialect)
+        tables = {name: table for name, table in self._registry.tables.items() if name in self.tables}
+        with Session(rehearsal_tables(tables), budget=budgets, random=Random.deterministic(_REHEARSED)) as stage:
+            seen = stage.through(self)
+            answer = seen.sql(sql, spend, within=within, pilot=pilot, confidence=confidence, dialect=dialect)
         return replace(answer, notes=(*answer.notes, NOTE), buy_bias=None)
 
 

@@ -9,18 +9,21 @@
     grid.py         the groups of the answer; threshold.py: which undeclared ones may show
     spend.py        what a spend means under a budget, and how it is shared out
     plan.py         all of the above with noise, cost and expected error, before a row is read
-    door.py         reserve, aggregate, noise, settle
+    door.py         what can be asked, and who asks; buying.py: reserve, aggregate, noise, settle; balance.py: what is left
+    house.py        what many sessions share: tables that come and go; stock.py: their prepared rows; kin.py: whose persons
+    view.py         what one person sees of it; touched.py: which columns a question reads
     answer.py       exact integers in, noisy ones out, and their release
     release.py      the table with its errors, cost and provenance; frames.py and chart.py show it
+    wire.py         a release as text and back; wire_checks.py: what must hold of it; summary.py: a plan as plain data
     uncertainty.py  how far a sum of noises may lie from nothing; linearised.py: a curved function of several
     expectation.py  the error of what depends on private sizes, said beforehand
     store.py        readings in the ledger and back
-    registry.py     the session's tables, their populations, versions and prepared rows; declared.py, narrowing.py
+    registry.py     the tables of one moment, their populations and versions; declared.py, narrowing.py
     history.py      what was bought before; refinement.py: what follows from it
     within.py       the least spend for a margin; afford.py: the margins of many spends
     limits.py       how long the engine may work; rehearsal.py: made-up rows to write a script on
     sheets.py       several releases as one table
-    run.py          methods that need rows
+    run.py          methods that need rows; running.py hands them over
 
 Lives here: everything that touches exact values, and nothing that knows of SQL, models or pages. Those stand on the floors
 above and ask questions.
@@ -56,6 +59,7 @@ from cloister.session.question import (
 from cloister.session.release import Provenance, Release
 from cloister.session.run import Outcome, RowMethod, RunPlan
 from cloister.session.spend import Spending
+from cloister.session.touched import Touched
 
 __all__ = [
     "Affordable",
@@ -91,6 +95,7 @@ __all__ = [
     "Spending",
     "Statistic",
     "Sum",
+    "Touched",
     "Variance",
     "histogram",
     "marginal",

@@ -35,7 +35,8 @@ class Amount:
 class Bias:
     """Noisy counts of what caps and clamps touched.
 
-    `units_over_cap`: how many units have more rows than may count (None without a unit). `at_low` and `at_high`: how many rows
+    `units_over_cap`: how many units have more rows than may count (None without a unit, and where only some rows may be seen: a
+    cap acts on all of them). `at_low` and `at_high`: how many rows
     have each summed column at its bound; those that were moved there are among them, so these bound the number of clamped
     values from above.
     """
@@ -52,10 +53,11 @@ class Bias:
         return text_table(["what", "how many"], rows) + f"\ncost {self.cost}; ± holds with 95 % confidence"
 
 
-def buy_bias(door: Door, question: Question, declaration: Declared, spend: Spending, purpose: str) -> Bias:
-    """The counts for one question, under one charge."""
+def buy_bias(door: Door, question: Question, declaration: Declared, spend: Spending, purpose: str, *, whole: bool = True) -> Bias:
+    """The counts for one question, under one charge; `whole` says that all rows of its table may be seen."""
+    capped = whole and _capped(question, declaration)
     columns = list(dict.fromkeys(each.column for each in question.statistics if isinstance(each, Sum | Mean)))
-    questions = [Question(table=question.table, statistics=(OverCap(),))] if _capped(question, declaration) else []
+    questions = [Question(table=question.table, statistics=(OverCap(),))] if capped else []
     for column in columns:
         domain = declaration.columns[column]
         for code in (domain.low_code, domain.high_code):
@@ -69,12 +71,14 @@ def buy_bias(door: Door, question: Question, declaration: Declared, spend: Spend
     if not questions:
         raise UnsupportedQuery(
             "The bias was refused",
-            why="no cap and no clamp touches a count of rows where each row is a person",
+            why="no clamp touches a count, and no cap one of rows where each row is a person"
+            if whole
+            else "no clamp touches a count, and a cap acts on all rows of a person, of which some are not to be seen here",
             instead="answer.margin(), which says all that may be off",
         )
     releases = door.measure_all(questions, spend, purpose=purpose)
     found = [_amount(release) for release in releases]
-    over = found.pop(0) if _capped(question, declaration) else None
+    over = found.pop(0) if capped else None
     return Bias(
         units_over_cap=over,
         at_low=dict(zip(columns, found[0::2], strict=False)),

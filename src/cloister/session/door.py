@@ -1,49 +1,48 @@
-"""The one door: reserve, aggregate, noise, settle, release, in that order and nowhere else.
+"""The one door: what can be asked of a session, and who asks.
 
-Exact values computed from private rows exist in calls made through `sealed`, between the reservation and the noise. What leaves
-is a `Release`, and it leaves after its charge and itself were committed in one transaction.
+Exact values computed from private rows exist in calls made through `sealed`, between the reservation and the noise: in
+`buying.py` and `running.py`. What leaves is a `Release`, and it leaves after its charge and itself were committed in one
+transaction. Every way in goes through `Seen.applied`, so that whoever asks on somebody's behalf sees what that person may see.
 """
 
 from __future__ import annotations
 
-import json
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cloister.errors import CloisterError, EngineError, InvalidParameter, LedgerError, UnsupportedQuery
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter, LedgerError, UnsupportedQuery
 from cloister.ledger import Ledger
 from cloister.noise import Random, default_random
 from cloister.privacy import Exact, Guarantee
 from cloister.session.afford import Affordable, affordable
-from cloister.session.answer import aggregations_of, assembled, measured, refined
-from cloister.session.bias import buy_bias
-from cloister.session.history import History, Purchase
-from cloister.session.limits import checked_limit, stopped_after
-from cloister.session.plan import Plan, following, price
+from cloister.session.answer import assembled, refined
+from cloister.session.bias import Bias, buy_bias
+from cloister.session.history import History
+from cloister.session.house import House, steady
+from cloister.session.limits import checked_limit
+from cloister.session.plan import Plan
 from cloister.session.question import Question
 from cloister.session.refinement import refinement, subject
-from cloister.session.registry import Registry, Table
+from cloister.session.registry import Table
 from cloister.session.release import Release
-from cloister.session.run import Outcome, RowMethod, RunPlan, run_blob, run_plan
-from cloister.session.sealed import sealed
-from cloister.session.shape import Shape, check_numbers, digest_of
-from cloister.session.spend import Spending, amount_of, less, spend_of
-from cloister.session.store import Found, Stored, to_bytes
+from cloister.session.running import Runner
+from cloister.session.shape import Shape
+from cloister.session.spend import Spending, spend_of
+from cloister.session.touched import Touched, touched_by
+from cloister.session.view import Seen, View, view_of
 from cloister.session.within import least_spend, least_spend_after
-from cloister.session.workload import Workload, assembled_workload, expected_workload, workload_of
-from cloister.tables import Prepared, check_aggregation
+from cloister.session.workload import assembled_workload, expected_workload
+from cloister.tables import Base, Expression, Prepared
 
 _MOST_ASKED = 64
 
 
-class Door:
+class Door(Runner):
     """Tables, their populations' budgets in a ledger, and the only way to an answer.
 
     >>> from cloister.session.examples import small_door
@@ -70,51 +69,143 @@ class Door:
         `progress` is told the name of each stage of a question, and nothing of what is found there. `time_limit` is how many
         seconds the engine may work on one question; None lets it follow from the plan.
         """
-        if not isinstance(tables, Mapping) or not tables:
+        if not isinstance(tables, Mapping) or (not tables and ledger is None):
             raise InvalidParameter(
                 "A session without tables was refused",
                 why="there is nothing to ask about",
                 instead='cl.Session({"people": people}, …)',
             )
-        self.tables: dict[str, Table] = dict(tables)
-        self.who = who
-        self._progress = progress or _silent
-        self._time_limit = checked_limit(time_limit)
-        self._asked: dict[tuple[str, str, str], OrderedDict[str, Shape]] = {}
-        self._random = random or default_random()
-        self._owns_ledger = not isinstance(ledger, Ledger)
+        limit = checked_limit(time_limit)
+        random = random or default_random()
+        owned = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        self._last: tuple[dict[str, Guarantee], dict[str, Guarantee]] | None = None
         try:
-            if self._random.marked and self.ledger.durable:
+            if random.marked and self.ledger.durable:
                 raise LedgerError(
                     "The session was refused",
                     why="its noise would come from a generator made for tests, which can be foretold, and its ledger is durable",
                     instead="a session without random=, or without ledger=",
                 )
-            self._registry = Registry(self.tables, self.ledger, self._random)
-            self._registry.open(budget, who=who)
+            self.house = House(tables, self.ledger, random)
+            self.house.open(budget, who=who)
         except CloisterError:
-            if self._owns_ledger:
+            if owned:
                 self.ledger.close()
             raise
+        self._enter(who, View(), progress or _silent, limit, owned=owned)
+
+    def _enter(
+        self, who: str, view: View, progress: Callable[[str], None], time_limit: float | None, *, owned: bool | None
+    ) -> None:
+        """`owned` says whether the ledger is closed with this session; None, that the house is not this session's either."""
+        self.who, self._view, self._progress, self._time_limit, self._owned = who, view, progress, time_limit, owned
+        self._random = self.house.random
+        self._asked: dict[tuple[str, str, str], OrderedDict[str, Shape]] = {}
+        self._through: Seen | None = None
+
+    # ── tables and persons ───────────────────────────────────────────────────────────────────────
+
+    @property
+    def seen(self) -> Seen:
+        """The tables that this session sees: as they are now, or as they were when the question began that is being asked."""
+        registry, seen = self.house.registry, self._through
+        if seen is None or seen.registry is not registry:
+            seen = self._through = Seen(self._view, registry, self.house)
+        return seen
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables by name, as they may be seen."""
+        return self.seen.tables
+
+    def on_behalf(
+        self,
+        who: str,
+        *,
+        tables: Iterable[str] | None = None,
+        rows: Mapping[str, Expression] | None = None,
+        columns: Mapping[str, Iterable[str]] | None = None,
+        progress: Callable[[str], None] | None = None,
+        time_limit: float | None = None,
+    ) -> Self:
+        """A light session in the same house that asks as somebody else: with a purse and a memory of its own.
+
+        It shares the ledger, the prepared rows and the randomness, and closing it leaves them alone. `tables` are the names that
+        the person may see, `rows` a condition on the rows of a table and `columns` those of its columns; what may not be seen is
+        refused in the words for what does not exist (`view.py` says why that is as private as the whole). The column that says
+        whose row a row is can be joined on and counted, seen or not.
+
+        >>> from cloister.session.examples import small_door
+        >>> with small_door() as door:
+        ...     ana = door.on_behalf("ana", columns={"people": ["sex"]})
+        ...     list(ana.tables["people"].columns), ana.who, ana.ledger is door.ledger
+        (['sex'], 'ana', True)
+        """
+        if not isinstance(who, str) or not who:
+            raise InvalidParameter(f"who={who!r} was refused", why="it names nobody", instead='session.on_behalf("ana")')
+        view = self._view
+        if tables is not None or rows or columns:
+            view = view_of(self.seen, tables, rows or {}, columns or {})
+        light = object.__new__(type(self))
+        light.house, light.ledger = self.house, self.ledger
+        limit = self._time_limit if time_limit is None else checked_limit(time_limit)
+        light._enter(who, view, progress or self._progress, limit, owned=None)
+        return light
+
+    def through(self, other: Door) -> Self:
+        """A light session of this house that sees what another one sees in its own: for the same tables with other rows."""
+        light = self.on_behalf(other.who)
+        light._view = other._view.within(self._view)
+        return light
+
+    def add(self, name: str, table: Table, budget: Guarantee | None = None) -> None:
+        """One table more; `budget` opens its population where the ledger does not know it yet."""
+        self._check_owner(f"Adding {name!r}")
+        self.house.add(name, table, budget, who=self.who)
+
+    def replace(self, name: str, table: Table) -> None:
+        """New rows, or another declaration, under a name that is there: of the same population, which keeps what it has spent.
+
+        Questions that have begun end on the rows that they began with; these are closed after the last of them.
+        """
+        self._check_owner(f"Replacing {name!r}")
+        self.house.replace(name, table, who=self.who)
+
+    def remove(self, name: str) -> None:
+        """One table fewer; what its population has spent stays in the ledger, and counts again when the table comes again."""
+        self._check_owner(f"Removing {name!r}")
+        self.house.remove(name)
+
+    def prepared(self, table: str) -> Prepared:
+        """The prepared table: for its owner, whose report it holds."""
+        self._check_owner(f"The prepared rows of {table!r}")
+        return self._registry.prepare(table)
+
+    def _check_owner(self, what: str) -> None:
+        if self._owned is None:
+            raise AccessDenied(
+                f"{what} was refused",
+                why="this session asks on somebody's behalf, and that is for who holds the tables",
+                instead="the session that it was made of",
+            )
 
     # ── questions ────────────────────────────────────────────────────────────────────────────────
 
+    @steady
     def explain(self, question: Question | Sequence[Question], spend: Spending) -> Plan:
         """What would be measured, with which error, at which cost: spends nothing and reads no row.
 
         What was bought before is counted in: the cost is what is still to pay, and the error that of all readings together.
         """
-        questions = [question] if isinstance(question, Question) else list(question)
-        shapes = self._shapes(questions)
+        shapes = self._shapes([question] if isinstance(question, Question) else list(question))
         plan, _ = self._planned(shapes, spend)
         slow = [
             f"table {name!r} could not be prepared, since its database is read-only: each question works out the cap anew, slower"
-            for name in dict.fromkeys(name for each in questions for name in self._registry.slow(each.table))
+            for name in dict.fromkeys(name for shape in shapes for name in self._registry.slow(shape.question.table))
         ]
         return replace(plan, notes=tuple(slow))
 
+    @steady
     def measure(self, question: Question, spend: Spending, *, purpose: str = "", fresh: bool = False) -> Release:
         """The private answer to one question.
 
@@ -123,49 +214,99 @@ class Door:
         which cost as much, and which this session holds, is read off that release and costs nothing, with the margin that the
         sum of its groups has; with `fresh` it is bought anew.
         """
-        shapes = self._shapes([question])
-        if not fresh:
-            follows = self._following(shapes[0], question, spend, purpose)
-            if follows is not None:
-                return follows
-        return self._measured(shapes, [question], spend, purpose)[0]
+        [shape] = shapes = self._shapes([question])
+        follows = None if fresh else self._following(shape, question, spend, purpose)
+        if follows is not None:
+            return follows
+        plan, history = self._bought(shapes, spend, purpose)
+        self._remember(shape)
+        return self._tied(assembled(plan, history, who=self.who), [question])[0]
 
+    @steady
     def measure_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
         """The private answers to several questions that share one spend, split so that the total error is least, under one
         charge.
         """
-        return self._measured(self._shapes(questions), questions, spend, purpose)
+        shapes = self._shapes(questions)
+        plan, history = self._bought(shapes, spend, purpose)
+        if len(shapes) == 1:
+            self._remember(shapes[0])
+        return self._tied(assembled(plan, history, who=self.who), questions)
 
+    @steady
     def workload_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
         """The private answers to several questions measured together: groupings of the same rows share measurements and agree
         (`workload.py`)."""
         shapes = self._shapes(questions)
-        workload = self._workload(questions, shapes, spend)
-        plan, history = self._bought(self._shapes(workload.measured), spend, purpose, workload.weights)
+        workload = self._workload(questions, shapes)
+        plan, history = self._bought(self._measured(workload), spend, purpose, workload.weights)
         return self._tied(assembled_workload(workload, shapes, plan, history, who=self.who), questions)
 
+    @steady
+    def stored(self, question: Question, spend: Spending | None = None, *, purpose: str = "") -> Release | None:
+        """What was bought of a question already, whoever bought it; None where that is nothing, or less than `spend`.
+
+        It never spends of a population. The use of what others paid for debits this person's allotment, as in `measure`.
+
+        >>> from cloister.session import Count
+        >>> from cloister.session.examples import small_door
+        >>> question = Question(table="people", statistics=(Count(),))
+        >>> with small_door() as door:
+        ...     before, answer, after = door.stored(question), door.measure(question, spend="0.5"), door.stored(question)
+        ...     before, after.to_pydict() == answer.to_pydict(), door.stored(question, spend="0.6"), str(door.spent)
+        (None, True, None, 'ε = 0.5')
+        """
+        found = self._stored(self._shapes([question]), spend, purpose)
+        return None if found is None else self._tied(assembled(*found, who=self.who), [question])[0]
+
+    @steady
+    def stored_workload(
+        self, questions: Sequence[Question], spend: Spending | None = None, *, purpose: str = ""
+    ) -> list[Release] | None:
+        """The same for several questions that `workload_all` measured together."""
+        shapes = self._shapes(questions)
+        workload = self._workload(questions, shapes)
+        found = self._stored(self._measured(workload), spend, purpose, workload.weights)
+        return None if found is None else self._tied(assembled_workload(workload, shapes, *found, who=self.who), questions)
+
+    @steady
     def explain_workload(self, questions: Sequence[Question], spend: Spending) -> Plan:
         """What `workload_all` would measure, with which error, at which cost: spends nothing and reads no row."""
         shapes = self._shapes(questions)
-        workload = self._workload(questions, shapes, spend)
-        plan, _ = self._planned(self._shapes(workload.measured), spend, workload.weights)
+        workload = self._workload(questions, shapes)
+        plan, _ = self._planned(self._measured(workload), spend, workload.weights)
         return replace(plan, wanted=expected_workload(workload, shapes, plan))
 
+    @steady
+    def touched(self, question: Question) -> Touched:
+        """Which declared columns of which tables a question reads, and which tables it joins: spends nothing and reads no row.
+
+        >>> from cloister.session import Count
+        >>> from cloister.session.examples import small_door
+        >>> with small_door() as door:
+        ...     door.touched(Question(table="people", by=("sex",), statistics=(Count(),)))
+        <people: sex>
+        """
+        [shape] = self._shapes([question])
+        return touched_by(shape.question)
+
+    @steady
     def spend_within(self, question: Question, within: float, *, confidence: float = 0.95) -> Guarantee:
         """The least spend for which every count and sum of the question has a margin of at most `within`, counting in what was
         bought before.
         """
-        shape = self._registry.shape(question)
+        shape = self._shape(question)
         budget = self.ledger.budget(shape.population)
         return least_spend(shape, budget, within, confidence, self._history([shape]))
 
+    @steady
     def spend_after_pilot(
         self, question: Question, within: float, pilot: Spending, *, confidence: float = 0.95, purpose: str = ""
     ) -> Guarantee:
         """The least spend for which every cell's margin is about `within`, where that depends on private sizes: these are bought
         first, as an answer to the question itself for `pilot`, which counts towards the spend."""
         self.measure(question, spend=pilot, purpose=purpose, fresh=True)
-        shape = self._registry.shape(question)
+        shape = self._shape(question)
         history = self._history([shape])
         if not history.combinable:
             raise UnsupportedQuery(
@@ -175,79 +316,27 @@ class Door:
             )
         return least_spend_after(shape, self.ledger.budget(shape.population), within, confidence, history)
 
+    @steady
     def afford(
         self, question: Question | Sequence[Question], spends: Sequence[Exact] | None = None, *, confidence: float = 0.95
     ) -> Affordable:
         """The expected margins of a question over a range of spends, by default parts of what remains: spends nothing."""
         return affordable(lambda spend: Door.explain(self, question, spend), self.remaining, spends, confidence)
 
-    def run(self, method: RowMethod, table: str, spend: Spending, *, purpose: str = "") -> Outcome:
-        """Hands the rows of a table to a method that declares its guarantee, and lets out only what it releases."""
-        plan = self.explain_run(method, table, spend)
-        prepared = self._registry.prepare(table)
-        reservation = self.ledger.reserve({plan.population: plan.cost}, who=self.who, what=plan.digest, purpose=purpose)
-
-        def released() -> bytes:
-            rows = prepared.rows(list(method.columns))
-            return run_blob(method.release(rows, prepared.declaration, plan.cost, self._random), marked=self._random.marked)
-
-        try:
-            blob = sealed(released, trusted=False)
-        except KeyboardInterrupt:
-            prepared.cancel()
-            raise
-        self.ledger.settle(reservation, blob, marked=self._random.marked)
-        return Outcome(
-            values=json.loads(blob)["values"],
-            cost=plan.cost,
-            digest=plan.digest,
-            charge=reservation.id,
-            when=time.time(),
-            marked=self._random.marked,
-        )
-
-    def explain_run(self, method: RowMethod, table: str, spend: Spending) -> RunPlan:
-        """What `run` would charge, and for which guarantee: spends nothing and reads no row."""
-        entry = self._registry.asked(table)
-        return run_plan(method, entry, spend_of(spend, self.ledger.budget(entry.population)).whole())
-
-    # ── budgets ──────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def spent_by(self) -> dict[str, Guarantee]:
-        """What has been spent of each population's budget."""
-        if self._last is not None:
-            return self._last[0]
-        return {population: self.ledger.spent(population) for population in self._registry.populations}
-
-    @property
-    def spent(self) -> Guarantee:
-        """What has been spent; with several populations, of the one that has spent most."""
-        return max(_some(self.spent_by), key=amount_of)
-
-    @property
-    def remaining_by(self) -> dict[str, Guarantee]:
-        """What is left of each population's budget."""
-        if self._last is not None:
-            return self._last[1]
-        return {population: self.ledger.remaining(population) for population in self._registry.populations}
-
-    @property
-    def remaining(self) -> Guarantee:
-        """What is left; with several populations, of the one that has least."""
-        return min(_some(self.remaining_by), key=amount_of)
-
-    def prepared(self, table: str) -> Prepared:
-        """The prepared table: for its owner, whose report it holds."""
-        return self._registry.prepare(table)
+    # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
-        """Drops the prepared tables and closes the ledger that this session opened; what was spent can still be read."""
+        """Drops the prepared tables and closes the ledger that this session opened; what was spent can still be read.
+
+        A session on somebody's behalf leaves both to the one that it was made of.
+        """
+        if self._owned is None:
+            return
         if self._last is None:
             with suppress(CloisterError):  # a ledger that was closed elsewhere has nothing more to say
                 self._last = (self.spent_by, self.remaining_by)
-        self._registry.close()
-        if self._owns_ledger:
+        self.house.close()
+        if self._owned:
             self.ledger.close()
 
     def __enter__(self) -> Self:
@@ -262,53 +351,6 @@ class Door:
         return f"<{type(self).__name__} {', '.join(self.tables)}; spent of {spent or 'nothing'}>"
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────────
-
-    def _shapes(self, questions: Sequence[Question | Shape]) -> list[Shape]:
-        shapes = [each if isinstance(each, Shape) else self._registry.shape(each) for each in questions]
-        if not shapes:
-            raise InvalidParameter(
-                "An empty list of questions was refused",
-                why="there is nothing to measure",
-                instead="measure_all([question], …)",
-            )
-        check_numbers(shapes)
-        return shapes
-
-    def _workload(self, questions: Sequence[Question], shapes: Sequence[Shape], spend: Spending) -> Workload:
-        measure = spend_of(spend, self.ledger.budget(shapes[0].population)).measure
-        return workload_of(questions, shapes, measure)
-
-    def _measured(self, shapes: Sequence[Shape], questions: Sequence[Question], spend: Spending, purpose: str) -> list[Release]:
-        plan, history = self._bought(shapes, spend, purpose)
-        if len(shapes) == 1:
-            self._remember(shapes[0])
-        return self._tied(assembled(plan, history, who=self.who), questions)
-
-    def _bought(
-        self, shapes: Sequence[Shape], spend: Spending, purpose: str, weights: Sequence[Fraction] | None = None
-    ) -> tuple[Plan, History]:
-        """The plan and the history that its answer stands on, after what was missing has been bought."""
-        plan, history = self._planned(shapes, spend, weights)
-        self._debit(history, plan.digest, purpose)  # a refusal by the allotment must come before anything is bought
-        if not plan.repeated:
-            try:
-                history = history.with_fresh(*self._answer(plan, purpose))
-            except _Answered:
-                plan, history = self._planned(shapes, spend, weights)
-        return plan, history
-
-    def _planned(
-        self, shapes: Sequence[Shape], spend: Spending, weights: Sequence[Fraction] | None = None
-    ) -> tuple[Plan, History]:
-        """The plan of what is still to buy, and the history that its readings will join."""
-        for shape in shapes:
-            for aggregation in aggregations_of(shape, None):
-                check_aggregation(aggregation, shape.declaration)
-        spends = {shape.population: spend_of(spend, self.ledger.budget(shape.population)) for shape in shapes}
-        history = self._history(shapes)
-        missing = history.missing(spends)
-        history = history.usable(fresh=missing is not None)
-        return following(price(shapes, missing or spends, weights), history, missing=missing is not None), history
 
     def _following(self, shape: Shape, question: Question, spend: Spending, purpose: str) -> Release | None:
         """The answer that follows from a finer release which this session bought for as much, where there is one."""
@@ -333,74 +375,24 @@ class Door:
         while len(asked) > _MOST_ASKED:
             asked.popitem(last=False)
 
-    def _history(self, shapes: Sequence[Shape]) -> History:
-        populations = list(dict.fromkeys(shape.population for shape in shapes))
-        combinable = all(shape.grid.declared for shape in shapes)
-        return History.of(self.ledger, digest_of(shapes), populations, combinable=combinable)
-
-    def _answer(self, plan: Plan, purpose: str) -> tuple[Purchase, Stored]:
-        """The way of a question. Preparing reads rows but tells nobody anything; the charge stands from the reservation on."""
-        self._progress("preparing the tables")
-        tables = {part.shape.question.table: self._registry.rows_of(part.shape.question.table) for part in plan.parts}
-        for part in plan.parts:
-            prepared = tables[part.shape.question.table]
-            for aggregation in aggregations_of(part.shape, prepared):
-                prepared.plan(aggregation)  # what cannot be compiled is refused before it is charged
-        self._progress("reserving the cost")
-        reservation = self.ledger.reserve(plan.costs, who=self.who, what=plan.digest, purpose=purpose)
-
-        def noisy() -> list[Found]:
-            return [measured(part, tables[part.shape.question.table], self._random) for part in plan.parts]
-
-        self._progress("asking the engine")
-        with stopped_after(self._time_limit or plan.time_limit, tables.values()) as clock:
-            try:
-                found = sealed(noisy)
-            except KeyboardInterrupt:
-                clock.stop()
-                raise
-            except EngineError:
-                clock.check()
-                raise
-        self._progress("settling the charge")
-        try:
-            self.ledger.settle(reservation, to_bytes(found, marked=self._random.marked), marked=self._random.marked)
-        except LedgerError:
-            if any(each.id == reservation.id for each in self.ledger.find(plan.digest, plan.costs)):
-                raise _Answered from None  # another attempt under the same charge was first; its answer is the one that leaves
-            raise
-        purchase = Purchase(id=reservation.id, who=self.who, when=time.time(), costs=reservation.costs)
-        return purchase, Stored(tuple(found), self._random.marked)
-
-    def _debit(self, history: History, digest: str, purpose: str) -> None:
-        """The use of what others paid for debits this person's allotment, once."""
-        owed = {}
-        for population, cost in history.paid_by_others(self.who).items():
-            rest = less(cost, self.ledger.drawn(population, self.who, digest))
-            if rest is not None:
-                owed[population] = rest
-        if owed:
-            self.ledger.charge_allotment(owed, who=self.who, what=digest, purpose=purpose)
-
     def _tied(self, releases: Sequence[Release], questions: Sequence[Question]) -> list[Release]:
         def tied(release: Release, question: Question) -> Release:
-            declaration = self._registry.subject(question.table).declaration
-            return replace(release, buy_bias=lambda spend: buy_bias(self, question, declaration, spend, "bias"))
+            version = release.provenance.version
+            return replace(release, buy_bias=lambda spend: self._bias(question, version, spend))
 
         return [tied(release, question) for release, question in zip(releases, questions, strict=True)]
+
+    @steady
+    def _bias(self, question: Question, version: str, spend: Spending) -> Bias:
+        asked = self.seen.applied(question).table
+        about = self._registry.subject(asked.name if isinstance(asked, Base) else asked)
+        if about.version != version:
+            raise InvalidParameter(
+                "The bias was refused", why="the rows that this release is about were replaced", instead="the question once more"
+            )
+        hidden = asked if isinstance(asked, str) and asked in self._view.rows else None
+        return buy_bias(self, question, about.declaration, spend, "bias", whole=hidden is None)
 
 
 def _silent(_: str) -> None:
     """Nobody listens."""
-
-
-class _Answered(Exception):
-    """Another attempt under the same charge has settled it."""
-
-
-def _some(costs: Mapping[str, Guarantee]) -> list[Guarantee]:
-    if not costs:
-        raise InvalidParameter(
-            "The session's spending was asked for", why="it has no private table, so there is no budget", instead="session.tables"
-        )
-    return list(costs.values())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -166,6 +167,18 @@ class Plan:
         from cloister.session.picture import picture
 
         return picture(self)
+
+    def summary(self, confidence: float = 0.95, *, group_size: float | None = None) -> dict[str, Any]:
+        """Cost, costs by population, digest, expected margins, names, notes, text and picture (SVG), all ready for JSON.
+
+        >>> from cloister.session.examples import small_plan
+        >>> told = small_plan().summary()
+        >>> told["cost"]["epsilon"], told["margins"], told["picture"][:4]
+        ('0.5', {'count': 6.0}, '<svg')
+        """
+        from cloister.session.summary import summary_of
+
+        return summary_of(self, confidence, group_size)
 
     def _repr_html_(self) -> str:
         from html import escape

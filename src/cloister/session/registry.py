@@ -10,30 +10,31 @@ about these.
 
 *Order.* Which rows count under a cap follows from a secret of the version, derived from the ledger's key: the same in every
 session.
+
+A registry never changes. `adding`, `replacing` and `removing` give another one, which shares its entries and prepared rows.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from cloister.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session.declared import Declared
+from cloister.session.kin import Kin
 from cloister.session.question import Question
-from cloister.session.sealed import sealed
 from cloister.session.shape import Shape, shape_of
 from cloister.session.spend import measure_of
-from cloister.tables import Base, Prepared, PrivateTable, PublicTable, Related, Relation, prepare, relate
+from cloister.session.stock import Stock
+from cloister.tables import Base, Prepared, PrivateTable, PublicTable, Related, Relation
 
 Table = PrivateTable | PublicTable
-_MOST_RELATED = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,34 +58,86 @@ class Entry(Subject):
 
 
 class Registry:
-    """Entries by name, and their prepared rows."""
+    """The tables of one moment by name, and their prepared rows."""
 
-    def __init__(self, tables: Mapping[str, Table], ledger: Ledger, random: Random) -> None:
+    def __init__(self, tables: Mapping[str, Table], ledger: Ledger, random: Random, stock: Stock, kin: Kin) -> None:
         self._ledger = ledger
         self._random = random
-        self._lock = threading.RLock()
-        self._prepared: dict[str, Prepared] = {}
-        self._related: OrderedDict[Relation, Related] = OrderedDict()
+        self._stock = stock
+        self._kin = kin
+        self.tables: Mapping[str, Table] = MappingProxyType(dict(tables))
         self._public = {name: table for name, table in tables.items() if isinstance(table, PublicTable)}
         self.entries: dict[str, Entry] = {}
         for name, table in tables.items():
-            if isinstance(table, PrivateTable):
-                self.entries[name] = self._entry(name, table)
-            elif not isinstance(table, PublicTable):
-                raise InvalidParameter(
-                    f"The table {name!r} was refused",
-                    why=f"it is a {type(table).__name__}",
-                    instead="cl.PrivateTable(source, columns={…})",
-                )
+            self._enter(name, table, self.entries.values())
+
+    def adding(self, name: str, table: Table) -> Registry:
+        """The registry with one table more."""
+        if name in self.tables:
+            raise InvalidParameter(
+                f"The table {name!r} was refused", why="there is one of that name", instead=f'session.replace("{name}", …)'
+            )
+        return self._changed({**self.tables, name: table}, name, self.entries.values())
+
+    def replacing(self, name: str, table: Table) -> Registry:
+        """The registry with another table under a name: of the same kind, and of the same population."""
+        before = self.tables.get(name)
+        if before is None:
+            raise unknown_table(name, list(self.tables))
+        if isinstance(before, PrivateTable) != isinstance(table, PrivateTable):
+            raise InvalidParameter(
+                f"The table {name!r} was refused",
+                why="a private table is replaced by a private one, and a public table by a public one",
+                instead=f'session.remove("{name}") and session.add("{name}", …)',
+            )
+        others = [entry for entry in self.entries.values() if entry.name != name]
+        return self._changed({**self.tables, name: table}, name, others, self.entries.get(name))
+
+    def removing(self, name: str) -> Registry:
+        """The registry with one table fewer."""
+        if name not in self.tables:
+            raise unknown_table(name, list(self.tables))
+        return self._changed({each: table for each, table in self.tables.items() if each != name})
+
+    def _changed(
+        self, tables: Mapping[str, Table], name: str | None = None, others: Iterable[Entry] = (), before: Entry | None = None
+    ) -> Registry:
+        found = Registry({}, self._ledger, self._random, self._stock, self._kin)
+        found.tables = MappingProxyType(dict(tables))
+        found._public = {each: table for each, table in tables.items() if isinstance(table, PublicTable)}
+        found.entries = {each: entry for each, entry in self.entries.items() if each in tables and each != name}
+        if name is not None:
+            found._enter(name, tables[name], others, before)
+            found.entries = {each: found.entries[each] for each in tables if each in found.entries}  # in their order
+        return found
+
+    def _enter(self, name: str, table: Table, others: Iterable[Entry], before: Entry | None = None) -> None:
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise InvalidParameter(f"The table name {name!r} was refused", why="it is not a name", instead='"people"')
+        if isinstance(table, PrivateTable):
+            entry = self.entries[name] = self._entry(name, table, list(others), before)
+            for each in (table, getattr(table.source, "origin", None)):
+                self._kin.note(each, entry.population)
+        elif not isinstance(table, PublicTable):
+            raise InvalidParameter(
+                f"The table {name!r} was refused",
+                why=f"it is a {type(table).__name__}",
+                instead="cl.PrivateTable(source, columns={…})",
+            )
+
+    @property
+    def _prepared(self) -> dict[str, Prepared]:
+        return self._stock.prepared()
 
     @property
     def populations(self) -> list[str]:
         """Each population once, in the order of the tables."""
         return list(dict.fromkeys(entry.population for entry in self.entries.values()))
 
-    def open(self, budget: Guarantee | Mapping[str, Guarantee] | None, *, who: str) -> None:
-        """Open every population in the ledger, and write down which sources are its persons'."""
-        for entry in self.entries.values():
+    def open(self, budget: Guarantee | Mapping[str, Guarantee] | None, *, who: str, names: Collection[str] | None = None) -> None:
+        """Open the populations of all tables, or of the named ones, in the ledger, and write down which sources are their
+        persons'."""
+        for entry in [each for each in self.entries.values() if names is None or each.name in names]:
             given = budget.get(entry.population) if isinstance(budget, Mapping) else budget
             if given is None and entry.population not in self._ledger.populations():
                 raise InvalidParameter(
@@ -101,12 +154,7 @@ class Registry:
         """The private table of that name."""
         if name in self.entries:
             return self.entries[name]
-        known = ", ".join(self.entries) or "none"
-        raise UnknownTable(
-            f"The table {name!r} was refused",
-            why=f"the session's private tables are {known}",
-            instead=f'"{next(iter(self.entries), "people")}"',
-        )
+        raise unknown_table(name, list(self.entries))
 
     def asked(self, name: str) -> Entry:
         """The private table of that name, where it can be asked alone.
@@ -185,42 +233,26 @@ class Registry:
         """The prepared rows that a question reads; those of a relation are put together from the tables' when it is asked."""
         if isinstance(table, str):
             return self.prepare(table)
-        prepared = {name: self.prepare(name) for name in table.bases()}
-        with self._lock:
-            if table not in self._related:
-                self._related[table] = sealed(lambda: relate(table, prepared, self._public))
-                while len(self._related) > _MOST_RELATED:
-                    self._related.popitem(last=False)
-            self._related.move_to_end(table)
-            return self._related[table]
+        return self._stock.related(table, {name: self.entry(name) for name in table.bases()}, self._public)
 
     def prepare(self, name: str) -> Prepared:
         """The prepared rows of a table, made when they are first needed."""
-        entry = self.entry(name)
-        with self._lock:
-            if name not in self._prepared:
-                self._prepared[name] = sealed(lambda: prepare(entry.declaration, secret=entry.secret))
-            return self._prepared[name]
+        return self._stock.rows(self.entry(name))
 
     def slow(self, table: str | Relation) -> list[str]:
         """Those of a question's tables whose rows are known to be held by views of a database that could not be written to."""
         names = [table] if isinstance(table, str) else list(table.bases())
-        return [name for name in names if name in self._prepared and not self._prepared[name].materialised]
+        known = {name: self._stock.known(self.entries[name]) for name in names if name in self.entries}
+        return [name for name, prepared in known.items() if prepared is not None and not prepared.materialised]
 
-    def close(self) -> None:
-        """Remove all prepared rows."""
-        with self._lock:
-            self._related.clear()
-            for prepared in self._prepared.values():
-                prepared.close()
-            self._prepared.clear()
-
-    def _entry(self, name: str, table: PrivateTable) -> Entry:
+    def _entry(self, name: str, table: PrivateTable, others: Collection[Entry], before: Entry | None) -> Entry:
         identity, state = table.source.identity(), table.source.state()
-        twin = next((other for other in self.entries.values() if _same_object(other.declaration, table)), None)
+        twin = next((other for other in others if _same_object(other.declaration, table)), None)
         bound = None if identity is None else self._ledger.bound(_place(identity))
-        population = table.population or bound or (twin.population if twin is not None else name)
-        for known in (bound, twin.population if twin is not None else None):
+        kin = [None if each is None else each.population for each in (before, twin)]
+        kin += [self._kin.population(each) for each in (table, getattr(table.source, "origin", None))]
+        population = table.population or bound or next((each for each in kin if each is not None), name)
+        for known in (bound, *kin):
             if known is not None and known != population:
                 raise InvalidParameter(
                     f"The table {name!r} was refused as of population {population!r}",
@@ -243,6 +275,20 @@ class Registry:
             fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
             secret=self._ledger.derive("order", population, place, version).hex(),
         )
+
+
+def unknown_table(name: str, known: Sequence[str]) -> UnknownTable:
+    """The refusal of a table that the session doesn't know: in the same words whether there is none, or none to be seen.
+
+    >>> print(unknown_table("peple", ["people"]))
+    The table 'peple' was refused: the session's private tables are people.
+      Instead: "people"
+    """
+    return UnknownTable(
+        f"The table {name!r} was refused",
+        why=f"the session's private tables are {', '.join(known) or 'none'}",
+        instead=f'"{next(iter(known), "people")}"',
+    )
 
 
 def _same_object(one: PrivateTable, other: PrivateTable) -> bool:

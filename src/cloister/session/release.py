@@ -182,6 +182,31 @@ class Release:
         """A dict of plain lists."""
         return self.table.to_pydict()
 
+    def to_json(self) -> str:
+        """The release as canonical JSON, exact: the same release has the same bytes. What ties it to its session stays behind.
+
+        >>> from cloister.session.examples import small_release
+        >>> small_release().to_json()[:22]
+        '{"format":1,"release":'
+        """
+        from cloister.session.wire import to_json
+
+        return to_json(self)
+
+    @staticmethod
+    def from_json(text: str) -> Release:
+        """The release that such a text holds: equal tables, margins and words. Anything else is refused, and nothing in it is
+        run.
+
+        >>> from cloister.session.examples import small_release
+        >>> answer = small_release()
+        >>> Release.from_json(answer.to_json()).margin(0.9)["count"].tolist() == answer.margin(0.9)["count"].tolist()
+        True
+        """
+        from cloister.session.wire import from_json
+
+        return from_json(text)
+
     def plot(self, confidence: float = 0.95) -> alt.LayerChart:
         """A chart of the first statistic by the first key, with its error bars."""
         from cloister.session.chart import chart_of

@@ -2,7 +2,8 @@
 
 The connection that holds prepared rows can reach nothing else: extensions are neither loaded nor installed by themselves, and
 once the rows are in, files and network are shut off and the settings locked. What does not fit in memory spills into a folder
-that only the owner of the process can read, and that is removed at close.
+that only the owner of the process can read, and that is removed at close. Of a source that is encrypted at rest, all of this is
+encrypted as well (`encrypted.py`).
 """
 
 # ruff: noqa: S608 - this file writes SQL: every name in it is our own
@@ -20,6 +21,7 @@ import numpy as np
 
 from cloister.tables.columns import Text
 from cloister.tables.compiler import DENSE_BITS, RELATION, Plan
+from cloister.tables.encrypted import ENCRYPTED_SCRATCH, attach_scratch
 from cloister.tables.engine import ColumnReport, PreparationReport, Prepared, Site, _token, fresh_secret
 from cloister.tables.folder import PrivateFolder
 from cloister.tables.guard import guarded
@@ -35,6 +37,7 @@ __all__ = ["DuckDBEngine", "DuckDBPrepared", "DuckDBSpelling"]
 _TYPES = {"int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
 _USUAL_BITS = 12  # DuckDB's own perfect_ht_threshold
 _MANY_ROWS = 10**6
+_SCRATCH = "cloister_scratch"
 _SAFE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False, "allow_community_extensions": False}
 
 
@@ -142,11 +145,13 @@ class DuckDBPrepared(Prepared):
     def __init__(self, table: PrivateTable, secret: str, folder: Path | None, memory_limit: str | None) -> None:
         super().__init__(table, materialised=True)
         self._folder = PrivateFolder(folder)
-        where = self._folder.path / "prepared.duckdb" if table.source.is_large else ":memory:"
-        self._memory = {"memory_limit": memory_limit} if memory_limit else {}
-        settings = {
+        self._common = {
             **_SAFE,
-            **self._memory,
+            **({"memory_limit": memory_limit} if memory_limit else {}),
+            **(ENCRYPTED_SCRATCH if table.source.is_encrypted else {}),
+        }
+        settings = {
+            **self._common,
             "temp_directory": str(self._folder.path / "spill"),
             "preserve_insertion_order": False,
             "allowed_configs": ["perfect_ht_threshold"],
@@ -156,20 +161,29 @@ class DuckDBPrepared(Prepared):
         self._long = table.source.is_long or (table.size or 0) > _MANY_ROWS
         ready = False
         try:
-            guarded("The table could not be prepared", lambda: self._prepare(table, secret, str(where), settings))
+            guarded("The table could not be prepared", lambda: self._prepare(table, secret, settings))
             ready = True
         finally:
             if not ready:
                 self._folder.remove()
 
-    def _prepare(self, table: PrivateTable, secret: str, where: str, settings: dict[str, Any]) -> None:
+    def _prepare(self, table: PrivateTable, secret: str, settings: dict[str, Any]) -> None:
         import duckdb
 
-        self._connection = duckdb.connect(where, config=settings)
-        relation = table.source.attach(self._connection)
-        select = prepared_sql(table.columns, table.source.schema, relation, table.unit, secret, DuckDBSpelling())
-        self._connection.execute(f"CREATE TABLE {RELATION} AS {select}")
-        table.source.detach(self._connection)
+        source, file, place = table.source, self._folder.path / "prepared.duckdb", RELATION
+        in_plain = source.is_large and not source.is_encrypted
+        self._connection = duckdb.connect(str(file) if in_plain else ":memory:", config=settings)
+        if source.is_large and source.is_encrypted:
+            attach_scratch(self._connection, file, _SCRATCH)
+            place = f"{_SCRATCH}.{RELATION}"
+        try:
+            relation = source.attach(self._connection)
+            select = prepared_sql(table.columns, source.schema, relation, table.unit, secret, DuckDBSpelling())
+            self._connection.execute(f"CREATE TABLE {place} AS {select}")
+        finally:
+            source.detach(self._connection)
+        if place != RELATION:
+            self._connection.execute(f"CREATE VIEW {RELATION} AS SELECT * FROM {place}")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -207,6 +221,8 @@ class DuckDBPrepared(Prepared):
         """A copy of the other table's rows up to its cap: its database is its own, and neither may open the other's."""
         if not isinstance(other, DuckDBPrepared):
             return None
+        if other.declaration.source.is_encrypted and not self.declaration.source.is_encrypted:
+            return None  # our files are plain
         import arro3.core
 
         name = f"cloister_beside_{_token(8)}"
@@ -252,7 +268,7 @@ class DuckDBPrepared(Prepared):
 
         table = self.declaration
         with duckdb.connect(
-            ":memory:", config={**_SAFE, **self._memory, "temp_directory": str(self._folder.path / "report")}
+            ":memory:", config={**self._common, "temp_directory": str(self._folder.path / "report")}
         ) as connection:
             relation = table.source.attach(connection)
             [row] = connection.execute(

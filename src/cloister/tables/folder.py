@@ -13,7 +13,7 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["PrivateFolder"]
+__all__ = ["PrivateFolder", "sweep"]
 
 _PREFIX = "cloister-rows-"
 _LOCK = "in-use"
@@ -24,10 +24,14 @@ class PrivateFolder:
 
     def __init__(self, parent: Path | None = None) -> None:
         where = Path(tempfile.gettempdir()) if parent is None else parent
-        _sweep(where)
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=where))
-        self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        sweep(where)
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=where))
+            self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            if os.fstat(self._lock).st_nlink:
+                break
+            os.close(self._lock)  # somebody who swept came between the file and its lock, and took it away
         self.remove = weakref.finalize(self, _remove, self.path, self._lock, os.getpid())
 
 
@@ -38,7 +42,8 @@ def _remove(path: Path, lock: int, process: int) -> None:
         os.close(lock)
 
 
-def _sweep(where: Path) -> None:
+def sweep(where: Path) -> None:
+    """Removes the folders in it whose processes have died."""
     for path in where.glob(f"{_PREFIX}*"):
         with suppress(OSError):
             if path.is_symlink() or path.stat().st_uid != os.geteuid():

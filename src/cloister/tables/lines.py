@@ -23,11 +23,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal, Protocol
 
 from cloister.errors import EngineError
 
-__all__ = ["LONGEST_LINE", "Header", "batches", "malformed_sql", "read_header", "rows_sql"]
+__all__ = ["LONGEST_LINE", "Header", "Place", "batches", "malformed_sql", "read_header", "rows_sql"]
 
 LONGEST_LINE = 2**20
 """Bytes; a longer line is malformed, so that no line can take the memory that others need."""
@@ -36,6 +36,13 @@ _CHUNK = 2**22
 _DELIMITERS = (",", ";", "\t", "|")
 _BOM = b"\xef\xbb\xbf"
 _QUOTED = '"(?:[^"]|"")*"'
+
+
+class Place(Protocol):
+    """Where lines are: a path, or what opens as one does."""
+
+    def open(self, mode: Literal["rb"]) -> IO[bytes]:
+        """The bytes, from the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class Header:
     delimiter: str
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: Path | Place) -> Header:
     """Reads the first line and nothing after it; the names are empty where there is none.
 
     >>> import tempfile
@@ -77,7 +84,7 @@ def read_header(path: Path) -> Header:
     return Header(line, tuple(names), delimiter)
 
 
-def batches(path: Path, header: Header) -> Any:
+def batches(path: Path | Place, header: Header) -> Any:
     """An Arrow stream with one column, `line`: a text for each line after the header that holds anything, NULL for no text."""
     from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema
 
@@ -102,11 +109,13 @@ def malformed_sql(relation: str, header: Header) -> str:
     return f"SELECT COUNT(*) FROM ({_split(relation, header)}) AS split WHERE ({whole}) IS NOT TRUE"
 
 
-def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")  # type: ignore[return-value]
+def _open(path: Path | Place) -> IO[bytes]:
+    if isinstance(path, Path) and path.suffix == ".gz":
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    return path.open("rb")
 
 
-def _lines(path: Path, header: Header) -> Iterator[list[str | None]]:
+def _lines(path: Path | Place, header: Header) -> Iterator[list[str | None]]:
     with _open(path) as file:
         if file.readline(LONGEST_LINE + 1) != header.line:
             raise EngineError("The CSV file was refused", why="its first line has changed", instead="a new cl.PrivateTable")

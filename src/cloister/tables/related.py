@@ -145,8 +145,7 @@ def relate(relation: Relation, prepared: Mapping[str, Prepared], public: Mapping
     for name in relation.publics():
         if public is not None and name not in public:
             raise UnknownTable(f"The public table {name!r} is not known", why="it was not given", instead=f'{{"{name}": …}}')
-    first = next(iter(tables))
-    home_name = next((name for name, each in tables.items() if each.declaration.source.is_large), first)
+    home_name = max(tables, key=lambda name: _weight(tables[name]))
     home = tables[home_name]
     sites: dict[Hashable, Site] = {}
     sources: dict[Hashable, Any] = {}
@@ -173,6 +172,12 @@ def _prepared(name: str, relation: Relation, prepared: Mapping[str, Prepared]) -
             instead=f'{{"{name}": prepare(table)}}',
         )
     return found
+
+
+def _weight(prepared: Prepared) -> tuple[bool, bool]:
+    """Where the other tables' rows should go: to the one whose files are encrypted, else to the one that is kept in a file."""
+    source = prepared.declaration.source
+    return source.is_encrypted, source.is_large
 
 
 def _unit_of(base: Base) -> dict[str, str]:

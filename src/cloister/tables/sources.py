@@ -27,7 +27,7 @@ from cloister.tables.guard import guarded, tried
 from cloister.tables.lines import batches, malformed_sql, read_header, rows_sql
 from cloister.tables.reading import EPOCH, representable
 
-__all__ = ["CsvSource", "FrameSource", "ParquetSource", "Source", "StreamSource", "recognise"]
+__all__ = ["CsvSource", "FileSource", "FrameSource", "ParquetSource", "Source", "StreamSource", "recognise"]
 
 Kind: TypeAlias = str
 """The kind of a source column: integer, huge, float, decimal, text, boolean, date, days, timestamp, timestamptz, null, other."""
@@ -53,6 +53,8 @@ class Source(ABC):
 
     engine: ClassVar[str] = "duckdb"
     schema: dict[str, Kind]
+    is_encrypted: bool = False
+    """Whether its rows are encrypted at rest, so that nothing of them may go to a disk in plain."""
     origin: Any = None
     """The very object that the owner gave, where it was one in memory: the same object (`is`) is the same rows."""
 
@@ -91,7 +93,7 @@ class Source(ABC):
         return False
 
 
-class _FileSource(Source):
+class FileSource(Source):
     """A file of this machine."""
 
     def __init__(self, path: Path) -> None:
@@ -119,7 +121,7 @@ class _FileSource(Source):
         return 0 if found is None else found.st_size
 
 
-class CsvSource(_FileSource):
+class CsvSource(FileSource):
     """A CSV file with a header line, every other line one row (`lines.py`), every field read as text. An empty field is NULL."""
 
     def __init__(self, path: Path) -> None:
@@ -160,7 +162,7 @@ class CsvSource(_FileSource):
         return int(count)
 
 
-class ParquetSource(_FileSource):
+class ParquetSource(FileSource):
     """A Parquet file; its own schema says the kinds."""
 
     def __init__(self, path: Path) -> None:

@@ -1,0 +1,160 @@
+"""What all sessions about the same tables share: the tables, their prepared rows, the ledger and the randomness.
+
+Tables come and go while questions are asked. The tables of one moment are a `Registry`, which never changes; adding, replacing or
+removing a table makes another one. A question keeps the registry that it began with, from its text to its answer, in its own
+thread (`steady`); so it ends on the rows that it began with, under the bounds that were declared of them. The rows of a table
+that is gone are closed when the last such question has ended.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+from cloister.errors import CloisterError
+from cloister.ledger import Ledger
+from cloister.noise import Random
+from cloister.privacy import Guarantee
+from cloister.session.kin import Kin
+from cloister.session.registry import Registry, Table
+from cloister.session.stock import Stock
+from cloister.tables import Prepared, PrivateTable
+
+
+class House:
+    """Tables that come and go, over one ledger and one source of randomness."""
+
+    def __init__(self, tables: Mapping[str, Table], ledger: Ledger, random: Random) -> None:
+        self.ledger, self.random = ledger, random
+        self._stock = Stock()
+        self._lock = threading.Lock()
+        self._changing = threading.Lock()
+        self._now = Registry(tables, ledger, random, self._stock, Kin())
+        self._asking: dict[Registry, int] = {}
+        self._here = threading.local()
+        self._narrowed: WeakKeyDictionary[PrivateTable, dict[tuple[str, ...], PrivateTable]] = WeakKeyDictionary()
+
+    @property
+    def registry(self) -> Registry:
+        """The tables as the question that this thread asks began with them; without one, as they are now."""
+        begun: Registry | None = getattr(self._here, "registry", None)
+        return self._now if begun is None else begun
+
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        """Within it this thread sees the tables as they were when it began."""
+        if getattr(self._here, "registry", None) is not None:
+            yield
+            return
+        with self._lock:
+            registry = self._now
+            self._asking[registry] = self._asking.get(registry, 0) + 1
+        self._here.registry = registry
+        try:
+            yield
+        finally:
+            self._here.registry = None
+            with self._lock:
+                self._asking[registry] -= 1
+                if not self._asking[registry]:
+                    del self._asking[registry]
+                closing = [] if registry is self._now else self._unused()
+            _close(closing)
+
+    def open(self, budget: Guarantee | Mapping[str, Guarantee] | None, *, who: str) -> None:
+        """Open the populations of all tables."""
+        self._now.open(budget, who=who)
+
+    def add(self, name: str, table: Table, budget: Guarantee | None, *, who: str) -> None:
+        """One table more."""
+        with self._changing:
+            changed = self._now.adding(name, table)
+            changed.open(budget, who=who, names=[name])
+            self._become(changed)
+
+    def replace(self, name: str, table: Table, *, who: str) -> None:
+        """Another table of the same population under a name."""
+        with self._changing:
+            changed = self._now.replacing(name, table)
+            changed.open(None, who=who, names=[name])
+            self._become(changed)
+
+    def remove(self, name: str) -> None:
+        """One table fewer; what its population has spent stays spent."""
+        with self._changing:
+            self._become(self._now.removing(name))
+
+    def narrowed(self, table: PrivateTable, columns: tuple[str, ...]) -> PrivateTable:
+        """The declaration of a table with some of its columns; always the same object for the same ones."""
+        with self._lock:
+            known = self._narrowed.setdefault(table, {})
+            if columns not in known:
+                known[columns] = with_columns(table, columns)
+            return known[columns]
+
+    def close(self) -> None:
+        """Remove all prepared rows."""
+        _close(self._stock.without([]))
+
+    def _become(self, registry: Registry) -> None:
+        with self._lock:
+            self._now = registry
+            closing = self._unused()
+        _close(closing)
+
+    def _unused(self) -> list[Prepared]:
+        return self._stock.without([entry for each in (self._now, *self._asking) for entry in each.entries.values()])
+
+
+def with_columns(table: PrivateTable, columns: Sequence[str]) -> PrivateTable:
+    """The same table with some of its declared columns.
+
+    >>> from cloister.tables import Integer
+    >>> table = PrivateTable({"a": [1], "b": [2]}, columns={"a": Integer(0, 9), "b": Integer(0, 9)})
+    >>> list(with_columns(table, ["b"]).columns)
+    ['b']
+    """
+    return PrivateTable(
+        table.source,
+        columns={name: domain for name, domain in table.columns.items() if name in columns},
+        unit=table.unit,
+        max_rows=table.max_rows,
+        population=table.population,
+        size=table.size,
+        version=table.version,
+        through=table.through,
+    )
+
+
+def _close(rows: list[Prepared]) -> None:
+    for each in rows:
+        with suppress(CloisterError):  # whoever removed a table must not fail for a temporary file that is gone
+            each.close()
+
+
+class Housed(Protocol):
+    """Something that lives in a house."""
+
+    @property
+    def house(self) -> House:
+        """The house."""
+
+
+Lodger = TypeVar("Lodger", bound=Housed)
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+def steady(method: Callable[Concatenate[Lodger, Given], Answer]) -> Callable[Concatenate[Lodger, Given], Answer]:
+    """A method that sees the same tables from its beginning to its end, whatever others add, replace or remove meanwhile."""
+
+    @functools.wraps(method)
+    def held(self: Lodger, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        with self.house.steady():
+            return method(self, *args, **kwargs)
+
+    return held

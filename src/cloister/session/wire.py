@@ -1,0 +1,241 @@
+"""A release as text and back, exactly: for a database, a download, a client far away.
+
+The text is canonical JSON: the same release has the same bytes. Only what is listed here can be written or read: plain values,
+exact numbers, arrays, and our own frozen dataclasses, each made by its own constructor from fields of the declared types. Nothing
+in a text can name code, and nothing in it is run. What is wrong with it is refused as an `InvalidParameter` before it is used,
+and so is what would take far more memory than the text itself.
+
+The tie to a session (`buy_bias`) does not travel.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import datetime
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.noise import DiscreteGaussian, DiscreteLaplace
+from cloister.privacy import ZCDP, ApproxDP, PureDP
+from cloister.session.arithmetic import Constant, Named, Operation
+from cloister.session.combined import Calculated
+from cloister.session.formulas import Linear, Ratio, Reading, Rounded
+from cloister.session.frames import Series
+from cloister.session.leaves import Leaves
+from cloister.session.moment_formulas import Moment
+from cloister.session.moments import Moments, Side
+from cloister.session.quantiles import Frequent, Ordered
+from cloister.session.release import Provenance, Release
+from cloister.session.sheets import Sheets
+from cloister.session.threshold import Threshold
+from cloister.session.uncertainty import Term
+from cloister.session.wire_checks import check_release, check_sheets, check_types, refused
+from cloister.session.zoom import Zoom
+from cloister.session.zoomed import Zoomed
+from cloister.tables import Boolean, Category, Date, Identifier, Integer, Real, Text
+from cloister.tables.computed import Periods, Stepped, SteppedInteger
+
+FORMAT = 1
+LONGEST = 256 * 2**20
+"""How many characters a text may have."""
+
+_PLAIN: tuple[type, ...] = (
+    *(Linear, Rounded, Ratio, Moment, Ordered, Frequent, Zoomed, Calculated),
+    *(Reading, Series, Term, Zoom, Leaves, Moments, Side, Threshold, Provenance),
+    *(Named, Constant, Operation),
+    *(DiscreteLaplace, DiscreteGaussian, PureDP, ApproxDP, ZCDP),
+    *(Integer, Text, Identifier, Boolean, Stepped, SteppedInteger, Periods),
+)
+_OTHERWISE: dict[type, tuple[Callable[[Any], dict[str, Any]], Callable[..., Any]]] = {
+    Real: (lambda it: {"low": it.low, "high": it.high, "step": it.step_size, "nullable": it.nullable}, Real),
+    Category: (lambda it: {"values": it.options, "nullable": it.nullable}, Category),
+    Date: (lambda it: {"low": it.low, "high": it.high, "nullable": it.nullable}, Date),
+}
+"""What is not made from its own fields: the arguments that it is made from, and what makes it."""
+_KINDS = {kind.__name__: kind for kind in (*_PLAIN, *_OTHERWISE)}
+_FIELDS = ("groups", "formulas", "readings", "cost", "spent_by", "provenance", "notes", "threshold", "cells", "names")
+_RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
+_ARRAYS = {"int64": "<i8", "float64": "<f8", "bool": "|b1"}
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def to_json(release: Release) -> str:
+    """The release as canonical JSON.
+
+    >>> from cloister.session.examples import small_release
+    >>> answer = small_release()
+    >>> again = from_json(to_json(answer))
+    >>> again.to_pydict() == answer.to_pydict(), repr(again) == repr(answer), to_json(again) == to_json(answer)
+    (True, True, True)
+    """
+    document = {"format": FORMAT, "release": _told(release)}
+    if isinstance(release, Sheets):
+        document |= {"sheets": [_told(part) for part in release.parts], "places": _written(release.places)}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def from_json(text: str) -> Release:
+    """The release that a text holds; whatever else it holds is refused.
+
+    >>> from_json('{"format": 1, "release": {"groups": "import os"}}')
+    Traceback (most recent call last):
+    ...
+    cloister.errors.InvalidParameter: The text was refused: it holds no release.
+      Instead: what release.to_json() wrote
+    """
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise refused(f"it is not a text of at most {LONGEST:,} characters")
+    why = "it holds no release"
+    try:
+        document = json.loads(text, parse_constant=_no_constant)
+        if set(document) in ({"format", "release"}, {"format", "release", "sheets", "places"}):
+            if document["format"] == FORMAT:
+                return _release(document)
+            why = f"its format is not {FORMAT}"
+    except _Malformed as error:
+        why = str(error)
+    except (CloisterError, ValueError, TypeError, KeyError, AttributeError, LookupError, ArithmeticError, RecursionError):
+        pass  # a constructor of ours, or of Python, has refused it
+    raise refused(why)
+
+
+def _told(release: Release) -> dict[str, Any]:
+    return {name: _written(getattr(release, name)) for name in _FIELDS}
+
+
+def _release(document: Mapping[str, Any]) -> Release:
+    given = _fields(document["release"])
+    if "sheets" not in document:
+        release = Release(**given)
+        check_release(release)
+        return release
+    parts = tuple(Release(**_fields(each)) for each in document["sheets"])
+    for part in parts:
+        check_release(part)
+    release = Sheets(**given, parts=parts, places=_read(document["places"]))
+    check_sheets(release)
+    return release
+
+
+def _fields(told: Mapping[str, Any]) -> dict[str, Any]:
+    if set(told) != set(_FIELDS):
+        raise _Malformed("it holds no release")
+    return {name: _read(told[name]) for name in _FIELDS}
+
+
+class _Malformed(Exception):
+    """Something that is not on the list."""
+
+
+def _no_constant(_: str) -> Any:
+    raise _Malformed("it holds NaN or Infinity, which are no JSON")
+
+
+def _written(value: Any) -> Any:
+    """Plain data for a value."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
+    if type(value) is Fraction:
+        return {"$": "Fraction", "v": str(value)}
+    if type(value) is datetime.date:
+        return {"$": "date", "v": value.isoformat()}
+    if isinstance(value, tuple | list):
+        return [_written(each) for each in value]
+    if isinstance(value, Mapping):
+        return {"$": "map", "v": [[str(name), _written(each)] for name, each in value.items()]}
+    if isinstance(value, np.ndarray):
+        return _array(value)
+    kind = type(value)
+    if kind in _OTHERWISE:
+        return {"$": kind.__name__, **{name: _written(each) for name, each in _OTHERWISE[kind][0](value).items()}}
+    if kind in _PLAIN:
+        return {"$": kind.__name__, **{each.name: _written(getattr(value, each.name)) for each in dataclasses.fields(value)}}
+    raise InvalidParameter(
+        "The release was refused", why=f"a {kind.__name__} in it has no written form", instead="release.table, which has"
+    )
+
+
+def _array(values: np.ndarray[Any, Any]) -> dict[str, Any]:
+    if values.dtype.kind in "OU":
+        return {"$": "array", "shape": list(values.shape), "v": [_written(each) for each in values.ravel().tolist()]}
+    if values.dtype.name not in _ARRAYS:
+        values = values.astype(np.int64) if values.dtype.kind in "iu" else values.astype(np.float64)
+    packed = base64.b64encode(np.ascontiguousarray(values).astype(_ARRAYS[values.dtype.name]).tobytes()).decode()
+    return {"$": "array", "dtype": values.dtype.name, "shape": list(values.shape), "v": packed}
+
+
+def _read(value: Any) -> Any:
+    """The value that plain data stand for."""
+    if isinstance(value, list):
+        return tuple(_read(each) for each in value)
+    if not isinstance(value, dict):
+        return value
+    name = value.get("$")
+    if name in _SPECIAL:
+        return _SPECIAL[name](value)
+    if not isinstance(name, str) or name not in _KINDS:
+        raise _Malformed("it names a kind of value that is not on the list")
+    kind = _KINDS[name]
+    given = {each: _read(part) for each, part in value.items() if each != "$"}
+    if kind in _OTHERWISE:
+        return _OTHERWISE[kind][1](**given)
+    if set(given) != {each.name for each in dataclasses.fields(kind)}:
+        raise _Malformed(f"a {name} in it has other fields")
+    check_types(kind, given)
+    return kind(**given)
+
+
+def _special_array(value: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+    shape = value["shape"]
+    if not isinstance(shape, list) or not 1 <= len(shape) <= 3 or not all(type(each) is int and each >= 0 for each in shape):
+        raise _Malformed("an array in it has no shape")
+    if "dtype" not in value:
+        found = np.empty(len(value["v"]), dtype=object)
+        found[:] = [_read(each) for each in value["v"]]
+        if any(not (each is None or isinstance(each, str | bool | int | float | datetime.date)) for each in found):
+            raise _Malformed("an array in it holds more than plain values")
+        return found.reshape(shape)
+    try:
+        packed = base64.b64decode(value["v"], validate=True)
+    except binascii.Error:
+        raise _Malformed("an array in it cannot be read") from None
+    kind = _ARRAYS[value["dtype"]]
+    if value["dtype"] == "bool" and any(each > 1 for each in packed):
+        raise _Malformed("an array in it cannot be read")
+    return np.frombuffer(packed, dtype=kind).astype(value["dtype"]).reshape(shape)
+
+
+def _special_map(value: Mapping[str, Any]) -> dict[str, Any]:
+    pairs = [(name, _read(each)) for name, each in value["v"]]
+    found = dict(pairs)
+    if len(found) != len(pairs) or not all(isinstance(name, str) for name in found):
+        raise _Malformed("a mapping in it has a name twice, or one that is no text")
+    return found
+
+
+def _special_fraction(value: Mapping[str, Any]) -> Fraction:
+    if not isinstance(value["v"], str) or not _RATIONAL.fullmatch(value["v"]):
+        raise _Malformed("a number in it is no quotient of two whole ones")
+    return Fraction(value["v"])
+
+
+_SPECIAL: dict[Any, Callable[[Mapping[str, Any]], Any]] = {
+    "float": lambda value: _NOT_FINITE[value["v"]],
+    "date": lambda value: datetime.date.fromisoformat(value["v"]),
+    "Fraction": _special_fraction,
+    "array": _special_array,
+    "map": _special_map,
+}

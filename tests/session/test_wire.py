@@ -1,0 +1,239 @@
+"""A release and a plan as text: exact, the same bytes each time, and nothing but what was written is read."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import itertools
+import json
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cloister as cl
+from cloister.noise import Random
+from cloister.session import Release
+from cloister.session.wire import from_json, to_json
+from tests.query.hospital import rows, tables
+
+QUESTIONS = [
+    "SELECT sex, COUNT(*) AS n, COUNT(smoker) AS c, AVG(age) AS a, SUM(pay) AS s FROM people GROUP BY sex",
+    "SELECT VARIANCE(age), STDDEV(pay), COVAR_POP(age, pay), CORR(age, pay), REGR_SLOPE(pay, age), REGR_R2(pay, age) FROM people",
+    "SELECT MEDIAN(age) AS m, MIN(pay) AS lowest, MAX(born) AS latest, MODE(town) AS most FROM people",
+    "SELECT QUANTILE_CONT(born, 0.25) AS q FROM people",
+    "SELECT sex, MEDIAN(pay) AS m FROM people GROUP BY sex",
+    "SELECT MODE(smoker) AS s, MODE(age) AS a FROM people",
+    "SELECT ROUND(SUM(pay) / COUNT(*), 2) AS x, COALESCE(SUM(age) / NULLIF(COUNT(*), 0), -1) AS y, COUNT(*) * 2 AS z FROM people",
+    "SELECT ward, COUNT(DISTINCT patient) AS p, COUNT(DISTINCT cost) AS d, 'c' AS k, NULL AS nothing FROM visits GROUP BY ward",
+    "SELECT DATE_TRUNC('month', born) AS m, COUNT(*) AS n FROM people GROUP BY m ORDER BY n DESC LIMIT 3",
+    "SELECT smoker, age > 40 AS old, COUNT(*) FROM people GROUP BY 1, 2",
+    "SELECT sex, town, COUNT(*) AS n FROM people GROUP BY CUBE (sex, town)",
+    "SELECT AVG(total) AS t, MEDIAN(total) AS m FROM (SELECT patient, SUM(cost) / 3 AS total FROM visits GROUP BY patient) x",
+    "SELECT MEDIAN(DATE_TRUNC('month', born)) AS m, MAX(age // 2) AS h FROM people",
+    "SELECT visit, COUNT(*) AS n FROM visits GROUP BY visit",
+]
+BUDGETS: dict[str, cl.ApproxDP | cl.ZCDP] = {"approx": cl.ApproxDP(10**4, "1e-3"), "zcdp": cl.ZCDP(10**4, "1e-3")}
+
+
+@pytest.fixture(scope="module", params=list(BUDGETS))
+def session(request: pytest.FixtureRequest) -> Iterator[cl.Session]:
+    with cl.Session(tables(rows()), budget=BUDGETS[request.param], random=Random.deterministic(4)) as opened:
+        yield opened
+
+
+def same(left: Any, right: Any) -> bool:
+    """Frames with equal names, kinds, types and values, NaN equal to NaN."""
+    for (one, mine), (other, theirs) in itertools.zip_longest(left.columns.items(), right.columns.items()):
+        if one != other or mine.kind != theirs.kind or mine.values.dtype.kind != theirs.values.dtype.kind:
+            return False
+        if repr(mine.tolist()) != repr(theirs.tolist()):
+            return False
+    return True
+
+
+def agree(answer: Release) -> None:
+    text = answer.to_json()
+    again = Release.from_json(text)
+    assert again.to_json() == text
+    assert type(again) is type(answer)
+    assert again.buy_bias is None
+    assert same(again.table, answer.table)
+    for confidence, joint in itertools.product((0.5, 0.95, 0.999), (False, True)):
+        assert same(again.margin(confidence, joint=joint), answer.margin(confidence, joint=joint))
+    assert same(again.drowned(), answer.drowned())
+    assert repr(again) == repr(answer)
+    assert again._repr_html_() == answer._repr_html_()
+    assert again.provenance == answer.provenance
+    assert (again.cost, again.spent_by, again.cells, again.threshold) == (
+        answer.cost,
+        answer.spent_by,
+        answer.cells,
+        answer.threshold,
+    )
+    assert [again.bounds(name) for name in again.column_names] == [answer.bounds(name) for name in answer.column_names]
+    if len(answer) and answer.groups:
+        assert again.plot().to_dict() == answer.plot().to_dict()
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_every_kind_of_answer_comes_back_as_it_was(session: cl.Session, sql: str) -> None:
+    agree(session.sql(sql, spend=10, fresh=True))
+    agree(session.sql(sql, spend=25))
+
+
+def test_a_workload_comes_back_as_it_was(session: cl.Session) -> None:
+    asked = [
+        "SELECT sex, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY sex",
+        "SELECT town, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY town",
+        "SELECT COUNT(*) AS n FROM people WHERE age < 30",
+        "SELECT COUNT(*) AS n FROM people WHERE age < 60",
+    ]
+    for answer in session.workload(asked, spend=7):
+        agree(answer)
+
+
+def test_what_is_read_can_be_asked_for_its_bias_no_more(session: cl.Session) -> None:
+    again = from_json(session.sql(QUESTIONS[0], spend=1).to_json())
+    with pytest.raises(cl.InvalidParameter, match="no longer tied to a session"):
+        again.bias(spend=1)
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    with cl.Session(tables(rows()), budget=cl.PureDP(10**4), random=Random.deterministic(4)) as opened:
+        return [to_json(opened.sql(sql, spend=10)) for sql in QUESTIONS[:-1]]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "",
+        "null",
+        "[]",
+        "3",
+        "{",
+        '"text"',
+        "{}",
+        '{"format":2,"release":{}}',
+        '{"format":1,"release":{}}',
+        "[" * 100_000,
+        7,
+        None,
+    ],
+)
+def test_what_is_no_release_is_refused(wrong: Any) -> None:
+    with pytest.raises(cl.InvalidParameter, match="The text was refused"):
+        from_json(wrong)
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    for key, inner in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        yield from places(inner, (*path, key))
+
+
+def changed(document: Any, path: tuple[Any, ...], value: Any) -> Any:
+    found = copy.deepcopy(document)
+    inner = found
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return found
+
+
+def test_a_spoilt_text_is_refused_or_can_be_worked_with(texts: list[str]) -> None:
+    """Whatever stands in the place of whatever: an `InvalidParameter`, or a release that answers without an error of Python's."""
+    draw = random.Random(7)
+    values: list[Any] = [
+        None,
+        -1,
+        0,
+        2**80,
+        1.5,
+        "",
+        "x",
+        [],
+        {},
+        True,
+        {"$": "Fraction", "v": "1e9"},
+        {"$": "os"},
+        {"$": "map", "v": []},
+    ]
+    refused = 0
+    for text in texts:
+        document = json.loads(text)
+        everywhere = [path for path in places(document) if path]
+        for path in draw.sample(everywhere, min(60, len(everywhere))):
+            spoilt = json.dumps(changed(document, path, draw.choice(values)))
+            try:
+                release = from_json(spoilt)
+            except cl.InvalidParameter:
+                refused += 1
+                continue
+            try:
+                assert len(release.table) == release.num_rows
+                release.margin()
+                assert repr(release)
+            except cl.CloisterError:
+                pass
+    assert refused > 300
+
+
+def test_numbers_that_would_fill_the_memory_are_refused(texts: list[str]) -> None:
+    document = json.loads(texts[2])
+    leaves = [path for path in places(document) if path and path[-1] == "leaves"]
+    assert leaves
+    for name in ("size", "low"):
+        with pytest.raises(cl.InvalidParameter):
+            from_json(json.dumps(changed(document, (*leaves[0], name), 10**15)))
+    scales = [path for path in places(document) if path and path[-1] == "scale"]
+    for number in ("1e999999999", "9" * 5000, "1/0", "0x10", " 1", "١"):
+        with pytest.raises(cl.InvalidParameter):
+            from_json(json.dumps(changed(document, scales[0], {"$": "Fraction", "v": number})))
+
+
+def test_an_array_is_as_long_as_it_says(texts: list[str]) -> None:
+    document = json.loads(texts[0])
+    packed = next(path for path in places(document) if path and path[-1] == "dtype")[:-1]
+    for spoilt in (
+        ["shape", [10**12]],
+        ["shape", [-1]],
+        ["v", "%%%"],
+        ["v", base64.b64encode(b"123").decode()],
+        ["dtype", "object"],
+    ):
+        with pytest.raises(cl.InvalidParameter):
+            from_json(json.dumps(changed(document, (*packed, spoilt[0]), spoilt[1])))
+
+
+def test_values_that_are_no_numbers_of_json_come_back() -> None:
+    from cloister.session.wire import _read, _written
+
+    for value in (math.inf, -math.inf, -0.0, 5e-324, 0.1):
+        again = _read(json.loads(json.dumps(_written(value), allow_nan=False)))
+        assert math.copysign(1, again) == math.copysign(1, value)
+        assert again == value
+    assert math.isnan(_read(_written(math.nan)))
+    array = np.array([[1.5, np.nan], [-0.0, np.inf]])
+    assert _read(_written(array)).tobytes() == array.tobytes()
+
+
+def test_a_plan_is_told_as_plain_data() -> None:
+    with cl.Session(tables(rows()), budget=cl.PureDP(10)) as session:
+        plan = session.explain(QUESTIONS[0], spend="0.1")
+        told = json.loads(json.dumps(plan.summary(0.9), allow_nan=False))
+        assert told["cost"] == {"kind": "PureDP", "text": "ε = 0.1", "epsilon": "0.1"}
+        assert told["costs"] == {"people": told["cost"]}
+        assert told["digest"] == plan.digest
+        assert told["text"] == str(plan)
+        assert told["picture"] == plan.picture()
+        assert told["margins"] == {name: float(series.values[0]) for name, series in plan.margin(0.9).columns.items()}
+        assert list(told["names"]) == ["sex", "n", "c", "a", "s"]
+        cube = session.explain(QUESTIONS[10], spend="0.1").summary()
+        assert len(json.loads(json.dumps(cube, allow_nan=False))["together"]) == 4
+        modes = session.explain(QUESTIONS[5], spend="0.1").summary()
+        assert modes["margins"] == {"s": None, "a": None}, "of which nothing is known"
