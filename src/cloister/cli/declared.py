@@ -16,23 +16,15 @@ people = { epsilon = "1" }            # or { epsilon = "1", delta = "1e-6" }, or
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cloister.errors import InvalidDeclaration
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, PublicTable, Real, Text
+from cloister.tables import PrivateTable, PublicTable
+from cloister.tables.plain import domain_of
 
-_KINDS: dict[str, tuple[Callable[..., Domain], tuple[str, ...]]] = {
-    "integer": (Integer, ("low", "high")),
-    "real": (Real, ("low", "high", "step")),
-    "category": (Category, ("values",)),
-    "date": (Date, ("low", "high")),
-    "boolean": (Boolean, ()),
-    "text": (Text, ()),
-}
-_KEYWORDS = ("step", "nullable")
 _OPTIONS: dict[str, tuple[type, str]] = {
     "source": (str, "a text"),
     "columns": (dict, "a table"),
@@ -90,33 +82,9 @@ def _table(name: str, declared: Any, folder: Path) -> PrivateTable | PublicTable
         source = str(folder / source)
     if declared.get("public"):
         return PublicTable(source)
-    columns = {column: _column(name, column, kind) for column, kind in declared.get("columns", {}).items()}
+    columns = {column: domain_of(column, kind, table=name) for column, kind in declared.get("columns", {}).items()}
     options = {option: declared[option] for option in ("unit", "max_rows", "population", "size", "version") if option in declared}
     return PrivateTable(source, columns=columns, **options)
-
-
-def _column(table: str, column: str, declared: Any) -> Domain:
-    kind = declared.get("kind") if isinstance(declared, Mapping) else None
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise _wrong(
-            table,
-            f"the column {column!r} has no kind among {', '.join(_KINDS)}",
-            f'{column} = {{ kind = "integer", low = 0, high = 99 }}',
-        )
-    make, names = _KINDS[kind]
-    known = {"kind", "nullable", *names}
-    unknown = [option for option in declared if option not in known]
-    if unknown:
-        raise _wrong(table, f"{unknown[0]!r} means nothing for a column of kind {kind!r}", f"{', '.join(sorted(known))}")
-    missing = [option for option in names if option not in declared and option != "step"]
-    if missing:
-        raise _wrong(table, f"the column {column!r} lacks {missing[0]!r}", f"{missing[0]} = …")
-    for option, value in declared.items():
-        if isinstance(value, dict) or (isinstance(value, list) and option != "values"):
-            raise _wrong(table, f"{option} of the column {column!r} is not one value", f"{option} = …")
-    positional = [declared[option] for option in names if option != "step"]
-    keywords = {option: declared[option] for option in _KEYWORDS if option in declared}
-    return make(*positional, **keywords)
 
 
 def _budget(population: str, declared: Any) -> Guarantee:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloister.errors import LedgerError, LedgerTampered
-from cloister.ledger.chain import BEGINNING, canonical, chained
+from cloister.ledger.chain import BEGINNING, canonical, sealer
 from cloister.ledger.head import Account, Head
 from cloister.ledger.measure import Units, decode, encode, guarantee_of, kind_of, units_down
 from cloister.ledger.store import Store
@@ -37,17 +37,19 @@ class Population:
     kind: str
     limit: Units
     encoded: list[str]
+    cap: str
     spent: Units = (0, 0)
     unbounded: bool = False
 
     @classmethod
     def new(cls, name: str, budget: Guarantee) -> Population:
         """A population that has spent nothing."""
-        return cls(name, budget, kind_of(budget), units_down(budget), encode(budget))
+        return cls(name, budget, kind_of(budget), units_down(budget), encode(budget), canonical_budget(budget))
 
     def grow(self, budget: Guarantee) -> None:
         """Give it a larger budget."""
         self.budget, self.limit, self.encoded = budget, units_down(budget), encode(budget)
+        self.cap = canonical_budget(budget)
 
     def has_room(self, cost: Units) -> bool:
         """Whether a charge fits, in both amounts."""
@@ -91,6 +93,7 @@ class Book:
     def __init__(self, store: Store, key: bytes, clock: Callable[[], float]) -> None:
         self.store = store
         self.key = key
+        self._seal = sealer(key)
         self._clock = clock
         self.sequence = 0
         self.hash = BEGINNING
@@ -149,13 +152,15 @@ class Book:
 
     def now(self) -> int:
         """The time of the next line: it never runs backwards in the chain, whatever the clock says."""
-        self._at = max(self._at, int(self._clock() * 1_000_000))
+        at = int(self._clock() * 1_000_000)
+        if at > self._at:
+            self._at = at
         return self._at
 
     def append(self, text: str) -> int:
         """One line more, whose canonical text was made elsewhere; its number."""
         self.sequence += 1
-        self.hash = chained(self.key, self.sequence, self.hash, text)
+        self.hash = self._seal(self.sequence, self.hash, text)
         self._lines.append((self.sequence, text, self.hash))
         self.writes += 1
         return self.sequence
@@ -232,10 +237,11 @@ class Book:
             execute("INSERT INTO lines (sequence, payload, hash) VALUES (?, ?, ?)", self._lines[0])
         else:
             self.store.executemany("INSERT INTO lines (sequence, payload, hash) VALUES (?, ?, ?)", self._lines)
-        rows: list[tuple[object, ...]] = [
-            (name, "", " ".join(found.encoded), str(found.spent[0]), str(found.spent[1]), int(found.unbounded))
-            for name, found in self._touched.items()
-        ]
+        rows: list[tuple[object, ...]] = []
+        accounts: dict[str, Account] = {}
+        for name, found in self._touched.items():
+            rows.append((name, "", found.cap, str(found.spent[0]), str(found.spent[1]), int(found.unbounded)))
+            accounts[name] = account_of(found)
         for (name, who), spender in self._touched_spenders.items():
             share = None if spender.share is None else canonical_budget(spender.share)
             rows.append((name, who, share, str(spender.spent[0]), str(spender.spent[1]), 0))
@@ -243,11 +249,8 @@ class Book:
             execute(_SAVE_TWO, (*rows[0], *rows[1]))
         elif rows:
             self.store.executemany(_SAVE, rows)
-        head = Head(
-            count=self.sequence, hash=self.hash.hex(), accounts={name: account_of(found) for name, found in self._touched.items()}
-        )
         self._clear()
-        return head
+        return Head(self.sequence, self.hash.hex(), accounts)
 
     def committed(self) -> None:
         """The transaction is durable: what it saw is now the furthest line seen."""
@@ -262,7 +265,7 @@ class Book:
 
 def account_of(population: Population) -> Account:
     """What the head file remembers of a population."""
-    return Account(budget=population.encoded, spent=population.spent, unbounded=population.unbounded)
+    return Account(population.encoded, population.spent, population.unbounded)
 
 
 def canonical_budget(guarantee: Guarantee) -> str:

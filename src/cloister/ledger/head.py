@@ -33,7 +33,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 _GROWN = 256 * 1024  # bytes; then the file is written anew
 _SYNC_SECONDS = 1.0
@@ -48,7 +48,7 @@ class Account(NamedTuple):
     unbounded: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Head:
     """The newest thing that is known: number of lines, hash of the last, and the populations' accounts by then."""
 
@@ -62,7 +62,8 @@ class HeadFile:
 
     def __init__(self, path: Path, key: bytes) -> None:
         self.path = path
-        self._key = hashlib.sha256(b"head:" + key).digest()  # another than the chain's, for another purpose
+        secret = hashlib.sha256(b"head:" + key).digest()  # another than the chain's, for another purpose
+        self._keyed = hashlib.blake2b(key=secret, digest_size=32)
         self._descriptor: int | None = None
         self._size = 0
         self._limit = _GROWN
@@ -93,9 +94,7 @@ class HeadFile:
     def append(self, head: Head) -> None:
         """One record more, after a commit."""
         data = self._record(head)
-        if self._descriptor is None:
-            self._reopen()
-        descriptor = cast("int", self._descriptor)
+        descriptor = self._reopen() if self._descriptor is None else self._descriptor
         if os.write(descriptor, data) != len(data):
             raise OSError("a short write")
         self._size += len(data)
@@ -144,17 +143,18 @@ class HeadFile:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _reopen(self) -> None:
+    def _reopen(self) -> int:
         """The file that has the name now: another process replaces it when it has grown."""
         if self._descriptor is not None:
             os.close(self._descriptor)
-        self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        self._size = os.fstat(self._descriptor).st_size
+        self._descriptor = descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._size = os.fstat(descriptor).st_size
+        return descriptor
 
     def _record(self, head: Head) -> bytes:
         """Count, hash, and the sealed accounts or a full stop; on a line of its own, whatever torn record stands before it."""
         if not head.accounts:
-            return b"\n%d %s ." % (head.count, head.hash.encode("ascii"))
+            return f"\n{head.count} {head.hash} .".encode("ascii")
         text = f"{head.count} {head.hash} {_written(head.accounts)}".encode("ascii")
         return b"\n%s %s" % (text, self._seal(text))
 
@@ -170,7 +170,9 @@ class HeadFile:
                 yield int(count), last, json.loads(accounts)
 
     def _seal(self, text: bytes) -> bytes:
-        return hashlib.blake2b(text, key=self._key, digest_size=32).hexdigest().encode("ascii")
+        code = self._keyed.copy()
+        code.update(text)
+        return code.hexdigest().encode("ascii")
 
     def _draft(self, head: Head) -> Path:
         draft = self.path.with_name(f"{self.path.name}.{os.getpid()}.{id(self):x}")
@@ -196,7 +198,7 @@ class HeadFile:
 def _written(accounts: Mapping[str, Account]) -> str:
     """The accounts as JSON. Budgets are digits and points, so only names need quoting."""
     rows = [
-        f'{_quoted(name)}:["{" ".join(found.budget)}","{found.spent[0]:x}","{found.spent[1]:x}",{int(found.unbounded)}]'
-        for name, found in accounts.items()
+        f'{_quoted(name)}:["{" ".join(budget)}","{first:x}","{second:x}",{unbounded:d}]'
+        for name, (budget, (first, second), unbounded) in accounts.items()
     ]
     return f"{{{','.join(rows)}}}"

@@ -439,17 +439,22 @@ def _check_request(costs: Mapping[str, Guarantee], *, who: str, what: str, purpo
             "costs={} was refused", why="a charge names at least one population", instead='costs={"people": PureDP("0.1")}'
         )
     for name, cost in costs.items():
-        _check_names(population=name)
+        _check_name("population", name)
         kind_of(cost)
-    _check_names(who=who, what=what)
+    _check_name("who", who)
+    _check_name("what", what)
     if purpose:
-        _check_names(purpose=purpose)
+        _check_name("purpose", purpose)
 
 
 def _check_names(**names: str) -> None:
     """Names and reasons go into lines that people read: text, not empty, printable, of a size to read."""
     for name, value in names.items():
-        if not isinstance(value, str) or not 0 < len(value) <= 1000 or not value.isprintable():
-            raise InvalidParameter(
-                f"{name} was refused", why="it must be printable text of 1 to 1000 characters", instead=f"{name}='…'"
-            )
+        _check_name(name, value)
+
+
+def _check_name(name: str, value: str) -> None:
+    if not isinstance(value, str) or not 0 < len(value) <= 1000 or not value.isprintable():
+        raise InvalidParameter(
+            f"{name} was refused", why="it must be printable text of 1 to 1000 characters", instead=f"{name}='…'"
+        )

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import math
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from cloister.errors import InvalidParameter, NotConvertible
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
@@ -141,6 +141,28 @@ def is_whole(guarantee: Guarantee) -> bool:
     """
     first, delta = amounts_of(guarantee)
     return GRID % first.denominator == 0 and GRID % delta.denominator == 0
+
+
+class Price(NamedTuple):
+    """A cost, with all that a charge needs to know of it."""
+
+    kind: str
+    texts: list[str]
+    """As `encode` writes it; not to be changed."""
+    units: Units
+    """The amounts in its own measure, rounded up."""
+    whole: bool
+    """Whether nothing was rounded."""
+
+
+@functools.lru_cache(maxsize=4096)
+def price(cost: Guarantee) -> Price:
+    """Worked out once for a cost that is charged again and again.
+
+    >>> price(PureDP(1)).texts, price(PureDP(1)).units == (GRID, 0), price(PureDP("1/101")).whole
+    (['pure', '1'], True, False)
+    """
+    return Price(kind_of(cost), encode(cost), units_up(cost), is_whole(cost))
 
 
 @functools.lru_cache(maxsize=4096)

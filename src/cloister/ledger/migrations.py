@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from cloister.errors import LedgerError, LedgerTampered
 from cloister.ledger.book import Book, canonical_budget
-from cloister.ledger.chain import BEGINNING, chained
+from cloister.ledger.chain import BEGINNING, sealer
 from cloister.ledger.measure import GRID
 from cloister.ledger.reading import raw_lines
 from cloister.ledger.replay import Replay
@@ -47,9 +47,9 @@ def rebuild(book: Book) -> Replay:
     for name in DERIVED:
         store.execute(f"DROP TABLE IF EXISTS {name}")
     create_derived(store)
-    replay, parent = Replay(), BEGINNING
+    replay, parent, seal = Replay(), BEGINNING, sealer(book.key)
     for number, text, end in raw_lines(store):
-        sealed = chained(book.key, number, parent, text) == end
+        sealed = seal(number, parent, text) == end
         reason = replay.apply(number, json.loads(text)) if sealed else "it was changed, or the one before it"
         if reason is not None:
             raise LedgerTampered(f"Line {number} of the ledger was refused", why=reason, instead="its last backup")

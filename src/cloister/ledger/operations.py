@@ -10,13 +10,13 @@ A step that raises has written nothing, so that the others of its batch go on. T
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cloister.errors import BudgetExceeded, LedgerError
 from cloister.ledger.book import Book, Population, Spender
 from cloister.ledger.chain import reserved_text, settled_text
 from cloister.ledger.head import Account
-from cloister.ledger.measure import Units, decode, encode, guarantee_of, in_measure, is_whole, kind_of, units_down, units_up
+from cloister.ledger.measure import Price, Units, decode, encode, guarantee_of, in_measure, kind_of, price, units_down, units_up
 from cloister.ledger.records import Reservation
 from cloister.privacy.guarantee import Guarantee
 
@@ -42,7 +42,7 @@ class Request(NamedTuple):
     """A reservation that is asked for, with everything computed that needs no transaction."""
 
     costs: Mapping[str, Guarantee]
-    encoded: Mapping[str, list[str]]
+    prices: Mapping[str, Price]
     who: str
     what: str
     purpose: str
@@ -52,7 +52,12 @@ class Request(NamedTuple):
     def of(cls, costs: Mapping[str, Guarantee], who: str, what: str, purpose: str, *, rerun: bool) -> Request:
         """The request, in the order in which it will be written."""
         ordered = dict(sorted(costs.items())) if len(costs) > 1 else dict(costs)
-        return cls(ordered, {name: encode(cost) for name, cost in ordered.items()}, who, what, purpose, rerun)
+        return cls(ordered, {name: price(cost) for name, cost in ordered.items()}, who, what, purpose, rerun)
+
+    @property
+    def encoded(self) -> dict[str, list[str]]:
+        """The costs as they stand in a line."""
+        return {name: found.texts for name, found in self.prices.items()}
 
 
 def open_population(book: Book, name: str, budget: Guarantee | None, who: str) -> Guarantee:
@@ -107,27 +112,25 @@ def reserve(book: Book, request: Request) -> Reservation:
             book.line("claimed", id=earlier, who=request.who)
             book.write("INSERT INTO outcomes (id, state, attempt) VALUES (?, 'reserved', 2)", (earlier,))
             return _reservation(request, earlier, attempt=2)
-    charges = [(*_fitting(book, name, cost, request.who), name, cost) for name, cost in request.costs.items()]
-    extra: dict[str, object] = {} if request.rerun else {"rerun": False}
-    charged = {
-        name: encode(guarantee_of(population.kind, units))
-        for population, _, units, name, cost in charges
-        if _differs(population, cost)
-    }
-    if charged:
-        extra["charged"] = charged
-    _, costs, who, what, purpose, _ = request
+    _, prices, who, what, purpose, rerun = request
+    charges = []
+    extra: dict[str, Any] = {} if rerun else {"rerun": False}
+    for name, cost in request.costs.items():
+        population, spender, units = _fitting(book, name, cost, request)
+        charges.append((name, population, spender, units))
+        if prices[name].kind != population.kind or not prices[name].whole:  # another measure, or rounded up to a unit
+            extra.setdefault("charged", {})[name] = encode(guarantee_of(population.kind, units))
     if extra:
-        number = book.line("reserved", who=who, what=what, purpose=purpose, costs=costs, **extra)
+        number = book.line("reserved", who=who, what=what, purpose=purpose, costs=request.encoded, **extra)
     else:
-        number = book.append(reserved_text(at=book.now(), costs=costs, purpose=purpose, what=what, who=who))
-    for population, spender, units, name, _ in charges:
-        book.write(_CHARGE, (name, request.what, number))
+        number = book.append(reserved_text(at=book.now(), costs=request.encoded, purpose=purpose, what=what, who=who))
+    for name, population, spender, units in charges:
+        book.write(_CHARGE, (name, what, number))
         population.add(units)
         book.save_population(population)
         spender.add(units)
-        book.save_spender(name, request.who, spender)
-    book.keep_live(number, next(iter(request.costs)), request.what)
+        book.save_spender(name, who, spender)
+    book.keep_live(number, next(iter(prices)), what)
     return _reservation(request, number, attempt=1)
 
 
@@ -162,7 +165,7 @@ def void(book: Book, reservation: Reservation) -> None:
 
 def draw(book: Book, request: Request) -> None:
     """Debit a person's shares for a release that another had bought: fairness alone, so the populations are not charged."""
-    debits = [(name, _debit(book, name, cost, request.who)) for name, cost in request.costs.items()]
+    debits = [(name, _debit(book, book.population(name), cost, request)) for name, cost in request.costs.items()]
     book.line("drawn", who=request.who, what=request.what, purpose=request.purpose, costs=request.encoded)
     for name, (spender, units) in debits:
         spender.add(units)
@@ -255,9 +258,9 @@ def charged_units(payload: Mapping[str, object], kinds: Mapping[str, str]) -> di
     return {name: units_up(in_measure(decode(charged.get(name, cost)), kinds[name])) for name, cost in costs.items()}
 
 
-def _fitting(book: Book, name: str, cost: Guarantee, who: str) -> tuple[Population, Spender, Units]:
+def _fitting(book: Book, name: str, cost: Guarantee, request: Request) -> tuple[Population, Spender, Units]:
     population = book.population(name)
-    spender, units = _debit(book, name, cost, who)
+    spender, units = _debit(book, population, cost, request)
     if not population.has_room(units):
         raise BudgetExceeded(
             f"A charge of {cost} to population {name!r} was refused",
@@ -267,9 +270,9 @@ def _fitting(book: Book, name: str, cost: Guarantee, who: str) -> tuple[Populati
     return population, spender, units
 
 
-def _debit(book: Book, name: str, cost: Guarantee, who: str) -> tuple[Spender, Units]:
-    population = book.population(name)
-    units = units_up(in_measure(cost, population.kind))
+def _debit(book: Book, population: Population, cost: Guarantee, request: Request) -> tuple[Spender, Units]:
+    name, who, found = population.name, request.who, request.prices[population.name]
+    units = found.units if found.kind == population.kind else units_up(in_measure(cost, population.kind))
     spender = book.spender(name, who)
     if not spender.has_room(units):
         left = spender.left()
@@ -283,11 +286,6 @@ def _debit(book: Book, name: str, cost: Guarantee, who: str) -> tuple[Spender, U
 
 def _less(left: Units, right: Units) -> Units:
     return left[0] - right[0], left[1] - right[1]
-
-
-def _differs(population: Population, cost: Guarantee) -> bool:
-    """Whether what is charged is not the very cost: another measure, or rounded up to a unit."""
-    return kind_of(cost) != population.kind or not is_whole(cost)
 
 
 def _reservation(request: Request, number: int, *, attempt: int) -> Reservation:

@@ -13,7 +13,7 @@ import json
 from fractions import Fraction
 
 from cloister.ledger.book import budget_of
-from cloister.ledger.chain import BEGINNING, canonical, chained
+from cloister.ledger.chain import BEGINNING, canonical, sealer
 from cloister.ledger.head import Head
 from cloister.ledger.measure import GRID
 from cloister.ledger.reading import raw_lines
@@ -26,12 +26,12 @@ _ACCOUNTS = "SELECT population, who, cap, spent, slack, unbounded FROM accounts"
 
 def verify(store: Store, key: bytes, known: Head | None, *, watched: bool) -> bool | BrokenLine:
     """True, or the first line that is not what was written. `watched`: a head file should exist; `known` is what it says."""
-    replay, parent, number = Replay(), BEGINNING, 0
+    replay, parent, number, seal = Replay(), BEGINNING, 0, sealer(key)
     for sequence, text, end in raw_lines(store):
         if sequence != number + 1:
             return BrokenLine(line=number + 1, reason="the line is missing")
         number = sequence
-        if chained(key, sequence, parent, text) != end:
+        if seal(sequence, parent, text) != end:
             return BrokenLine(line=number, reason="the line, or the one before it, was changed, moved or inserted")
         payload = json.loads(text)
         if canonical(payload) != text:

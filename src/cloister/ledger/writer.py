@@ -83,18 +83,19 @@ class Writer:
         """The head that is now true, and whether it is of the whole state (after a restore) or of what was touched."""
         if self.closed:
             raise LedgerError("Nothing was charged", why="this ledger is closed", instead="a new Ledger(…)")
-        book, store = self._book, self._store
+        book, store, head_file = self._book, self._store, self._head_file
         try:
             store.begin()
             others_wrote = book.begin()
-            if self._head_file is not None and others_wrote:
-                self._head_file.look_again()
-            if self._head_file is not None and self._head_file.grown:
-                self._head_file.replace(book.state())  # all of it is durable already, and nobody else can commit now
+            if head_file is not None and others_wrote:
+                head_file.look_again()
+            if head_file is not None and head_file.grown:
+                head_file.replace(book.state())  # all of it is durable already, and nobody else can commit now
+            thawed = False
             for entry in batch:
                 self._act(entry)
+                thawed = thawed or (entry.work.thaws and entry.error is None)
             head = book.flush()
-            thawed = any(entry.work.thaws and entry.error is None for entry in batch)
             if thawed:
                 head = book.state()
             store.commit()

@@ -1,7 +1,8 @@
 """BROKEN ON PURPOSE: mechanisms that don't keep what they promise. Nothing in here protects anyone.
 
 Each twin is a mistake that was published, shipped or nearly made. They live here so that the audit can be tested on them, and
-so that the documentation can show them; no other part of cloister imports this package, and a test sees to it.
+so that the documentation and `cloister audit --broken` can show them; no other part of cloister imports this package, and a test
+sees to it.
 """
 
 from cloister.attacks.broken import local, looked_up, samplers, sensitivity, sparse_vector, spending

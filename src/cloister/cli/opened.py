@@ -1,0 +1,80 @@
+"""What commands open, and the sign of life that they give while they work: a session over tables, a ledger, a spinner.
+
+What may not live here: what a command prints.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cloister.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cloister.ledger import Ledger
+    from cloister.privacy import Guarantee
+    from cloister.query import Session
+    from cloister.tables import PrivateTable, PublicTable
+
+
+@contextmanager
+def session_over(
+    tables: Path | None, ledger: str | None, budget: str | None, who: str, progress: Callable[[str], None] | None = None
+) -> Iterator[Session]:
+    """A session over declared or sample tables; without a budget anywhere, the sample tables have ε = 1."""
+    from cloister.cli.declared import load
+    from cloister.privacy import PureDP
+    from cloister.query import Session
+    from cloister.samples import tables as sample_tables
+
+    found: dict[str, PrivateTable | PublicTable] = dict(sample_tables())
+    budgets: dict[str, Guarantee] = {}
+    if tables is not None:
+        found, budgets = load(tables)
+    default = PureDP(budget) if budget is not None else PureDP(1) if tables is None else None
+    with open_ledger(ledger) as book:
+        names = {getattr(table, "population", None) or name for name, table in found.items()}
+        known = book.populations()
+        chosen = {name: budgets.get(name, default) for name in names if name not in known}
+        given = {name: guarantee for name, guarantee in chosen.items() if guarantee is not None}
+        with Session(found, budget=given, ledger=book, who=who, progress=progress) as session:
+            yield session
+
+
+@contextmanager
+def open_ledger(where: str | None) -> Iterator[Ledger]:
+    """The ledger there, or one in memory; closed at the end."""
+    from cloister.ledger import Ledger
+
+    with Ledger(where) as book:
+        yield book
+
+
+@contextmanager
+def existing_ledger(where: str) -> Iterator[Ledger]:
+    """A ledger that is there: opening any other name would make a new one."""
+    if "://" not in where and not Path(where).is_file():
+        raise InvalidParameter(
+            f"The ledger {where!r} was refused", why="there is no such file", instead="cloister ledger show budget.db"
+        )
+    with open_ledger(where) as book:
+        yield book
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """A sign of life on a terminal: the stage and the time, never rows or percent of private work."""
+    if not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda stage: progress.update(task, description=stage)

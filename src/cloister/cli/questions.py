@@ -1,0 +1,176 @@
+"""`cloister query` and `cloister explain`: a question in SQL, its options, and how its answer is printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cloister.cli.opened import session_over, waiting
+from cloister.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cloister.session import Release
+
+__all__ = ["explain", "query"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_TABLES_HELP = (
+    "A TOML file that declares tables and budgets; without it, the sample tables: census, visits, patients, wards, towns."
+)
+_LEDGER_HELP = "The ledger: a file, or a postgresql:// address. Without it, one in memory that ends with the command."
+_DIALECT = click.option("--dialect", help="The SQL that the question is written in, for example postgres, bigquery or tsql.")
+
+
+def _question_options(command: _Command) -> _Command:
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option(
+            "--who", default="command line", show_default=True, help="The name that the ledger writes beside the charge."
+        ),
+        click.option("--budget", help="ε of a budget where the ledger has none and the file declares none, for example 1."),
+        click.option("--ledger", "ledger", help=_LEDGER_HELP),
+        click.option("--tables", "tables", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=_TABLES_HELP),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("sql")
+@click.option("--spend", help="What the answer may cost: ε, or ρ under a zCDP budget.")
+@click.option("--within", type=float, help="Instead of --spend: the widest 95 % margin wanted.")
+@click.option("--pilot", help="With --within, for means and quantiles: what a first noisy answer may cost.")
+@_DIALECT
+@click.option("--rehearse", is_flag=True, help="Answer from made-up rows: nothing private is read, nothing is spent.")
+@click.option("--fresh", is_flag=True, help="Buy anew what would follow from a finer answer that was paid for.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with a column of margins beside each statistic.")
+@click.option(
+    "--chart",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a chart with error bars: .html or .json (or .svg, .png with cloister[hub]).",
+)
+@click.option("--purpose", default="", help="What the question is for; the ledger keeps it.")
+@_question_options
+def query(
+    sql: str,
+    spend: str | None,
+    within: float | None,
+    pilot: str | None,
+    dialect: str | None,
+    rehearse: bool,
+    fresh: bool,
+    as_csv: bool,
+    chart: Path | None,
+    purpose: str,
+    tables: Path | None,
+    ledger: str | None,
+    budget: str | None,
+    who: str,
+    as_json: bool,
+) -> None:
+    """Answer a question in SQL, privately.
+
+    \b
+    cloister query "SELECT sex, COUNT(*) AS n FROM census GROUP BY sex" --spend 0.1
+    cloister query "SELECT COUNT(*) FROM people" --within 50 --tables tables.toml --ledger budget.db
+    cloister query "SELECT education, MEDIAN(age) FROM census GROUP BY education" --spend 1 --rehearse
+    """
+    with waiting("reading the question") as progress, session_over(tables, ledger, budget, who, progress) as session:
+        answer = session.sql(
+            sql,
+            spend,
+            within=within,
+            pilot=pilot,
+            purpose=purpose,
+            dialect=dialect,
+            rehearse=rehearse,
+            fresh=fresh,
+        )
+    if chart is not None:
+        _write_chart(answer, chart)
+    if as_json:
+        click.echo(json.dumps(_as_json(answer), default=str))
+    elif as_csv:
+        _print_csv(answer)
+    else:
+        click.echo(repr(answer))
+
+
+@click.command()
+@click.argument("sql")
+@click.option("--spend", help="What the answer may cost (ε, or ρ under zCDP); without it, what a range of spends would buy.")
+@_DIALECT
+@_question_options
+def explain(
+    sql: str,
+    spend: str | None,
+    dialect: str | None,
+    tables: Path | None,
+    ledger: str | None,
+    budget: str | None,
+    who: str,
+    as_json: bool,
+) -> None:
+    """Say what a question would measure, cost and know: spends nothing, reads no row.
+
+    \b
+    cloister explain "SELECT sex, AVG(age) AS age FROM census GROUP BY sex" --spend 0.1
+    cloister explain "SELECT COUNT(*) FROM census"
+    """
+    with session_over(tables, ledger, budget, who) as session:
+        if spend is None:
+            affordable = session.afford(sql, dialect=dialect)
+            click.echo(json.dumps(affordable.to_pydict()) if as_json else str(affordable))
+            return
+        plan = session.explain(sql, spend, dialect=dialect)
+        if as_json:
+            document = {
+                "digest": plan.digest,
+                "cost": {population: str(cost) for population, cost in plan.costs.items()},
+                "margin": {name: series.values[0] for name, series in plan.margin().columns.items()},
+            }
+            click.echo(json.dumps(document))
+        else:
+            click.echo(str(plan))
+
+
+def _as_json(answer: Release) -> dict[str, Any]:
+    return {
+        "columns": answer.to_pydict(),
+        "margin95": {name: answer.margin().columns[name].tolist() for name in answer.statistics()},
+        "cost": {population: str(cost) for population, cost in answer.spent_by.items()},
+        "digest": answer.provenance.digest,
+        "notes": list(answer.notes),
+        "repeated": answer.provenance.repeated,
+    }
+
+
+def _print_csv(answer: Release) -> None:
+    import csv
+
+    measured, margins = answer.statistics(), answer.margin()
+    head = [part for name in answer.column_names for part in ([name, f"{name}_margin95"] if name in measured else [name])]
+    writer = csv.writer(sys.stdout)
+    writer.writerow(head)
+    for row, wide in zip(answer.table, margins, strict=True):
+        writer.writerow(
+            [
+                part
+                for name, value, margin in zip(answer.column_names, row, wide, strict=True)
+                for part in ([value, margin] if name in measured else [value])
+            ]
+        )
+
+
+def _write_chart(answer: Release, path: Path) -> None:
+    if path.suffix not in (".html", ".json", ".svg", ".png"):
+        raise InvalidParameter(
+            f"The chart {path.name!r} was refused", why="its ending says no known form", instead="--chart answer.html"
+        )
+    answer.plot().save(str(path))

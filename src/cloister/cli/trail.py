@@ -1,0 +1,118 @@
+"""`cloister audit-trail`: the hub's trail, verified and exported, with or without a running hub."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from cloister.hub.hub import Hub
+
+__all__ = ["trail"]
+
+_DATA = click.option(
+    "--data", required=True, type=click.Path(path_type=Path, file_okay=False, exists=True), help="The hub's folder."
+)
+_SETTINGS = click.option(
+    "--settings", type=click.Path(path_type=Path, dir_okay=False), help="Another file of settings than DIR/hub.toml."
+)
+
+
+@click.group("audit-trail")
+def trail() -> None:
+    """Who did what to which, when, why and at what cost.
+
+    \b
+    cloister audit-trail verify --data /srv/hub
+    cloister audit-trail export --data /srv/hub > trail.jsonl
+    """
+
+
+@trail.command()
+@_DATA
+@_SETTINGS
+def verify(data: Path, settings: Path | None) -> None:
+    """Check every line of the chain; exit code 1 and the first broken line where one was changed, dropped or rolled back.
+
+    \b
+    cloister audit-trail verify --data /srv/hub
+    """
+    from cloister.hub.services.trail import verify as verify_trail
+
+    with _hub(data, settings) as hub:
+        outcome = verify_trail(hub)
+    if not outcome:
+        click.echo(f"BROKEN: {outcome}", err=True)
+        sys.exit(1)
+    click.echo("every line was checked: none was changed, dropped or rolled back")
+
+
+@trail.command()
+@_DATA
+@_SETTINGS
+@click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True, help="The form.")
+@click.option("--person", default="", help="Lines of a person: an id, or a part of the address or the name.")
+@click.option("--action", default="", help='Lines of an action, or of an area such as "dataset".')
+@click.option("--object", "object_", default="", help="Lines about an object.")
+@click.option("--since", default="", help="From this day on.")
+@click.option("--until", default="", help="Up to this day.")
+@click.option("--outcome", default="", help="done, denied or failed.")
+def export(
+    data: Path,
+    settings: Path | None,
+    form: str,
+    person: str,
+    action: str,
+    object_: str,
+    since: str,
+    until: str,
+    outcome: str,
+) -> None:
+    """Print the lines, the oldest first.
+
+    \b
+    cloister audit-trail export --data /srv/hub --action question --since 2026-01-01 > questions.jsonl
+    """
+    from cloister.hub.services.trail.export import export as pieces
+    from cloister.hub.services.trail.reading import Filters, Scope
+
+    asked = {"person": person, "action": action, "object": object_, "since": since, "until": until, "outcome": outcome}
+    with _hub(data, settings) as hub:
+        for piece in pieces(hub, "csv" if form == "csv" else "jsonl", Filters.of(asked), Scope()):
+            sys.stdout.write(piece)
+
+
+@trail.command()
+@_DATA
+@_SETTINGS
+@click.option("--who", required=True, help="Who answers for the loss.")
+@click.option("--why", required=True, help="The reason; the trail keeps it.")
+def accept(data: Path, settings: Path | None, who: str, why: str) -> None:
+    """Answer for lines that are lost, as after a restored backup: the trail then verifies, and says so for ever.
+
+    \b
+    cloister audit-trail accept --data /srv/hub --who "data board" --why "the disk of May"
+    """
+    from cloister.hub.caller import Caller
+    from cloister.hub.services.trail import accept as accept_loss
+
+    with _hub(data, settings) as hub:
+        number = accept_loss(hub, Caller(name=who, via="system"), who=who, why=why)
+        click.echo(f"written as line {number}")
+
+
+@contextmanager
+def _hub(data: Path, settings: Path | None) -> Iterator[Hub]:
+    """The hub with its trail alone: no page, no worker."""
+    from cloister.hub.hub import Hub
+    from cloister.hub.services.trail import SERVICE
+    from cloister.hub.settings import load
+
+    with Hub(load(data, file=settings, environment=os.environ), [SERVICE]) as hub:
+        yield hub
