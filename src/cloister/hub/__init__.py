@@ -1,0 +1,12 @@
+"""The hub: people, roles, budgets and questions, in a browser, in Python and in psql.
+
+- The frame: `settings.py`, `database.py`, `keys.py`, `ids.py` say what a hub stands on; `hub.py` holds them together; `caller.py`
+  and `guard.py` say who asks and whether that kind of person may; `service.py` is what a service brings; `app.py` puts services
+  on the web.
+- `policy/`: decisions as pure functions of who, what, which and context.
+- `services/`: one package each, with its routes, pages, API, jobs and permissions; `services/__init__.py` lists them, a line
+  each.
+- `storage/`: tables at rest, encrypted, a key a version. `web/`: how pages look and speak. `postgres/`: the wire of PostgreSQL.
+
+What may not live here: a method of privacy (floor 3 and below), and any way to private rows but the session's door.
+"""

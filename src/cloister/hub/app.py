@@ -1,0 +1,153 @@
+"""The hub on the web: services become routes, errors become problems or pages, and every answer carries the same headers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+
+from cloister import __version__
+from cloister.errors import CloisterError
+from cloister.hub.gates import Gates
+from cloister.hub.hub import Hub
+from cloister.hub.ids import new_id
+from cloister.hub.problems import Problem, problem_of
+from cloister.hub.web.render import render
+
+__all__ = ["make_app"]
+
+_LOG = logging.getLogger("cloister.hub")
+_STATIC = Path(__file__).parent / "web" / "static"
+
+
+def make_app(hub: Hub) -> FastAPI:
+    """The application of a hub. It does not own the hub: whoever opened it closes it."""
+
+    @asynccontextmanager
+    async def living(app: FastAPI) -> AsyncIterator[None]:
+        yield
+
+    app = FastAPI(
+        title=f"{hub.settings.title} API",
+        version=__version__,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=living,
+        responses={
+            status: {"description": "A problem", "content": {"application/problem+json": {"schema": PROBLEM_SCHEMA}}}
+            for status in (400, 401, 403, 404, 409, 422, 429, 503)
+        },
+    )
+    app.state.hub = hub
+    api = APIRouter(prefix="/api/v1")
+    for service in hub.services:
+        if service.api is not None:
+            api.include_router(service.api(), tags=[service.name])
+        if service.pages is not None:
+            app.include_router(service.pages(), include_in_schema=False)
+    app.include_router(api)
+    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+    app.add_middleware(Gates, hub=hub)
+    app.add_exception_handler(CloisterError, _refused)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _failed)
+    return app
+
+
+PROBLEM_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["type", "title", "status", "code"],
+    "properties": {
+        "type": {"type": "string"},
+        "code": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "instead": {"type": "string"},
+        "rule": {"type": "string"},
+    },
+}
+
+
+def answer(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:
+    """A problem in the form that the client reads: problem details under /api, a page elsewhere."""
+    if request.url.path.startswith("/api/"):
+        extra = dict(headers or {})
+        if problem.status == 401:
+            extra["WWW-Authenticate"] = "Bearer"
+        return JSONResponse(problem.details(), problem.status, extra, media_type="application/problem+json")
+    if problem.status == 401 and request.method in ("GET", "HEAD"):
+        from urllib.parse import quote
+
+        back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return Response(status_code=303, headers={"Location": f"/login?next={quote(back, safe='')}"})
+    page = render(request, "error.html", status=problem.status, problem=problem)
+    page.headers.update(headers or {})
+    return page
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, CloisterError)
+    after = getattr(error, "after", None)
+    return answer(request, problem_of(error), {"Retry-After": str(after)} if after is not None else None)
+
+
+async def _malformed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    places = [".".join(str(part) for part in each["loc"][1:]) or "body" for each in error.errors()]
+    reasons = [str(each["msg"]) for each in error.errors()]
+    why = "; ".join(f"{place}: {reason}" for place, reason in list(zip(places, reasons, strict=True))[:5])
+    problem = Problem(
+        status=422, code="invalid", title="The request was refused", why=why, instead="the form that /api/v1/openapi.json says"
+    )
+    return answer(request, problem)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    titles = {404: "There is no such page", 405: "This address does not take that method", 413: "The request is too large"}
+    problem = Problem(
+        status=error.status_code,
+        code={404: "missing", 405: "method", 413: "too-large"}.get(error.status_code, "refused"),
+        title=titles.get(error.status_code, "The request was refused"),
+        instead="the first page: /",
+    )
+    return answer(request, problem, dict(error.headers or {}))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """What nobody foresaw: its words may hold a row, so neither the answer nor the log has them."""
+    reference = new_id()
+    frame = _innermost(error)
+    _LOG.error("unforeseen %s in %s, reference %s", type(error).__name__, frame, reference)
+    problem = Problem(
+        status=500,
+        code="failed",
+        title="The hub failed",
+        why=f"the log knows it as {reference}",
+        instead="tell the administrator",
+    )
+    return answer(request, problem)
+
+
+def _innermost(error: BaseException) -> str:
+    """The file and line of cloister's own where it happened: code, not data."""
+    place = "?"
+    trace = error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if "cloister" in name:
+            place = f"{Path(name).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place

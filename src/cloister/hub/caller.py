@@ -1,0 +1,72 @@
+"""Who asks: what the rest of the hub knows of the person behind a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from fastapi import Depends, Request
+
+from cloister.hub.problems import Unauthenticated
+
+__all__ = ["NOBODY", "Caller", "CallerDep", "PersonDep", "caller_of", "person_of"]
+
+Via = Literal["nobody", "session", "token", "system"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """A person (or nobody), as this request proves it.
+
+    >>> NOBODY.logged_in, NOBODY.has("analyst")
+    (False, False)
+    """
+
+    id: str = ""
+    email: str = ""
+    name: str = ""
+    institution: str = ""
+    roles: frozenset[str] = frozenset()
+    training: Mapping[str, str] = field(default_factory=dict)
+    """Certificate → the last day on which it holds (ISO date)."""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    projects: frozenset[str] = frozenset()
+    locale: str = ""
+    via: Via = "nobody"
+    scopes: frozenset[str] | None = None
+    """Of an API token: the actions it may do; None: all of the person's."""
+    session: str = ""
+    """The digest by which the log-in is kept, for forms and for logging out."""
+    address: str = ""
+    second_factor: bool = False
+
+    @property
+    def logged_in(self) -> bool:
+        """Whether it is anybody."""
+        return self.id != ""
+
+    def has(self, *roles: str) -> bool:
+        """Whether the person has one of the roles."""
+        return not self.roles.isdisjoint(roles)
+
+
+NOBODY = Caller()
+
+
+def caller_of(request: Request) -> Caller:
+    """Who asks; worked out once a request by the middleware of accounts."""
+    caller: Caller = getattr(request.state, "caller", NOBODY)
+    return caller
+
+
+def person_of(request: Request) -> Caller:
+    """Who asks, where it has to be somebody."""
+    caller = caller_of(request)
+    if not caller.logged_in:
+        raise Unauthenticated("This page needs a log-in", why="nobody is logged in", instead="/login")
+    return caller
+
+
+CallerDep = Annotated[Caller, Depends(caller_of)]
+PersonDep = Annotated[Caller, Depends(person_of)]

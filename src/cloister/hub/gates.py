@@ -1,0 +1,170 @@
+"""What every request passes, as one ASGI layer: the size of its body, where it comes from, who asks; and the headers of every
+answer.
+
+*Origin.* A browser tells where a request comes from (Sec-Fetch-Site, Origin). One that writes and comes from another site is
+refused before anything reads it; forms carry a token besides (`web/forms.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import math
+import time
+from typing import TYPE_CHECKING
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+
+from cloister.errors import AccessDenied, CloisterError
+from cloister.hub.problems import Problem, problem_of
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from cloister.hub.hub import Hub
+
+__all__ = ["POLICY", "Gates"]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self';"
+    " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_BODY = 4 * 2**20
+_UPLOADS = ("/api/v1/uploads", "/uploads")
+
+
+class Gates:
+    """The layer around the application."""
+
+    def __init__(self, app: ASGIApp, hub: Hub) -> None:
+        self.app = app
+        self.hub = hub
+        self._proxies = [ipaddress.ip_network(part.strip()) for part in hub.settings.proxies.split(",") if part.strip()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it here."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        from cloister.hub.app import answer
+        from cloister.hub.services.accounts import identify
+
+        request = Request(scope, receive)
+        state = scope.setdefault("state", {})
+        state["address"] = self._address(request)
+        path = scope["path"]
+        begun = time.perf_counter()
+        send_on = self._with_headers(send, path)
+        limited = receive
+        try:
+            self._check_origin(request)
+            limited = self._limited(request, receive)
+            if not path.startswith("/static/"):
+                request.state.caller = await run_in_threadpool(identify, self.hub, request)
+        except _TooLarge:
+            problem = Problem(status=413, code="too-large", title="The request is too large", instead="an upload for files")
+            await answer(request, problem)(scope, receive, send_on)
+            return
+        except CloisterError as error:
+            await answer(request, problem_of(error))(scope, receive, send_on)
+            return
+        await self.app(scope, limited, self._counted(scope, send_on, begun))
+
+    def _check_origin(self, request: Request) -> None:
+        if request.method in _SAFE:
+            return
+        site = request.headers.get("sec-fetch-site")
+        origin = request.headers.get("origin")
+        here = {self.hub.settings.origin, f"{request.url.scheme}://{request.headers.get('host', '')}"}
+        foreign = site not in (None, "same-origin", "none") or (origin is not None and origin not in here)
+        if foreign:
+            raise AccessDenied(
+                "The request was denied", why="it comes from another site", instead="the hub's own pages, or an API token"
+            )
+
+    def _limited(self, request: Request, receive: Receive) -> Receive:
+        """The body in pieces, up to the limit; uploads have a limit of their own (`services/catalogue`)."""
+        if request.url.path.startswith(_UPLOADS):
+            return receive
+        told = request.headers.get("content-length")
+        if told is not None and (not told.isdigit() or int(told) > _BODY):
+            raise _TooLarge
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            if message["type"] == "http.request":
+                seen += len(message.get("body", b""))
+                if seen > _BODY:
+                    from starlette.exceptions import HTTPException
+
+                    raise HTTPException(413)
+            return message
+
+        return counted
+
+    def _with_headers(self, send: Send, path: str) -> Send:
+        secure = self.hub.settings.secure
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                if secure:
+                    headers.setdefault("Strict-Transport-Security", "max-age=31536000")
+                if not path.startswith("/static/"):
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        return sent
+
+    def _counted(self, scope: Scope, send: Send, begun: float) -> Send:
+        """Answers about rows leave at fixed ticks: how long the work took is seen to a tick and no closer."""
+        tick = self.hub.settings.tick_ms / 1000
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                if scope["state"].get("ticked"):
+                    passed = time.perf_counter() - begun
+                    await asyncio.sleep(math.ceil(passed / tick) * tick - passed)
+                route = getattr(scope.get("route"), "path", "(none)")  # the template: an address may hold a name
+                self.hub.meter.request(route, scope["method"], message["status"], time.perf_counter() - begun)
+            await send(message)
+
+        return counted
+
+    def _address(self, request: Request) -> str:
+        """The client's address; that of a proxy's client where the proxy is believed."""
+        peer = request.client.host if request.client else ""
+        try:
+            known = ipaddress.ip_address(peer)
+        except ValueError:
+            return peer
+        if not any(known in network for network in self._proxies):
+            return peer
+        told = [part.strip() for part in request.headers.get("x-forwarded-for", "").split(",") if part.strip()]
+        for each in reversed(told):
+            try:
+                address = ipaddress.ip_address(each)
+            except ValueError:
+                return peer
+            if not any(address in network for network in self._proxies):
+                return each
+        return peer
+
+
+class _TooLarge(Exception):
+    """The announced body is over the limit."""

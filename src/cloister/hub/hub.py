@@ -1,0 +1,89 @@
+"""The hub as a process holds it: settings, database, keys, ledger, clock and services."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from cloister.hub.database import Database, sqlite_address
+from cloister.hub.kept import kept
+from cloister.hub.keys import Keys, master_key
+from cloister.hub.metering import Meter
+from cloister.hub.service import JobType, Link, Service
+from cloister.hub.settings import Settings
+from cloister.ledger import Ledger
+
+__all__ = ["Hub", "HubDep", "hub_of"]
+
+
+class Hub:
+    """What every part of a running hub can reach. `parts` is where a service keeps what lives as long as the process."""
+
+    def __init__(
+        self, settings: Settings, services: Sequence[Service], *, clock: Callable[[], float] = time.time, migrate: bool = True
+    ) -> None:
+        self.settings = settings
+        self.services = tuple(services)
+        self.clock = clock
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.database = Database(settings.database or sqlite_address(settings.path("hub.db")))
+        if migrate:
+            from cloister.hub.migrations import bring_up_to_date
+
+            bring_up_to_date(self.database)
+        self._secrets: dict[str, bytes] = {}
+        key_file = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
+        self.keys = Keys(master_key(settings.master_key or None, key_file, make=not settings.master_key_file))
+        self.ledger = Ledger(
+            settings.ledger or settings.path("ledger.db"), key=self.secret("ledger"), head=settings.path("ledger.head")
+        )
+        self.meter = Meter()
+        self.parts: dict[str, Any] = {}
+        self.jobs: dict[str, JobType] = {job.kind: job for service in self.services for job in service.jobs}
+        self.links: list[Link] = sorted(
+            (link for service in self.services for link in service.links), key=lambda link: link.order
+        )
+        for service in self.services:
+            if service.opened is not None:
+                service.opened(self)
+
+    def now(self) -> datetime:
+        """This moment, in UTC."""
+        return datetime.fromtimestamp(self.clock(), UTC)
+
+    def secret(self, name: str) -> bytes:
+        """A secret that was made once for this hub, and stays when the master key changes."""
+        if name not in self._secrets:
+            self._secrets[name] = kept(self.database, self.keys, name)
+        return self._secrets[name]
+
+    def close(self) -> None:
+        """Let go of everything, the last service first."""
+        for service in reversed(self.services):
+            if service.closed is not None:
+                service.closed(self)
+        self.ledger.close()
+        self.database.close()
+
+    def __enter__(self) -> Hub:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Hub: {self.settings.title}>"
+
+
+def hub_of(request: Request) -> Hub:
+    """The hub that a request came to."""
+    hub: Hub = request.app.state.hub
+    return hub
+
+
+HubDep = Annotated[Hub, Depends(hub_of)]

@@ -1,0 +1,38 @@
+"""Secrets that the hub makes once and keeps wrapped by the master key, so that a new master key changes none of them."""
+
+from __future__ import annotations
+
+from sqlalchemy import String, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cloister.hub.database import Base, Database
+from cloister.hub.keys import Keys
+from cloister.noise import default_random
+
+__all__ = ["KeptSecret", "kept"]
+
+
+class KeptSecret(Base):
+    """A secret of the hub's own, such as the key that seals the ledger's lines."""
+
+    __tablename__ = "kept_secret"
+
+    name: Mapped[str] = mapped_column(String(40), primary_key=True)
+    wrapped: Mapped[bytes]
+
+
+def kept(database: Database, keys: Keys, name: str) -> bytes:
+    """The 32 bytes of that name; made when they are first asked for, by whichever process is first."""
+    for _ in range(2):
+        with database.reading() as db:
+            wrapped = db.scalar(select(KeptSecret.wrapped).where(KeptSecret.name == name))
+        if wrapped is not None:
+            return keys.unwrap(wrapped, f"secret {name}")
+        try:
+            with database.begin() as db:
+                db.add(KeptSecret(name=name, wrapped=keys.wrap(default_random().bytes(32), f"secret {name}")))
+                db.flush()
+        except IntegrityError:
+            continue  # another process was first: its secret is read in the next turn
+    return kept(database, keys, name)

@@ -1,0 +1,67 @@
+"""The hub's policy: decisions as pure functions of (who, what, which, context, the institution's rules).
+
+`actions` lists what can be done, `facts` what a decision is made from, `decide` makes it, `explain` says it in words, `texts`
+reads and writes the rules as people write them, and `release` says what holds for what is derived. No database, no clock, no row.
+"""
+
+from __future__ import annotations
+
+from cloister.hub.policy.actions import Action, actions, known, register_actions
+from cloister.hub.policy.decide import decide, decide_together, in_scope, may
+from cloister.hub.policy.decision import Ask, Decision, Narrowed
+from cloister.hub.policy.explain import denied, role_table, whom, words
+from cloister.hub.policy.facts import (
+    Context,
+    GrantFacts,
+    Hours,
+    MandatoryRule,
+    Members,
+    Object,
+    Part,
+    Policy,
+    Rules,
+    Source,
+    Spend,
+    Who,
+)
+from cloister.hub.policy.release import canonical, derived, inherit
+from cloister.hub.policy.texts import parse_grant, parse_policy, parse_rule, write_grant, write_policy, write_rule
+
+__all__ = [
+    "Action",
+    "Ask",
+    "Context",
+    "Decision",
+    "GrantFacts",
+    "Hours",
+    "MandatoryRule",
+    "Members",
+    "Narrowed",
+    "Object",
+    "Part",
+    "Policy",
+    "Rules",
+    "Source",
+    "Spend",
+    "Who",
+    "actions",
+    "canonical",
+    "decide",
+    "decide_together",
+    "denied",
+    "derived",
+    "in_scope",
+    "inherit",
+    "known",
+    "may",
+    "parse_grant",
+    "parse_policy",
+    "parse_rule",
+    "register_actions",
+    "role_table",
+    "whom",
+    "words",
+    "write_grant",
+    "write_policy",
+    "write_rule",
+]

@@ -1,0 +1,200 @@
+"""What one grant allows: who is in it, and whether all of its conditions hold at once.
+
+A grant is looked at as a whole. Its columns never mix with the purposes of another, since that would allow what no owner wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cloister.errors import CloisterError
+from cloister.hub.policy.actions import Action
+from cloister.hub.policy.decision import Narrowed
+from cloister.hub.policy.facts import Context, GrantFacts, Members, Object, Rules, Who
+from cloister.hub.policy.mandatory import in_networks, listed, missing_training
+from cloister.privacy.guarantee import Guarantee
+
+STAGES = {
+    reason: place
+    for place, reason in enumerate(
+        (
+            "no-grant",
+            "training",
+            "revoked",
+            "too-early",
+            "expired",
+            "project",
+            "purpose",
+            "network",
+            "hours",
+            "columns",
+            "algorithm",
+            "only-with",
+            "risk",
+            "share",
+        )
+    )
+}
+"""Why a grant does not allow something, in the order in which it is looked at: the later, the nearer it was."""
+
+
+def refusal(grant: GrantFacts, who: Who, action: Action, which: Object, context: Context) -> str | None:
+    """The first condition of a grant that does not hold; None where all hold.
+
+    Terms that do not concern somebody are not told to them: to whoever is not in the grant, it is no grant.
+
+    >>> from datetime import UTC, datetime
+    >>> from cloister.hub.policy.actions import actions
+    >>> rules = Rules(actions=frozenset({"question.ask"}))
+    >>> grant = GrantFacts(id="g1", role="reader", members=Members(anybody=True), rules=rules)
+    >>> facts = Object(kind="dataset", id="d1"), Context(now=datetime.now(UTC))
+    >>> refusal(grant, Who(id="p1"), actions()["question.ask"], *facts), refusal(grant, Who(), actions()["question.ask"], *facts)
+    (None, 'no-grant')
+    """
+    members, rules, now = grant.members, grant.rules, context.now
+    if not (action.grantable and allows(rules, action) and _named(members, who)):
+        return "no-grant"
+    if members.training and missing_training(members.training, who, now):
+        return "training"
+    if grant.revoked:
+        return "revoked"
+    if rules.not_before is not None and now < rules.not_before:
+        return "too-early"
+    if rules.until is not None and now >= rules.until:
+        return "expired"
+    if members.projects is not None and not _at_work(members.projects & who.projects, action, context):
+        return "project"
+    return _unmet(rules, action, which, context)
+
+
+def details(reason: str, grant: GrantFacts, who: Who, which: Object, context: Context) -> dict[str, str]:
+    """The values that the sentence of a refusal shows.
+
+    >>> from datetime import UTC, datetime
+    >>> rules = Rules(actions=frozenset({"question.ask"}), columns=frozenset({"age"}))
+    >>> grant = GrantFacts(id="g1", role="reader", members=Members(anybody=True), rules=rules)
+    >>> touching = Context(now=datetime.now(UTC), columns={"d1": frozenset({"age", "sex"})})
+    >>> details("columns", grant, Who(id="p1"), Object(kind="dataset", id="d1"), touching)
+    {'columns': 'sex'}
+    """
+    rules = grant.rules
+    if reason == "training":
+        return {"training": listed(missing_training(grant.members.training, who, context.now))}
+    if reason == "purpose":
+        return {"purposes": listed(rules.purposes or ())}
+    if reason == "columns":
+        return {"columns": listed(context.columns[which.id] - (rules.columns or frozenset()))}
+    if reason == "only-with":
+        return {"object": next(each.name or each.id for each in context.together if each.id not in (rules.only_with or ()))}
+    moment = {"too-early": rules.not_before, "expired": rules.until}.get(reason)
+    if moment is not None:
+        return {"moment": f"{moment:%Y-%m-%d %H:%M %Z}".strip()}
+    return {"share": str(rules.share)} if reason == "share" else {}
+
+
+def allows(rules: Rules, action: Action) -> bool:
+    """Whether a grant names an action, or one that implies it.
+
+    >>> from cloister.hub.policy.actions import actions
+    >>> asking = Rules(actions=frozenset({"question.ask"}))
+    >>> [allows(asking, actions()[name]) for name in ("question.ask", "question.explain", "learn.run")]
+    [True, True, False]
+    """
+    return action.name in rules.actions or not action.implied_by.isdisjoint(rules.actions)
+
+
+def reach(grant: GrantFacts, who: Who) -> Narrowed:
+    """How far a grant lets somebody go: its columns, rows and share, until it or a certificate that it needs ends.
+
+    >>> rules = Rules(actions=frozenset({"question.ask"}), rows="age >= 18")
+    >>> reach(GrantFacts(id="g1", role="reader", members=Members(anybody=True), rules=rules), Who(id="p1")).rows
+    'age >= 18'
+    """
+    ends = [who.training[each] for each in grant.members.training]
+    if grant.rules.until is not None:
+        ends.append(grant.rules.until)
+    rules = grant.rules
+    return Narrowed(columns=rules.columns, rows=rules.rows, share=rules.share, until=min(ends, default=None))
+
+
+def widest(grants: Iterable[GrantFacts]) -> GrantFacts:
+    """Of several grants that allow the same act, the one with the fewest limits; equal ones by their id.
+
+    >>> free, tight = (
+    ...     GrantFacts(id=name, role="", members=Members(), rules=Rules(actions=frozenset(), rows=rows))
+    ...     for name, rows in (("g2", ""), ("g1", "age >= 18"))
+    ... )
+    >>> widest([tight, free]).id
+    'g2'
+    """
+
+    def limits(grant: GrantFacts) -> tuple[bool, bool, int, bool, bool, str]:
+        rules, columns = grant.rules, grant.rules.columns
+        return (
+            bool(rules.rows),
+            columns is not None,
+            -len(columns or ()),
+            rules.share is not None,
+            rules.until is not None,
+            grant.id,
+        )
+
+    return min(grants, key=limits)
+
+
+def _named(members: Members, who: Who) -> bool:
+    people, institutions, projects = members.people, members.institutions, members.projects
+    narrowed = not (people is None and institutions is None and projects is None)
+    if not who.id or not (narrowed or members.anybody or members.training or members.attributes):
+        return False
+    if people is not None and who.id not in people:
+        return False
+    if institutions is not None and who.institution not in institutions:
+        return False
+    if projects is not None and projects.isdisjoint(who.projects):
+        return False
+    return not members.attributes or all(who.attributes.get(name) == value for name, value in members.attributes.items())
+
+
+def _at_work(projects: frozenset[str], action: Action, context: Context) -> bool:
+    """What reads data under a project's grant is done inside the project; the rest may be done from outside."""
+    return context.project in projects if context.project or action.data else bool(projects)
+
+
+def _unmet(rules: Rules, action: Action, which: Object, context: Context) -> str | None:
+    strict = action.data
+    if rules.purposes is not None and (strict or context.purpose) and context.purpose not in rules.purposes:
+        return "purpose"
+    if rules.networks is not None and not in_networks(context.address, rules.networks):
+        return "network"
+    if rules.hours is not None and not any(each.hold(context.now) for each in rules.hours):
+        return "hours"
+    if rules.columns is not None and not context.columns.get(which.id, frozenset()) <= rules.columns:
+        return "columns"
+    if not _covers_algorithm(rules, strict, which, context):
+        return "algorithm"
+    if rules.only_with is not None and any(other.id not in rules.only_with for other in context.together):
+        return "only-with"
+    if rules.risk is not None and (context.risk > rules.risk if context.risk is not None else strict):
+        return "risk"
+    if rules.share is not None and _beyond_share(rules.share, which, context):
+        return "share"
+    return None
+
+
+def _covers_algorithm(rules: Rules, strict: bool, which: Object, context: Context) -> bool:
+    if which.kind == "algorithm":
+        return context.algorithm in ("", which.id)
+    if context.algorithm:
+        return rules.algorithms is not None and context.algorithm in rules.algorithms
+    return rules.algorithms is None or not strict
+
+
+def _beyond_share(share: Guarantee, which: Object, context: Context) -> bool:
+    spend = context.spend.get(which.population)
+    if spend is None or spend.asked is None:
+        return False  # the ledger's allotment keeps to `Narrowed.share`
+    try:
+        return not (spend.asked if spend.drawn is None else spend.drawn + spend.asked) <= share
+    except CloisterError:  # guarantees that do not add up: what can't be checked is refused
+        return True

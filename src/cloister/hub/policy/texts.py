@@ -1,0 +1,260 @@
+"""The JSON form of grants, mandatory rules and policies, as people write it in forms and as the database keeps it.
+
+Parsing is strict (`strict.py`), and writing gives the one canonical form: what is written reads back equal. Parts that
+say nothing are left out; an empty list stays, since "no purpose at all" and "any purpose" are opposites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from cloister.errors import CloisterError
+from cloister.hub.policy import strict
+from cloister.hub.policy.actions import actions
+from cloister.hub.policy.facts import (
+    SENSITIVITIES,
+    Combination,
+    GrantFacts,
+    Hours,
+    MandatoryRule,
+    Members,
+    Part,
+    Policy,
+    Rules,
+    Source,
+)
+from cloister.hub.policy.texts_write import DAYS, write_grant, write_policy, write_rule
+from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+
+__all__ = ["parse_grant", "parse_policy", "parse_rule", "write_grant", "write_policy", "write_rule"]
+
+Text = str | Mapping[str, Any]
+_Reader = Callable[[object, str], Any]
+
+
+def parse_grant(text: Text, *, id: str, granted_by: str = "", revoked: bool = False) -> GrantFacts:  # noqa: A002
+    """A grant from its JSON form; what the hub itself knows of it (its id, who gave it) comes beside.
+
+    >>> rules = '{"actions": ["question.ask"], "share": {"epsilon": 0.1}}'
+    >>> parse_grant('{"role": "reader", "members": {"people": ["bob"]}, "rules": ' + rules + "}", id="g1").rules.share
+    PureDP(epsilon='0.1')
+    """
+    found = _parts(text, "the grant", {"role": strict.name, "members": _members, "rules": _rules})
+    for key in ("role", "members", "rules"):
+        if key not in found:
+            raise strict.wrong("the grant", f"it has no {key!r}", '{"role": …, "members": {…}, "rules": {…}}')
+    return GrantFacts(id=id, granted_by=granted_by, revoked=revoked, **found)
+
+
+def parse_rule(text: Text, *, id: str) -> MandatoryRule:  # noqa: A002
+    """A rule of the institution from its JSON form.
+
+    >>> parse_rule('{"title": "Ceiling", "epsilon_of_population": "3", "delta": "1e-6"}', id="m1").delta
+    Fraction(1, 1000000)
+    """
+    found = _parts(text, "the rule", _RULE)
+    demands = ("deny", "epsilon_of_population", "epsilon_of_allotment", "delta", "forbidden", "training")
+    if not any(found.get(key) not in (None, False, frozenset()) for key in (*demands, "second_factor", "purposes", "networks")):
+        raise strict.wrong(
+            "the rule", "it demands nothing", '{"title": "Clinical data", "labels": ["clinical"], "second_factor": true}'
+        )
+    if found.get("delta", Fraction(0)) >= 1:
+        raise strict.wrong("delta", "it must be less than 1", '"1e-6"')
+    return MandatoryRule(id=id, **found)
+
+
+def parse_policy(text: Text) -> Policy:
+    """A policy, as an owner or a provider attaches it and as a release carries it.
+
+    >>> parse_policy('{"purposes": ["research"], "retention": "2030-12-31"}').retention.year
+    2031
+    """
+    return Policy(**_parts(text, "the policy", _POLICY))
+
+
+def _parts(value: object, place: str, readers: Mapping[str, _Reader]) -> dict[str, Any]:
+    found = strict.load(value) if place.startswith("the ") else strict.mapping(value, place)  # type: ignore[arg-type]
+    strict.only(found, place, list(readers))
+    inside = "" if place.startswith("the ") else f"{place}."
+    return {key: readers[key](each, f"{inside}{key}") for key, each in found.items()}
+
+
+def _members(value: object, place: str) -> Members:
+    found = _parts(value, place, _MEMBERS)
+    if found.get("anybody") and any(found.get(key) is not None for key in ("people", "institutions", "projects")):
+        raise strict.wrong(place, "anybody is more than those who are named besides", '{"anybody": true}')
+    if not any(each is not False and (each or key != "training") for key, each in found.items()):
+        raise strict.wrong(place, "nobody is named", '{"people": ["…"]}, or {"anybody": true}')
+    return Members(**found)
+
+
+def _rules(value: object, place: str) -> Rules:
+    found = _parts(value, place, _RULES)
+    if not found.get("actions"):
+        raise strict.wrong(f"{place}.actions", "a grant allows at least one action", '["question.ask"]')
+    first, last = found.get("not_before"), found.get("until")
+    if first is not None and last is not None and first >= last:
+        raise strict.wrong(f"{place}.until", "it is not after not_before", '"2026-12-31"')
+    if "algorithm.run" in found["actions"] and not found.get("algorithms") and "only_with" not in found:
+        raise strict.wrong(
+            f"{place}.algorithms", "to run algorithms names them", '["…"]; on an algorithm, "only_with": ["a data set"]'
+        )
+    return Rules(**found)
+
+
+def _grantable(value: object, place: str) -> str:
+    name = _action(value, place)
+    if not actions()[name].grantable:
+        grantable = ", ".join(each.name for each in actions().values() if each.grantable)
+        raise strict.wrong(place, f"{name!r} stays with the owner", grantable)
+    return name
+
+
+def _action(value: object, place: str) -> str:
+    name = strict.name(value, place)
+    if name not in actions():
+        raise strict.wrong(place, "the hub knows no such action", ", ".join(actions()))
+    return name
+
+
+def _set(read: _Reader) -> _Reader:
+    return lambda value, place: frozenset(strict.items(value, place, read))
+
+
+def _tuple(read: _Reader) -> _Reader:
+    return lambda value, place: tuple(strict.items(value, place, read))
+
+
+def _attributes(value: object, place: str) -> dict[str, str]:
+    found = strict.mapping(value, place)
+    return {strict.name(key, place): strict.name(each, f"{place}.{key}") for key, each in found.items()}
+
+
+def _end(value: object, place: str) -> datetime:
+    return strict.moment(value, place, end=True)
+
+
+def _guarantee(value: object, place: str) -> Guarantee:
+    found = _parts(value, place, {"epsilon": strict.number, "delta": strict.number, "rho": strict.number})
+    try:
+        if set(found) == {"epsilon"}:
+            return PureDP(found["epsilon"])
+        if set(found) == {"epsilon", "delta"}:
+            return ApproxDP(found["epsilon"], found["delta"])
+        if set(found) in ({"rho"}, {"rho", "delta"}):
+            return ZCDP(found["rho"], found.get("delta", 0))
+    except CloisterError as error:
+        raise strict.wrong(place, error.why, '{"epsilon": "1", "delta": "1e-6"}') from None
+    raise strict.wrong(place, "it is neither an ε (with a δ) nor a ρ", '{"epsilon": "1"}, or {"rho": "0.1"}')
+
+
+def _hours(value: object, place: str) -> Hours:
+    found = _parts(value, place, {"days": _tuple(_day), "from": _minute, "to": _minute})
+    start, end = found.get("from", 0), found.get("to", 24 * 60)
+    if start >= end:
+        raise strict.wrong(place, "it ends before it begins", "two entries, one until 24:00 and one from 00:00")
+    return Hours(days=tuple(sorted(set(found.get("days", range(7))))), start=start, end=end)
+
+
+def _day(value: object, place: str) -> int:
+    if value not in DAYS:
+        raise strict.wrong(place, "it is no day of the week", ", ".join(DAYS))
+    return DAYS.index(str(value))
+
+
+def _minute(value: object, place: str) -> int:
+    text = value if isinstance(value, str) and value.isascii() else ""
+    hour, colon, minute = text.partition(":")
+    if not (colon and len(text) == len("08:00") and hour.isdigit() and minute.isdigit()):
+        raise strict.wrong(place, "it is not a time of day", '"08:00"')
+    found = int(hour) * 60 + int(minute)
+    if int(minute) > 59 or found > 24 * 60:
+        raise strict.wrong(place, "it is not a time of day", '"08:00"')
+    return found
+
+
+def _combination(value: object, place: str) -> Combination:
+    parts = strict.items(value, place, _part)
+    if len(set(parts)) < 2:
+        raise strict.wrong(
+            place, "a combination has two different parts at least", '[{"object": "health"}, {"object": "census"}]'
+        )
+    return frozenset(parts)
+
+
+def _part(value: object, place: str) -> Part:
+    found = _parts(value, place, {"object": strict.identifier, "column": strict.identifier, "label": strict.name})
+    if not found:
+        raise strict.wrong(place, "it names nothing", '{"object": "health", "column": "diagnosis"}, or {"label": "clinical"}')
+    return Part(**found)
+
+
+def _source(value: object, place: str) -> Source:
+    readers = {"object": strict.identifier, "version": strict.identifier, "columns": strict.identifiers}
+    found = _parts(value, place, readers)
+    if "object" not in found:
+        raise strict.wrong(place, "it names no object", '{"object": "health"}')
+    return Source(
+        object=found["object"], version=found.get("version", ""), columns=tuple(sorted(found.get("columns", frozenset())))
+    )
+
+
+def _sensitivity(value: object, place: str) -> str:
+    if value not in SENSITIVITIES[1:]:
+        raise strict.wrong(place, "it is none of the levels", ", ".join(SENSITIVITIES[1:]))
+    return str(value)
+
+
+_MEMBERS: Mapping[str, _Reader] = {
+    "people": strict.identifiers,
+    "institutions": strict.names,
+    "projects": strict.identifiers,
+    "training": strict.names,
+    "attributes": _attributes,
+    "anybody": strict.flag,
+}
+_RULES: Mapping[str, _Reader] = {
+    "actions": _set(_grantable),
+    "purposes": strict.names,
+    "not_before": strict.moment,
+    "until": _end,
+    "columns": strict.identifiers,
+    "rows": strict.text,
+    "share": _guarantee,
+    "networks": _tuple(strict.network),
+    "hours": _tuple(_hours),
+    "risk": strict.number,
+    "algorithms": strict.identifiers,
+    "only_with": strict.identifiers,
+}
+_RULE: Mapping[str, _Reader] = {
+    "title": strict.text,
+    "institution": strict.name,
+    "labels": strict.names,
+    "populations": strict.identifiers,
+    "for_institutions": strict.names,
+    "actions": _set(_action),
+    "deny": strict.flag,
+    "epsilon_of_population": strict.number,
+    "epsilon_of_allotment": strict.number,
+    "delta": strict.number,
+    "forbidden": _set(_combination),
+    "training": strict.names,
+    "second_factor": strict.flag,
+    "purposes": strict.names,
+    "networks": _tuple(strict.network),
+}
+_POLICY: Mapping[str, _Reader] = {
+    "purposes": strict.names,
+    "prohibitions": _set(_action),
+    "labels": strict.names,
+    "consent": strict.names,
+    "sensitivity": _sensitivity,
+    "retention": _end,
+    "combinable_with": strict.identifiers,
+    "forbidden": _set(_combination),
+    "sources": _set(_source),
+}

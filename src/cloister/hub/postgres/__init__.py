@@ -1,0 +1,31 @@
+"""The wire of PostgreSQL: psql, DBeaver, Grafana and pandas ask private questions with no plug-in.
+
+    backend.py      what is needed of whoever answers; local.py: one local session; the hub brings its own
+    server.py       the listener; limits.py: what one client may take; startup.py: encryption, wishes, log-in
+    protocol.py     messages; types.py: values on the wire; failures.py: errors with SQLSTATE
+    connection.py   the simple and the extended protocol; prepared.py: statements and portals; work.py: threads
+    words.py        PostgreSQL's words; statements.py: what a statement is; parameters.py: values as literals
+    variables.py    SET, SHOW and transactions; execution.py: what a statement does; results.py: what it gives
+    routing.py      the door or the catalogue; catalogue/: an engine in memory that holds declarations alone
+
+It is read-only. Nothing is spent without `SET cloister.spend` or `SET cloister.within`, since tools preview and refresh by
+themselves.
+"""
+
+from cloister.hub.postgres.backend import AnswerColumn, Backend, Explained, PgSession, Tables
+from cloister.hub.postgres.limits import Limits
+from cloister.hub.postgres.local import LocalBackend, LocalSession, shape_of
+from cloister.hub.postgres.server import PostgresFront
+
+__all__ = [
+    "AnswerColumn",
+    "Backend",
+    "Explained",
+    "Limits",
+    "LocalBackend",
+    "LocalSession",
+    "PgSession",
+    "PostgresFront",
+    "Tables",
+    "shape_of",
+]

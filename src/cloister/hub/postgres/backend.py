@@ -1,0 +1,84 @@
+"""What the wire needs of whoever answers: a log-in, and for each person a session of questions.
+
+The wire knows nothing of accounts, roles and policies. It asks at every question, so a right that was taken away is gone at the
+next statement. All methods block and are called from threads, those of one session one after the other; a call may go on after
+its client has gone, since a charge stands whatever happens. A refusal is a `CloisterError`, whose text must tell nothing private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from cloister.privacy import Guarantee
+from cloister.session import Frame, Release
+from cloister.session.frames import Kind
+from cloister.tables import PrivateTable, PublicTable
+
+__all__ = ["AnswerColumn", "Backend", "Explained", "PgSession", "Tables"]
+
+Tables = Mapping[str, PrivateTable | PublicTable]
+
+
+class AnswerColumn(NamedTuple):
+    """A column that an answer will have: its name, its kind, and whether it is measured and so has a margin.
+
+    >>> AnswerColumn("n", "integer", True).measured
+    True
+    """
+
+    name: str
+    kind: Kind
+    measured: bool
+
+
+class Explained(Protocol):
+    """What a question would cost and how sharp its answer would be: `cloister.session.Plan`, or what looks like it."""
+
+    @property
+    def cost(self) -> Guarantee:
+        """The charge."""
+
+    def margin(self, confidence: float = 0.95) -> Frame:
+        """The margin to expect of each statistic."""
+
+    def __str__(self) -> str:
+        """The plan in words."""
+
+
+class PgSession(Protocol):
+    """One person, connected."""
+
+    def tables(self) -> Tables:
+        """What this person may see the declarations of."""
+
+    def shape(self, sql: str) -> list[AnswerColumn]:
+        """The columns that the answer will have, from the plan alone: spends nothing."""
+
+    def explain(self, sql: str, spend: str | None, *, within: float | None = None, confidence: float = 0.95) -> Explained:
+        """What would be measured, at which cost: spends nothing. With neither a spend nor a margin, for an example of a spend."""
+
+    def ask(
+        self,
+        sql: str,
+        spend: str | None,
+        *,
+        within: float | None = None,
+        confidence: float = 0.95,
+        purpose: str = "",
+        fresh: bool = False,
+    ) -> Release:
+        """The private answer, charged."""
+
+    def repeat(self, sql: str) -> Release | None:
+        """An answer that was paid for and that this person may see again at no cost; None where there is none."""
+
+    def close(self) -> None:
+        """The connection ended."""
+
+
+class Backend(Protocol):
+    """Who may come in."""
+
+    def login(self, user: str, token: str, address: str) -> PgSession:
+        """A session for a person with a token; `AccessDenied` in the same words whatever was wrong."""

@@ -1,0 +1,119 @@
+"""What the catalogue is told of tables: numbers, types, and their declarations in words. All of it is public."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cloister.hub.postgres.backend import Tables
+from cloister.hub.postgres.types import OF_KIND
+from cloister.tables import Category, Domain, PrivateTable, PublicTable
+
+__all__ = ["CLASSES", "FORMATS", "NAMESPACES", "Facts", "about", "columns_of", "in_words", "type_of"]
+
+_FIRST_TABLE = 16_384
+NAMESPACES = {"pg_catalog": 11, "public": 2200, "information_schema": 13_000}
+CLASSES = {
+    "pg_type": 1247,
+    "pg_attribute": 1249,
+    "pg_proc": 1255,
+    "pg_class": 1259,
+    "pg_authid": 1260,
+    "pg_database": 1262,
+    "pg_constraint": 2606,
+    "pg_namespace": 2615,
+    "pg_extension": 3079,
+}
+FORMATS = {
+    "bool": "boolean",
+    "bpchar": "character",
+    "char": '"char"',
+    "float4": "real",
+    "float8": "double precision",
+    "int2": "smallint",
+    "int4": "integer",
+    "int8": "bigint",
+    "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
+    "varchar": "character varying",
+}
+_SOURCE_KINDS = {"integer": "int8", "huge": "numeric", "float": "float8", "decimal": "numeric", "boolean": "bool"}
+_SOURCE_DATES = {"date": "date", "days": "date", "timestamp": "timestamp", "timestamptz": "timestamptz"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the catalogue is told of: declarations, and who is connected with which settings."""
+
+    tables: Tables
+    user: str
+    database: str
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def numbered(self) -> Iterator[tuple[int, str, PrivateTable | PublicTable]]:
+        """The tables with their numbers."""
+        for place, name in enumerate(sorted(self.tables)):
+            yield _FIRST_TABLE + place, name, self.tables[name]
+
+    def classes(self) -> Iterator[tuple[str, int]]:
+        """Every name that `regclass` knows, with its number."""
+        yield from CLASSES.items()
+        yield from ((name, oid) for oid, name, _ in self.numbered())
+
+
+def columns_of(table: PrivateTable | PublicTable) -> list[tuple[str, str, bool, str]]:
+    """Of each column: its name, its type, whether it may be absent, and what is declared of it.
+
+    >>> import cloister as cl
+    >>> columns_of(cl.PrivateTable({"age": [39]}, columns={"age": cl.Integer(17, 90)}))
+    [('age', 'int8', False, '17 to 90')]
+    """
+    if table.columns is None:
+        kinds = _SOURCE_KINDS | _SOURCE_DATES
+        return [(name, kinds.get(table.source.schema[name], "text"), True, "public") for name in table.names]
+    return [(name, type_of(domain), domain.nullable, in_words(domain)) for name, domain in table.columns.items()]
+
+
+def type_of(domain: Domain) -> str:
+    """The type on the wire of a declared column.
+
+    >>> from cloister.tables import Real
+    >>> type_of(Category([1, 2])), type_of(Real(0, 1))
+    ('int8', 'float8')
+    """
+    if isinstance(domain, Category):
+        first = domain.options[0]
+        return "bool" if isinstance(first, bool) else "int8" if isinstance(first, int) else "text"
+    return OF_KIND.get(domain.kind, "text")  # type: ignore[call-overload, no-any-return]
+
+
+def in_words(domain: Domain) -> str:
+    """What is declared of a column, in a line.
+
+    >>> from cloister.tables import Date
+    >>> in_words(Category(["F", "M"])), in_words(Date("1900-01-01", "2026-12-31"))
+    ('one of F, M', '1900-01-01 to 2026-12-31')
+    """
+    told = domain.describe()
+    if isinstance(domain, Category):
+        shown = ", ".join(str(option) for option in domain.options[:12])
+        return f"one of {shown}" + (f" and {len(domain.options) - 12} more" if len(domain.options) > 12 else "")
+    if "low" in told:
+        step = f" in steps of {told['step']}" if "step" in told else ""
+        return f"{told['low']} to {told['high']}{step}"
+    return {"boolean": "true or false", "identifier": "an identifier: its values are private"}.get(
+        told["kind"], "text: its values are private"
+    )
+
+
+def about(table: PrivateTable | PublicTable) -> str:
+    """What a table is, in a line.
+
+    >>> import cloister as cl
+    >>> about(cl.PrivateTable({"age": [39]}, columns={"age": cl.Integer(17, 90)}, population="staff"))
+    "private: each row is one person; population 'staff'"
+    """
+    if isinstance(table, PublicTable):
+        return "public: no protection and no cost"
+    whose = "each row is one person" if table.unit is None else f"at most {table.max_rows} rows of one {table.unit!r} count"
+    return f"private: {whose}" + (f"; population {table.population!r}" if table.population else "")

@@ -1,0 +1,192 @@
+"""Parameters of the extended protocol: each value is read by its type and spelled into the text as a literal.
+
+The spelling is made here, never taken over: a number is printed anew, a text gets its quotes doubled. So a value can't end its
+literal, whatever it holds. Types that are not listed are refused by name.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from decimal import Decimal, InvalidOperation
+
+from cloister.hub.postgres.failures import Refused
+from cloister.hub.postgres.types import TYPES, named
+from cloister.hub.postgres.words import Word, quoted_text
+
+__all__ = ["bound", "count_of", "example", "spell"]
+
+_TEXTS = ("text", "varchar", "bpchar", "name", "char", "unknown")
+_WHOLE = {"int2": "!h", "int4": "!i", "int8": "!q", "oid": "!I"}
+_REAL = {"float4": "!f", "float8": "!d"}
+_NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?")
+_TRUTHS = {"t": "TRUE", "true": "TRUE", "1": "TRUE", "on": "TRUE", "f": "FALSE", "false": "FALSE", "0": "FALSE", "off": "FALSE"}
+_MOST = 1_000
+
+
+def count_of(words: Sequence[Word]) -> int:
+    """How many parameters a statement has.
+
+    >>> from cloister.hub.postgres.words import words
+    >>> count_of(words("SELECT $2, $1, '$3'"))
+    2
+    """
+    highest = 0
+    for word in words:
+        if word.kind == "parameter":
+            number = int(word.text[1:7])
+            if not 0 < number <= _MOST or len(word.text) > 6:
+                raise Refused("There is no such parameter", why=f"they are $1 to ${_MOST}", instead="$1", code="42P02")
+            highest = max(highest, number)
+    return highest
+
+
+def bound(text: str, words: Sequence[Word], literals: Sequence[str]) -> str:
+    """The text with literals in place of its parameters; spaces keep them apart from what stands beside them.
+
+    >>> from cloister.hub.postgres.words import words
+    >>> bound("SELECT 1-$1", words("SELECT 1-$1"), ["-2"])
+    'SELECT 1- -2 '
+    """
+    pieces, at = [], 0
+    for word in words:
+        if word.kind == "parameter":
+            number = int(word.text[1:])
+            if number > len(literals):
+                raise Refused(f"{word.text} was not bound", why="fewer values came", instead="one value each", code="08P01")
+            pieces += [text[at : word.start], " ", literals[number - 1], " "]
+            at = word.end
+    return "".join([*pieces, text[at:]])
+
+
+def example(oid: int) -> str:
+    """A literal of a type, for a plan that is made before any value is known.
+
+    >>> example(20), example(25)
+    ('1', 'NULL')
+    """
+    kind = named(oid)
+    if kind is not None and (kind.name in _WHOLE or kind.name in _REAL or kind.name == "numeric"):
+        return "1"
+    return {"date": "DATE '2000-01-01'", "bool": "TRUE"}.get("" if kind is None else kind.name, "NULL")
+
+
+def spell(value: bytes | None, oid: int, binary: bool, place: int) -> str:
+    """A bound value as a literal.
+
+    >>> spell(b"it's", 25, False, 1), spell(b"-7", 23, False, 2), spell(None, 0, False, 3)
+    ("'it''s'", '-7', 'NULL')
+    """
+    kind = TYPES["text"] if oid in (0, TYPES["unknown"].oid) else named(oid)
+    if kind is None:
+        raise _refused(place, f"the type with number {oid} is not spoken here", "a number, a text, a date or a truth value")
+    if value is None:
+        return "NULL"
+    try:
+        if kind.element:
+            return _array(value, kind.element, binary, place)
+        return _literal(value, kind.name, binary)
+    except (ValueError, InvalidOperation, struct.error, OverflowError):
+        raise _refused(place, f"it is no value of the type {kind.name}", "a value of that type") from None
+
+
+def _literal(value: bytes, name: str, binary: bool) -> str:
+    if name in _TEXTS:
+        text = value.decode()
+        if "\0" in text:
+            raise ValueError
+        return quoted_text(text)
+    if name in _READ:
+        return _READ[name](value) if binary else _spelled(value.decode("ascii").strip(), name)
+    raise ValueError
+
+
+def _spelled(text: str, name: str) -> str:
+    if name in _WHOLE:
+        return str(int(text))
+    if name in _REAL or name == "numeric":
+        if not _NUMBER.fullmatch(text):
+            raise ValueError
+        return format(Decimal(text), "f") if name == "numeric" else _real(float(text))
+    if name == "date":
+        return f"DATE '{date.fromisoformat(text).isoformat()}'"
+    return _TRUTHS.get(text.lower()) or _no_truth()
+
+
+def _no_truth() -> str:
+    raise ValueError
+
+
+def _real(number: float) -> str:
+    if not math.isfinite(number):
+        raise ValueError
+    return repr(number)
+
+
+def _whole(form: str) -> Callable[[bytes], str]:
+    return lambda value: str(struct.unpack(form, value)[0])
+
+
+def _floating(form: str) -> Callable[[bytes], str]:
+    return lambda value: _real(struct.unpack(form, value)[0])
+
+
+def _day(value: bytes) -> str:
+    found = date(2000, 1, 1) + timedelta(days=struct.unpack("!i", value)[0])
+    return f"DATE '{found.isoformat()}'"
+
+
+def _decimal(value: bytes) -> str:
+    count, weight, sign, places = struct.unpack("!hhHH", value[:8])
+    digits = struct.unpack(f"!{count}h", value[8:])
+    if sign not in (0, 0x4000) or abs(weight) > 100 or places > 400 or any(not 0 <= digit < 10_000 for digit in digits):
+        raise ValueError
+    whole = tuple(int(sign) for digit in digits for sign in f"{digit:04}")
+    return format(Decimal((1 if sign else 0, whole, 4 * (weight - count + 1))), "f")  # exact: no context rounds it
+
+
+def _truth(value: bytes) -> str:
+    if value not in (b"\0", b"\1"):
+        raise ValueError
+    return "TRUE" if value == b"\1" else "FALSE"
+
+
+_READ: dict[str, Callable[[bytes], str]] = {
+    **{name: _whole(form) for name, form in _WHOLE.items()},
+    **{name: _floating(form) for name, form in _REAL.items()},
+    "numeric": _decimal,
+    "date": _day,
+    "bool": _truth,
+}
+
+
+def _array(value: bytes, element: str, binary: bool, place: int) -> str:
+    """A list of one dimension, as catalogue queries bring it."""
+    oid = TYPES[element].oid
+    if binary:
+        dimensions, _, _ = struct.unpack("!iiI", value[:12])
+        if dimensions == 0:
+            return "ARRAY[]"
+        count, at, found = struct.unpack("!i", value[12:16])[0], 20, []
+        if dimensions != 1 or not 0 <= count <= _MOST:
+            raise ValueError
+        for _ in range(count):
+            [size] = struct.unpack("!i", value[at : at + 4])
+            found.append(spell(None if size < 0 else value[at + 4 : at + 4 + size], oid, True, place))
+            at += 4 + max(size, 0)
+        return f"ARRAY[{', '.join(found)}]"
+    parts = re.findall(r'"((?:[^"\\]|\\.)*)"|([^{},"]+)', value.decode(), flags=re.DOTALL)
+    if len(parts) > _MOST:
+        raise ValueError
+    found = [
+        spell(None if plain.upper() == "NULL" else (plain or re.sub(r"\\(.)", r"\1", quoted)).encode(), oid, False, place)
+        for quoted, plain in parts
+    ]
+    return f"ARRAY[{', '.join(found)}]"
+
+
+def _refused(place: int, why: str, instead: str) -> Refused:
+    return Refused(f"The parameter ${place} was refused", why=why, instead=instead, code="22P02")

@@ -1,0 +1,121 @@
+"""What a statement gives back: columns, rows, a tag, and what the client is told beside them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cloister.hub.postgres.backend import AnswerColumn, Explained
+from cloister.hub.postgres.types import OF_KIND
+from cloister.session import Release
+
+__all__ = ["PLAN", "Column", "Result", "columns_of_shape", "of_plan", "of_release", "of_texts"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column's name, and its type by name.
+
+    >>> Column(name="n", kind="int8")
+    Column(name='n', kind='int8')
+    """
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The answer to one statement; without columns, only its tag is sent."""
+
+    columns: tuple[Column, ...] | None = None
+    rows: Sequence[tuple[Any, ...]] = ()
+    tag: str
+    notices: tuple[str, ...] = ()
+
+
+PLAN = Column(name="QUERY PLAN", kind="text")
+
+
+def columns_of_shape(shape: Sequence[AnswerColumn], *, margins: bool) -> tuple[Column, ...]:
+    """The columns of an answer, each measured one followed by its margin where margins are asked for.
+
+    >>> shape = [AnswerColumn("sex", "text", False), AnswerColumn("n", "integer", True)]
+    >>> [column.name for column in columns_of_shape(shape, margins=True)]
+    ['sex', 'n', 'n_margin']
+    """
+    found = []
+    for each in shape:
+        found.append(Column(name=each.name, kind=OF_KIND[each.kind]))
+        if margins and each.measured:
+            found.append(Column(name=f"{each.name}_margin", kind="float8"))
+    return tuple(found)
+
+
+def of_release(release: Release, *, confidence: float, margins: bool) -> Result:
+    """A release as rows, and its cost as a notice.
+
+    >>> from cloister.session.examples import small_release
+    >>> found = of_release(small_release(), confidence=0.95, margins=True)
+    >>> [column.name for column in found.columns], found.rows[0][0], found.rows[0][2], found.tag
+    (['sex', 'count', 'count_margin'], 'F', 6.0, 'SELECT 2')
+    """
+    table, measured = release.table, release.statistics()
+    shape = [AnswerColumn(name, series.kind, name in measured) for name, series in table.columns.items()]
+    widths = release.margin(confidence) if margins else None
+    lists: list[list[Any]] = []
+    for name, series in table.columns.items():
+        lists.append(series.tolist())
+        if widths is not None and name in measured:
+            lists.append([None if _unknown(width) else width for width in widths.columns[name].tolist()])
+    paid = "answered before, at no further cost; it cost" if release.provenance.repeated else "cost"
+    told = [f"{paid} {release.cost} of {release.provenance.population!r}", *release.notes]
+    if release.marked:
+        told.append("the noise came from a test's generator and protects nobody")
+    return Result(
+        columns=columns_of_shape(shape, margins=margins),
+        rows=list(zip(*lists, strict=True)),
+        tag=f"SELECT {release.num_rows}",
+        notices=("; ".join(told),),
+    )
+
+
+def of_plan(plan: Explained, *, as_json: bool, confidence: float, example: bool) -> Result:
+    """A plan as lines of text, or as JSON.
+
+    >>> from cloister.session.examples import small_plan
+    >>> found = of_plan(small_plan(), as_json=False, confidence=0.95, example=False)
+    >>> found.columns[0].name, found.rows[-1][0]
+    ('QUERY PLAN', 'nothing was spent and no row was read')
+    """
+    note = "no spend is set, so this is an example: SET cloister.spend = '0.1'"
+    lines = [*([note] if example else []), *str(plan).splitlines()]
+    if not as_json:
+        return of_texts("QUERY PLAN", lines, tag="EXPLAIN")
+    widths = {name: series.tolist()[0] for name, series in plan.margin(confidence).columns.items()}
+    body = {
+        "Node Type": "Private answer",
+        "Cost": str(plan.cost),
+        "Example": example,
+        "Confidence": confidence,
+        "Margins": {name: width if isinstance(width, float) and math.isfinite(width) else None for name, width in widths.items()},
+        "Lines": lines,
+    }
+    text = json.dumps([{"Plan": body}], ensure_ascii=False, indent=2)
+    return Result(columns=(Column(name="QUERY PLAN", kind="json"),), rows=[(text,)], tag="EXPLAIN")
+
+
+def of_texts(name: str, lines: Sequence[str], *, tag: str) -> Result:
+    """Lines of text in one column.
+
+    >>> of_texts("QUERY PLAN", ["a"], tag="EXPLAIN").rows
+    [('a',)]
+    """
+    return Result(columns=(Column(name=name, kind="text"),), rows=[(line,) for line in lines], tag=tag)
+
+
+def _unknown(width: Any) -> bool:
+    return width is None or (isinstance(width, float) and math.isnan(width))

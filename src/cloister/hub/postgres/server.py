@@ -1,0 +1,206 @@
+"""The listener: who may connect, how many, and how each connection begins and ends.
+
+Everything that waits for a client waits in one event loop with a limit of time; everything that computes runs in threads. So a
+slow or hostile client holds up nobody else. Logs name the kind of an event, never what anybody asked or was told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Self
+
+from cloister.hub.postgres import protocol
+from cloister.hub.postgres.backend import Backend
+from cloister.hub.postgres.connection import Connection
+from cloister.hub.postgres.execution import Executor
+from cloister.hub.postgres.failures import Failure, Refused, failure_of
+from cloister.hub.postgres.limits import Limits
+from cloister.hub.postgres.prepared import Store
+from cloister.hub.postgres.startup import Cancel, Wishes, greet, password
+from cloister.hub.postgres.variables import Variables
+from cloister.noise import default_random
+
+__all__ = ["PostgresFront"]
+
+_LOG = logging.getLogger(__name__)
+_BUFFER = 1 << 18
+
+
+@dataclass
+class _Person:
+    """What all connections of one person share."""
+
+    turns: asyncio.Semaphore
+    connections: int = 0
+
+
+class PostgresFront:
+    """The read-only wire of PostgreSQL before a backend.
+
+    `async with PostgresFront(backend, port=5433) as front:` listens until the block ends, on `front.port`.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        context: ssl.SSLContext | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._backend, self._host, self._wanted, self._context = backend, host, port, context
+        self._limits = limits or Limits()
+        self._quick = ThreadPoolExecutor(self._limits.lookers, "pg-look")
+        self._slow = ThreadPoolExecutor(self._limits.askers, "pg-ask")
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Future[None]] = set()
+        self._strangers = 0
+        self._open: dict[int, tuple[int, Connection]] = {}
+        self._people: dict[str, _Person] = {}
+        self._next = 0
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return self._wanted if self._server is None else int(self._server.sockets[0].getsockname()[1])
+
+    @property
+    def connections(self) -> int:
+        """How many there are, strangers included, and those that have gone while a question of theirs runs."""
+        return len(self._tasks) + len(self._closing)
+
+    async def start(self) -> None:
+        """Begins to listen."""
+        self._server = await asyncio.start_server(self._accept, self._host, self._wanted, limit=_BUFFER)
+
+    async def close(self) -> None:
+        """Ends all connections; what runs in threads runs to its end."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        if self._closing:
+            await asyncio.wait(self._closing, timeout=self._limits.looking)
+        self._quick.shutdown(wait=False)
+        self._slow.shutdown(wait=False)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._welcome(reader, writer)
+        except asyncio.CancelledError:
+            self._goodbye(writer, Refused("The connection ends", why="the hub stops", code="57P01", fatal=True))
+        except TimeoutError:
+            self._goodbye(writer, Refused("The connection ends", why="nothing came for too long", code="57P05", fatal=True))
+        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
+            _LOG.debug("a client went without a word")
+        except Exception as error:
+            if failure_of(error).code == "XX000":
+                _LOG.error("a connection failed with %s", type(error).__name__)
+            self._goodbye(writer, error)
+        finally:
+            self._tasks.discard(task)
+            writer.close()  # what was written is still sent, but only for so long
+            asyncio.get_running_loop().call_later(self._limits.writing, writer.transport.abort)
+
+    def _goodbye(self, writer: asyncio.StreamWriter, error: BaseException) -> None:
+        found = failure_of(error)
+        fatal = Failure(code=found.code, message=found.message, hint=found.hint, severity="FATAL")
+        with suppress(Exception):  # it may be gone
+            writer.write(protocol.failed(fatal))
+
+    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        address = str((writer.get_extra_info("peername") or ("",))[0])
+        if self.connections > self._limits.connections or self._strangers >= self._limits.strangers:
+            raise Refused("The connection was refused", why="there are too many", instead="a later try", code="53300", fatal=True)
+        self._strangers += 1
+        try:
+            async with asyncio.timeout(self._limits.startup):
+                found = await greet(reader, writer, self._context, address)
+                if isinstance(found, Cancel):
+                    self._cancel(found)
+                    return
+                executor, store = await self._login(reader, writer, found, address)
+        finally:
+            self._strangers -= 1
+        person = self._people.setdefault(executor.user, _Person(turns=asyncio.Semaphore(self._limits.turns)))
+        person.connections += 1
+        pools = (self._quick, self._slow)
+        connection = Connection(reader, writer, executor, store, limits=self._limits, pools=pools, turns=person.turns)
+        process, secret = self._key()
+        self._open[process] = (secret, connection)
+        try:
+            if person.connections > self._limits.each:
+                raise Refused(
+                    "The connection was refused", why="you have too many", instead="Close one", code="53300", fatal=True
+                )
+            writer.write(protocol.AUTHENTICATED + protocol.backend_key(process, secret))
+            await connection.serve()
+        finally:
+            del self._open[process]
+            closing = asyncio.ensure_future(self._closed(connection, executor, person))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    async def _closed(self, connection: Connection, executor: Executor, person: _Person) -> None:
+        """After what still runs for this connection, its session is closed."""
+        connection.work.cancel()
+        await connection.work.finished()
+        person.connections -= 1
+        if not person.connections:
+            self._people.pop(executor.user, None)
+        await asyncio.get_running_loop().run_in_executor(self._quick, executor.close)
+
+    async def _login(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, wishes: Wishes, address: str
+    ) -> tuple[Executor, Store]:
+        token = await password(reader, writer)
+        loop = asyncio.get_running_loop()
+        try:
+            session = await loop.run_in_executor(self._quick, self._backend.login, wishes.user, token, address)
+        except Exception as error:
+            _LOG.info("a log-in was refused with %s", type(error).__name__)
+            found = failure_of(error)
+            code = "28P01" if found.code == "42501" else found.code
+            raise Refused(found.message, instead=found.hint, code=code, fatal=True) from None
+        variables = Variables({"session_authorization": wishes.user})
+        store = Store(self._limits.prepared)
+        executor = Executor(session, variables, user=wishes.user, database=wishes.database, forget=store.forget)
+        try:
+            variables.start(wishes.settings)
+        except Exception:
+            await loop.run_in_executor(self._quick, executor.close)
+            raise
+        return executor, store
+
+    def _key(self) -> tuple[int, int]:
+        self._next = self._next % (2**31 - 2) + 1
+        while self._next in self._open:
+            self._next += 1
+        return self._next, int.from_bytes(default_random().bytes(4), "big")
+
+    def _cancel(self, request: Cancel) -> None:
+        """Gives up on what another connection does, for whoever knows its secret."""
+        secret, connection = self._open.get(request.process, (0, None))
+        same = hmac.compare_digest(secret.to_bytes(4, "big"), request.secret.to_bytes(4, "big"))
+        if same and connection is not None:
+            connection.work.cancel()

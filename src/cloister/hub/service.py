@@ -1,0 +1,83 @@
+"""What a service brings to the hub: routes, pages, jobs, links, cards; and the line that registers it.
+
+A service is one package under `services/`. Its `__init__.py` ends with `SERVICE = Service(…)`, and `services/__init__.py` lists
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["Card", "JobType", "Link", "Progress", "Service"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """An entry of the navigation, shown to those who may do the action. `title` is an English msgid."""
+
+    title: str
+    path: str
+    action: str
+    order: int = 50
+    icon: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """A part of the first page of a person: a template of its own, and what it shows."""
+
+    template: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    order: int = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What a running job may use: who asked, how to say how far it is, and whether it should stop."""
+
+    job: str
+    who: str
+    tell: Callable[[str, float | None], None]
+    """The name of the stage, and the share that is done where that is public."""
+    stopped: Callable[[], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobType:
+    """A kind of long work: `run` gets the hub, what was asked for, and the progress; what it returns is kept as the job's result.
+
+    `again` says whether work that a killed process left behind may be begun once more. What is charged is safe to begin again: an
+    unsettled reservation is taken over, a settled one answers from the ledger.
+    """
+
+    kind: str
+    title: str
+    run: Callable[[Hub, Mapping[str, Any], Progress], Mapping[str, Any]]
+    again: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """One service: everything that the hub has to know of it."""
+
+    name: str
+    title: str
+    pages: Callable[[], APIRouter] | None = None
+    """Routes that answer with pages."""
+    api: Callable[[], APIRouter] | None = None
+    """Routes under /api/v1."""
+    jobs: tuple[JobType, ...] = ()
+    links: tuple[Link, ...] = ()
+    cards: Callable[[Hub, Session, Caller], list[Card]] | None = None
+    opened: Callable[[Hub], None] | None = None
+    """Called once when a process opens the hub."""
+    closed: Callable[[Hub], None] | None = None

@@ -1,0 +1,76 @@
+"""A hub as a server: pages and API by uvicorn, the PostgreSQL front beside them, and an orderly end.
+
+TLS is asked for by `certificate` and `certificate_key`; with `client_authority` a client without a certificate of that authority
+is refused in the handshake. A hub that was set up with grave faults does not start.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from cloister.errors import InvalidParameter
+from cloister.hub.app import make_app
+from cloister.hub.settings import Settings, weaknesses
+
+if TYPE_CHECKING:
+    from cloister.hub.hub import Hub
+
+__all__ = ["check", "serve", "server"]
+
+_BACKLOG = 2048
+
+
+def check(settings: Settings) -> None:
+    """Refuse to start with a setting that is wrong."""
+    grave = [weak for weak in weaknesses(settings) if weak.grave]
+    if grave:
+        first = grave[0]
+        raise InvalidParameter(f"The hub was not started: {first.name}", why=first.why, instead=first.instead)
+
+
+def server(hub: Hub) -> uvicorn.Server:
+    """The web server of a hub, not yet running."""
+    settings = hub.settings
+    tls = {}
+    if settings.certificate:
+        tls = {
+            "ssl_certfile": settings.certificate,
+            "ssl_keyfile": settings.certificate_key,
+            "ssl_ca_certs": settings.client_authority or None,
+            "ssl_cert_reqs": ssl.CERT_REQUIRED if settings.client_authority else ssl.CERT_NONE,
+        }
+    config = uvicorn.Config(
+        make_app(hub),
+        host=settings.host,
+        port=settings.port,
+        log_level=settings.log_level,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=20,
+        limit_concurrency=1000,
+        h11_max_incomplete_event_size=64 * 1024,
+        **tls,  # type: ignore[arg-type]
+    )
+    return uvicorn.Server(config)
+
+
+def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` is called when connections are taken."""
+    check(hub.settings)
+    web = server(hub)
+    started = web.startup
+
+    async def startup(sockets: list[object] | None = None) -> None:
+        await started(sockets)  # type: ignore[arg-type]
+        if web.started:
+            ready()
+
+    web.startup = startup  # type: ignore[method-assign, assignment]
+    web.run()

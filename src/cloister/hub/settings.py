@@ -1,0 +1,223 @@
+"""What an institution sets: from a file, then from the environment, each name in one place with its meaning.
+
+The file is `hub.toml` in the hub's folder (or `--settings FILE`); the variable of `session_hours` is CLOISTER_HUB_SESSION_HOURS,
+and the environment wins over the file. A name that is not known is refused. `weaknesses` says what is odd or weak about a choice.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from cloister.errors import InvalidParameter
+
+__all__ = ["PREFIX", "Settings", "Weakness", "load", "weaknesses"]
+
+PREFIX = "CLOISTER_HUB_"
+
+
+def _set(default: Any, about: str, *, secret: bool = False) -> Any:
+    return field(default=default, metadata={"about": about, "secret": secret})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that can be set. Each field's `about` is its line in the documentation.
+
+    >>> Settings(data=Path("hub")).port
+    8765
+    """
+
+    data: Path = field(metadata={"about": "The folder that holds everything of this hub.", "secret": False})
+    title: str = _set("cloister", "The hub's name, on every page.")
+    institution: str = _set("", "The institution that runs it.")
+    host: str = _set("127.0.0.1", "The address to listen on.")
+    port: int = _set(8765, "The port to listen on.")
+    address: str = _set("", "How people reach it, as https://hub.example.org; links and the check of origins are made of it.")
+    database: str = _set("", "postgresql://… of the hub's own database; empty: SQLite in the folder.", secret=True)
+    ledger: str = _set("", "postgresql://… of the ledger; empty: SQLite in the folder.", secret=True)
+    master_key: str = _set("", "The master key in base64; empty: the file master.key in the folder.", secret=True)
+    master_key_file: str = _set("", "Another place for the file of the master key, such as a mounted secret.")
+    certificate: str = _set("", "The TLS certificate (PEM); empty: plain HTTP, for loopback or behind a proxy that ends TLS.")
+    certificate_key: str = _set("", "The key of the TLS certificate (PEM).")
+    client_authority: str = _set("", "Accept only clients with a certificate of this authority (PEM): mutual TLS.")
+    proxies: str = _set("", "Addresses of proxies whose X-Forwarded-For and -Proto are believed, separated by commas.")
+    session_hours: int = _set(12, "How long a log-in lasts.")
+    idle_minutes: int = _set(60, "How long a log-in lasts without being used.")
+    token_days: int = _set(90, "How long an API token may last at most.")
+    second_factor: str = _set("optional", "optional, owners (owners, stewards, administrators) or everyone.")
+    password_length: int = _set(12, "The least length of a password.")
+    oidc_issuer: str = _set("", "The identity provider for single sign-on; empty: none.")
+    oidc_client: str = _set("", "The hub's name at the identity provider.")
+    oidc_secret: str = _set("", "The hub's secret at the identity provider.", secret=True)
+    oidc_roles: str = _set(
+        "analyst", "The roles of a person who comes by single sign-on for the first time, separated by commas."
+    )
+    pg_port: int = _set(0, "The port for PostgreSQL clients; 0: none.")
+    tick_ms: int = _set(10, "Answers leave at multiples of so many milliseconds.")
+    upload_megabytes: int = _set(2048, "The largest upload.")
+    sources: str = _set("", "Databases that data sets may be registered from, as host:port separated by commas; empty: none.")
+    source_authorities: str = _set(
+        "", "Who vouches for the certificates of those databases (PEM); empty: the system."
+    )
+    delta_floor: str = _set("1e-5", "The largest δ that any release may have.")
+    workers: int = _set(1, "How many jobs run at once in the hub's own process; 0: only `cloister worker` processes run them.")
+    asking: int = _set(8, "How many questions are worked on at once in a process.")
+    memory: str = _set("1GiB", "The most memory that the engine of one data set takes.")
+    log_level: str = _set("info", "debug, info, warning or error.")
+    metrics_token: str = _set("", "What /metrics asks for as a bearer token; empty: it answers on loopback only.", secret=True)
+
+    def path(self, name: str) -> Path:
+        """A file or folder of the hub."""
+        return self.data / name
+
+    @property
+    def secure(self) -> bool:
+        """Whether people reach it by TLS, so that cookies may be marked so."""
+        return bool(self.certificate) or self.address.startswith("https://")
+
+    @property
+    def origin(self) -> str:
+        """How people reach it."""
+        if self.address:
+            return self.address.rstrip("/")
+        return f"{'https' if self.certificate else 'http'}://{self.host}:{self.port}"
+
+    def shown(self) -> dict[str, str]:
+        """All values, secrets hidden.
+
+        >>> Settings(data=Path("hub"), oidc_secret="x").shown()["oidc_secret"]
+        '(set)'
+        """
+        return {
+            each.name: ("(set)" if getattr(self, each.name) else "") if each.metadata["secret"] else str(getattr(self, each.name))
+            for each in fields(self)
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weakness:
+    """What is wrong with a choice, or weak about it."""
+
+    name: str
+    grave: bool
+    why: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{'wrong' if self.grave else 'weak'}: {self.name}: {self.why}.\n  Instead: {self.instead}"
+
+
+def load(data: Path, *, file: Path | None = None, environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
+    """The settings of the hub in a folder; what is given by hand wins over the environment, and that over the file.
+
+    >>> load(Path("hub"), environment={"CLOISTER_HUB_PORT": "9000"}).port
+    9000
+    """
+    path = file or data / "hub.toml"
+    values: dict[str, Any] = {}
+    if path.exists():
+        values |= _of_file(path)
+    elif file is not None:
+        raise InvalidParameter(
+            f"The settings {path.name!r} were refused", why="there is no such file", instead="--settings hub.toml"
+        )
+    known = {each.name: each for each in fields(Settings)}
+    for name, text in (environment or {}).items():
+        if name.startswith(PREFIX):
+            values[name.removeprefix(PREFIX).lower()] = text
+    values |= {name: value for name, value in given.items() if value is not None}
+    values.pop("data", None)
+    for name in values:
+        if name not in known:
+            raise InvalidParameter(
+                f"The setting {name!r} was refused",
+                why="there is none of that name",
+                instead="cloister hub check lists all settings",
+            )
+    return Settings(data=data, **{name: _value(name, known[name].type, value) for name, value in values.items()})
+
+
+def weaknesses(settings: Settings) -> list[Weakness]:
+    """What is wrong or weak, the grave first; empty for a hub that is in order.
+
+    >>> [weak.name for weak in weaknesses(Settings(data=Path("hub"), host="0.0.0.0", address="http://hub.example.org"))]
+    ['certificate']
+    """
+    found: list[Weakness] = []
+
+    def weak(name: str, why: str, instead: str, *, grave: bool = False) -> None:
+        found.append(Weakness(name=name, grave=grave, why=why, instead=instead))
+
+    if not _loopback(settings.host) and not settings.secure:
+        weak("certificate", "people would reach the hub over plain HTTP", "certificate = and certificate_key =", grave=True)
+    if bool(settings.certificate) != bool(settings.certificate_key):
+        weak("certificate_key", "a certificate and its key go together", "both, or neither", grave=True)
+    for name in ("certificate", "certificate_key", "client_authority", "master_key_file"):
+        value = getattr(settings, name)
+        if value and not Path(value).is_file():
+            weak(name, "there is no such file", f'{name} = "/path/to/file.pem"', grave=True)
+    for name in ("database", "ledger"):
+        value = getattr(settings, name)
+        if value and not value.startswith("postgresql://"):
+            weak(name, "it is no address of PostgreSQL", f'{name} = "postgresql://hub@db.example.org/hub"', grave=True)
+        elif value and "sslmode=verify-full" not in value and not _local_address(value):
+            weak(name, "its certificate is not checked", "…?sslmode=verify-full", grave=False)
+    if bool(settings.database) != bool(settings.ledger):
+        weak("ledger", "one of hub and ledger is on PostgreSQL and the other in the folder", "both, for several processes")
+    if settings.second_factor not in ("optional", "owners", "everyone"):
+        weak("second_factor", "it is none of the three choices", 'second_factor = "owners"', grave=True)
+    elif settings.second_factor == "optional" and not _loopback(settings.host):
+        weak("second_factor", "a stolen password of an owner is enough to raise a budget", 'second_factor = "owners"')
+    if settings.password_length < 12:
+        weak("password_length", "short passwords are guessed", "password_length = 12", grave=settings.password_length < 8)
+    if settings.oidc_issuer and not settings.oidc_issuer.startswith("https://") and "127.0.0.1" not in settings.oidc_issuer:
+        weak("oidc_issuer", "it is not reached by https", 'oidc_issuer = "https://login.example.org"', grave=True)
+    if settings.master_key:
+        weak("master_key", "an environment is seen by every program of its user", "master_key_file = a mounted secret")
+    if settings.pg_port and not settings.certificate and not _loopback(settings.host):
+        weak("pg_port", "tokens would cross the network in the clear", "certificate =", grave=True)
+    if settings.tick_ms < 1:
+        weak("tick_ms", "without ticks the time of an answer may tell of rows", "tick_ms = 10", grave=True)
+    return sorted(found, key=lambda each: not each.grave)
+
+
+def _of_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidParameter(
+            f"The settings {path.name!r} were refused", why=f"they are no TOML: {error}", instead="port = 8765"
+        ) from None
+
+
+def _value(name: str, kind: Any, value: Any) -> Any:
+    if kind == "int":
+        try:
+            return int(value)
+        except (TypeError, ValueError):
+            raise InvalidParameter(
+                f"The setting {name} was refused", why=f"{value!r} is no whole number", instead=f"{name} = 10"
+            ) from None
+    if not isinstance(value, str):
+        raise InvalidParameter(f"The setting {name} was refused", why=f"{value!r} is no text", instead=f'{name} = "{value}"')
+    return value
+
+
+def _loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _local_address(address: str) -> bool:
+    from urllib.parse import urlsplit
+
+    return _loopback(urlsplit(address).hostname or "localhost")

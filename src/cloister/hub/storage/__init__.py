@@ -1,0 +1,36 @@
+"""Tables at rest, and tables elsewhere.
+
+vault.py        uploads become tables, tables become sources of rows; keys pass on and are destroyed
+uploads.py      what is being sent; texts.py and parquet.py say whether it is a table; limits.py how much it may be
+header.py       what an upload is, for its owner
+keyring.py      wrapped keys
+connections.py  tables in other databases, and where the hub may connect to
+"""
+
+from cloister.hub.storage.connections import Allowed, KeptAddress, connect, guarded_address, keep, reopen
+from cloister.hub.storage.header import Header, HeaderColumn
+from cloister.hub.storage.keyring import Keyring, rewrapped
+from cloister.hub.storage.limits import Limits, RefusedUpload
+from cloister.hub.storage.uploads import Received, Upload
+from cloister.hub.storage.vault import DamagedTable, StoredTable, Vault, rotated
+
+__all__ = [
+    "Allowed",
+    "DamagedTable",
+    "Header",
+    "HeaderColumn",
+    "KeptAddress",
+    "Keyring",
+    "Limits",
+    "Received",
+    "RefusedUpload",
+    "StoredTable",
+    "Upload",
+    "Vault",
+    "connect",
+    "guarded_address",
+    "keep",
+    "reopen",
+    "rewrapped",
+    "rotated",
+]

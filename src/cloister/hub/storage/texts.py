@@ -1,0 +1,148 @@
+"""Whether what arrives is a CSV file that can be read as it is meant: UTF-8, lines of a sane length, a header, rows.
+
+The checks run on the stream, so a bomb is refused when it begins and not when the disk is full. `lines.py` reads past most of
+what is refused here: a line that is no UTF-8 is no row, and adds nothing. But a file of another encoding is a mistake of the
+sender, who should hear of it before rows are missing. Nothing that is said quotes the file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from typing import IO, Literal
+
+from cloister.errors import CloisterError
+from cloister.hub.storage.limits import Limits, RefusedUpload
+from cloister.tables.lines import LONGEST_LINE, Header, read_header
+from cloister.tables.sources import check_names
+
+__all__ = ["Content", "TextCheck", "header_of"]
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_OTHERS = {
+    b"PAR1": ("it is a Parquet file", "the same file, declared as parquet"),
+    b"PK\x03\x04": ("it is a spreadsheet or a ZIP archive", "the sheet saved as CSV UTF-8"),
+    b"\x1f\x8b": ("it is compressed", "gunzip people.csv.gz, then send people.csv"),
+    b"\x28\xb5\x2f\xfd": ("it is compressed", "unzstd people.csv.zst, then send people.csv"),
+    b"BZh": ("it is compressed", "bunzip2 people.csv.bz2, then send people.csv"),
+    b"\xd0\xcf\x11\xe0": ("it is a spreadsheet", "the sheet saved as CSV UTF-8"),
+}
+_ENOUGH = 4  # bytes by which letters of two bytes are known
+_FROM_UTF16 = "iconv -f UTF-16 -t UTF-8 people.csv > people-utf8.csv"
+_FROM_LATIN = "iconv -f WINDOWS-1252 -t UTF-8 people.csv > people-utf8.csv"
+
+
+class Content:
+    """Bytes in memory, opened as a file is."""
+
+    suffix = ""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def open(self, mode: Literal["rb"]) -> IO[bytes]:
+        """The bytes."""
+        return io.BytesIO(self._content)
+
+
+class TextCheck:
+    """Takes a CSV file in pieces of any length; `finish` when there are no more."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._begun = bytearray()
+        self._header: Header | None = None
+        self._open = 0  # bytes of the line that is not ended yet
+        self._lines = 0
+        self._started = self._filled = False
+
+    def feed(self, chunk: bytes) -> None:
+        """The next piece."""
+        if not chunk:
+            return
+        self._kind_of(chunk)
+        if b"\0" in chunk:
+            self._refuse_nul(bytes(self._begun) + chunk)
+        if not _decodes(self._decoder, chunk, final=False):
+            raise _refused("it is not in UTF-8", _FROM_LATIN)
+        self._measure(chunk)
+        if self._header is None:
+            self._begun += chunk
+            if b"\n" not in chunk:
+                return
+            chunk = self._begin()
+        self._filled = self._filled or bool(chunk.strip(b"\r\n"))
+
+    def finish(self) -> None:
+        """Nothing comes any more."""
+        if not _decodes(self._decoder, b"", final=True):
+            raise _refused("it is not in UTF-8, or ends within a letter", _FROM_LATIN)
+        if self._header is None:
+            self._begin()
+        if not self._filled:
+            raise _refused("it has a line of names and no rows", "a file with rows")
+
+    def _kind_of(self, chunk: bytes) -> None:
+        if self._started:
+            return
+        self._started = True
+        if chunk.startswith(_UTF16):
+            raise _refused("it is in UTF-16", _FROM_UTF16)
+        for start, (why, instead) in _OTHERS.items():
+            if chunk.startswith(start):
+                raise _refused(why, instead)
+
+    def _refuse_nul(self, start: bytes) -> None:
+        every_other = len(start) >= _ENOUGH and any(not start[offset:200:2].strip(b"\0") for offset in (0, 1))
+        if self._header is None and every_other:
+            raise _refused("it is in UTF-16", _FROM_UTF16)
+        raise _refused("it holds NUL bytes, so it is no text", "tr -d '\\000' < people.csv > people-clean.csv")
+
+    def _measure(self, chunk: bytes) -> None:
+        at = 0
+        while (end := chunk.find(b"\n", at, at + LONGEST_LINE + 1 - self._open)) >= 0:
+            # the longest lines matter, not each: skip to the last line end that is near enough
+            end = chunk.rfind(b"\n", end, at + LONGEST_LINE + 1 - self._open)
+            self._lines += chunk.count(b"\n", at, end + 1)
+            self._open, at = 0, end + 1
+        self._open += len(chunk) - at
+        if self._open > LONGEST_LINE:
+            raise _refused(f"one of its lines is longer than {LONGEST_LINE:,} bytes", "one row a line")
+        self._limits.check("rows", self._lines - 1, self._limits.rows)
+
+    def _begin(self) -> bytes:
+        """Reads the first line, which has come; what came after it."""
+        first, _, rest = bytes(self._begun).partition(b"\n")
+        self._header = header_of(first, self._limits)
+        self._begun.clear()
+        return rest
+
+
+def header_of(start: bytes, limits: Limits) -> Header:
+    """The header of the CSV file that starts so.
+
+    >>> header_of("name,Größe,🏔\\n".encode(), Limits()).names
+    ('name', 'Größe', '🏔')
+    """
+    error: CloisterError | None = None
+    try:
+        header = read_header(Content(start))
+        limits.check("columns", len(header.names), limits.columns)
+        check_names(header.names)
+        return header
+    except CloisterError as found:
+        error = found
+    raise RefusedUpload("The upload was refused", why=error.why, instead=error.instead)
+
+
+def _decodes(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool) -> bool:
+    try:
+        decoder.decode(chunk, final)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _refused(why: str, instead: str) -> RefusedUpload:
+    return RefusedUpload("The upload was refused", why=why, instead=instead)

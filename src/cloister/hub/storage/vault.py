@@ -1,0 +1,193 @@
+"""The vault: tables at rest, encrypted, each version under a key of its own, which the master key wraps.
+
+What is sent goes `receive` → `look` → `store`; what is stored is opened as a source of rows, passes from one master key to the
+next, and is destroyed. At no moment is a row on the disk in plain: uploads and tables are sealed files (`tables/sealed.py`), and
+what is converted between the two goes through memory and pipes. The vault keeps files; who owns them and the wrapped keys are in
+the hub's database, so that no file alone can be read.
+
+Folders: `uploads/` holds what arrived whole, `tables/` what is stored, `working/` what is on its way.
+
+Destroying a table destroys its key first: without it the file is noise. What remains after that: copies of the wrapped key in
+backups of the database and in pages that the database has not written over yet, and, whoever has such a copy and the master
+key, the file where a backup or a solid-state disk keeps its blocks (overwriting would not reach these, so it is not tried). To be
+rid of that as well, give the hub a new master key afterwards (`rotated`) and destroy the old one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cloister.errors import EngineError, InvalidParameter
+from cloister.hub.ids import new_id
+from cloister.hub.storage.header import Header, SealedPlace, UploadedCsv, header
+from cloister.hub.storage.keyring import Keyring, rewrapped
+from cloister.hub.storage.limits import Limits, RefusedUpload
+from cloister.hub.storage.uploads import Received, Upload, in_memory, settle
+from cloister.noise import default_random
+from cloister.tables.encrypted import EncryptedSource, Written, write_encrypted
+from cloister.tables.folder import PrivateFolder, sweep
+from cloister.tables.guard import tried
+from cloister.tables.sealed import KEY_BYTES
+from cloister.tables.sources import ParquetSource, Source
+
+__all__ = ["DamagedTable", "StoredTable", "Vault", "rotated"]
+
+_FOLDERS = ("uploads", "tables", "working")
+_READ = 2**20
+
+
+class DamagedTable(EngineError):
+    """A stored table that is not there, or not what was stored."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredTable:
+    """Where a table lies and how it is read again: what the hub's database keeps of it. `wrapped_key` None: it was destroyed."""
+
+    file: str
+    """Its name in the vault."""
+    digest: str
+    """SHA-256 of the encrypted file."""
+    length: int
+    wrapped_key: bytes | None = field(repr=False)
+
+    @property
+    def about(self) -> str:
+        """What its key was wrapped about."""
+        return f"table {self.file}"
+
+
+class Vault:
+    """Tables in a folder, under keys. Several processes may have the same one open."""
+
+    def __init__(self, folder: Path, keys: Keyring, *, limits: Limits | None = None, keep_hours: float = 24) -> None:
+        self.folder = folder
+        self.limits = limits or Limits()
+        self._keys = keys
+        for name in _FOLDERS:
+            (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        sweep(folder / "working")
+        for path in (folder / "uploads").iterdir():
+            found = tried(path.stat, OSError)
+            if found is not None and found.st_mtime < time.time() - keep_hours * 3600:
+                path.unlink(missing_ok=True)
+
+    def receiving(self, kind: str) -> Upload:
+        """An upload of the kind csv or parquet, to be written piece by piece."""
+        return Upload(self.folder, self._keys, kind, self.limits)
+
+    def receive(self, chunks: Iterable[bytes], kind: str) -> Received:
+        """Everything that comes, encrypted on its way to the disk; all of it or nothing."""
+        with self.receiving(kind) as upload:
+            for chunk in chunks:
+                upload.write(chunk)
+            return upload.finish()
+
+    def look(self, received: Received, *, rows: int = 0) -> Header:
+        """The columns of an upload, and so many of its first rows for its owner."""
+        return header(self._upload(received), self._key_of(received), received.kind, rows)
+
+    def store(self, received: Received) -> StoredTable:
+        """An upload as a table under a fresh key. The upload is gone afterwards; a failure leaves it, and nothing else."""
+        path, upload_key = self._upload(received), self._key_of(received)
+        key = default_random().bytes(KEY_BYTES)
+        stored = StoredTable(file=new_id(), digest="", length=0, wrapped_key=None)
+        working = PrivateFolder(self.folder / "working")
+        try:
+            part = working.path / "part"
+            written = self._written(path, upload_key, received.kind, part, key)
+            settle(part, self.path(stored))
+        finally:
+            working.remove()
+        path.unlink(missing_ok=True)
+        return replace(stored, digest=written.digest, length=written.bytes, wrapped_key=self._keys.wrap(key, stored.about))
+
+    def discard(self, received: Received) -> None:
+        """Removes an upload that is not wanted."""
+        (self.folder / "uploads" / _plain(received.id)).unlink(missing_ok=True)
+
+    def open(self, stored: StoredTable, *, name: str, identity: str | None = None) -> Source:
+        """The rows of a stored table, after its digest was checked. `name` is its data set's, for messages; `identity` is the
+        name by which the ledger knows the same persons' rows again, whatever version of them this is.
+        """
+        if stored.wrapped_key is None:
+            raise _damaged(name, "its key was destroyed", "a new version of the data set: upload the file again")
+        found = tried(lambda: _digest(self.path(stored)), OSError)
+        if found is None:
+            raise _damaged(name, "its file is missing", _mend(stored))
+        if found != stored.digest:
+            raise _damaged(name, "its file is not what was stored", _mend(stored))
+        key = self._keys.unwrap(stored.wrapped_key, stored.about)
+        return EncryptedSource(self.path(stored), key, identity=identity)
+
+    def destroy(self, stored: StoredTable, forget: Callable[[], None]) -> None:
+        """Destroys a table: first its key, with `forget`, which removes the wrapped key from the database and returns when that
+        is committed; then its file. Stopped in between, what is left is a file that nobody can read.
+        """
+        forget()
+        self.path(stored).unlink(missing_ok=True)
+
+    def unknown(self, known: Collection[str]) -> list[str]:
+        """Names of table files that are not among the known ones: left by a crash, and without their keys unreadable."""
+        return sorted(path.name for path in (self.folder / "tables").iterdir() if path.name not in known)
+
+    def path(self, stored: StoredTable) -> Path:
+        """Where the file of a table lies."""
+        return self.folder / "tables" / _plain(stored.file)
+
+    def _written(self, path: Path, upload_key: bytes, kind: str, part: Path, key: bytes) -> Written:
+        if kind == "csv":
+            return write_encrypted(UploadedCsv(SealedPlace(path, upload_key)), part, key, memory_limit=self.limits.memory)
+        with in_memory(path, upload_key) as file:
+            return write_encrypted(ParquetSource(Path(file.path)), part, key, memory_limit=self.limits.memory)
+
+    def _upload(self, received: Received) -> Path:
+        path = self.folder / "uploads" / _plain(received.id)
+        if not path.is_file():
+            raise RefusedUpload(
+                "The upload is not here", why="it was stored, discarded or too old", instead="upload the file again"
+            )
+        return path
+
+    def _key_of(self, received: Received) -> bytes:
+        return self._keys.unwrap(received.wrapped_key, f"upload {received.id}")
+
+    def __repr__(self) -> str:
+        return "<Vault>"
+
+
+def rotated(stored: Iterable[StoredTable], old: Keyring, new: Keyring) -> list[StoredTable]:
+    """The same tables with their keys wrapped by the new master key; no file is touched. Commit them all in one transaction, then
+    change the master key. Stopped before the commit, nothing has changed; done again, what is new already stays as it is.
+    """
+    return [
+        each if each.wrapped_key is None else replace(each, wrapped_key=rewrapped(each.wrapped_key, each.about, old, new))
+        for each in stored
+    ]
+
+
+def _plain(name: str) -> str:
+    """The name of a file of ours, and no way out of the folder."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{22}", name):
+        raise InvalidParameter(
+            "The file was refused", why="its name is none that the vault gives", instead="the name as it was given"
+        )
+    return name
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _mend(stored: StoredTable) -> str:
+    return f"the file tables/{stored.file} from a backup, or a new version of the data set: upload the file again"
+
+
+def _damaged(name: str, why: str, instead: str) -> DamagedTable:
+    return DamagedTable(f"The data set {name!r} was not opened", why=why, instead=instead)

@@ -1,0 +1,108 @@
+"""The real psql: its own commands, its variables, its way to ask several statements at once."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from tests.hub.postgres.conftest import Running
+
+pytestmark = pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")
+
+
+def psql(running: Running, *commands: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What psql prints for some commands, one after the other in one connection."""
+    given = [word for command in commands for word in ("-c", command)]
+    found = subprocess.run(
+        ["psql", "-X", "-A", "-v", "VERBOSITY=verbose", *given],
+        env=running.environment() | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert not check or found.returncode == 0, found.stderr
+    return found
+
+
+def test_tables_and_columns_are_listed_from_declarations(running: Running) -> None:
+    found = psql(running, r"\d", r"\dt+", r"\d people", r"\d+ people").stdout
+    assert "public|people|table|ada" in found
+    assert "public|towns|table|ada|permanent|heap||public: no protection and no cost" in found
+    assert "age|bigint||not null|" in found
+    assert "pay|double precision|||" in found
+    assert "age|bigint||not null||plain|||17 to 90" in found
+    assert "sex|text||not null||extended|||one of F, M" in found
+    assert running.charges == 0
+
+
+@pytest.mark.parametrize("command", [r"\l", r"\dn", r"\dn+", r"\du", r"\df", r"\di", r"\dv", r"\dx", r"\db", r"\dT", r"\d *"])
+def test_other_listings_answer(running: Running, command: str) -> None:
+    assert "ERROR" not in psql(running, command).stderr
+
+
+def test_connection_info_and_an_unknown_table(running: Running) -> None:
+    found = psql(running, r"\conninfo", r"\d nosuch", check=False)
+    assert 'connected to database "hub" as user "ada"' in found.stdout
+    assert 'Did not find any relation named "nosuch"' in found.stderr
+
+
+def test_a_question_with_margins_and_its_cost_as_a_notice(running: Running) -> None:
+    found = psql(
+        running,
+        "SET cloister.spend = '0.5'",
+        "SET cloister.margins = on",
+        "SELECT sex, COUNT(*) AS n FROM public.people GROUP BY 1",
+    )
+    assert "sex|n|n_margin" in found.stdout
+    assert "cost ε = 0.5 of 'people'" in found.stderr
+    assert running.charges == 1
+
+
+def test_explain_prints_the_plan(running: Running) -> None:
+    found = psql(running, "EXPLAIN SELECT COUNT(*) FROM people")
+    assert "no spend is set, so this is an example" in found.stdout
+    assert "nothing was spent and no row was read" in found.stdout
+
+
+def test_an_error_has_its_code_and_the_line_to_write_instead(running: Running) -> None:
+    found = psql(running, "SELECT nosuch FROM people", check=False)
+    assert found.returncode == 1
+    assert "ERROR:  42703: The column 'nosuch' was refused" in found.stderr
+    assert "HINT:" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("INSERT INTO people VALUES (1)", "25006"),
+        ("UPDATE people SET age = 1", "25006"),
+        ("COPY people TO STDOUT", "25006"),
+        ("CREATE TABLE x (y int)", "25006"),
+        ("DECLARE c CURSOR FOR SELECT 1", "0A000"),
+        ("FROBNICATE", "42601"),
+        ("SELECT x FROM nosuch", "42P01"),
+        ("SELECT 'open", "42601"),
+        ("SET nosuch = 1", "42704"),
+        ("SET cloister.spend = 'much'", "22023"),
+        ("SET ROLE eve", "42501"),
+        ("ROLLBACK TO s", "25P01"),
+    ],
+)
+def test_what_is_refused_says_so_with_its_code(running: Running, statement: str, code: str) -> None:
+    found = psql(running, statement, check=False)
+    assert f"{code}: " in found.stderr
+    assert running.charges == 0
+
+
+def test_a_wrong_token_is_refused(running: Running) -> None:
+    found = psql(running, "SELECT 1", check=False, PGPASSWORD="wrong")
+    assert found.returncode == 2
+    assert "the name or the token is wrong" in found.stderr
+
+
+def test_quiet_clients_hear_no_notice(running: Running) -> None:
+    found = psql(running, "SELECT COUNT(*) FROM people", PGOPTIONS="-c cloister.spend=1 -c client_min_messages=warning")
+    assert found.stderr == ""
