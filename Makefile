@@ -17,7 +17,7 @@ help:  ## this list
 	  || grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST)
 	@echo "  Words for a command go into ARGS, as in: make demo ARGS=--help"
 
-demo:  ## a private answer with its error and its cost, from nothing installed (ARGS=… passes through)
+demo:  ## a hub with sample data, and a private answer with its error and its cost, from nothing installed
 	@$(PYTHON) scripts/environment.py base
 	@$(BIN)/cloister demo $(ARGS)
 

@@ -1,8 +1,9 @@
 """The engines that the tests need beyond Python packages: found where they are, installed from Debian where they can be.
 
 PostgreSQL is used as programs only (`initdb`, `postgres`): the tests start servers of their own, on a free port in a temporary
-folder, never as a system service. Spark 4.0 runs on Java 17 to 21. Where an engine can't be had, one loud line says so and its
-tests skip; with CLOISTER_REQUIRE_ENGINES=1, as in CI, that skip is a failure.
+folder, never as a system service; so is nginx. Spark 4.0 runs on Java 17 to 21. Pages are tested in Chromium.
+Where an engine can't be had, one loud line says so and its tests skip; with CLOISTER_REQUIRE_ENGINES=1, as in CI, that skip is a
+failure.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from scripts import postgres
 
 JAVA_PACKAGES = ("openjdk-17-jre-headless", "openjdk-21-jre-headless")
 JAVA_RELEASES = range(17, 22)
+STARTS = Path("/usr/sbin/policy-rc.d")
+"""What Debian asks before a freshly installed service is started."""
 
 
 def provide() -> None:
@@ -32,6 +35,15 @@ def provide() -> None:
         apt_install(*JAVA_PACKAGES, any_of=True)
         if java_home() is None:
             warn("Java 17 or 21 (for Spark)", JAVA_PACKAGES[0])
+    if chromium() is None:
+        apt_install("chromium")
+        if chromium() is None:
+            warn("Chromium (for pages)", "chromium")
+    if nginx() is None:
+        with no_services():
+            apt_install("nginx-light", "nginx", any_of=True)
+        if nginx() is None:
+            warn("nginx (for several hub processes)", "nginx-light")
 
 
 def postgres_programs() -> Path | None:
@@ -40,6 +52,23 @@ def postgres_programs() -> Path | None:
         return postgres.binaries()
     except postgres.CannotStart:
         return None
+
+
+def chromium() -> Path | None:
+    """The browser of the page tests, or None; CLOISTER_CHROMIUM names another one."""
+    named = os.environ.get("CLOISTER_CHROMIUM") or "chromium"
+    return program(named, "/usr/bin")
+
+
+def nginx() -> Path | None:
+    """The program that stands before several hub processes in the tests, or None. Debian keeps it off the path of plain users."""
+    return program("nginx", "/usr/sbin")
+
+
+def program(name: str, folder: str) -> Path | None:
+    """A program by its name: on the path, else in a folder."""
+    found = shutil.which(name) or shutil.which(name, path=folder)
+    return Path(found) if found else None
 
 
 def java_home() -> Path | None:
@@ -102,6 +131,21 @@ def no_system_cluster() -> Iterator[None]:
         yield
     finally:
         subprocess.run([*prefix, "rm", "-f", str(setting)], check=False)
+
+
+@contextlib.contextmanager
+def no_services() -> Iterator[None]:
+    """While this holds, installing a Debian package starts no service; a rule that is there already is left alone."""
+    prefix = privilege()
+    if prefix is None or STARTS.exists():
+        yield
+        return
+    subprocess.run([*prefix, "tee", str(STARTS)], input=b"#!/bin/sh\nexit 101\n", stdout=subprocess.DEVNULL, check=False)
+    subprocess.run([*prefix, "chmod", "755", str(STARTS)], check=False)
+    try:
+        yield
+    finally:
+        subprocess.run([*prefix, "rm", "-f", str(STARTS)], check=False)
 
 
 def warn(what: str, package: str) -> None:

@@ -24,7 +24,7 @@ from scripts import engines  # noqa: E402  (the tree is on the path only now)
 
 VENV = ROOT / ".venv"
 OLDEST = (3, 11)
-WANTS = {"base": ".", "all": ".[all]"}
+WANTS = {"base": ".[hub]", "all": ".[all]"}
 
 
 def main(arguments: list[str]) -> int:
@@ -51,7 +51,7 @@ def install(wanted: str) -> None:
     if not python_of(VENV).exists():
         print("making .venv", flush=True)
         create()
-    print(f"installing cloister ({'all extras but torch' if wanted == 'all' else 'base'}) into .venv", flush=True)
+    print(f"installing cloister ({'all extras but torch' if wanted == 'all' else 'library and hub'}) into .venv", flush=True)
     pip = [str(python_of(VENV)), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
     subprocess.run([*pip, "-c", "constraints.txt", "-e", WANTS[wanted]], cwd=ROOT, check=True)
     for name in WANTS:

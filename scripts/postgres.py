@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 _SETTINGS = {
@@ -46,6 +46,7 @@ class Server:
     url: str
     folder: Path
     pid: int
+    command: tuple[str, ...] = ()
 
 
 def binaries() -> Path:
@@ -59,8 +60,8 @@ def binaries() -> Path:
     return Path(initdb).resolve().parent
 
 
-def start(parent: str | Path | None = None) -> Server:
-    """Makes a cluster in a new temporary folder and starts it; seconds."""
+def start(parent: str | Path | None = None, **more: str) -> Server:
+    """Makes a cluster in a new temporary folder and starts it; seconds. `more` are settings beside those above."""
     tools = binaries()
     user = _unprivileged()
     folder = Path(tempfile.mkdtemp(prefix="cloister-postgres-", dir=parent))
@@ -73,17 +74,40 @@ def start(parent: str | Path | None = None) -> Server:
         _run([tools / "initdb", "-D", folder / "data", "-U", "cloister", "-A", "scram-sha-256", "-E", "UTF8", "--locale=C",
               "--no-sync", f"--pwfile={folder / 'password'}"], user, folder)  # fmt: skip
         port = _free_port()
-        settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
-        with open(folder / "log", "wb") as log:
-            process = subprocess.Popen(
-                [str(tools / "postgres"), "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), *settings],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder, start_new_session=True, **_as(user),
-            )  # fmt: skip
+        settings = [part for name, value in (_SETTINGS | more).items() for part in ("-c", f"{name}={value}")]
+        command = [str(tools / "postgres"), "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), *settings]
+        process = _launch(command, folder)
         _wait(tools, port, process)
     except (OSError, subprocess.SubprocessError, CannotStart) as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise CannotStart(f"PostgreSQL did not start: {error}") from error
-    return Server(f"postgresql://cloister:{password}@127.0.0.1:{port}/postgres", folder, process.pid)
+    return Server(f"postgresql://cloister:{password}@127.0.0.1:{port}/postgres", folder, process.pid, tuple(command))
+
+
+def kill(server: Server) -> None:
+    """kill -9 of the server and of all processes that work for it: as when the machine's memory ran out."""
+    children = [int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
+    for pid in (server.pid, *children):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        os.waitpid(server.pid, 0)
+
+
+def again(server: Server) -> Server:
+    """Starts a server that was killed: at the same address, after its log was replayed."""
+    port = int(server.command[server.command.index("-p") + 1])
+    for attempt in range(100):
+        process = _launch(list(server.command), server.folder)
+        try:
+            _wait(binaries(), port, process)
+        except CannotStart:  # the last of the killed processes still holds its memory
+            if attempt == 99:
+                raise
+            time.sleep(0.05)
+        else:
+            break
+    return replace(server, pid=process.pid)
 
 
 def stop(folder: str | Path, pid: int | None = None) -> None:
@@ -115,6 +139,13 @@ def running(parent: str | Path | None = None) -> Iterator[Server]:
         yield server
     finally:
         stop(server.folder, server.pid)
+
+
+def _launch(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    with open(folder / "log", "ab") as log:
+        return subprocess.Popen(
+            command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder, start_new_session=True, **_as(_unprivileged())
+        )
 
 
 def _unprivileged() -> pwd.struct_passwd | None:

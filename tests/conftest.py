@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from scripts.engines import java_home
 
-ENGINES = ("postgres", "spark")
+ENGINES = ("postgres", "spark", "browser")
 
 settings.register_profile("every commit", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
@@ -28,6 +28,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Tests of one engine go to one worker, so that each engine starts once."""
     for engine in _engines_of(item):
         item.add_marker(pytest.mark.xdist_group(engine))
+        item.user_properties.append((engine, True))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -44,11 +45,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One loud line for each engine whose tests were skipped."""
     for engine in ENGINES:
-        skipped = [report for report in terminalreporter.getreports("skipped") if engine in report.keywords]
+        skipped = [report for report in terminalreporter.getreports("skipped") if engine in report.keywords or engine in dict(report.user_properties)]
         if skipped:
             line = f"!!! {len(skipped)} tests of {engine} were SKIPPED: the engine is not here"
             terminalreporter.write_line(line, red=True, bold=True)
 
 
 def _engines_of(item: pytest.Item) -> list[str]:
-    return [engine for engine in ENGINES if item.get_closest_marker(engine)]
+    wanted = {"browser"} if "browser" in getattr(item, "fixturenames", ()) else set()
+    return [engine for engine in ENGINES if engine in wanted or item.get_closest_marker(engine)]

@@ -14,6 +14,7 @@ HEAVY = (
     "altair",
     "cryptography",
     "duckdb",
+    "httpx",
     "ibis",
     "mpmath",
     "pandas",

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from cloister.client import RemoteSession as RemoteSession
+    from cloister.client import connect as connect
     from cloister.errors import AccessDenied as AccessDenied
     from cloister.errors import BudgetExceeded as BudgetExceeded
     from cloister.errors import CloisterError as CloisterError
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from cloister.tables import Text as Text
 
 _HOMES = {
+    "cloister.client": "RemoteSession connect",
     "cloister.errors": """AccessDenied BudgetExceeded CloisterError EngineError InvalidDeclaration InvalidParameter LedgerError
         MissingBound UnknownColumn UnknownTable UnsupportedQuery""",
     "cloister.ledger": "Ledger",
@@ -86,12 +89,14 @@ __all__ = [
     "PureDP",
     "Real",
     "Release",
+    "RemoteSession",
     "Session",
     "Text",
     "UnknownColumn",
     "UnknownTable",
     "UnsupportedQuery",
     "__version__",
+    "connect",
 ]
 
 

@@ -44,12 +44,12 @@ def cloister(*arguments: str, at: Path | None = None, code: int = 0) -> subproce
     return finished
 
 
-def test_demo_prints_an_answer_with_its_error_and_cost() -> None:
-    shown = cloister("demo", "--once").stdout
+def test_the_demo_in_a_terminal_prints_an_answer_with_its_error_and_cost() -> None:
+    shown = cloister("demo", "--terminal", "--once").stdout
     assert "±" in shown
     assert "cost ε = 0.1" in shown
     assert "left of the budget: ε = 0.9" in shown
-    assert json.loads(cloister("demo", "--json").stdout)["columns"]["sex"] == ["Female", "Male"]
+    assert json.loads(cloister("demo", "--terminal", "--json").stdout)["columns"]["sex"] == ["Female", "Male"]
 
 
 def test_query_explain_and_ledger_work_on_declared_files(folder: Path) -> None:

@@ -92,10 +92,12 @@ def test_what_cannot_be_installed_is_said_in_one_loud_line(
 ) -> None:
     monkeypatch.setattr(engines, "postgres_programs", lambda: None)
     monkeypatch.setattr(engines, "java_home", lambda: None)
+    monkeypatch.setattr(engines, "chromium", lambda: None)
+    monkeypatch.setattr(engines, "nginx", lambda: None)
     monkeypatch.setattr(engines, "privilege", lambda: None)
     engines.provide()
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2
+    assert len(lines) == 4
     assert all(line.startswith("!!!") and "SKIPPED" in line for line in lines)
 
 
@@ -105,6 +107,8 @@ def test_what_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(engines, "postgres_programs", lambda: Path("bin"))
     monkeypatch.setattr(engines, "java_home", lambda: Path("java"))
+    monkeypatch.setattr(engines, "chromium", lambda: Path("chromium"))
+    monkeypatch.setattr(engines, "nginx", lambda: Path("nginx"))
     monkeypatch.setattr(engines, "apt_install", refuse)
     engines.provide()
 
@@ -125,7 +129,60 @@ def test_the_server_is_installed_without_a_system_cluster(monkeypatch: pytest.Mo
     found = iter([None, Path("bin")])
     monkeypatch.setattr(engines, "postgres_programs", lambda: next(found))
     monkeypatch.setattr(engines, "java_home", lambda: Path("java"))
+    monkeypatch.setattr(engines, "chromium", lambda: Path("chromium"))
+    monkeypatch.setattr(engines, "nginx", lambda: Path("nginx"))
     monkeypatch.setattr(engines, "no_system_cluster", guard)
     monkeypatch.setattr(engines, "apt_install", install)
     engines.provide()
     assert steps == ["guard on", "postgresql", "guard off"]
+
+
+def test_a_proxy_is_installed_without_being_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+
+    @contextlib.contextmanager
+    def guard() -> Iterator[None]:
+        steps.append("guard on")
+        yield
+        steps.append("guard off")
+
+    def install(*packages: str, any_of: bool = False) -> bool:
+        steps.append(" or ".join(packages) if any_of else " ".join(packages))
+        return True
+
+    monkeypatch.setattr(engines, "postgres_programs", lambda: Path("bin"))
+    monkeypatch.setattr(engines, "java_home", lambda: Path("java"))
+    browsers, proxies = iter([None, Path("chromium")]), iter([None, Path("nginx")])
+    monkeypatch.setattr(engines, "chromium", lambda: next(browsers))
+    monkeypatch.setattr(engines, "nginx", lambda: next(proxies))
+    monkeypatch.setattr(engines, "no_services", guard)
+    monkeypatch.setattr(engines, "apt_install", install)
+    engines.provide()
+    assert steps == ["chromium", "guard on", "nginx-light or nginx", "guard off"]
+
+
+def test_no_service_is_started_while_a_package_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = tmp_path / "policy-rc.d"
+    monkeypatch.setattr(engines, "STARTS", rule)
+    monkeypatch.setattr(engines, "privilege", list)
+    with engines.no_services():
+        assert rule.read_text() == "#!/bin/sh\nexit 101\n"
+        assert rule.stat().st_mode & 0o111
+    assert not rule.exists()
+    rule.write_text("another's")
+    with engines.no_services():
+        assert rule.read_text() == "another's"
+    assert rule.read_text() == "another's"
+
+
+def test_a_program_is_found_on_the_path_or_in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("path", "aside"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    assert engines.program("browser", str(tmp_path / "aside")) is None
+    for folder in ("aside", "path"):
+        (tmp_path / folder / "browser").write_text("#!/bin/sh\n")
+        (tmp_path / folder / "browser").chmod(0o755)
+        assert engines.program("browser", str(tmp_path / "aside")) == tmp_path / folder / "browser"
+    monkeypatch.setenv("CLOISTER_CHROMIUM", "browser")
+    assert engines.chromium() == tmp_path / "path" / "browser"

@@ -1,4 +1,4 @@
-"""`cloister demo`: a first private answer on sample data, and a prompt for more."""
+"""`cloister demo --terminal`: a first private answer on sample data without a hub, and a prompt for more."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.settings import Settings
 
-__all__ = ["hub", "open_hub"]
+__all__ = ["hub", "open_hub", "settings_of"]
 
+_HERE = Path("hub")
 _DATA = click.option(
-    "--data", type=click.Path(file_okay=False, path_type=Path), default=Path("hub"), show_default=True, help="The hub's folder."
+    "--data", type=click.Path(file_okay=False, path_type=Path), help="The hub's folder; without it, the folder hub in this one."
 )
 _SETTINGS = click.option(
     "--settings",
@@ -38,13 +40,13 @@ _SETTINGS = click.option(
 @click.option("--database", help="postgresql://… of the hub's own database, for several processes.")
 @click.option("--ledger", help="postgresql://… of the ledger; without it, the one of --database.")
 @click.pass_context
-def hub(context: click.Context, data: Path, file: Path | None, **given: Any) -> None:
+def hub(context: click.Context, /, data: Path | None, file: Path | None, **given: Any) -> None:
     """Run a hub: people, data sets, budgets and questions, in a browser, in Python and in psql.
 
     \b
     cloister hub --data /srv/cloister
-    cloister hub --data /srv/cloister check
-    cloister hub --data /srv/cloister link
+    cloister hub check --data /srv/cloister
+    cloister hub link --data /srv/cloister
     """
     if given["database"] and not given["ledger"]:
         given["ledger"] = given["database"]
@@ -54,17 +56,19 @@ def hub(context: click.Context, data: Path, file: Path | None, **given: Any) -> 
 
 
 @hub.command()
+@_DATA
+@_SETTINGS
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def check(context: click.Context, as_json: bool) -> None:
+def check(context: click.Context, data: Path | None, file: Path | None, as_json: bool) -> None:
     """Say what is wrong or weak about the settings; exit code 1 where something is wrong.
 
     \b
-    cloister hub --data /srv/cloister check
+    cloister hub check --data /srv/cloister
     """
+    settings = _settings(context, data, file)
     from cloister.hub.settings import weaknesses
 
-    settings = _settings(context)
     found = weaknesses(settings)
     if as_json:
         told = [{"setting": weak.name, "grave": weak.grave, "why": weak.why, "instead": weak.instead} for weak in found]
@@ -75,7 +79,7 @@ def check(context: click.Context, as_json: bool) -> None:
         click.echo("")
         click.echo("\n".join(str(weak) for weak in found) or "nothing is wrong or weak")
     if any(weak.grave for weak in found):
-        context.exit(1)
+        sys.exit(1)
 
 
 @hub.command()
@@ -92,18 +96,21 @@ def key() -> None:
 
 @hub.command()
 @click.argument("email", required=False)
+@_DATA
+@_SETTINGS
 @click.pass_context
-def link(context: click.Context, email: str | None) -> None:
+def link(context: click.Context, data: Path | None, file: Path | None, email: str | None) -> None:
     """Print a one-time link: the first administrator's, or one with which a person sets a new password.
 
     \b
-    cloister hub --data /srv/cloister link
-    cloister hub --data /srv/cloister link ada@example.org
+    cloister hub link --data /srv/cloister
+    cloister hub link ada@example.org --data /srv/cloister
     """
-    from cloister.hub.services.accounts import first_link, password_link
+    settings = _settings(context, data, file)
+    from cloister.hub.services.accounts import first_link
 
-    with open_hub(_settings(context)) as opened:
-        found = password_link(opened, email) if email else first_link(opened)
+    with open_hub(settings) as opened:
+        found = _password_link(opened, email) if email else first_link(opened)
     if found is None:
         raise InvalidParameter("No link was made", why="this hub has people already", instead="cloister hub link ada@example.org")
     click.echo(found)
@@ -111,21 +118,57 @@ def link(context: click.Context, email: str | None) -> None:
 
 @hub.command("rotate-key")
 @click.argument("new", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_DATA
+@_SETTINGS
 @click.pass_context
-def rotate_key(context: click.Context, new: Path) -> None:
+def rotate_key(context: click.Context, data: Path | None, file: Path | None, new: Path) -> None:
     """Wrap every stored key by a new master key. The hub must not be running; interrupted, it is simply run again.
 
     \b
     cloister hub key > new.key
-    cloister hub --data /srv/cloister rotate-key new.key
+    cloister hub rotate-key new.key --data /srv/cloister
     """
+    settings = _settings(context, data, file)
     from cloister.hub.keys import Keys, master_key
     from cloister.hub.rotation import rotate
 
-    settings = _settings(context)
     with open_hub(settings, services=False) as opened:
         counted = rotate(opened, Keys(master_key(None, new, make=False)))
     click.echo(f"{counted} keys are wrapped by {new.name}; put it in the place of the old one before the hub starts")
+
+
+@hub.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@_DATA
+@_SETTINGS
+@click.pass_context
+def backup(context: click.Context, data: Path | None, file: Path | None, folder: Path) -> None:
+    """Copy a hub into a new folder, while it runs: databases, encrypted tables, the trail's head. The master key is left out on
+    purpose.
+
+    \b
+    cloister hub backup /backup/monday --data /srv/cloister
+    """
+    from cloister.cli.backup import back_up
+
+    back_up(_settings(context, data, file), folder)
+
+
+@hub.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@_DATA
+@_SETTINGS
+@click.pass_context
+def restore(context: click.Context, data: Path | None, file: Path | None, folder: Path) -> None:
+    """Put a backup into the place of a hub that is gone. Its ledger is frozen until its owner has said what was spent since.
+
+    \b
+    cloister hub restore /backup/monday --data /srv/cloister
+    cloister ledger restore /srv/cloister --loss people=0.7 --who "data board" --why "disk of May"
+    """
+    from cloister.cli.backup import put_back
+
+    put_back(_settings(context, data, file), folder)
 
 
 def open_hub(settings: Settings, *, services: bool = True) -> Hub:
@@ -136,15 +179,35 @@ def open_hub(settings: Settings, *, services: bool = True) -> Hub:
     return Hub(settings, all_services() if services else [])
 
 
-def _settings(context: click.Context) -> Settings:
+def settings_of(data: Path | None, file: Path | None = None, **given: Any) -> Settings:
+    """The settings of the hub in a folder, where the hub's parts are installed."""
     try:
         from cloister.hub.settings import load
     except ImportError:
         raise MissingDependency(
             "The hub was not started", why="its parts are not installed", instead='pip install "cloister[hub]"'
         ) from None
-    data, file, given = context.obj
-    return load(data, file=file, environment=os.environ, **given)
+    return load(data or _HERE, file=file, environment=os.environ, **given)
+
+
+def _settings(context: click.Context, data: Path | None = None, file: Path | None = None) -> Settings:
+    """Those of the command, or else those that were named before it."""
+    before, before_file, given = context.obj
+    return settings_of(data or before, file or before_file, **given)
+
+
+def _password_link(opened: Hub, email: str) -> str:
+    from cloister.hub.caller import Caller
+    from cloister.hub.services.accounts import person_by_email
+    from cloister.hub.services.accounts.links import password_link
+
+    with opened.database.begin() as db:
+        person = person_by_email(db, email)
+        if person is None:
+            raise InvalidParameter(
+                "No link was made", why="nobody here has this e-mail address", instead="the page /people, to invite"
+            )
+        return password_link(db, opened, Caller(name="command line", via="system"), person)
 
 
 def _serve(settings: Settings) -> None:

@@ -6,13 +6,18 @@ import json
 import os
 import sys
 import traceback
+from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from cloister.cli.audit import audit
+from cloister.cli.hub import hub
 from cloister.cli.opened import existing_ledger, waiting
 from cloister.cli.questions import explain, query
-from cloister.errors import CloisterError
+from cloister.cli.trail import trail
+from cloister.cli.worker import worker
+from cloister.errors import CloisterError, MissingDependency
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -49,47 +54,69 @@ def main() -> None:
             "interrupted; what was reserved stays charged, and the same question runs once more under that charge", err=True
         )
         sys.exit(130)
+    except ModuleNotFoundError as error:
+        if (error.name or "cloister").startswith("cloister"):
+            _failed(error)
+        missing = MissingDependency(
+            "The command was not run", why=f"the package {error.name} is not installed", instead='pip install "cloister[hub]"'
+        )
+        click.echo(f"{type(missing).__name__}: {missing}", err=True)
+        sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
     except Exception as error:  # the last resort: whatever it is, no trace and no words of it
-        if os.environ.get("CLOISTER_DEBUG") == "1":
-            traceback.print_exc()
-        click.echo(
-            f"InternalError: cloister failed ({type(error).__name__}); please report it."
-            " CLOISTER_DEBUG=1 shows the trace, which may hold private data",
-            err=True,
-        )
-        sys.exit(2)
+        _failed(error)
+
+
+def _failed(error: Exception) -> NoReturn:
+    if os.environ.get("CLOISTER_DEBUG") == "1":
+        traceback.print_exc()
+    click.echo(
+        f"InternalError: cloister failed ({type(error).__name__}); please report it."
+        " CLOISTER_DEBUG=1 shows the trace, which may hold private data",
+        err=True,
+    )
+    sys.exit(2)
 
 
 @cli.command()
+@click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="Keep the hub in this folder.")
+@click.option("--port", type=click.IntRange(1, 65535), help="The port; without it, 8765 or a free one.")
 @click.option("--once", is_flag=True, help="End after printing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def demo(once: bool, as_json: bool) -> None:
-    """A first private answer, on sample data, with its error and its cost.
+@click.option("--terminal", is_flag=True, help="No hub: a session in this terminal, with a prompt.")
+def demo(data: Path | None, port: int | None, once: bool, as_json: bool, terminal: bool) -> None:
+    """A hub on this machine with sample tables and four people, and a first private answer, with its error and its cost.
 
     \b
     cloister demo
     cloister demo --once
+    cloister demo --terminal
     """
-    from cloister.cli.demo import run_demo
+    if terminal:
+        from cloister.cli.demo import run_demo
 
-    run_demo(interactive=not once and not as_json and sys.stdin.isatty(), as_json=as_json)
+        run_demo(interactive=not once and not as_json and sys.stdin.isatty(), as_json=as_json)
+        return
+    from cloister.cli.demo_hub import run_hub
+
+    run_hub(data, port=port, once=once, as_json=as_json)
 
 
-cli.add_command(audit)
-cli.add_command(query)
-cli.add_command(explain)
+for command in (audit, query, explain, hub, worker, trail):
+    cli.add_command(command)
 
 
 @cli.group()
 def ledger() -> None:
-    """Budgets and charges: look at them, verify them, raise them.
+    """Budgets and charges: look at them, verify them, raise them. A ledger is a file, a postgresql:// address, or the folder of a
+    hub.
 
     \b
     cloister ledger show budget.db
     cloister ledger verify budget.db
+    cloister ledger show /srv/cloister
     """
 
 
@@ -167,6 +194,7 @@ def ledger_restore(where: str, losses: tuple[str, ...], who: str, why: str) -> N
 
     \b
     cloister ledger restore budget.db --loss people=0.7 --who "data board" --why "disk of May"
+    cloister ledger restore /srv/cloister --loss people=0.7 --who "data board" --why "disk of May"
     """
     from cloister.cli.ledgers import restore
 

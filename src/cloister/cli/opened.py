@@ -55,7 +55,13 @@ def open_ledger(where: str | None) -> Iterator[Ledger]:
 
 @contextmanager
 def existing_ledger(where: str) -> Iterator[Ledger]:
-    """A ledger that is there: opening any other name would make a new one."""
+    """A ledger that is there, in a file or in a hub's folder: opening any other name would make a new one."""
+    if "://" not in where and any((Path(where) / name).is_file() for name in ("hub.db", "hub.toml")):
+        from cloister.cli.hub import open_hub, settings_of
+
+        with open_hub(settings_of(Path(where)), services=False) as opened:
+            yield opened.ledger
+        return
     if "://" not in where and not Path(where).is_file():
         raise InvalidParameter(
             f"The ledger {where!r} was refused", why="there is no such file", instead="cloister ledger show budget.db"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,8 @@ from cloister.cli.opened import session_over, waiting
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from cloister.client import RemoteSession
+    from cloister.query import Session
     from cloister.session import Release
 
 __all__ = ["explain", "query"]
@@ -24,15 +27,20 @@ _TABLES_HELP = (
     "A TOML file that declares tables and budgets; without it, the sample tables: census, visits, patients, wards, towns."
 )
 _LEDGER_HELP = "The ledger: a file, or a postgresql:// address. Without it, one in memory that ends with the command."
+_API_HELP = "With --hub: an API token; better in the variable CLOISTER_TOKEN, since other users see what commands are given."
+_AUTHORITY_HELP = "With --hub: the authority (PEM) that signed its certificate, where the system doesn't know it."
 _DIALECT = click.option("--dialect", help="The SQL that the question is written in, for example postgres, bigquery or tsql.")
 
 
 def _question_options(command: _Command) -> _Command:
     for option in (
+        click.option("--project", help="With --hub: the id of the project in which it is asked."),
+        click.option("--purpose", default="", help="What the question is for; the ledger keeps it."),
+        click.option("--authority", type=click.Path(exists=True, dir_okay=False), help=_AUTHORITY_HELP),
+        click.option("--token", envvar="CLOISTER_TOKEN", help=_API_HELP),
+        click.option("--hub", help="Ask a hub, as https://hub.example.org, instead of tables on this machine."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option(
-            "--who", default="command line", show_default=True, help="The name that the ledger writes beside the charge."
-        ),
+        click.option("--who", help="The name that the ledger writes beside the charge; without it, command line."),
         click.option("--budget", help="ε of a budget where the ledger has none and the file declares none, for example 1."),
         click.option("--ledger", "ledger", help=_LEDGER_HELP),
         click.option("--tables", "tables", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=_TABLES_HELP),
@@ -55,7 +63,6 @@ def _question_options(command: _Command) -> _Command:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a chart with error bars: .html or .json (or .svg, .png with cloister[hub]).",
 )
-@click.option("--purpose", default="", help="What the question is for; the ledger keeps it.")
 @_question_options
 def query(
     sql: str,
@@ -67,27 +74,24 @@ def query(
     fresh: bool,
     as_csv: bool,
     chart: Path | None,
-    purpose: str,
-    tables: Path | None,
-    ledger: str | None,
-    budget: str | None,
-    who: str,
     as_json: bool,
+    **where: Any,
 ) -> None:
-    """Answer a question in SQL, privately.
+    """Answer a question in SQL, privately: from tables on this machine, or from a hub.
 
     \b
     cloister query "SELECT sex, COUNT(*) AS n FROM census GROUP BY sex" --spend 0.1
     cloister query "SELECT COUNT(*) FROM people" --within 50 --tables tables.toml --ledger budget.db
     cloister query "SELECT education, MEDIAN(age) FROM census GROUP BY education" --spend 1 --rehearse
+    cloister query "SELECT COUNT(*) AS n FROM census" --spend 0.1 --hub https://hub.example.org
     """
-    with waiting("reading the question") as progress, session_over(tables, ledger, budget, who, progress) as session:
+    with waiting("reading the question") as progress, _session(progress, **where) as session:
         answer = session.sql(
             sql,
             spend,
             within=within,
             pilot=pilot,
-            purpose=purpose,
+            purpose=where["purpose"],
             dialect=dialect,
             rehearse=rehearse,
             fresh=fresh,
@@ -111,19 +115,17 @@ def explain(
     sql: str,
     spend: str | None,
     dialect: str | None,
-    tables: Path | None,
-    ledger: str | None,
-    budget: str | None,
-    who: str,
     as_json: bool,
+    **where: Any,
 ) -> None:
     """Say what a question would measure, cost and know: spends nothing, reads no row.
 
     \b
     cloister explain "SELECT sex, AVG(age) AS age FROM census GROUP BY sex" --spend 0.1
     cloister explain "SELECT COUNT(*) FROM census"
+    cloister explain "SELECT COUNT(*) FROM census" --spend 0.1 --hub https://hub.example.org
     """
-    with session_over(tables, ledger, budget, who) as session:
+    with _session(None, **where) as session:
         if spend is None:
             affordable = session.afford(sql, dialect=dialect)
             click.echo(json.dumps(affordable.to_pydict()) if as_json else str(affordable))
@@ -138,6 +140,37 @@ def explain(
             click.echo(json.dumps(document))
         else:
             click.echo(str(plan))
+
+
+def _session(
+    progress: Callable[[str], None] | None,
+    *,
+    hub: str | None,
+    token: str | None,
+    authority: str | None,
+    project: str | None,
+    purpose: str,
+    tables: Path | None,
+    ledger: str | None,
+    budget: str | None,
+    who: str | None,
+) -> AbstractContextManager[Session | RemoteSession]:
+    """A session with a hub where one is named, or else over tables on this machine."""
+    if hub is None:
+        if project is not None or authority is not None:
+            raise InvalidParameter(
+                "The question was refused", why="that is for a hub, and none is named", instead="--hub https://…"
+            )
+        return session_over(tables, ledger, budget, who or "command line", progress)
+    here = {"--tables": tables, "--ledger": ledger, "--budget": budget, "--who": who}
+    given = next((name for name, value in here.items() if value is not None), None)
+    if given is not None:
+        raise InvalidParameter(
+            f"{given} was refused", why="tables, budgets and names are the hub's own", instead=f"--hub {hub} without it"
+        )
+    from cloister.client import connect
+
+    return connect(hub, token=token, verify=authority or True, project=project or "", purpose=purpose)
 
 
 def _as_json(answer: Release) -> dict[str, Any]:

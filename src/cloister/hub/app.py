@@ -13,7 +13,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
 
 from cloister import __version__
 from cloister.errors import CloisterError
@@ -21,12 +20,13 @@ from cloister.hub.gates import Gates
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Problem, problem_of
+from cloister.hub.web.assets import Assets
+from cloister.hub.web.home import home_pages
 from cloister.hub.web.render import render
 
 __all__ = ["make_app"]
 
 _LOG = logging.getLogger("cloister.hub")
-_STATIC = Path(__file__).parent / "web" / "static"
 
 
 def make_app(hub: Hub) -> FastAPI:
@@ -56,12 +56,12 @@ def make_app(hub: Hub) -> FastAPI:
         if service.pages is not None:
             app.include_router(service.pages(), include_in_schema=False)
     app.include_router(api)
-    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+    app.include_router(home_pages(), include_in_schema=False)
+    app.mount("/static", Assets(), name="static")
     app.add_middleware(Gates, hub=hub)
     app.add_exception_handler(CloisterError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _failed)
     return app
 
 
@@ -126,7 +126,7 @@ async def _http(request: Request, error: Exception) -> Response:
     return answer(request, problem, dict(error.headers or {}))
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+def failed(request: Request, error: Exception) -> Response:
     """What nobody foresaw: its words may hold a row, so neither the answer nor the log has them."""
     reference = new_id()
     frame = _innermost(error)

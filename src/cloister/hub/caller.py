@@ -68,5 +68,14 @@ def person_of(request: Request) -> Caller:
     return caller
 
 
-CallerDep = Annotated[Caller, Depends(caller_of)]
-PersonDep = Annotated[Caller, Depends(person_of)]
+async def _caller(request: Request) -> Caller:
+    """`caller_of` for handlers: a dependency that is no coroutine would be run in a thread."""
+    return caller_of(request)
+
+
+async def _person(request: Request) -> Caller:
+    return person_of(request)
+
+
+CallerDep = Annotated[Caller, Depends(_caller)]
+PersonDep = Annotated[Caller, Depends(_person)]

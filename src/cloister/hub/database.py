@@ -8,19 +8,21 @@ date.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
 from sqlalchemy import JSON, DateTime, Engine, MetaData, create_engine, event
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from sqlalchemy.types import TypeDecorator
 
 from cloister.errors import CloisterError, InvalidParameter
 
-__all__ = ["Base", "Database", "DatabaseUnavailable", "Moment"]
+__all__ = ["Base", "Database", "DatabaseUnavailable", "Moment", "answering"]
 
 _CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_name)s",
@@ -28,6 +30,12 @@ _CONVENTION = {
     "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
+
+
+_PATIENCE = 30.0
+"""Seconds for which a transaction waits for another writer, or for a connection."""
+_SQLITE_CONNECTIONS = 20
+"""That are kept: to open one costs as much as a few questions to it."""
 
 
 class DatabaseUnavailable(CloisterError):
@@ -76,6 +84,7 @@ class Database:
         self.address = address
         self.engine: Engine = _engine(address)
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+        self._writing = threading.Lock()
 
     @property
     def grown_up(self) -> bool:
@@ -85,27 +94,36 @@ class Database:
     @contextlib.contextmanager
     def begin(self) -> Iterator[Session]:
         """One transaction that writes: committed at the end, or undone where an error leaves the block."""
-        try:
-            with self._sessions() as session:
-                if self.engine.dialect.name == "sqlite":
-                    session.connection().exec_driver_sql(
-                        "BEGIN IMMEDIATE"
-                    )  # a reader that later writes would be refused as stale
-                yield session
-                session.commit()
-        except OperationalError:
-            raise _unavailable() from None
+        with self._turn(), answering(), self._sessions() as session:
+            if not self.grown_up:
+                session.connection().exec_driver_sql("BEGIN IMMEDIATE")  # a reader that later writes would be refused as stale
+            yield session
+            session.commit()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
-        """One moment of the database, to read."""
+        """One moment of the database, to read: what is written in it by mistake is undone."""
+        with answering(), self._sessions() as session:
+            if not self.grown_up and self.address != "sqlite://":  # one in memory has one connection
+                session.connection().exec_driver_sql("BEGIN")
+            yield session
+            session.expunge_all()  # what was read may be looked at afterwards; a rollback alone would empty it
+            session.rollback()
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """SQLite has one writer, and lets others look again after ever longer pauses; threads of one process wait for a lock
+        instead, which is handed on at once. Another process is waited for by SQLite.
+        """
+        if self.grown_up:
+            yield
+            return
+        if not self._writing.acquire(timeout=_PATIENCE):
+            raise _unavailable()
         try:
-            with self._sessions() as session:
-                yield session
-                session.expunge_all()  # what was read may be looked at afterwards; a rollback alone would empty it
-                session.rollback()
-        except OperationalError:
-            raise _unavailable() from None
+            yield
+        finally:
+            self._writing.release()
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -120,10 +138,23 @@ def sqlite_address(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
+@contextlib.contextmanager
+def answering() -> Iterator[None]:
+    """What the database's driver says of itself may hold values: whoever asked hears only that there was no answer."""
+    try:
+        yield
+    except (OperationalError, InterfaceError, PoolTimeout):
+        raise _unavailable() from None
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+        raise _unavailable() from None
+
+
 def _unavailable() -> DatabaseUnavailable:
     return DatabaseUnavailable(
         "The hub's database did not answer",
-        why="it is full, locked or away",
+        why="it is full, locked, away, or may only be read",
         instead="try again; the administrator sees its state",
     )
 
@@ -136,12 +167,16 @@ def _engine(address: str) -> Engine:
             from sqlalchemy.pool import StaticPool
 
             extra = {"poolclass": StaticPool}
-        engine = create_engine(address, connect_args={"check_same_thread": False, "timeout": 30}, **extra)
+        else:
+            extra = {"pool_size": _SQLITE_CONNECTIONS, "max_overflow": -1}
+        engine = create_engine(address, connect_args={"check_same_thread": False, "timeout": _PATIENCE}, **extra)
         event.listen(engine, "connect", _sqlite_connected)
         return engine
     if address.startswith("postgresql"):
         plain = address.replace("postgresql://", "postgresql+psycopg://", 1)
-        return create_engine(plain, pool_size=10, max_overflow=20, pool_pre_ping=True)
+        engine = create_engine(plain, pool_size=10, max_overflow=20, pool_pre_ping=True, pool_timeout=_PATIENCE)
+        event.listen(engine, "connect", _postgres_connected)
+        return engine
     raise InvalidParameter(
         "The hub's database was refused",
         why="its address is neither SQLite's nor PostgreSQL's",
@@ -149,9 +184,15 @@ def _engine(address: str) -> Engine:
     )
 
 
+def _postgres_connected(connection: Any, _: Any) -> None:
+    """A commit is on the server's disk before anything is answered, whatever the server was set up with."""
+    connection.execute("SET synchronous_commit = on")
+    connection.commit()
+
+
 def _sqlite_connected(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions are begun by us, at once as writers where they write
     cursor = connection.cursor()
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "busy_timeout = 30000", "secure_delete = ON"):
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()

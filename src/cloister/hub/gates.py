@@ -3,6 +3,10 @@ answer.
 
 *Origin.* A browser tells where a request comes from (Sec-Fetch-Site, Origin). One that writes and comes from another site is
 refused before anything reads it; forms carry a token besides (`web/forms.py`).
+
+*Turns.* So many questions are inside at once as the hub works on (`asking`); the others wait here, first come first served, and
+hold no thread while they do, so that pages are served meanwhile. A turn begins when the whole body is here: who sends slowly
+takes nobody's.
 """
 
 from __future__ import annotations
@@ -12,10 +16,11 @@ import ipaddress
 import math
 import time
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from cloister.errors import AccessDenied, CloisterError
 from cloister.hub.problems import Problem, problem_of
@@ -40,8 +45,11 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 _SAFE = ("GET", "HEAD", "OPTIONS")
+_METHODS = (*_SAFE, "POST", "PUT", "PATCH", "DELETE")
+_API = "/api/v1"
 _BODY = 4 * 2**20
 _UPLOADS = ("/api/v1/uploads", "/uploads")
+_QUESTIONS = ("/api/v1/questions", "/ask")
 
 
 class Gates:
@@ -50,6 +58,7 @@ class Gates:
     def __init__(self, app: ASGIApp, hub: Hub) -> None:
         self.app = app
         self.hub = hub
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._proxies = [ipaddress.ip_network(part.strip()) for part in hub.settings.proxies.split(",") if part.strip()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,7 +88,38 @@ class Gates:
         except CloisterError as error:
             await answer(request, problem_of(error))(scope, receive, send_on)
             return
-        await self.app(scope, limited, self._counted(scope, send_on, begun))
+        passed = self._counted(scope, send_on, begun)
+        if scope["method"] != "POST" or not path.startswith(_QUESTIONS):
+            await self._passed(scope, limited, passed)
+            return
+        whole = await _whole(limited)
+        async with self._turn():
+            await self._passed(scope, whole, passed)
+
+    def _turn(self) -> asyncio.Semaphore:
+        """The door of this loop's questions; a process that serves has one loop."""
+        loop = asyncio.get_running_loop()
+        return self._turns.setdefault(loop, asyncio.Semaphore(max(self.hub.settings.asking, 1)))
+
+    async def _passed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What nobody foresaw ends here, inside the headers, and shows nothing of itself."""
+        from cloister.hub.app import failed
+
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        except ClientDisconnect:  # whoever asked is gone: there is nobody to tell
+            return
+        except Exception as error:
+            response = failed(Request(scope), error)
+            if not begun:
+                await response(scope, receive, send)
 
     def _check_origin(self, request: Request) -> None:
         if request.method in _SAFE:
@@ -140,8 +180,8 @@ class Gates:
                 if scope["state"].get("ticked"):
                     passed = time.perf_counter() - begun
                     await asyncio.sleep(math.ceil(passed / tick) * tick - passed)
-                route = getattr(scope.get("route"), "path", "(none)")  # the template: an address may hold a name
-                self.hub.meter.request(route, scope["method"], message["status"], time.perf_counter() - begun)
+                method = scope["method"] if scope["method"] in _METHODS else "(other)"
+                self.hub.meter.request(_template(scope), method, message["status"], time.perf_counter() - begun)
             await send(message)
 
         return counted
@@ -164,6 +204,33 @@ class Gates:
             if not any(address in network for network in self._proxies):
                 return each
         return peer
+
+
+async def _whole(receive: Receive) -> Receive:
+    """The body, read to its end; what it was refused with is raised again to who reads it."""
+    messages: list[Message] = []
+    refused: Exception | None = None
+    try:
+        while not messages or messages[-1].get("more_body", False):
+            messages.append(await receive())
+    except Exception as error:
+        refused = error
+    ready = iter(messages)
+
+    async def again() -> Message:
+        for message in ready:
+            return message
+        if refused is not None:
+            raise refused
+        return await receive()
+
+    return again
+
+
+def _template(scope: Scope) -> str:
+    """The route of a request, never its address: that may hold a name. (A router knows of itself what stands behind its prefix.)"""
+    path: str = getattr(scope.get("route"), "path", "(none)")
+    return _API + path if scope["path"].startswith(_API) and path.startswith("/") and not path.startswith(_API) else path
 
 
 class _TooLarge(Exception):

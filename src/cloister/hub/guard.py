@@ -28,7 +28,7 @@ class _Needs:
             raise KeyError(f"no such action: {action}")
         self.action = action
 
-    def __call__(self, request: Request) -> Caller:
+    async def __call__(self, request: Request) -> Caller:
         caller = caller_of(request)
         gate(caller, self.action)
         return caller

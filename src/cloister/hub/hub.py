@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from cloister.hub.database import Database, sqlite_address
+from cloister.hub.database import Database, answering, sqlite_address
 from cloister.hub.kept import kept
 from cloister.hub.keys import Keys, master_key
 from cloister.hub.metering import Meter
@@ -35,7 +35,8 @@ class Hub:
         if migrate:
             from cloister.hub.migrations import bring_up_to_date
 
-            bring_up_to_date(self.database)
+            with answering():
+                bring_up_to_date(self.database)
         self._secrets: dict[str, bytes] = {}
         key_file = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
         self.keys = Keys(master_key(settings.master_key or None, key_file, make=not settings.master_key_file))
@@ -86,4 +87,9 @@ def hub_of(request: Request) -> Hub:
     return hub
 
 
-HubDep = Annotated[Hub, Depends(hub_of)]
+async def _hub(request: Request) -> Hub:
+    """`hub_of` for handlers: a dependency that is no coroutine would be run in a thread."""
+    return hub_of(request)
+
+
+HubDep = Annotated[Hub, Depends(_hub)]

@@ -1,23 +1,24 @@
-"""All tables of the hub, whichever service they belong to: what migrations compare a database with."""
+"""All tables of the hub: what migrations compare a database with."""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
+
+from cloister.hub import records
 
 __all__ = ["every_model"]
 
-_HOMES = ("accounts", "access", "catalogue", "asking", "budgets", "jobs", "trail")
-
 
 def every_model() -> None:
-    """Declare every service's tables on the one `Base`.
+    """Declare every table on the one `Base`.
 
     >>> every_model()
     >>> from cloister.hub.database import Base
     >>> "person" in Base.metadata.tables
     True
     """
+    for found in pkgutil.iter_modules(records.__path__):
+        importlib.import_module(f"cloister.hub.records.{found.name}")
     for frame in ("kept", "generation"):
         importlib.import_module(f"cloister.hub.{frame}")
-    for home in _HOMES:
-        importlib.import_module(f"cloister.hub.services.{home}.models")

@@ -11,33 +11,55 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from cloister.hub.kept import KeptSecret
-from cloister.hub.services.accounts.models import Person
-from cloister.hub.services.catalogue.models import DataSetVersion
+from cloister.hub.records.accounts import Person, WebSession
+from cloister.hub.records.catalogue import Arrival, DataSetVersion
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.database import Base
     from cloister.hub.hub import Hub
     from cloister.hub.keys import Keys
 
-__all__ = ["rotate"]
+__all__ = ["ROTATED", "rotate"]
+
+
+ROTATED = frozenset(
+    {
+        *("kept_secret.wrapped", "person.totp", "web_session.setup"),
+        *("data_set_version.key", "data_set_version.address", "arrival.key", "arrival.wrapped"),
+    }
+)
+"""Every column that holds something wrapped by the master key, as table.column."""
 
 
 def rotate(hub: Hub, new: Keys) -> int:
     """Wrap by `new` what the hub's keys have wrapped; how many secrets that were."""
     old, counted = hub.keys, 0
     with hub.database.begin() as db:
-        for secret in db.scalars(select(KeptSecret)):
-            about = f"secret {secret.name}"
-            secret.wrapped = new.wrap(old.unwrap(secret.wrapped, about), about)
+        for row, column, about in list(_wrapped(db)):
+            setattr(row, column, new.wrap(old.unwrap(getattr(row, column), about), about))
             counted += 1
-        for person in db.scalars(select(Person).where(Person.totp.is_not(None))):
-            about = f"second factor {person.id}"
-            assert person.totp is not None
-            person.totp = new.wrap(old.unwrap(person.totp, about), about)
-            counted += 1
-        for version in db.scalars(select(DataSetVersion)):
-            for column, about in (("key", f"table {version.file}"), ("address", f"connection {version.id}")):
-                wrapped = getattr(version, column)
-                if wrapped is not None:
-                    setattr(version, column, new.wrap(old.unwrap(wrapped, about), about))
-                    counted += 1
     return counted
+
+
+def _wrapped(db: Session) -> Iterator[tuple[Base, str, str]]:
+    """Row, column, and what the secret in it is about."""
+    for secret in db.scalars(select(KeptSecret)):
+        yield secret, "wrapped", f"secret {secret.name}"
+    for person in db.scalars(select(Person).where(Person.totp.is_not(None))):
+        yield person, "totp", f"second factor {person.id}"
+    for session in db.scalars(select(WebSession).where(WebSession.setup.is_not(None))):
+        yield session, "setup", f"second factor setup {session.digest}"
+    for version in db.scalars(select(DataSetVersion)):
+        if version.key is not None:
+            yield version, "key", f"table {version.file}"
+        if version.address is not None:
+            yield version, "address", f"connection {version.id}"
+    for arrival in db.scalars(select(Arrival)):
+        what = "connection" if arrival.kind == "connection" else "upload"
+        yield arrival, "wrapped", f"{what} {arrival.id}"
+        if arrival.key is not None:
+            yield arrival, "key", f"table {arrival.file}"

@@ -6,14 +6,18 @@ is refused in the handshake. A hub that was set up with grave faults does not st
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import ssl
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from cloister.errors import InvalidParameter
 from cloister.hub.app import make_app
+from cloister.hub.connections import Connection
 from cloister.hub.settings import Settings, weaknesses
 
 if TYPE_CHECKING:
@@ -55,7 +59,7 @@ def server(hub: Hub) -> uvicorn.Server:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=20,
         limit_concurrency=1000,
-        h11_max_incomplete_event_size=64 * 1024,
+        http=Connection,
         **tls,  # type: ignore[arg-type]
     )
     return uvicorn.Server(config)
@@ -73,4 +77,20 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None) -> None:
             ready()
 
     web.startup = startup  # type: ignore[method-assign, assignment]
-    web.run()
+    with _orderly():
+        web.run()
+
+
+@contextlib.contextmanager
+def _orderly() -> Iterator[None]:
+    """Once it has ended, the web server gives the signal that ended it to whoever handled it before: that must not end us before
+    the hub is closed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, lambda *_: None) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

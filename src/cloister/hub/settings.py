@@ -21,7 +21,7 @@ PREFIX = "CLOISTER_HUB_"
 
 
 def _set(default: Any, about: str, *, secret: bool = False) -> Any:
-    return field(default=default, metadata={"about": about, "secret": secret})
+    return field(default=default, metadata={"about": about, "secret": secret}, repr=not secret)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +61,7 @@ class Settings:
     tick_ms: int = _set(10, "Answers leave at multiples of so many milliseconds.")
     upload_megabytes: int = _set(2048, "The largest upload.")
     sources: str = _set("", "Databases that data sets may be registered from, as host:port separated by commas; empty: none.")
-    source_authorities: str = _set(
-        "", "Who vouches for the certificates of those databases (PEM); empty: the system."
-    )
+    source_authorities: str = _set("", "Who vouches for the certificates of those databases (PEM); empty: the system.")
     delta_floor: str = _set("1e-5", "The largest δ that any release may have.")
     workers: int = _set(1, "How many jobs run at once in the hub's own process; 0: only `cloister worker` processes run them.")
     asking: int = _set(8, "How many questions are worked on at once in a process.")
@@ -175,8 +173,14 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         weak("second_factor", "a stolen password of an owner is enough to raise a budget", 'second_factor = "owners"')
     if settings.password_length < 12:
         weak("password_length", "short passwords are guessed", "password_length = 12", grave=settings.password_length < 8)
-    if settings.oidc_issuer and not settings.oidc_issuer.startswith("https://") and "127.0.0.1" not in settings.oidc_issuer:
+    if settings.oidc_issuer and not _reached_safely(settings.oidc_issuer):
         weak("oidc_issuer", "it is not reached by https", 'oidc_issuer = "https://login.example.org"', grave=True)
+    if settings.oidc_issuer and not settings.oidc_client:
+        weak("oidc_client", "the identity provider asks which hub this is", 'oidc_client = "cloister"', grave=True)
+    if {role.strip() for role in settings.oidc_roles.split(",")} & {"administrator", "steward"}:
+        weak(
+            "oidc_roles", "everybody whom the identity provider knows would govern the hub", 'oidc_roles = "analyst"', grave=True
+        )
     if settings.master_key:
         weak("master_key", "an environment is seen by every program of its user", "master_key_file = a mounted secret")
     if settings.pg_port and not settings.certificate and not _loopback(settings.host):
@@ -215,6 +219,13 @@ def _loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _reached_safely(address: str) -> bool:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(address)
+    return parts.scheme == "https" or (parts.scheme == "http" and _loopback(parts.hostname or ""))
 
 
 def _local_address(address: str) -> bool:

@@ -44,7 +44,8 @@ __all__ = ["Parsed", "parse"]
 class Parsed:
     """The questions that a text asks, one for each grouping set, and how their answer is laid out.
 
-    `spend` is what the text says that it may cost, where it says so; `notes` are what else its asker should know.
+    `spend` is what the text says that it may cost, where it says so; `notes` are what else its asker should know; `written` are
+    the names of columns that stand in the text, in small letters.
 
     >>> from cloister.query.layout import Shown
     >>> from cloister.session import Count
@@ -57,6 +58,7 @@ class Parsed:
     layout: Layout
     spend: Guarantee | None = None
     notes: tuple[str, ...] = ()
+    written: frozenset[str] = frozenset()
 
     @property
     def question(self) -> Question:
@@ -94,6 +96,7 @@ def parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: s
 
 def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None) -> Parsed:
     query, options = statement(sql, dialect)
+    written = frozenset(column.name.lower() for column in query.find_all(exp.Column))
     check(query)
     check_precedence(query)
     if not isinstance(query, exp.Select):
@@ -110,7 +113,11 @@ def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: 
     query, where, notes = bounded(query, where, reader, options)
     outputs = read_outputs(query, reader)
     return Parsed(
-        questions=_questions(rows, where, outputs), layout=outputs.layout, spend=options.spend, notes=(*options.notes, *notes)
+        questions=_questions(rows, where, outputs),
+        layout=outputs.layout,
+        spend=options.spend,
+        notes=(*options.notes, *notes),
+        written=written,
     )
 
 

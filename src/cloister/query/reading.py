@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sqlglot import exp
-
 from cloister.errors import CloisterError
-from cloister.query.parse import parse
-from cloister.query.words import statement
+from cloister.query.parse import Parsed, parse
 from cloister.session import Question
 from cloister.session.house import with_columns
 from cloister.session.touched import Touched
@@ -23,12 +20,12 @@ __all__ = ["touched_in"]
 Tables = Mapping[str, PrivateTable | PublicTable]
 
 
-def touched_in(sql: str, tables: Tables, dialect: str | None, touched: Callable[[Question], Touched]) -> Touched:
-    """What a text touches, given what a question does."""
+def touched_in(parsed: Parsed, sql: str, tables: Tables, dialect: str | None, touched: Callable[[Question], Touched]) -> Touched:
+    """What a text touches, as it was read, given what a question does."""
     found = Touched({})
-    for question in parse(sql, tables, dialect).questions:
+    for question in parsed.questions:
         found |= touched(question)
-    written = {column.name.lower() for column in statement(sql, dialect)[0].find_all(exp.Column)}
+    written = parsed.written
     for name in found:
         table = tables[name]
         if isinstance(table, PrivateTable):

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.privacy import Exact
+from cloister.privacy import Exact, Guarantee
 from cloister.query.answers import laid_out
 from cloister.query.parse import Parsed, parse
 from cloister.query.reading import touched_in
@@ -18,6 +18,7 @@ from cloister.session.house import steady
 from cloister.session.rehearsal import NOTE, rehearsal_tables
 from cloister.session.spend import Spending
 from cloister.session.touched import Touched
+from cloister.session.view import Seen
 from cloister.tables import Expression
 
 __all__ = ["Session"]
@@ -36,6 +37,8 @@ class Session(Door):
     ...     answer.column_names, answer.num_rows, str(session.remaining)
     (['sex', 'n'], 2, 'ε = 0.5')
     """
+
+    _last_read: tuple[Seen, tuple[str, str | None], Parsed] | None = None
 
     @steady
     def sql(
@@ -70,7 +73,7 @@ class Session(Door):
         fresh
             Buy anew what would follow from a finer answer that was paid for.
         """
-        parsed = parse(sql, self.tables, dialect)
+        parsed = self._parsed(sql, dialect)
         spend = parsed.spend if spend is None and within is None else spend
         if (spend is None) == (within is None):
             raise InvalidParameter(
@@ -96,7 +99,7 @@ class Session(Door):
         """What would be measured, with which error, at which cost: spends nothing and reads no row."""
         if not isinstance(question, str):
             return super().explain(question, _given(spend))
-        parsed = parse(question, self.tables, dialect)
+        parsed = self._parsed(question, dialect)
         cost = _given(parsed.spend if spend is None else spend)
         plan = (
             self.explain_workload(parsed.questions, cost) if len(parsed.questions) > 1 else super().explain(parsed.question, cost)
@@ -115,7 +118,7 @@ class Session(Door):
         """The expected margins of a question over a range of spends, by default up to what remains: spends nothing."""
         if not isinstance(question, str):
             return super().afford(question, spends, confidence=confidence)
-        parsed = parse(question, self.tables, dialect)
+        parsed = self._parsed(question, dialect)
         found = super().afford(parsed.questions, spends, confidence=confidence)
         return found.renamed(parsed.names) if len(parsed.questions) == 1 else found
 
@@ -163,7 +166,7 @@ class Session(Door):
         """
         if not isinstance(question, str):
             return super().stored(question, spend, purpose=purpose)
-        parsed = parse(question, self.tables, dialect)
+        parsed = self._parsed(question, dialect)
         if len(parsed.questions) > 1:
             answers = self.stored_workload(parsed.questions, spend, purpose=purpose)
         else:
@@ -190,7 +193,7 @@ class Session(Door):
         """
         if not isinstance(question, str):
             return super().touched(question)
-        return touched_in(question, self.tables, dialect, super().touched)
+        return touched_in(self._parsed(question, dialect), question, self.tables, dialect, super().touched)
 
     def on_behalf(
         self,
@@ -236,7 +239,37 @@ class Session(Door):
             time_limit=time_limit,
         )
 
-    def _spend_within(self, parsed: Parsed, within: float, pilot: Spending | None, confidence: float, purpose: str) -> Spending:
+    @steady
+    def spend_for(
+        self,
+        sql: str,
+        *,
+        within: float,
+        pilot: Spending | None = None,
+        confidence: float = 0.95,
+        purpose: str = "",
+        dialect: str | None = None,
+    ) -> Guarantee:
+        """The least spend that reaches a wanted margin, as `sql(…, within=…)` would take it. With `pilot` that first answer is
+        bought; without, nothing is spent.
+
+        >>> import cloister as cl
+        >>> people = cl.PrivateTable({"age": [30, 40, 50] * 100}, columns={"age": cl.Integer(17, 90)})
+        >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        ...     str(session.spend_for("SELECT COUNT(*) AS n FROM people", within=50)), str(session.spent)
+        ('ε = 0.0593128', 'ε = 0')
+        """
+        return self._spend_within(self._parsed(sql, dialect), within, pilot, confidence, purpose)
+
+    def _parsed(self, sql: str, dialect: str | None) -> Parsed:
+        """The text, read against the tables that are seen now. The last one is kept: whoever decides on a question reads it
+        before it is asked."""
+        seen, key = self.seen, (sql, dialect)
+        if self._last_read is None or self._last_read[0] is not seen or self._last_read[1] != key:
+            self._last_read = (seen, key, parse(sql, seen.tables, dialect))
+        return self._last_read[2]
+
+    def _spend_within(self, parsed: Parsed, within: float, pilot: Spending | None, confidence: float, purpose: str) -> Guarantee:
         if len(parsed.questions) > 1:
             raise InvalidParameter(
                 f"within={within} was refused",

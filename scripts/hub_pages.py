@@ -1,0 +1,143 @@
+"""Write the tables of the hub's reference pages from the code: settings, actions and roles, routes of the API.
+
+Each table stands between two marks on its page, and is kept in the tree with the words around it, so that a page is read whole on
+any site. `tests/docs/test_hub_pages.py` fails where a page is not what this would write:
+
+    python scripts/hub_pages.py
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def settings() -> str:
+    """Every setting: its name, what holds without it, what it means."""
+    from cloister.hub.settings import Settings
+
+    lines = ["| setting | without it | what it means |", "|---|---|---|"]
+    for each in fields(Settings):
+        default = "" if each.default in (MISSING, "") else f"`{each.default}`"
+        secret = " *Secret: shown nowhere.*" if each.metadata["secret"] else ""
+        lines.append(f"| `{each.name}` | {default} | {_cell(each.metadata['about'])}{secret} |")
+    return "\n".join(lines)
+
+
+def permissions() -> str:
+    """Every action against every role, in the order of their names."""
+    from cloister.hub.policy import role_table
+    from cloister.hub.services import all_services
+
+    all_services()  # each registers its actions as it is imported
+    rows = sorted(role_table(), key=lambda row: row.action)
+    roles = list(rows[0].cells)
+    lines = [f"| action | {' | '.join(roles)} |", f"|---|{'---|' * len(roles)}"]
+    for row in rows:
+        cells = ("" if cell == "no" else cell for cell in row.cells.values())
+        lines.append(f"| `{row.action}`<br>{_cell(row.title)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def routes() -> str:
+    """Every route of the API and the action that it names."""
+    lines = ["| method | address under `/api/v1` | what it does | action |", "|---|---|---|---|"]
+    with tempfile.TemporaryDirectory() as folder:
+        for method, path, title, action in _routes(Path(folder) / "hub"):
+            lines.append(f"| {method} | `{path}` | {_cell(title)} | `{action}` |")
+    return "\n".join(lines)
+
+
+def codes() -> str:
+    """Every code of a problem, with its status."""
+    from cloister.hub.problems import _STATUS
+
+    known = {(status, code): (kind.__doc__ or "").strip().splitlines()[0] for kind, status, code in _STATUS}
+    known |= {
+        (404, "missing"): "There is no such address or thing, or not for this person: these are not told apart.",
+        (405, "method"): "The address does not take that method.",
+        (413, "too-large"): "The request is larger than it may be.",
+        (422, "invalid"): "A parameter, or the body, is not what the description says.",
+        (500, "failed"): "What nobody foresaw: a reference, which the log has too, and nothing else.",
+    }
+    lines = ["| status | code | means |", "|---|---|---|"]
+    lines += [f"| {status} | `{code}` | {_cell(known[status, code])} |" for status, code in sorted(known)]
+    return "\n".join(lines)
+
+
+TABLES: dict[tuple[str, str], Callable[[], str]] = {
+    ("reference/settings.md", "settings"): settings,
+    ("reference/permissions.md", "permissions"): permissions,
+    ("reference/api.md", "codes"): codes,
+    ("reference/api.md", "routes"): routes,
+}
+
+
+def with_table(text: str, name: str, table: str) -> str:
+    """A page's text with the table between its marks."""
+    begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
+    pattern = re.compile(re.escape(begin) + r".*?" + re.escape(end), re.DOTALL)
+    if not pattern.search(text):
+        raise SystemExit(f"the marks of {name} are missing: {begin} … {end}")
+    return pattern.sub(lambda _: f"{begin}\n\n{table}\n\n{end}", text)
+
+
+def api_of(folder: Path) -> dict[str, Any]:
+    """What the hub says of its API."""
+    from cloister.hub.app import make_app
+    from cloister.hub.hub import Hub
+    from cloister.hub.services import all_services
+    from cloister.hub.settings import Settings
+
+    with Hub(Settings(data=folder, workers=0), all_services()) as hub:
+        app = make_app(hub)
+        described: dict[str, Any] = app.openapi()
+        described["x-actions"] = dict(_actions(app.router.routes))
+    return described
+
+
+def _routes(folder: Path) -> Iterator[tuple[str, str, str, str]]:
+    described = api_of(folder)
+    for path, methods in sorted(described["paths"].items()):
+        for method, what in methods.items():
+            short = path.removeprefix("/api/v1")
+            yield method.upper(), short, what["summary"], described["x-actions"][path, method.upper()]
+
+
+def _actions(routes: Any) -> Iterator[tuple[tuple[str, str], str | None]]:
+    from fastapi.routing import APIRoute, iter_route_contexts
+
+    from cloister.hub.guard import action_of
+
+    for context in iter_route_contexts(routes):
+        route = context.route
+        if isinstance(route, APIRoute):
+            for method in context.methods or ():
+                yield (context.path or "", method), action_of(route)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def main() -> int:
+    """Write the pages that are not what they should be."""
+    for (page, name), table in TABLES.items():
+        path = DOCS / page
+        text = path.read_text(encoding="utf-8")
+        written = with_table(text, name, table())
+        if written != text:
+            path.write_text(written, encoding="utf-8")
+            print(path.relative_to(DOCS.parent))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

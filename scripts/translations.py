@@ -1,0 +1,154 @@
+"""Every text of the hub's pages, from templates and Python into the catalogues, and what is still missing there.
+
+    python -m scripts.translations           # bring the catalogues up to date, and list what has no translation
+    python -m scripts.translations --check   # change nothing; fail where a text is missing or is not used any more
+
+Texts are found by Babel's extractors: `_("…")`, `ngettext("…", "…", n)`, `N_("…")` and `{% trans %}`; besides them the constant
+titles of links, services, jobs and actions (`Link(title="…")`), and the constant parts of the errors of services, which pages
+translate where they show them. What was translated stays; a text that is not used any more is dropped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages import Catalog, Message
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import read_po, write_po
+
+from cloister.hub.web.formats import is_address, is_code
+
+ROOT = Path(__file__).resolve().parents[1]
+HUB = ROOT / "src" / "cloister" / "hub"
+FOLDER = HUB / "web" / "translations"
+LANGUAGES = ("zh_CN",)
+METHODS = [("**.py", "python"), ("**/templates/**.html", "jinja2"), ("**/templates/**.svg", "jinja2")]
+OPTIONS = {
+    "**/templates/**.html": {"extensions": "jinja2.ext.i18n,jinja2.ext.do", "trimmed": "true", "silent": "false"},
+    "**/templates/**.svg": {"extensions": "jinja2.ext.i18n,jinja2.ext.do", "trimmed": "true", "silent": "false"},
+}
+SHOWN = ("services/", "app.py", "caller.py", "gates.py", "guard.py", "web/")
+TITLED = ("Action", "JobType", "Link", "Service")
+KEYWORDS = {"_": None, "gettext": None, "N_": None, "ngettext": (1, 2)}
+HEADER = "# The pages of cloister's hub. Maintained by hand; `python -m scripts.translations` adds new texts."
+
+
+def extracted(folder: Path = HUB) -> Catalog:
+    """A catalogue of every text in use, in the order of files, without line numbers (they change with every edit)."""
+    found = Catalog(header_comment=HEADER, charset="utf-8", fuzzy=False)
+    for file, _line, message, comments, context in extract_from_dir(folder, METHODS, OPTIONS, KEYWORDS):
+        if message:
+            found.add(message, locations=[(file.replace("\\", "/"), None)], auto_comments=comments, context=context)
+    for path in sorted(folder.rglob("*.py")):
+        file = path.relative_to(folder).as_posix()
+        for text in said_by_keyword(ast.parse(path.read_text(encoding="utf-8")), errors=file.startswith(SHOWN)):
+            found.add(text, locations=[(file, None)])
+    return found
+
+
+def said_by_keyword(tree: ast.AST, *, errors: bool) -> Iterator[str]:
+    """The constant texts that reach a page without `_`: titles of what services bring, and the three parts of errors.
+
+    >>> code = 'Link(title="Ask", path="/ask"); raise Missing("No such job", why=f"{name}", instead="/jobs")'
+    >>> list(said_by_keyword(ast.parse(code), errors=True))
+    ['Ask', 'No such job']
+    """
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        given = {each.arg: each.value for each in node.keywords if each.arg}
+        if name in TITLED:
+            yield from texts_of([given.get("title")])
+        elif errors and "instead" in given:
+            yield from texts_of([*node.args[:1], given.get("what"), given.get("title"), given.get("why"), given["instead"]])
+
+
+def texts_of(nodes: list[ast.expr | None]) -> Iterator[str]:
+    """Those that are constant texts for people: not addresses, not code."""
+    for node in nodes:
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and re.search(r"[a-z]", text) and not is_address(text) and not is_code(text):
+            yield text
+
+
+def read(code: str, folder: Path = FOLDER) -> Catalog:
+    """The catalogue of a language as it is kept; an empty one where there is none."""
+    path = folder / f"{code}.po"
+    if not path.exists():
+        return Catalog(locale=code, header_comment=HEADER)
+    with path.open("rb") as file:
+        return read_po(file, locale=code)
+
+
+def merged(kept: Catalog, used: Catalog) -> Catalog:
+    """Every text in use, with the translation that is kept; no guesses from similar texts."""
+    made = Catalog(locale=kept.locale_identifier, header_comment=HEADER, project="cloister", charset="utf-8", fuzzy=False)
+    for message in used:
+        if message.id:
+            old = kept.get(message.id if isinstance(message.id, str) else message.id[0], message.context)
+            made.add(message.id, old.string if old is not None else None, message.locations, context=message.context)
+    return made
+
+
+def untranslated(catalogue: Catalog) -> Iterator[Message]:
+    """The texts without a translation, or with half of one."""
+    for message in catalogue:
+        if message.id:
+            texts = (message.string,) if isinstance(message.string, str) else tuple(message.string or ())
+            if not texts or not all(texts):
+                yield message
+
+
+def unused(kept: Catalog, used: Catalog) -> list[str]:
+    """What is kept and not used any more."""
+
+    def names(catalogue: Catalog) -> dict[str, None]:
+        return {message.id if isinstance(message.id, str) else message.id[0]: None for message in catalogue if message.id}
+
+    now = names(used)
+    return [name for name in names(kept) if name not in now]
+
+
+def written(catalogue: Catalog) -> bytes:
+    """The file: no dates and no line numbers, so that it changes only where a text does."""
+    buffer = BytesIO()
+    write_po(buffer, catalogue, width=120, omit_header=True, sort_by_file=False, ignore_obsolete=True, include_lineno=False)
+    head = f'{HEADER}\nmsgid ""\nmsgstr ""\n"Language: {catalogue.locale_identifier}\\n"\n'
+    head += f'"Content-Type: text/plain; charset=utf-8\\n"\n"Plural-Forms: {catalogue.plural_forms}\\n"\n\n'
+    return head.encode() + buffer.getvalue()
+
+
+def main() -> int:
+    """Update or check every catalogue; the number of texts that are missing or stale, at most 1."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing")
+    check = parser.parse_args().check
+    used = extracted()
+    wrong = 0
+    for code in LANGUAGES:
+        kept = read(code)
+        new = merged(kept, used)
+        missing = list(untranslated(new))
+        stale = unused(kept, used) if check else []
+        for message in missing:
+            where = ", ".join(sorted({place for place, _ in message.locations}))
+            print(f"{code}: no translation: {message.id!r} ({where})")
+        for name in stale:
+            print(f"{code}: not used any more: {name!r}")
+        if not check:
+            FOLDER.mkdir(exist_ok=True)
+            (FOLDER / f"{code}.po").write_bytes(written(new))
+        wrong += len(missing) + len(stale)
+        print(f"{code}: {len(new)} texts, {len(missing)} without translation")
+    return min(wrong, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,217 @@
+"""`cloister demo`: a real hub on this machine, furnished with sample tables and four people, and a first answer from it."""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import csv
+import io
+import json
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cloister.cli.hub import open_hub, settings_of
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.session import Release
+
+__all__ = ["PEOPLE", "run_hub"]
+
+FIRST = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM census GROUP BY sex"
+SECOND = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
+SPEND = "0.1"
+PURPOSE = "first look"
+_PORT = 8765
+_BUDGET = 3
+
+PEOPLE = {
+    "administrator": ("Alma", "alma@example.org", ("administrator",), "runs the hub, and sees no data"),
+    "owner": ("Otto", "otto@example.org", ("owner",), "answers for the data sets and their budgets"),
+    "analyst": ("Ana", "ana@example.org", ("analyst",), "may ask both data sets"),
+    "respondent": ("Rosa", "rosa@example.org", (), "has no role: sees what everybody sees"),
+}
+"""Who is in the demonstration: name, address, roles, and what they are there for."""
+
+_TABLES = {
+    "visits": ("Hospital visits", "Several a patient, of which at most 5 count.", "patients"),
+    "patients": ("Hospital patients", "One row each; joined by visits.patient = patients.patient.", "patients"),
+    "census": ("Census", "One row a person.", "census"),
+    "wards": ("Wards", "Public: building and beds of each ward.", ""),
+    "towns": ("Towns", "Public: inhabitants and university of each town.", ""),
+}
+_MAY = ("dataset.see", "dataset.describe", "question.ask", "question.explain", "question.rehearse", "release.see", "budget.see")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shown:
+    """What there is to show."""
+
+    address: str
+    links: dict[str, str]
+    token: str
+    answer: Release
+    kept: str
+
+
+def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool) -> None:
+    """Furnish a hub, serve it, print the way in and a first answer; then go on until Ctrl-C."""
+    with _folder(data) as folder:
+        settings = settings_of(folder, port=port or _free_port(), title="cloister demo", log_level="warning")
+        from cloister.hub.serving import serve
+
+        with open_hub(settings) as hub:
+            people = _furnished(hub)
+            failed: list[BaseException] = []
+
+            def show() -> None:
+                try:
+                    found = _first(hub, people)
+                    click.echo(_as_json(found) if as_json else _as_text(found, kept=data is not None))
+                    if not once:
+                        return
+                except BaseException as error:
+                    failed.append(error)
+                _thread.interrupt_main()  # the server ends as it does at Ctrl-C
+
+            serve(hub, ready=lambda: threading.Thread(target=show, daemon=True).start())
+            if failed:
+                raise failed[0]
+
+
+@contextlib.contextmanager
+def _folder(data: Path | None) -> Iterator[Path]:
+    """The folder that was named, or one that goes with the demonstration."""
+    if data is not None:
+        yield data
+        return
+    with tempfile.TemporaryDirectory(prefix="cloister-demo-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def _free_port() -> int:
+    """The hub's usual port, or another one where that is taken."""
+    for wanted in (_PORT, 0):
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                tried.bind(("127.0.0.1", wanted))
+            except OSError:
+                continue
+            return int(tried.getsockname()[1])
+    return _PORT
+
+
+def _furnished(hub: Hub) -> dict[str, Caller]:
+    """The people of the demonstration; with their data sets and grants, where this folder has none yet."""
+    from cloister.hub.services.accounts import add_person, caller_for, person_by_email
+
+    callers: dict[str, Caller] = {}
+    with hub.database.begin() as db:
+        fresh = person_by_email(db, PEOPLE["owner"][1]) is None
+        for key, (name, email, roles, _) in PEOPLE.items():
+            person = person_by_email(db, email) or add_person(db, hub, email=email, name=name, roles=roles)
+            caller = caller_for(hub, db, person.id)
+            assert caller is not None
+            callers[key] = caller
+    if fresh:
+        _register(hub, callers["owner"], callers["analyst"])
+    return callers
+
+
+def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
+    from cloister.hub.services.access import grant
+    from cloister.hub.services.catalogue import declaration_of, register
+    from cloister.privacy import PureDP
+    from cloister.samples import tables
+    from cloister.tables import PrivateTable
+
+    found, opened = tables(), set[str]()
+    for name, (title, about, population) in _TABLES.items():
+        table = found[name]
+        how: dict[str, Any] = {"public": True}
+        if isinstance(table, PrivateTable):
+            budget = None if population in opened else PureDP(_BUDGET)
+            how = {"declaration": declaration_of(table), "population": population, "budget": budget, "listed": True}
+            opened.add(population)
+        register(hub, owner, name=name, title=title, about=about, source=[_as_csv(table.source)], kind="csv", **how)
+        if isinstance(table, PrivateTable):
+            rules = {"actions": sorted(_MAY)}
+            grant(hub, owner, data_set=name, role="analyst", members={"people": [analyst.email]}, rules=rules)
+
+
+def _as_csv(source: Any) -> bytes:
+    columns = {name: list(values) for name, values in source.origin.items()}
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()
+
+
+def _first(hub: Hub, people: dict[str, Caller]) -> _Shown:
+    """Links to log in by, and the first answer: asked as any client would, through the API."""
+    from cloister.client import connect
+    from cloister.hub.services.accounts import login_link, make_token
+
+    analyst, address = people["analyst"], hub.settings.origin
+    scopes = ("question.ask", "question.explain", "question.rehearse", "release.see", "dataset.see", "budget.see")
+    with hub.database.begin() as db:
+        _, token = make_token(db, hub, analyst, name="demonstration", scopes=scopes, days=1)
+    with connect(address, token=token, purpose=PURPOSE) as session:
+        answer = session.sql(FIRST, spend=SPEND)
+        kept = session.address_of(answer)
+    links = {key: login_link(hub, caller.email) for key, caller in people.items()}
+    return _Shown(address=address, links=links, token=token, answer=answer, kept=kept)
+
+
+def _as_json(found: _Shown) -> str:
+    answer = found.answer
+    return json.dumps(
+        {
+            "address": found.address,
+            "links": found.links,
+            "token": found.token,
+            "sql": FIRST,
+            "columns": answer.to_pydict(),
+            "margin95": {name: answer.margin().columns[name].tolist() for name in answer.statistics()},
+            "cost": {population: str(cost) for population, cost in answer.spent_by.items()},
+            "release": found.kept,
+        }
+    )
+
+
+def _as_text(found: _Shown, *, kept: bool) -> str:
+    ask = f'cloister query "{SECOND}" --spend {SPEND} --hub {found.address}'
+    lines = [
+        "cloister: share what the data says, not the data.",
+        "",
+        "Sample tables, made by a generator (nobody's rows), are in a hub on this machine. Its analyst has asked:",
+        "",
+        FIRST,
+        "",
+        repr(found.answer),
+        "",
+        f"The hub is at {found.address}",
+        "Each of these links logs one person in, once:",
+    ]
+    for key, link in found.links.items():
+        lines += [f"  {key}: {PEOPLE[key][0]}, who {PEOPLE[key][3]}", f"    {link}"]
+    lines += [
+        "",
+        "Ask as the analyst from a shell, or from Python with cloister.connect:",
+        f"  export CLOISTER_TOKEN={found.token}",
+        f"  {ask}",
+        "",
+        "Without a hub: cloister demo --terminal",
+        "Ctrl-C ends it." + ("" if kept else " Everything goes with it; --data DIR keeps it."),
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,17 @@
+"""A hub as a session: the questions of `cloister.Session`, answered by a hub far away.
+
+- `connecting.py` checks the address and the token, and opens the connection.
+- `session.py` is the session; `plan.py` what it explains; `balance.py` what it says of budgets and data sets.
+- `transport.py` asks, and asks again where the connection was lost; `refusals.py` turns problems into the errors of
+  `cloister.errors`.
+
+Nothing here sees a row or draws noise: what comes back is a release. The hub's own code is not needed here, and not used.
+"""
+
+from __future__ import annotations
+
+from cloister.client.connecting import connect
+from cloister.client.refusals import HubError, HubUnreachable
+from cloister.client.session import RemoteSession
+
+__all__ = ["HubError", "HubUnreachable", "RemoteSession", "connect"]

@@ -1,0 +1,240 @@
+"""The session that a hub answers: the questions of `cloister.Session`, with nothing of their own but text on the way there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, NoReturn, Self, cast
+
+import numpy as np
+
+from cloister.client.balance import RemoteBalance
+from cloister.client.plan import RemotePlan
+from cloister.client.refusals import HubError
+from cloister.client.transport import Transport, new_key
+from cloister.errors import InvalidParameter, NotConvertible, UnsupportedQuery
+from cloister.privacy import ZCDP, ApproxDP, Exact, PureDP, exact_positive, text_of
+from cloister.session import Affordable, Plan, Release
+from cloister.session.afford import affordable
+from cloister.session.frames import Frame, Series
+from cloister.session.spend import Spending, amount_of
+
+__all__ = ["RemoteSession"]
+
+
+class RemoteSession(RemoteBalance):
+    """Questions in SQL to a hub, as the person of an API token. Several threads may use one session.
+
+    It is made by `cloister.connect`. What a session on this machine does with objects (`measure`, `run`, …) a hub does not take:
+    it answers SQL.
+    """
+
+    def __init__(self, transport: Transport, *, project: str = "", purpose: str = "") -> None:
+        super().__init__(transport)
+        self.project = project
+        self.purpose = purpose
+
+    def sql(
+        self,
+        sql: str,
+        spend: Spending | None = None,
+        *,
+        within: float | None = None,
+        pilot: Spending | None = None,
+        confidence: float = 0.95,
+        purpose: str | None = None,
+        project: str | None = None,
+        dialect: str | None = None,
+        rehearse: bool = False,
+        fresh: bool = False,
+    ) -> Release:
+        """The private answer to a question in SQL; the parameters are those of `cloister.Session.sql`.
+
+        `purpose` and `project` stand in the place of the session's. `session.address_of(answer)` is where the hub keeps it.
+        """
+        body = self._body(sql, spend, purpose, project, dialect) | {"confidence": confidence, "fresh": fresh}
+        if within is not None:
+            body["within"] = float(within)
+        if pilot is not None:
+            body["pilot"] = self._amount(pilot, sql, dialect, "pilot")
+        if rehearse:
+            return _release(self._transport.post("/questions/rehearse", body)["release"])
+        return self._kept(self._transport.post("/questions", body, key=new_key()))
+
+    def explain(
+        self,
+        question: str,
+        spend: Spending | None = None,
+        *,
+        dialect: str | None = None,
+        confidence: float = 0.95,
+        purpose: str | None = None,
+        project: str | None = None,
+    ) -> RemotePlan:
+        """What would be measured, with which error, at which cost: spends nothing and reads no row."""
+        body = self._body(question, spend, purpose, project, dialect)
+
+        def at(wanted: float) -> Mapping[str, Any]:
+            told: Mapping[str, Any] = self._transport.post("/questions/explain", body | {"confidence": wanted})
+            return told
+
+        return RemotePlan(at(confidence), at=at)
+
+    def afford(
+        self,
+        question: str,
+        spends: Sequence[Exact] | None = None,
+        *,
+        confidence: float = 0.95,
+        dialect: str | None = None,
+    ) -> Affordable:
+        """The expected margins of a question over a range of spends, by default up to what remains: spends nothing."""
+        if spends is None:
+            told = self._transport.post(
+                "/questions/afford", self._body(question, None, None, None, dialect) | {"confidence": confidence}
+            )
+            margins = {
+                name: Series("real", np.array([np.nan if each is None else each for each in found]))
+                for name, found in told["margins"].items()
+            }
+            return Affordable(
+                spends=tuple(exact_positive(each, "spends") for each in told["spends"]),
+                margins=Frame(margins),
+                confidence=confidence,
+            )
+
+        def plan_at(amount: Exact) -> Plan:
+            return cast(Plan, self.explain(question, amount, dialect=dialect, confidence=confidence))
+
+        return affordable(plan_at, PureDP(1), spends, confidence)
+
+    def workload(
+        self,
+        questions: Sequence[str],
+        spend: Spending,
+        *,
+        purpose: str | None = None,
+        project: str | None = None,
+        dialect: str | None = None,
+    ) -> list[Release]:
+        """The private answers to several questions under one charge, measured together, so that they agree."""
+        texts = [_text(each) for each in questions]
+        if not texts:
+            raise InvalidParameter(
+                "The workload was refused", why="it has no question", instead='session.workload(["SELECT …"], spend=1)'
+            )
+        body = self._body(texts[0], spend, purpose, project, dialect) | {"questions": texts}
+        del body["sql"]
+        return [self._kept(each) for each in self._transport.post("/questions/workload", body, key=new_key())["releases"]]
+
+    def stored(
+        self,
+        question: str,
+        spend: Spending | None = None,
+        *,
+        purpose: str | None = None,
+        project: str | None = None,
+        dialect: str | None = None,
+    ) -> Release | None:
+        """The answer that was bought of a question already, whoever bought it; None where that is nothing, or less than `spend`.
+        It never spends of a population."""
+        try:
+            return self._kept(self._transport.post("/questions/stored", self._body(question, spend, purpose, project, dialect)))
+        except HubError as error:
+            if error.code != "missing":
+                raise
+            return None
+
+    def release(self, address: str) -> Release:
+        """An answer that the hub keeps, by its address or its id: byte for byte what was answered then."""
+        number = address.rstrip("/").rpartition("/")[2]
+        if not number or not number.replace("-", "").replace("_", "").isalnum() or not number.isascii():
+            raise InvalidParameter("The address was refused", why="it is none of a release", instead="session.address_of(answer)")
+        return self._kept(self._transport.get(f"/releases/{number}"))
+
+    def address_of(self, answer: Release) -> str:
+        """Where the hub keeps an answer; what was computed from an answer on this machine has no address."""
+        found = getattr(answer, "address", None)
+        if not isinstance(found, str):
+            raise InvalidParameter(
+                "The answer has no address", why="it did not come from a hub as it is", instead="the answer of session.sql(…)"
+            )
+        return found
+
+    def close(self) -> None:
+        """Let go of the connections. What the hub keeps stays."""
+        self._transport.close()
+
+    def measure(self, *_: object, **__: object) -> NoReturn:
+        """Refused: questions as objects stay on the machine that has the tables."""
+        raise _no_objects("measure")
+
+    def measure_all(self, *_: object, **__: object) -> NoReturn:
+        """Refused, as `measure` is."""
+        raise _no_objects("measure_all")
+
+    def run(self, *_: object, **__: object) -> NoReturn:
+        """Refused: code is not sent to a hub."""
+        raise _no_objects("run")
+
+    def _body(
+        self, sql: str, spend: Spending | None, purpose: str | None, project: str | None, dialect: str | None
+    ) -> dict[str, Any]:
+        return {
+            "sql": _text(sql),
+            "spend": "" if spend is None else self._amount(spend, sql, dialect, "spend"),
+            "purpose": self.purpose if purpose is None else purpose,
+            "project": self.project if project is None else project,
+            "dialect": dialect,
+        }
+
+    def _amount(self, spend: Spending, sql: str, dialect: str | None, name: str) -> str:
+        """A spend as the exact text that travels. A guarantee is one number there only where the budget counts in its kind, which
+        the hub's plan says before anything is spent.
+        """
+        if not isinstance(spend, PureDP | ApproxDP | ZCDP):
+            return text_of(exact_positive(spend, name))
+        text = text_of(amount_of(spend))
+        for population, cost in self.explain(sql, text, dialect=dialect).costs.items():
+            same = type(cost) is type(spend) and cost.delta <= spend.delta and amount_of(cost) <= amount_of(spend)
+            if not same:
+                raise NotConvertible(
+                    f"{name}={spend!r} was refused",
+                    why=f"the budget of {population!r} would be charged {cost}, which that does not cover",
+                    instead=f'{name}="{text}", counted as the budget counts',
+                )
+        return text
+
+    def _kept(self, answer: Mapping[str, Any]) -> Release:
+        release = _release(answer["release"])
+        object.__setattr__(release, "address", f"{self._transport.address}/releases/{answer['id']}")  # it is frozen to others
+        return release
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<RemoteSession: {self._transport.address}>"
+
+
+def _release(told: Any) -> Release:
+    """The release in an answer: as its text, or as the object that the text holds."""
+    return Release.from_json(told if isinstance(told, str) else json.dumps(told))
+
+
+def _text(question: object) -> str:
+    if not isinstance(question, str):
+        raise _no_objects("sql")
+    return question
+
+
+def _no_objects(name: str) -> UnsupportedQuery:
+    return UnsupportedQuery(
+        f"{name}() was refused",
+        why="a hub takes questions as SQL; objects and methods stay on the machine that has the tables",
+        instead='session.sql("SELECT COUNT(*) AS n FROM people", spend="0.1")',
+    )

@@ -1,0 +1,125 @@
+"""Requests to a hub, and what to do when the connection is lost: the same request with the same key, a few times.
+
+Guarantee. Every question bears a random Idempotency-Key. The hub stores its answer under the key before a byte of it leaves, so a
+request that is sent again gets the same bytes, is charged once, and draws no second noise. A refusal is never sent again: only a
+connection that broke, an answer that did not come, and (after one of these) the hub's word that the first request is still being
+worked on.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+
+from cloister.client.refusals import HubUnreachable, refusal_of
+from cloister.errors import InvalidParameter
+from cloister.noise import default_random
+
+__all__ = ["Transport", "new_key"]
+
+_WAITS = (0.2, 0.5, 1.0, 2.0, 4.0)
+"""Seconds before each further attempt."""
+_LOST = frozenset({502, 504})
+"""What a proxy says when it lost the hub."""
+
+
+def new_key() -> str:
+    """A key for one question: 128 random bits.
+
+    >>> len(new_key()), new_key() == new_key()
+    (22, False)
+    """
+    return base64.urlsafe_b64encode(default_random().bytes(16)).rstrip(b"=").decode()
+
+
+class Transport:
+    """One hub over a pool of connections, for any number of threads."""
+
+    def __init__(
+        self, client: httpx.Client, *, timeout: float, sleep: Callable[[float], None] = time.sleep, now: Callable[[], float]
+    ) -> None:
+        self._client = client
+        self._timeout = timeout
+        self._sleep = sleep
+        self._now = now
+        self._closed = threading.Event()
+
+    @property
+    def address(self) -> str:
+        """Where the hub is."""
+        return str(self._client.base_url).rstrip("/")
+
+    def get(self, path: str, **query: str) -> Any:
+        """What is found under an address of the API."""
+        return self._asked("GET", path, None, {}, query)
+
+    def post(self, path: str, body: Mapping[str, Any], *, key: str = "") -> Any:
+        """What the hub answers to a body. Without a key the request must be one that changes nothing."""
+        return self._asked("POST", path, body, {"Idempotency-Key": key} if key else {}, {})
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._closed.set()
+        self._client.close()
+
+    def _asked(
+        self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str], query: Mapping[str, str]
+    ) -> Any:
+        if self._closed.is_set():
+            raise InvalidParameter("The question was refused", why="the session is closed", instead="cloister.connect(…)")
+        lost, waits, ends = False, iter(_WAITS), self._now() + self._timeout
+        while True:
+            try:
+                answer = self._client.request(method, f"/api/v1{path}", json=body, headers=headers, params=query)
+            except httpx.TransportError as error:
+                self._wait(next(waits, None), ends, error)
+                lost = True
+                continue
+            found = _document(answer)
+            if answer.is_success and found is not None:
+                return found
+            if answer.status_code in _LOST and found is None:
+                self._wait(next(waits, None), ends, None)
+                lost = True
+            elif lost and answer.status_code == 409 and found is not None and found.get("code") == "conflict":
+                self._wait(_WAITS[-1] / 4, ends, None)  # our own first request is still being worked on
+            else:
+                raise refusal_of(answer.status_code, found or {})
+
+    def _wait(self, seconds: float | None, ends: float, error: httpx.TransportError | None) -> None:
+        if seconds is None or self._now() + seconds > ends:
+            raise _unreachable(error) from None
+        self._sleep(seconds)
+
+
+def _document(answer: httpx.Response) -> dict[str, Any] | None:
+    """The JSON object of an answer; None where it is none, as when a proxy answers in the hub's place."""
+    if "json" not in answer.headers.get("content-type", ""):
+        return None
+    try:
+        found = json.loads(answer.content)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _unreachable(error: httpx.TransportError | None) -> HubUnreachable:
+    words = {
+        httpx.ConnectTimeout: "nothing answers at its address",
+        httpx.ReadTimeout: "no answer came in time",
+        httpx.ConnectError: "no connection could be made",
+    }
+    why = next((said for kind, said in words.items() if isinstance(error, kind)), "the connection was lost, again and again")
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        why = "its certificate could not be verified"
+    return HubUnreachable(
+        "The hub was not reached",
+        why=why,
+        instead="the same question again later: what was charged is answered from the ledger, at no further cost",
+    )

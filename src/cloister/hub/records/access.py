@@ -1,0 +1,130 @@
+"""Who may do what: grants, requests, the institution's rules, projects and algorithms."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cloister.hub.database import Base
+
+__all__ = ["AccessRequest", "Algorithm", "Grant", "InstitutionRule", "Message", "Project", "ProjectDataSet", "ProjectMember"]
+
+
+class Grant(Base):
+    """A role on an object: its attributes say who is in it, its rules what they may do (`hub/policy/texts.py` reads both)."""
+
+    __tablename__ = "grant_"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    """data-set, algorithm or project."""
+    object: Mapped[str] = mapped_column(String(32), index=True)
+    role: Mapped[str] = mapped_column(String(100))
+    attributes: Mapped[dict[str, Any]]
+    rules: Mapped[dict[str, Any]]
+    granted_by: Mapped[str] = mapped_column(ForeignKey("person.id"))
+    created: Mapped[datetime]
+    revoked: Mapped[datetime | None] = mapped_column(default=None)
+    revoked_by: Mapped[str] = mapped_column(String(32), default="")
+    request: Mapped[str] = mapped_column(String(32), default="")
+
+
+class AccessRequest(Base):
+    """Somebody asks an owner for access."""
+
+    __tablename__ = "access_request"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    data_set: Mapped[str] = mapped_column(ForeignKey("data_set.id"), index=True)
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
+    project: Mapped[str] = mapped_column(String(32), default="")
+    purpose: Mapped[str] = mapped_column(default="")
+    wanted: Mapped[dict[str, Any]]
+    """Actions, columns, share and until when, as they are asked for."""
+    state: Mapped[str] = mapped_column(String(20), default="open")
+    """open, granted, denied, withdrawn."""
+    decided_by: Mapped[str] = mapped_column(String(32), default="")
+    decided: Mapped[datetime | None] = mapped_column(default=None)
+    created: Mapped[datetime]
+
+
+class Message(Base):
+    """What is said about a request (of access, or of budget)."""
+
+    __tablename__ = "message"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    about: Mapped[str] = mapped_column(String(32), index=True)
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"))
+    text: Mapped[str]
+    created: Mapped[datetime]
+
+
+class InstitutionRule(Base):
+    """A rule of the institution, above what owners decide."""
+
+    __tablename__ = "institution_rule"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    title: Mapped[str] = mapped_column(String(200))
+    rule: Mapped[dict[str, Any]]
+    made_by: Mapped[str] = mapped_column(ForeignKey("person.id"))
+    created: Mapped[datetime]
+    ended: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class Project(Base):
+    """A workspace: one study, its members, the data sets of several owners, what was asked and released."""
+
+    __tablename__ = "project"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    name: Mapped[str] = mapped_column(String(63), unique=True)
+    title: Mapped[str] = mapped_column(String(200))
+    purpose: Mapped[str] = mapped_column(default="")
+    about: Mapped[str] = mapped_column(default="")
+    lead: Mapped[str] = mapped_column(ForeignKey("person.id"))
+    created: Mapped[datetime]
+    closed: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class ProjectMember(Base):
+    """A person of a project."""
+
+    __tablename__ = "project_member"
+
+    project: Mapped[str] = mapped_column(ForeignKey("project.id"), primary_key=True)
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"), primary_key=True)
+    joined: Mapped[datetime]
+
+
+class ProjectDataSet(Base):
+    """A data set of a project, and its owner's approval."""
+
+    __tablename__ = "project_data_set"
+
+    project: Mapped[str] = mapped_column(ForeignKey("project.id"), primary_key=True)
+    data_set: Mapped[str] = mapped_column(ForeignKey("data_set.id"), primary_key=True)
+    asked: Mapped[datetime]
+    approved: Mapped[datetime | None] = mapped_column(default=None)
+    approved_by: Mapped[str] = mapped_column(String(32), default="")
+
+
+class Algorithm(Base):
+    """An algorithm or a service as an object with a policy of its own."""
+
+    __tablename__ = "algorithm"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    name: Mapped[str] = mapped_column(String(63), unique=True)
+    title: Mapped[str] = mapped_column(String(200))
+    about: Mapped[str] = mapped_column(default="")
+    provider: Mapped[str] = mapped_column(ForeignKey("person.id"))
+    service: Mapped[str] = mapped_column(String(40))
+    """The service of the hub that runs it."""
+    settings: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    created: Mapped[datetime]
+    withdrawn: Mapped[datetime | None] = mapped_column(default=None)

@@ -1,0 +1,39 @@
+"""Long work, as it waits, runs and ends."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cloister.hub.database import Base
+
+__all__ = ["Job"]
+
+
+class Job(Base):
+    """One piece of work."""
+
+    __tablename__ = "job"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(60), index=True)
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
+    title: Mapped[str] = mapped_column(String(200), default="")
+    purpose: Mapped[str] = mapped_column(default="")
+    payload: Mapped[dict[str, Any]]
+    state: Mapped[str] = mapped_column(String(20), default="waiting", index=True)
+    """waiting, running, done, failed, cancelled."""
+    stage: Mapped[str] = mapped_column(String(200), default="")
+    share: Mapped[float | None] = mapped_column(default=None)
+    attempts: Mapped[int] = mapped_column(default=0)
+    worker: Mapped[str] = mapped_column(String(100), default="")
+    beat: Mapped[datetime | None] = mapped_column(default=None)
+    stopping: Mapped[bool] = mapped_column(default=False)
+    result: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    problem: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    created: Mapped[datetime]
+    begun: Mapped[datetime | None] = mapped_column(default=None)
+    ended: Mapped[datetime | None] = mapped_column(default=None)

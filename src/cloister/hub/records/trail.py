@@ -1,0 +1,68 @@
+"""The trail: who did what to which, when, why, and at what cost; and what was noticed about it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cloister.hub.database import Base
+
+__all__ = ["Alert", "TrailAbout", "TrailHead", "TrailLine"]
+
+
+class TrailLine(Base):
+    """One act. The chain of hashes runs through all lines; the hash covers every column but itself."""
+
+    __tablename__ = "trail"
+    __table_args__ = (Index("ix_trail_person_number", "person", "number"),)
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    when: Mapped[datetime] = mapped_column("moment", index=True)
+    person: Mapped[str] = mapped_column(String(32))
+    """Empty: nobody, or the hub itself."""
+    action: Mapped[str] = mapped_column(String(60), index=True)
+    kind: Mapped[str] = mapped_column(String(40), default="")
+    object: Mapped[str] = mapped_column(String(200), default="", index=True)
+    purpose: Mapped[str] = mapped_column(default="")
+    cost: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    outcome: Mapped[str] = mapped_column(String(20), default="done")
+    """done, denied, failed."""
+    details: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    hash: Mapped[str] = mapped_column(String(64))
+
+
+class TrailAbout(Base):
+    """The objects that a line is about, to find it by: its own, and the data sets that its details name. It follows from the
+    lines, and is compared with them when the trail is verified."""
+
+    __tablename__ = "trail_about"
+
+    object: Mapped[str] = mapped_column(String(200), primary_key=True)
+    number: Mapped[int] = mapped_column(ForeignKey("trail.number"), primary_key=True, index=True)
+
+
+class TrailHead(Base):
+    """One row, locked by whoever writes the next line: the end of the chain."""
+
+    __tablename__ = "trail_head"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(default=0)
+    hash: Mapped[str] = mapped_column(String(64), default="")
+
+
+class Alert(Base):
+    """Something about somebody's behaviour that a steward should look at."""
+
+    __tablename__ = "alert"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
+    kind: Mapped[str] = mapped_column(String(40))
+    about: Mapped[dict[str, Any]]
+    created: Mapped[datetime]
+    seen_by: Mapped[str] = mapped_column(String(32), default="")
+    seen: Mapped[datetime | None] = mapped_column(default=None)

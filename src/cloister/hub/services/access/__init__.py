@@ -1,0 +1,134 @@
+"""Who may do what to which object: grants and requests, the institution's rules, projects, algorithms as objects with policies of
+their own, and what data providers attach to what they gave.
+
+- `facts.py`, `check.py`: from the database to a decision of `hub/policy`, and a no as an error. No decision is made here.
+- `drafts.py`, `names.py`, `granting.py`: a grant as it is written, checked and kept. `requests.py`, `messages.py`: access is
+  asked for. `rules.py`: the institution's policy. `algorithms.py`, `contributions.py`, `projects.py`: the other objects.
+- `sentences.py`, `views.py`, `preview.py`, `conflicts.py`: all of it in words. `pages_*.py`, `api*.py`, `cards.py`: the web.
+
+Other services use the names below, or `models.py`. What may not live here: a decision of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.policy import Action, register_actions
+from cloister.hub.service import Card, Link, Service
+from cloister.hub.services.access.check import allowed, check, check_together, context_of
+from cloister.hub.services.access.facts import Facts, data_set_object, facts_of, who_of
+from cloister.hub.services.access.messages import say, spoken, thread
+from cloister.hub.services.access.reading import reading
+from cloister.hub.services.access.typed import Typed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from fastapi import APIRouter
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = [
+    "SERVICE",
+    "Facts",
+    "Typed",
+    "allowed",
+    "check",
+    "check_together",
+    "context_of",
+    "data_set_object",
+    "facts_of",
+    "grant",
+    "purse",
+    "reading",
+    "revoke",
+    "say",
+    "spoken",
+    "thread",
+    "who_of",
+]
+
+register_actions(
+    [Action(name="dataset.revoke", title="Revoke access", roles=frozenset({"owner"}), by="owner")],
+)
+
+
+def grant(
+    hub: Hub, caller: Caller, *, data_set: str, role: str, members: Mapping[str, Any], rules: Mapping[str, Any], request: str = ""
+) -> str:
+    """Grant access to a data set, by its name: the id of the grant. `members` and `rules` are in their JSON form
+    (`hub/policy/texts.py`), with e-mail addresses and names where ids are meant.
+    """
+    from cloister.hub.services.access import granting
+
+    return granting.grant(hub, caller, data_set=data_set, role=role, members=members, rules=rules, request=request)
+
+
+def revoke(hub: Hub, caller: Caller, number: str) -> None:
+    """Take a grant back: it ends with the next question."""
+    from cloister.hub.services.access import granting
+
+    granting.revoke(hub, caller, number)
+
+
+def purse(project: str) -> str:
+    """The name under which the ledger counts what is asked in a project, by the project's name.
+
+    >>> purse("heart-study")
+    'project heart-study'
+    """
+    return f"project {project}"
+
+
+def _pages() -> APIRouter:
+    from fastapi import APIRouter
+
+    from cloister.hub.services.access import (
+        pages_algorithms,
+        pages_contributions,
+        pages_grants,
+        pages_policy,
+        pages_projects,
+        pages_requests,
+    )
+
+    router = APIRouter()
+    for each in (pages_grants, pages_requests, pages_policy, pages_projects, pages_algorithms, pages_contributions):
+        each.routes(router)
+    return router
+
+
+def _api() -> APIRouter:
+    from fastapi import APIRouter
+
+    from cloister.hub.services.access import api, api_requests, api_studies
+
+    router = APIRouter()
+    for each in (api, api_requests, api_studies):
+        each.routes(router)
+    return router
+
+
+def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
+    from cloister.hub.services.access.cards import cards
+
+    return cards(hub, db, caller)
+
+
+SERVICE = Service(
+    name="access",
+    title="Access",
+    pages=_pages,
+    api=_api,
+    links=(
+        Link(title="Requests", path="/access/requests", action="access.ask", order=40, icon="request"),
+        Link(title="Projects", path="/projects", action="project.see", order=45, icon="project"),
+        Link(title="Algorithms", path="/algorithms", action="algorithm.see", order=55, icon="run"),
+        Link(title="My contributions", path="/contributions", action="contribution.see", order=57, icon="share"),
+        Link(title="Policy", path="/policy", action="policy.see", order=65, icon="policy"),
+    ),
+    cards=_cards,
+)

@@ -1,0 +1,77 @@
+"""The API of grants and of the institution's policy."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Query
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.records.access import Grant
+from cloister.hub.services.access.api_models import After, DecisionOut, GrantOut, Items, Limit, NewGrant, RuleOut, paged
+from cloister.hub.services.access.granting import grant, grants_on, own_data_set, revoke_in
+from cloister.hub.services.access.names import person_called
+from cloister.hub.services.access.parts import SEEN, Id
+from cloister.hub.services.access.preview import preview
+from cloister.hub.services.access.reading import reading
+from cloister.hub.services.access.rules import end_rule, every_rule, make_rule
+from cloister.hub.services.access.views import grant_views, rule_views
+from cloister.hub.services.accounts.api import written_here
+
+__all__ = ["routes"]
+
+_Name = Annotated[str, Query(min_length=1, max_length=63, pattern=SEEN)]
+_Text = Annotated[str, Query(max_length=320, pattern=SEEN)]
+_WRITTEN = Depends(written_here)
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+    grants, revokes = needs("dataset.grant"), needs("dataset.revoke")
+
+    @router.get("/grants", dependencies=[grants], summary="The grants on a data set of yours, the newest first")
+    def listed(hub: HubDep, caller: PersonDep, data_set: _Name, after: After = "", limit: Limit = 50) -> Items[GrantOut]:
+        with reading(hub) as db:
+            row, _which = own_data_set(hub, db, caller, data_set)
+            found = [GrantOut.of(view) for view in grant_views(hub, db, grants_on(db, "data-set", row.id))]
+        return paged(found, after, limit)
+
+    @router.post("/grants", dependencies=[grants, _WRITTEN], status_code=201, summary="Grant access to a data set of yours")
+    def make(hub: HubDep, caller: PersonDep, body: NewGrant) -> GrantOut:
+        number = grant(hub, caller, data_set=body.data_set, role=body.role, members=body.members, rules=body.rules)
+        with reading(hub) as db:
+            return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, number)])[0])
+
+    @router.delete("/grants/{number}", dependencies=[revokes, _WRITTEN], summary="Revoke a grant, at once")
+    def revoke(hub: HubDep, caller: PersonDep, number: Id) -> GrantOut:
+        with hub.database.begin() as db:
+            return GrantOut.of(grant_views(hub, db, [revoke_in(db, hub, caller, number)])[0])
+
+    @router.get("/grants/preview", dependencies=[grants], summary="What one person may do with a data set of yours")
+    def foresee(
+        hub: HubDep, caller: PersonDep, data_set: _Name, person: _Text, purpose: _Text = "", address: _Text = ""
+    ) -> Items[DecisionOut]:
+        with reading(hub) as db:
+            _row, which = own_data_set(hub, db, caller, data_set)
+            found = person_called(db, person)
+            foreseen = preview(hub, db, found, which, purpose=purpose, address=address)
+        return Items(items=[DecisionOut.of(each) for each in foreseen])
+
+    @router.get("/policy/rules", dependencies=[needs("policy.see")], summary="The institution's rules, ended ones too")
+    def rules(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[RuleOut]:
+        with reading(hub) as db:
+            found = [RuleOut.of(view) for view in rule_views(db, every_rule(db))]
+        return paged(found, after, limit)
+
+    @router.post("/policy/rules", dependencies=[needs("policy.write"), _WRITTEN], status_code=201, summary="Make a rule")
+    def write(hub: HubDep, caller: PersonDep, body: Annotated[dict[str, Any], Body()]) -> RuleOut:
+        """The body is the rule in its JSON form; what is not known there is refused."""
+        with hub.database.begin() as db:
+            return RuleOut.of(rule_views(db, [make_rule(db, hub, caller, body)])[0])
+
+    @router.delete("/policy/rules/{number}", dependencies=[needs("policy.write"), _WRITTEN], summary="End a rule")
+    def end(hub: HubDep, caller: PersonDep, number: Id) -> RuleOut:
+        with hub.database.begin() as db:
+            return RuleOut.of(rule_views(db, [end_rule(db, hub, caller, number)])[0])

@@ -1,0 +1,160 @@
+"""The API of projects and algorithms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Body, Depends
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.records.access import Grant
+from cloister.hub.services.access import algorithms, projects
+from cloister.hub.services.access.api_models import (
+    After,
+    AlgorithmOut,
+    AskDataSet,
+    GrantOut,
+    Items,
+    Joining,
+    Limit,
+    NewAlgorithm,
+    NewProject,
+    ProjectOut,
+    paged,
+)
+from cloister.hub.services.access.granting import grant_in, own_algorithm, revoke_in
+from cloister.hub.services.access.names import names_in
+from cloister.hub.services.access.parts import Id, Name
+from cloister.hub.services.access.reading import reading
+from cloister.hub.services.access.views import grant_views
+from cloister.hub.services.accounts.api import written_here
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.records.access import Project
+
+__all__ = ["routes"]
+
+_WRITTEN = Depends(written_here)
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+    _projects(router)
+    _algorithms(router)
+
+
+def _projects(router: APIRouter) -> None:
+    sees, creates, manages = needs("project.see"), needs("project.create"), needs("project.manage")
+
+    @router.get("/projects", dependencies=[sees], summary="The projects that you see")
+    def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[ProjectOut]:
+        with reading(hub) as db:
+            found = [_shown(db, row) for row in projects.projects_of(hub, db, caller)]
+        return paged(found, after, limit)
+
+    @router.post("/projects", dependencies=[creates, _WRITTEN], status_code=201, summary="Start a project")
+    def create(hub: HubDep, caller: PersonDep, body: NewProject) -> ProjectOut:
+        with hub.database.begin() as db:
+            made = projects.make_project(
+                db, hub, caller, name=body.name, title=body.title, purpose=body.purpose, about=body.about
+            )
+            return _shown(db, made)
+
+    @router.get("/projects/{name}", dependencies=[sees], summary="One project")
+    def one(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
+        with reading(hub) as db:
+            return _shown(db, projects.seen_project(hub, db, caller, name))
+
+    @router.post("/projects/{name}/members", dependencies=[manages, _WRITTEN], summary="Take somebody in")
+    def join(hub: HubDep, caller: PersonDep, name: Name, body: Joining) -> ProjectOut:
+        with hub.database.begin() as db:
+            projects.add_member(db, hub, caller, name, body.email)
+            return _shown(db, projects.seen_project(hub, db, caller, name))
+
+    @router.delete("/projects/{name}/members/{person}", dependencies=[manages, _WRITTEN], summary="Take somebody out")
+    def leave(hub: HubDep, caller: PersonDep, name: Name, person: Id) -> ProjectOut:
+        with hub.database.begin() as db:
+            projects.remove_member(db, hub, caller, name, person)
+            return _shown(db, projects.seen_project(hub, db, caller, name))
+
+    @router.post("/projects/{name}/data-sets", dependencies=[manages, _WRITTEN], summary="Ask an owner for a data set")
+    def ask(hub: HubDep, caller: PersonDep, name: Name, body: AskDataSet) -> ProjectOut:
+        with hub.database.begin() as db:
+            projects.ask_data_set(db, hub, caller, name, body.data_set)
+            return _shown(db, projects.seen_project(hub, db, caller, name))
+
+    approves = needs("access.decide")
+
+    @router.post("/projects/{name}/data-sets/{data_set}/approve", dependencies=[approves, _WRITTEN], summary="Approve")
+    def approve(
+        hub: HubDep, caller: PersonDep, name: Name, data_set: Name, rules: Annotated[dict[str, Any], Body()]
+    ) -> ProjectOut:
+        """Let the project work with a data set of yours; the body is the grant's rules in their JSON form."""
+        with hub.database.begin() as db:
+            projects.approve(db, hub, caller, name, data_set, rules)
+            return _shown(db, projects.seen_project(hub, db, caller, name))
+
+    @router.post("/projects/{name}/close", dependencies=[manages, _WRITTEN], summary="End a project")
+    def close(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
+        with hub.database.begin() as db:
+            return _shown(db, projects.close_project(db, hub, caller, name))
+
+
+def _algorithms(router: APIRouter) -> None:
+    sees, registers, manages = needs("algorithm.see"), needs("algorithm.register"), needs("algorithm.manage")
+
+    @router.get("/algorithms", dependencies=[sees], summary="The algorithms that you may see")
+    def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[AlgorithmOut]:
+        with reading(hub) as db:
+            found = [AlgorithmOut.of(row) for row in algorithms.algorithms_of(hub, db, caller)]
+        return paged(found, after, limit)
+
+    @router.post("/algorithms", dependencies=[registers, _WRITTEN], status_code=201, summary="Register an algorithm")
+    def register(hub: HubDep, caller: PersonDep, body: NewAlgorithm) -> AlgorithmOut:
+        with hub.database.begin() as db:
+            settings = algorithms.exact_settings(body.settings)
+            row = algorithms.register_algorithm(
+                db, hub, caller, name=body.name, title=body.title, service=body.service, settings=settings, about=body.about
+            )
+            return AlgorithmOut.of(row)
+
+    @router.delete("/algorithms/{name}", dependencies=[manages, _WRITTEN], summary="Withdraw an algorithm")
+    def withdraw(hub: HubDep, caller: PersonDep, name: Name) -> AlgorithmOut:
+        with hub.database.begin() as db:
+            return AlgorithmOut.of(algorithms.withdraw_algorithm(db, hub, caller, name))
+
+    @router.post("/algorithms/{name}/grants", dependencies=[manages, _WRITTEN], status_code=201, summary="Say who may run it")
+    def grant(hub: HubDep, caller: PersonDep, name: Name, body: Annotated[dict[str, Any], Body()]) -> GrantOut:
+        """The body is the grant in its JSON form, on an algorithm of yours."""
+        with hub.database.begin() as db:
+            _row, which = own_algorithm(hub, db, caller, name)
+            made = grant_in(db, hub, caller, which, body)
+            db.flush()
+            return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, made.id)])[0])
+
+    @router.delete("/algorithms/{name}/grants/{number}", dependencies=[manages, _WRITTEN], summary="Revoke a grant on it")
+    def revoke(hub: HubDep, caller: PersonDep, name: Name, number: Id) -> GrantOut:
+        with hub.database.begin() as db:
+            own_algorithm(hub, db, caller, name)
+            return GrantOut.of(grant_views(hub, db, [revoke_in(db, hub, caller, number)])[0])
+
+
+def _shown(db: Session, row: Project) -> ProjectOut:
+    members = [each.person for each in projects.members_of(db, row)]
+    names = names_in(db, people=[row.lead, *members])
+    return ProjectOut(
+        id=row.id,
+        name=row.name,
+        title=row.title,
+        purpose=row.purpose,
+        about=row.about,
+        lead=names.person(row.lead),
+        members=[names.person(each) for each in members],
+        data_sets={data_set.name: place.approved is not None for place, data_set in projects.data_sets_in(db, row)},
+        created=row.created,
+        closed=row.closed,
+    )

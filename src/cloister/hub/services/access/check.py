@@ -1,0 +1,88 @@
+"""The second gate: may this person do this to that object, in this context? Denials say the rule and whom to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cloister.errors import AccessDenied
+from cloister.hub.policy import Context, Decision, Object, Spend, actions, decide, decide_together, denied
+from cloister.hub.records.accounts import Person
+from cloister.hub.services.access.facts import facts_of, inside, who_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["allowed", "check", "check_together", "context_of"]
+
+
+def context_of(
+    hub: Hub,
+    caller: Caller,
+    *,
+    purpose: str = "",
+    columns: Mapping[str, frozenset[str]] | None = None,
+    spend: Mapping[str, Spend] | None = None,
+    algorithm: str = "",
+    project: str = "",
+    risk: Fraction | None = None,
+) -> Context:
+    """When, from where, for what and with what a caller acts."""
+    return Context(
+        now=hub.now(),
+        address=caller.address,
+        purpose=purpose,
+        columns=columns or {},
+        spend=spend or {},
+        algorithm=algorithm,
+        project=project,
+        risk=risk,
+    )
+
+
+def allowed(
+    hub: Hub, db: Session, caller: Caller, action: str, which: Object | None = None, context: Context | None = None
+) -> Decision:
+    """The decision, whatever it is."""
+    facts, given = facts_of(hub, db), context or context_of(hub, caller)
+    seen = None if which is None else _seen(which, action, given)
+    return decide(who_of(caller, facts), action, seen, given, facts.mandatory)
+
+
+def check(
+    hub: Hub, db: Session, caller: Caller, action: str, which: Object | None = None, context: Context | None = None
+) -> Decision:
+    """The decision where it is a yes; a no is raised as `AccessDenied`, with its rule."""
+    decision = allowed(hub, db, caller, action, which, context)
+    if not decision.allowed:
+        raise _refusal(db, decision)
+    return decision
+
+
+def check_together(
+    hub: Hub, db: Session, caller: Caller, action: str, objects: Sequence[Object], context: Context | None = None
+) -> Mapping[str, Decision]:
+    """One act on several objects at once, by object: each must allow it beside all the others."""
+    facts, given = facts_of(hub, db), context or context_of(hub, caller)
+    seen = [_seen(each, action, given) for each in objects]
+    decisions = decide_together(who_of(caller, facts), action, seen, given, facts.mandatory)
+    refused = next((each for each in decisions.values() if not each.allowed), None)
+    if refused is not None:
+        raise _refusal(db, refused)
+    return decisions
+
+
+def _seen(which: Object, action: str, context: Context) -> Object:
+    """What reads data inside a project does so by what was granted to the project, not by what its asker may besides."""
+    return inside(which, context.project) if context.project and actions()[action].data else which
+
+
+def _refusal(db: Session, decision: Decision) -> AccessDenied:
+    person = db.get(Person, decision.ask.person) if decision.ask is not None and decision.ask.person else None
+    error = denied(decision, name="" if person is None else person.name)
+    error.rule = decision.rule  # type: ignore[attr-defined]
+    return error

@@ -1,0 +1,119 @@
+"""What data providers gave: the policy that they attach to it, which binds the owner too, and for what it was used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import or_, select
+
+from cloister.hub.generation import bump
+from cloister.hub.policy import Object, Policy, parse_policy, write_policy
+from cloister.hub.problems import Missing
+from cloister.hub.records.accounts import Person
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.trail import TrailAbout, TrailLine
+from cloister.hub.services.access.check import check
+from cloister.hub.services.access.drafts import listed
+from cloister.hub.services.trail import write
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.web.forms import Form
+
+__all__ = ["Use", "attach", "contribution", "contributions_of", "policy_draft", "uses_of"]
+
+_READS = ("question.ask", "learn.run", "anonymize.run", "synthesise.run", "algorithm.run", "release.download")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use:
+    """One use of what somebody gave: when, for what, by whose institution; never what came out."""
+
+    when: datetime
+    action: str
+    purpose: str
+    institution: str
+    columns: tuple[str, ...]
+    cost: Mapping[str, str]
+
+
+def contributions_of(db: Session, caller: Caller) -> list[DataSet]:
+    """The data sets whose data somebody gave."""
+    wanted = select(DataSet).where(DataSet.provider == caller.id, DataSet.state != "deleted")
+    return list(db.scalars(wanted.order_by(DataSet.name)))
+
+
+def contribution(hub: Hub, db: Session, caller: Caller, name: str, action: str) -> DataSet:
+    """A data set, by its name, whose data this person gave; any other is missing."""
+    mine = or_(DataSet.provider == caller.id, DataSet.owner == caller.id)
+    row = db.scalar(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted", mine))
+    if row is None or row.provider != caller.id:
+        raise Missing("There is no such contribution", why="it does not exist, or is not yours", instead="/contributions")
+    check(hub, db, caller, action, Object(kind="contribution", id=row.id, name=row.name, owner=row.provider))
+    return row
+
+
+def attach(db: Session, hub: Hub, caller: Caller, name: str, draft: Mapping[str, Any]) -> Policy:
+    """Attach a policy to what one gave. It binds everybody, the owner too, from the next question on."""
+    row = contribution(hub, db, caller, name, "contribution.manage")
+    policy = parse_policy(draft)
+    row.metadata_ = {**row.metadata_, "contribution": write_policy(policy)}
+    row.changed = hub.now()
+    bump(db)
+    write(
+        db,
+        hub,
+        caller,
+        "contribution.manage",
+        kind="data-set",
+        object_id=row.id,
+        data_sets=[row.id],
+        policy=row.metadata_["contribution"],
+    )
+    return policy
+
+
+def policy_draft(form: Form) -> dict[str, Any]:
+    """The policy that a form holds."""
+    draft = {
+        "purposes": listed(form.text("purposes")),
+        "prohibitions": form.all("prohibitions"),
+        "consent": listed(form.text("consent")),
+        "labels": listed(form.text("labels")),
+        "retention": form.text("retention"),
+    }
+    return {name: value for name, value in draft.items() if value}
+
+
+def uses_of(db: Session, row: DataSet, *, before: int | None = None, limit: int = 50) -> tuple[list[Use], int | None]:
+    """For what a data set was used, the newest first, and where the older uses begin. Who asked is known by institution alone."""
+    about = select(TrailAbout.number).where(TrailAbout.object.in_([row.id, row.name]))
+    wanted = select(TrailLine, Person.institution).outerjoin(Person, Person.id == TrailLine.person)
+    wanted = wanted.where(TrailLine.number.in_(about), TrailLine.action.in_(_READS), TrailLine.outcome == "done")
+    if before is not None:
+        wanted = wanted.where(TrailLine.number < before)
+    rows = list(db.execute(wanted.order_by(TrailLine.number.desc()).limit(limit + 1)))
+    shown = rows[:limit]
+    uses = [
+        Use(
+            when=line.when,
+            action=line.action,
+            purpose=line.purpose,
+            institution=institution or "",
+            columns=tuple(_columns(line, row.name)),
+            cost={name: str(each) for name, each in line.cost.items() if name == row.population},
+        )
+        for line, institution in shown
+    ]
+    return uses, shown[-1][0].number if len(rows) > limit else None
+
+
+def _columns(line: TrailLine, name: str) -> list[str]:
+    told = line.details.get("columns", [])
+    return [each.removeprefix(f"{name}.") for each in told if isinstance(each, str) and each.startswith(f"{name}.")]

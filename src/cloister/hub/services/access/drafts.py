@@ -1,0 +1,175 @@
+"""A grant as it is written: a form's fields, or JSON, become one draft; what contradicts the data set is refused.
+
+A draft is the JSON form of a grant ({"role": …, "members": {…}, "rules": {…}}), which `hub/policy/texts.py` reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from cloister.errors import CloisterError, InvalidDeclaration
+from cloister.hub.policy import GrantFacts, Object, actions
+from cloister.hub.policy.strict import load
+from cloister.hub.policy.texts_write import guarantee_text
+from cloister.hub.records.catalogue import DataSet
+from cloister.session.spend import spend_of
+
+if TYPE_CHECKING:
+    from cloister.hub.hub import Hub
+    from cloister.hub.web.forms import Form
+    from cloister.privacy import Guarantee
+
+__all__ = ["PRESETS", "check_grant", "draft_of", "grantable", "last_day", "listed", "share_of"]
+
+_AREAS = {"data-set": ("dataset", "question", "learn", "anonymize", "synthesise", "release", "budget", "algorithm.run")}
+_NOT_HERE = ("question.see", "question.manage")
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "listed": {
+        "role": "reader of the catalogue",
+        "members": {"anybody": True},
+        "rules": {"actions": ["dataset.see", "dataset.describe"]},
+    },
+    "explain": {"role": "planner", "rules": {"actions": ["question.explain"]}},
+    "research": {"role": "researcher", "rules": {"actions": ["question.ask", "release.download"], "purposes": ["research"]}},
+}
+"""What is granted most often: an owner adds who, and until when."""
+
+
+def grantable(kind: str) -> list[tuple[str, str]]:
+    """The actions that a grant on such an object may name, with their titles.
+
+    >>> [name for name, title in grantable("algorithm")]
+    ['algorithm.see', 'algorithm.run']
+    """
+    areas = _AREAS.get(kind, (kind,))
+    return [
+        (name, action.title)
+        for name, action in actions().items()
+        if action.grantable and name not in _NOT_HERE and any(name == area or name.startswith(f"{area}.") for area in areas)
+    ]
+
+
+def listed(text: str) -> list[str]:
+    """What stands one a line, or between commas.
+
+    >>> listed("research, teaching\\n care ")
+    ['research', 'teaching', 'care']
+    """
+    return [part.strip() for part in re.split(r"[\n,;]", text) if part.strip()]
+
+
+def share_of(text: str, budget: Guarantee) -> dict[str, str]:
+    """A share that was typed as one number, in the measure of the budget.
+
+    >>> from cloister.privacy import PureDP
+    >>> share_of("0.5", PureDP(2))
+    {'epsilon': '0.5'}
+    """
+    return guarantee_text(spend_of(text, budget).whole())
+
+
+def last_day(until: str) -> str:
+    """The day that an end names in a form: the one that ends with it.
+
+    >>> last_day("2027-01-01T00:00:00Z"), last_day("")
+    ('2026-12-31', '')
+    """
+    return (datetime.fromisoformat(until) - timedelta(seconds=1)).date().isoformat() if until else ""
+
+
+def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
+    """The draft that a form holds: as JSON where that was written, else from its fields, which add to a preset."""
+    written = form.text("json", most=65_536)
+    if written:
+        return dict(load(written))
+    preset = PRESETS.get(form.text("preset"), {})
+    lists = {"people": "people", "institutions": "institutions", "projects": "projects", "training": "training"}
+    members: dict[str, Any] = {key: names for key, field in lists.items() if (names := listed(form.text(field)))}
+    if form.flag("anybody"):
+        members["anybody"] = True
+    rules: dict[str, Any] = {
+        "actions": form.all("actions"),
+        "purposes": listed(form.text("purposes")),
+        "not_before": form.text("not_before"),
+        "until": form.text("until"),
+        "columns": form.all("columns"),
+        "rows": form.text("rows"),
+        "networks": listed(form.text("networks")),
+        "hours": _hours(form),
+        "algorithms": listed(form.text("algorithms")),
+        "only_with": listed(form.text("only_with")),
+    }
+    share = form.text("share", most=100)
+    if share:
+        if budget is None:
+            raise InvalidDeclaration("share was refused", why="this data set spends no budget", instead="leave it empty")
+        rules["share"] = share_of(share, budget)
+    if form.flag("alone"):
+        rules["only_with"] = []
+    given = {key: value for key, value in rules.items() if value or (key == "only_with" and form.flag("alone"))}
+    return {
+        "role": form.text("role") or preset.get("role", ""),
+        "members": {**preset.get("members", {}), **members},
+        "rules": {**preset.get("rules", {}), **given},
+    }
+
+
+def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None) -> None:
+    """Refuse what could never hold for the object: foreign actions, columns that are not declared, a condition that is none, a
+    share in another measure, an end that is past.
+    """
+    wanted = dict(grantable(which.kind))
+    for name in sorted(grant.rules.actions):
+        if name not in wanted:
+            raise _wrong("actions", f"{name!r} is not granted on this", ", ".join(wanted))
+    if grant.rules.until is not None and grant.rules.until <= hub.now():
+        raise _wrong("until", "it is over already", "a day that comes")
+    if row is None:
+        for part in ("columns", "rows", "share"):
+            if getattr(grant.rules, part):
+                raise _wrong(part, "an algorithm has none", f"the {part} of the data set, in a grant on that")
+        return
+    unknown = sorted((grant.rules.columns or frozenset()) - which.columns)
+    if unknown:
+        raise _wrong("columns", "one of them is not declared", ", ".join(sorted(which.columns)))
+    if grant.rules.rows:
+        _check_rows(grant.rules.rows, row)
+    if grant.rules.share is not None:
+        _check_share(hub, grant.rules.share, row)
+
+
+def _check_rows(text: str, row: DataSet) -> None:
+    """Read the condition over the declaration alone, as a session will."""
+    from cloister.hub.services.catalogue.declarations import table_of
+    from cloister.query.views import row_condition
+    from cloister.tables import PrivateTable
+
+    names = [*row.declaration.get("columns", {}), *([row.declaration["unit"]] if row.declaration.get("unit") else [])]
+    table = table_of(row, {name: [] for name in names}, "declared")
+    if not isinstance(table, PrivateTable):
+        raise _wrong("rows", "a public table is seen whole", "leave it empty")
+    row_condition(text, row.name, table)
+
+
+def _check_share(hub: Hub, share: Guarantee, row: DataSet) -> None:
+    if row.population is None:
+        raise _wrong("share", "this data set spends no budget", "leave it empty")
+    try:
+        spend_of(share, hub.ledger.budget(row.population))
+    except CloisterError as error:
+        raise _wrong("share", error.why, error.instead) from None
+
+
+def _hours(form: Form) -> list[dict[str, Any]]:
+    days, begin, end = form.all("days"), form.text("from"), form.text("to")
+    if not (days or begin or end):
+        return []
+    said = {"days": days, "from": begin, "to": end}
+    return [{key: value for key, value in said.items() if value}]
+
+
+def _wrong(place: str, why: str, instead: str) -> InvalidDeclaration:
+    return InvalidDeclaration(f"{place} was refused", why=why, instead=instead)

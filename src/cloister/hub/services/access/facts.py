@@ -1,0 +1,163 @@
+"""From rows of the database to the facts that a decision is made from; worked out once a generation.
+
+`Facts` is everything that decisions need of the objects: data sets with their grants and policies, algorithms, projects, and the
+institution's rules. It is never changed; a change of any of them makes a new generation, and that a new `Facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from cloister.hub.generation import generation
+from cloister.hub.policy import (
+    GrantFacts,
+    MandatoryRule,
+    Members,
+    Object,
+    Policy,
+    Rules,
+    Who,
+    parse_grant,
+    parse_policy,
+    parse_rule,
+)
+from cloister.hub.records.access import Algorithm, Grant, InstitutionRule, Project, ProjectDataSet
+from cloister.hub.records.catalogue import DataSet
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["Facts", "algorithm_object", "data_set_object", "facts_of", "inside", "project_object", "who_of"]
+
+_PART = "access facts"
+_OPEN = ("dataset.see", "dataset.describe", "question.ask", "question.explain", "question.rehearse", "release.see")
+_PUBLIC = GrantFacts(id="public", role="public", members=Members(anybody=True), rules=Rules(actions=frozenset(_OPEN)))
+"""What everybody who has logged in may do with a public table: it protects nobody."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """One generation of objects and rules."""
+
+    generation: int
+    data_sets: Mapping[str, Object] = field(default_factory=dict)
+    """By id."""
+    algorithms: Mapping[str, Object] = field(default_factory=dict)
+    """Those that were not withdrawn."""
+    projects: Mapping[str, Object] = field(default_factory=dict)
+    """Those that were not closed."""
+    mandatory: tuple[MandatoryRule, ...] = ()
+
+
+def facts_of(hub: Hub, db: Session) -> Facts:
+    """What holds now."""
+    now = generation(db)
+    known: Facts | None = hub.parts.get(_PART)
+    if known is None or known.generation != now:
+        known = _read(db, now)
+        hub.parts[_PART] = known
+    return known
+
+
+def who_of(caller: Caller, facts: Facts | None = None) -> Who:
+    """The person as a decision sees them. A certificate holds to the end of its last day; a project that was closed has no
+    members.
+    """
+    return Who(
+        id=caller.id,
+        email=caller.email,
+        roles=caller.roles,
+        institution=caller.institution,
+        projects=caller.projects if facts is None else caller.projects & facts.projects.keys(),
+        training={name: _end_of(day) for name, day in caller.training.items()},
+        attributes=caller.attributes,
+        token_scopes=frozenset({"*"}) if caller.via == "token" and caller.scopes is None else caller.scopes,
+        second_factor=caller.second_factor,
+    )
+
+
+def data_set_object(row: DataSet, grants: tuple[GrantFacts, ...] = ()) -> Object:
+    """A data set as a decision sees it. `metadata_` holds its policy under "policy" and those of its columns under "columns"."""
+    policy = parse_policy(row.metadata_.get("policy", {}))
+    columns = {name: parse_policy(each) for name, each in row.metadata_.get("columns", {}).items()}
+    given = parse_policy(row.metadata_.get("contribution", {}))
+    return Object(
+        kind="data-set",
+        id=row.id,
+        name=row.name,
+        owner=row.owner,
+        institution=row.institution,
+        labels=policy.labels | given.labels,
+        population=row.population or "",
+        columns=frozenset(row.declaration.get("columns", {})),
+        grants=grants,
+        policies=tuple(each for each in (policy, given) if each != Policy()),
+        column_policies=columns,
+    )
+
+
+def algorithm_object(row: Algorithm, grants: tuple[GrantFacts, ...] = ()) -> Object:
+    """An algorithm as a decision sees it."""
+    return Object(kind="algorithm", id=row.id, name=row.name, owner=row.provider, grants=grants)
+
+
+def project_object(row: Project, owners: frozenset[str] = frozenset()) -> Object:
+    """A project as a decision sees it: its members see it, and so do the owners whose data sets it asks for."""
+    sees = Rules(actions=frozenset({"project.see"}))
+    grants = [GrantFacts(id="members", role="member", members=Members(projects=frozenset({row.id})), rules=sees)]
+    if owners:
+        grants.append(GrantFacts(id="owners", role="owner of its data", members=Members(people=owners), rules=sees))
+    return Object(kind="project", id=row.id, name=row.name, owner=row.lead, grants=tuple(grants))
+
+
+def inside(which: Object, project: str) -> Object:
+    """A data set as it is seen in a project: only what was granted to the project counts, or what everybody may."""
+    if which.kind != "data-set":
+        return which
+    kept = (each for each in which.grants if each.id == _PUBLIC.id or project in (each.members.projects or ()))
+    return replace(which, grants=tuple(kept))
+
+
+def _read(db: Session, now: int) -> Facts:
+    grants: dict[str, list[GrantFacts]] = {}
+    for row in db.scalars(select(Grant).order_by(Grant.created)):
+        text = {"role": row.role, "members": row.attributes, "rules": row.rules}
+        found = parse_grant(text, id=row.id, granted_by=row.granted_by, revoked=row.revoked is not None)
+        grants.setdefault(row.object, []).append(found)
+
+    def of(name: str) -> tuple[GrantFacts, ...]:
+        return tuple(grants.get(name, ()))
+
+    asked: dict[str, set[str]] = {}
+    wanted = select(ProjectDataSet.project, DataSet.owner).join(DataSet, DataSet.id == ProjectDataSet.data_set)
+    for project, owner in db.execute(wanted):
+        asked.setdefault(project, set()).add(owner)
+    rules = db.scalars(select(InstitutionRule).where(InstitutionRule.ended.is_(None)).order_by(InstitutionRule.created))
+    return Facts(
+        generation=now,
+        data_sets={
+            row.id: data_set_object(row, (*of(row.id), *((_PUBLIC,) if row.public else ())))
+            for row in db.scalars(select(DataSet).where(DataSet.state != "deleted"))
+        },
+        algorithms={
+            row.id: algorithm_object(row, of(row.id))
+            for row in db.scalars(select(Algorithm).where(Algorithm.withdrawn.is_(None)))
+        },
+        projects={
+            row.id: project_object(row, frozenset(asked.get(row.id, ())))
+            for row in db.scalars(select(Project).where(Project.closed.is_(None)))
+        },
+        mandatory=tuple(parse_rule(row.rule | {"title": row.title}, id=row.id) for row in rules),
+    )
+
+
+def _end_of(day: str) -> datetime:
+    return datetime.combine(datetime.fromisoformat(day).date(), time.max, UTC)

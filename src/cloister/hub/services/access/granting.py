@@ -1,0 +1,163 @@
+"""Making and taking back grants on data sets and algorithms. What changes here holds for the next question of every process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from cloister.hub.generation import bump
+from cloister.hub.ids import new_id
+from cloister.hub.policy import GrantFacts, Object, Spend, parse_grant, write_grant
+from cloister.hub.problems import Missing
+from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.access.check import allowed, check, context_of
+from cloister.hub.services.access.drafts import check_grant
+from cloister.hub.services.access.facts import facts_of
+from cloister.hub.services.access.names import resolved
+from cloister.hub.services.trail import write
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = [
+    "facts_of_grant",
+    "grant",
+    "grant_in",
+    "grants_on",
+    "own_algorithm",
+    "own_data_set",
+    "revoke",
+    "revoke_in",
+    "seen_algorithm",
+    "seen_data_set",
+]
+
+
+def grant(
+    hub: Hub, caller: Caller, *, data_set: str, role: str, members: Mapping[str, Any], rules: Mapping[str, Any], request: str = ""
+) -> str:
+    """Grant access to a data set, by its name: the id of the grant. `members` and `rules` are in their JSON form."""
+    with hub.database.begin() as db:
+        row, which = own_data_set(hub, db, caller, data_set)
+        draft = {"role": role, "members": dict(members), "rules": dict(rules)}
+        return grant_in(db, hub, caller, which, draft, row=row, request=request).id
+
+
+def revoke(hub: Hub, caller: Caller, number: str) -> None:
+    """Take a grant back: it ends with the next question."""
+    with hub.database.begin() as db:
+        revoke_in(db, hub, caller, number)
+
+
+def grant_in(
+    db: Session,
+    hub: Hub,
+    caller: Caller,
+    which: Object,
+    draft: Mapping[str, Any],
+    *,
+    row: DataSet | None = None,
+    request: str = "",
+) -> GrantFacts:
+    """Keep a grant in the transaction of `db`, once its text, the object and the institution's rules allow it."""
+    found = parse_grant(resolved(hub, db, caller, draft), id=new_id(), granted_by=caller.id)
+    check_grant(hub, found, which, row)
+    spend = {which.population: Spend(allotment=found.rules.share)} if found.rules.share is not None else None
+    action = "dataset.grant" if which.kind == "data-set" else "algorithm.manage"
+    check(hub, db, caller, action, which, context_of(hub, caller, spend=spend))
+    text = write_grant(found)
+    db.add(
+        Grant(
+            id=found.id,
+            kind=which.kind,
+            object=which.id,
+            role=found.role,
+            attributes=text["members"],
+            rules=text["rules"],
+            granted_by=caller.id,
+            created=hub.now(),
+            request=request,
+        )
+    )
+    bump(db)
+    _told(db, hub, caller, action, which.kind, which.id, grant=found.id, role=found.role, given=text, request=request)
+    return found
+
+
+def revoke_in(db: Session, hub: Hub, caller: Caller, number: str) -> Grant:
+    """Take a grant back in the transaction of `db`."""
+    found = db.get(Grant, number[:32])
+    facts = facts_of(hub, db)
+    if found is None:
+        raise _missing()
+    which = (facts.data_sets if found.kind == "data-set" else facts.algorithms).get(found.object)
+    action = "dataset.revoke" if found.kind == "data-set" else "algorithm.manage"
+    if which is None or not allowed(hub, db, caller, action, which).allowed:
+        raise _missing()  # of a grant on somebody else's object, not even its existence is told
+    if found.revoked is None:
+        found.revoked, found.revoked_by = hub.now(), caller.id
+        place = db.get(ProjectDataSet, (found.request, found.object)) if found.request else None
+        if place is not None:
+            place.approved, place.approved_by = None, ""
+        bump(db)
+        _told(db, hub, caller, action, found.kind, found.object, grant=found.id, role=found.role, revoked=True)
+    return found
+
+
+def grants_on(db: Session, kind: str, number: str) -> list[Grant]:
+    """Every grant on an object, revoked ones too, the newest first."""
+    wanted = select(Grant).where(Grant.kind == kind, Grant.object == number)
+    return list(db.scalars(wanted.order_by(Grant.created.desc(), Grant.id)))
+
+
+def facts_of_grant(row: Grant) -> GrantFacts:
+    """What a kept grant says."""
+    text = {"role": row.role, "members": row.attributes, "rules": row.rules}
+    return parse_grant(text, id=row.id, granted_by=row.granted_by, revoked=row.revoked is not None)
+
+
+def seen_data_set(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[DataSet, Object]:
+    """A data set, by its name, that this person may see; any other is missing, whether it exists or not."""
+    row = db.scalar(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted"))
+    which = None if row is None else facts_of(hub, db).data_sets.get(row.id)
+    if row is None or which is None or not allowed(hub, db, caller, "dataset.see", which).allowed:
+        raise Missing("There is no such data set", why="it does not exist, or is not open to you", instead="/datasets")
+    return row, which
+
+
+def own_data_set(hub: Hub, db: Session, caller: Caller, name: str, action: str = "dataset.grant") -> tuple[DataSet, Object]:
+    """A data set, by its name, on which this person may do what its owner does."""
+    row, which = seen_data_set(hub, db, caller, name)
+    check(hub, db, caller, action, which)
+    return row, which
+
+
+def own_algorithm(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[Algorithm, Object]:
+    """An algorithm, by its name, of this person."""
+    row, which = seen_algorithm(hub, db, caller, name)
+    check(hub, db, caller, "algorithm.manage", which)
+    return row, which
+
+
+def seen_algorithm(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[Algorithm, Object]:
+    """An algorithm, by its name, that this person may see."""
+    row = db.scalar(select(Algorithm).where(Algorithm.name == name, Algorithm.withdrawn.is_(None)))
+    which = None if row is None else facts_of(hub, db).algorithms.get(row.id)
+    if row is None or which is None or not allowed(hub, db, caller, "algorithm.see", which).allowed:
+        raise Missing("There is no such algorithm", why="it does not exist, or is not open to you", instead="/algorithms")
+    return row, which
+
+
+def _told(db: Session, hub: Hub, caller: Caller, action: str, kind: str, number: str, **details: Any) -> None:
+    about = [number] if kind == "data-set" else []
+    write(db, hub, caller, action, kind=kind, object_id=number, data_sets=about, **details)
+
+
+def _missing() -> Missing:
+    return Missing("There is no such grant", why="it does not exist, or is not yours to take back", instead="/access/requests")

@@ -1,0 +1,88 @@
+"""Pages of data providers: what one gave, the policy that one attaches to it, and for what it was used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.policy import actions
+from cloister.hub.services.access.contributions import attach, contribution, contributions_of, policy_draft, uses_of
+from cloister.hub.services.access.drafts import last_day
+from cloister.hub.services.access.names import names_in
+from cloister.hub.services.access.parts import Name, done
+from cloister.hub.services.access.reading import reading
+from cloister.hub.services.access.rules import DATA_ACTIONS
+from cloister.hub.services.access.typed import Typed
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["routes"]
+
+_SEE, _MANAGE = ([needs(each)] for each in ("contribution.see", "contribution.manage"))
+_Before = Annotated[int | None, Query(ge=1)]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/contributions", dependencies=_SEE)
+    def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        """What one gave."""
+        with reading(hub) as db:
+            rows = contributions_of(db, caller)
+            names = names_in(db, people=[row.owner for row in rows])
+        return render(request, "access/contributions.html", rows=rows, names=names)
+
+    @router.get("/contributions/{name}", dependencies=_SEE)
+    def one(request: Request, hub: HubDep, caller: PersonDep, name: Name, before: _Before = None) -> Response:
+        """For what one contribution was used, and its policy."""
+        return render(request, "access/contribution.html", **_one(hub, caller, name, before, {}))
+
+    @router.post("/contributions/{name}", dependencies=_MANAGE)
+    def keep(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Attach a policy to it."""
+
+        def act() -> None:
+            with hub.database.begin() as db:
+                attach(db, hub, caller, name, policy_draft(form))
+
+        said, values = request_gettext(request)("Your policy binds everybody from the next question on."), Typed.of(form)
+        path = f"/contributions/{name}"
+        return done(request, act, path, said, "access/contribution.html", lambda: _one(hub, caller, name, None, values))
+
+
+def _one(hub: Hub, caller: Caller, name: str, before: int | None, typed: dict[str, Any]) -> dict[str, Any]:
+    with reading(hub) as db:
+        row = contribution(hub, db, caller, name, "contribution.see")
+        uses, older = uses_of(db, row, before=before)
+        names = names_in(db, people=[row.owner])
+    kept = row.metadata_.get("contribution", {})
+    lists = {key: ", ".join(kept.get(key, [])) for key in ("purposes", "consent", "labels")}
+    known = actions()
+    return {
+        "row": row,
+        "uses": uses,
+        "titles": {key: action.title for key, action in known.items()},
+        "older": f"/contributions/{row.name}?before={older}" if older else "",
+        "first": before is None,
+        "names": names,
+        "actions": [(key, known[key].title) for key in DATA_ACTIONS],
+        "typed": Typed(
+            {
+                **lists,
+                "prohibitions": kept.get("prohibitions", []),
+                "retention": last_day(kept.get("retention", "")),
+                **typed,
+            }
+        ),
+        "problem": None,
+    }

@@ -1,0 +1,173 @@
+"""Pages of projects: mine, one with its members, data sets, releases and allotments, and the owner's approval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from sqlalchemy import select
+from starlette.responses import Response
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.policy import actions
+from cloister.hub.records.asking import StoredRelease as Kept
+from cloister.hub.services.access import projects, purse
+from cloister.hub.services.access.check import allowed
+from cloister.hub.services.access.drafts import draft_of, grantable
+from cloister.hub.services.access.facts import project_object
+from cloister.hub.services.access.granting import own_data_set
+from cloister.hub.services.access.names import names_in
+from cloister.hub.services.access.pages_grants import budget_of
+from cloister.hub.services.access.parts import Name, done
+from cloister.hub.services.access.reading import reading
+from cloister.hub.services.access.typed import Typed
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.access import Project
+
+__all__ = ["routes"]
+
+_SEE, _CREATE, _MANAGE, _DECIDE = ([needs(each)] for each in ("project.see", "project.create", "project.manage", "access.decide"))
+_SHOWN = 50
+_ELSEWHERE = ("dataset.see", "dataset.describe", "algorithm.run", "dataset.version")
+"""What is granted on the page of grants, with all that belongs to it."""
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/projects", dependencies=_SEE)
+    def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        """The projects that one sees."""
+        return render(request, "projects/list.html", **_list(hub, caller, {}))
+
+    @router.post("/projects", dependencies=_CREATE)
+    def create(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        """Start one."""
+        name = form.text("name", most=63)
+
+        def act() -> None:
+            with hub.database.begin() as db:
+                about, title, purpose = form.text("about"), form.text("title"), form.text("purpose")
+                projects.make_project(db, hub, caller, name=name, title=title, purpose=purpose, about=about)
+
+        said, values = request_gettext(request)("The project was started."), Typed.of(form)
+        return done(request, act, f"/projects/{name}", said, "projects/list.html", lambda: _list(hub, caller, values))
+
+    @router.get("/projects/{name}", dependencies=_SEE)
+    def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        """One project."""
+        return render(request, "projects/project.html", **_one(hub, caller, name, {}))
+
+    @router.post("/projects/{name}/members", dependencies=_MANAGE)
+    def join(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Take somebody in."""
+        said, email = request_gettext(request)("They are a member now."), form.text("email", most=320)
+        return _act(request, hub, caller, name, form, said, lambda db: projects.add_member(db, hub, caller, name, email))
+
+    @router.post("/projects/{name}/members/remove", dependencies=_MANAGE)
+    def leave(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Take somebody out."""
+        said, person = request_gettext(request)("They are no member any more."), form.text("person", most=32)
+        return _act(request, hub, caller, name, form, said, lambda db: projects.remove_member(db, hub, caller, name, person))
+
+    @router.post("/projects/{name}/data", dependencies=_MANAGE)
+    def ask(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Ask an owner for a data set."""
+        said, wanted = request_gettext(request)("Its owner was asked."), form.text("data_set", most=63)
+        return _act(request, hub, caller, name, form, said, lambda db: projects.ask_data_set(db, hub, caller, name, wanted))
+
+    @router.post("/projects/{name}/data/remove", dependencies=_MANAGE)
+    def remove(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Take a data set out."""
+        said, gone = request_gettext(request)("The data set was taken out."), form.text("data_set", most=63)
+        return _act(request, hub, caller, name, form, said, lambda db: projects.remove_data_set(db, hub, caller, name, gone))
+
+    @router.post("/projects/{name}/data/approve", dependencies=_DECIDE)
+    def approve(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Let the project work with a data set of one's own."""
+        data_set = form.text("data_set", most=63)
+
+        def act(db: Session) -> object:
+            row, _which = own_data_set(hub, db, caller, data_set, "access.decide")
+            draft = draft_of(form, budget_of(hub, row))
+            return projects.approve(db, hub, caller, name, data_set, draft["rules"])
+
+        return _act(request, hub, caller, name, form, request_gettext(request)("The project may work with it now."), act)
+
+    @router.post("/projects/{name}/close", dependencies=_MANAGE)
+    def close(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """End the project."""
+        with hub.database.begin() as db:
+            projects.close_project(db, hub, caller, name)
+        return go(request, f"/projects/{name}", request_gettext(request)("The project is closed."))
+
+
+def _act(
+    request: Request, hub: Hub, caller: Caller, name: str, form: FormDep, said: str, act: Callable[[Session], object]
+) -> Response:
+    def acted() -> None:
+        with hub.database.begin() as db:
+            act(db)
+
+    values = Typed.of(form)
+    return done(request, acted, f"/projects/{name}", said, "projects/project.html", lambda: _one(hub, caller, name, values))
+
+
+def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
+    with reading(hub) as db:
+        rows = projects.projects_of(hub, db, caller)
+        names = names_in(db, people=[row.lead for row in rows])
+        waiting = projects.waiting_for(db, caller)
+    creates = not actions()["project.create"].roles.isdisjoint(caller.roles)
+    return {"projects": rows, "names": names, "waiting": waiting, "creates": creates, "typed": Typed(typed), "problem": None}
+
+
+def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
+    with reading(hub) as db:
+        row = projects.seen_project(hub, db, caller, name)
+        members = projects.members_of(db, row)
+        data = projects.data_sets_in(db, row)
+        inside = row.id in caller.projects
+        leads = row.closed is None and allowed(hub, db, caller, "project.manage", project_object(row)).allowed
+        releases = _releases(db, row) if inside else []
+        people = [row.lead, *(each.person for each in members), *(each[1].owner for each in data)]
+        names = names_in(db, people=[*people, *(each.person for each in releases)])
+        return {
+            "row": row,
+            "members": members,
+            "data": data,
+            "leads": leads,
+            "inside": inside,
+            "releases": releases,
+            "shares": _shares(hub, row, {each[1].population for each in data if each[1].population}),
+            "names": names,
+            "owned": [each for place, each in data if each.owner == caller.id and place.approved is None],
+            "actions": [(key, title) for key, title in grantable("data-set") if key not in _ELSEWHERE],
+            "typed": Typed({"actions": ["question.ask", "release.download"], "purposes": "", "until": "", "share": "", **typed}),
+            "problem": None,
+        }
+
+
+def _releases(db: Session, row: Project) -> list[Any]:
+    """What was released in a project, the newest first; columns are read, never the bodies."""
+    wanted = select(Kept.id, Kept.title, Kept.sql, Kept.person, Kept.purpose, Kept.cost, Kept.created)
+    wanted = wanted.where(Kept.project == row.id, Kept.withdrawn.is_(None))
+    return list(db.execute(wanted.order_by(Kept.created.desc()).limit(_SHOWN)))
+
+
+def _shares(hub: Hub, row: Project, populations: set[str]) -> list[tuple[str, Any, Any]]:
+    """The project's allotments: population, share, what is left of it."""
+    found = [(name, hub.ledger.allotment(name, purse(row.name))) for name in sorted(populations)]
+    return [(name, share[0], share[1]) for name, share in found if share is not None]

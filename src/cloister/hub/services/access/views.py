@@ -1,0 +1,186 @@
+"""What the pages and the API show of grants, requests and rules: rows with their sentences, in the reader's language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from cloister.hub.policy import GrantFacts, MandatoryRule, Object, words, write_grant
+from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
+from cloister.hub.records.accounts import Person
+from cloister.hub.services.access.conflicts import conflicts
+from cloister.hub.services.access.facts import Facts
+from cloister.hub.services.access.granting import facts_of_grant
+from cloister.hub.services.access.names import names_in
+from cloister.hub.services.access.requests import facts_of_wanted, state_of
+from cloister.hub.services.access.rules import facts_of_rule
+from cloister.hub.services.access.sentences import Line, grant_lines, members_text, rule_lines
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.hub import Hub
+
+__all__ = ["ConflictView", "GrantView", "RequestView", "RuleView", "conflict_views", "grant_views", "request_views", "rule_views"]
+
+Gettext = Callable[[str], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrantView:
+    """A grant as people read it."""
+
+    id: str
+    role: str
+    who: str
+    lines: list[Line]
+    state: str
+    by: str
+    created: datetime
+    facts: GrantFacts
+    text: dict[str, object]
+    """Its JSON form."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestView:
+    """A request as people read it."""
+
+    id: str
+    data_set: str
+    who: str
+    email: str
+    institution: str
+    project: str
+    purpose: str
+    lines: list[Line]
+    state: str
+    created: datetime
+    decided: datetime | None
+    decided_by: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleView:
+    """A rule of the institution as people read it."""
+
+    id: str
+    title: str
+    lines: list[Line]
+    by: str
+    created: datetime
+    ended: datetime | None
+    text: dict[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictView:
+    """A grant that a rule stands against."""
+
+    object: Object
+    role: str
+    who: str
+    rule: str
+    why: list[str]
+
+
+def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str) -> list[GrantView]:
+    """Grants with their sentences, in the order given."""
+    found = [(row, facts_of_grant(row)) for row in rows]
+    names = names_in(db, (facts for _row, facts in found))
+    return [
+        GrantView(
+            id=row.id,
+            role=row.role,
+            who=members_text(facts.members, names, _),
+            lines=grant_lines(facts, names, _),
+            state=_state(hub, facts),
+            by=names.person(row.granted_by),
+            created=row.created,
+            facts=facts,
+            text=write_grant(facts),
+        )
+        for row, facts in found
+    ]
+
+
+def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gettext = str) -> list[RequestView]:
+    """Requests with what they ask for, in the order given."""
+    listed = list(rows)
+    names = names_in(db, people=[each for row in listed for each in (row.person, row.decided_by)])
+    askers = {row.person for row in listed}
+    places = _institutions(db, askers)
+    return [
+        RequestView(
+            id=row.id,
+            data_set=names.object(row.data_set),
+            who=names.person(row.person),
+            email=names.emails.get(row.person, ""),
+            institution=places.get(row.person, ""),
+            project=names.project(row.project) if row.project else "",
+            purpose=row.purpose,
+            lines=grant_lines(facts_of_wanted(row), names, _),
+            state=state_of(hub, row),
+            created=row.created,
+            decided=row.decided,
+            decided_by=names.person(row.decided_by) if row.decided_by else "",
+        )
+        for row in listed
+    ]
+
+
+def rule_views(db: Session, rows: Iterable[InstitutionRule], _: Gettext = str) -> list[RuleView]:
+    """Rules with their sentences, in the order given."""
+    listed = list(rows)
+    names = names_in(db, people=[row.made_by for row in listed])
+    return [
+        RuleView(
+            id=row.id,
+            title=row.title,
+            lines=rule_lines(facts_of_rule(row), names, _),
+            by=names.person(row.made_by),
+            created=row.created,
+            ended=row.ended,
+            text=row.rule,
+        )
+        for row in listed
+    ]
+
+
+def conflict_views(
+    db: Session, facts: Facts, objects: Iterable[Object], now: datetime, _: Gettext = str, rules: Iterable[MandatoryRule] = ()
+) -> list[ConflictView]:
+    """Present grants on these objects that a rule stands against."""
+    known = list(objects)
+    grants = [grant for which in known for grant in which.grants]
+    people = {person for grant in grants for person in (grant.members.people or ())}
+    places = _institutions(db, people)
+    names = names_in(db, grants)
+    return [
+        ConflictView(
+            object=each.object,
+            role=each.grant.role,
+            who=members_text(each.grant.members, names, _),
+            rule=each.rule.title,
+            why=list(dict.fromkeys(words(decision, _) for decision in each.decisions)),
+        )
+        for each in conflicts(known, list(rules) or facts.mandatory, now, places)
+    ]
+
+
+def _institutions(db: Session, people: set[str]) -> dict[str, str]:
+    rows = db.execute(select(Person.id, Person.institution).where(Person.id.in_(people)))
+    return {row.id: row.institution for row in rows}
+
+
+def _state(hub: Hub, facts: GrantFacts) -> str:
+    if facts.revoked:
+        return "revoked"
+    until, begin = facts.rules.until, facts.rules.not_before
+    if until is not None and until <= hub.now():
+        return "expired"
+    return "waiting" if begin is not None and begin > hub.now() else "active"

@@ -1,0 +1,66 @@
+"""Accounts: people, what proves who they are, and the ways in.
+
+- `identify.py` says who asks. `sessions.py`, `tokens.py`, `links.py`: log-ins, API tokens, one-time links; each a secret that is
+  shown once and kept as a digest.
+- `log_in.py` holds the rules of logging in; `hashing.py`, `password_rules.py`, `throttle.py`: passwords and how guessing is made
+  slow; `totp.py`, `second_factor.py`: codes; `oidc.py`, `sign_on.py`: single sign-on.
+- `people.py`: who is here, with which roles. `pages_*.py`, `api.py`: all of it in a browser and for programs.
+
+Other services use the names below, or `models.py`.
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from cloister.hub.service import Link, Service
+from cloister.hub.services.accounts.identify import caller_for, caller_of_token, identify, must_have_second_factor
+from cloister.hub.services.accounts.links import first_link, invite, login_link
+from cloister.hub.services.accounts.parts import opened
+from cloister.hub.services.accounts.people import add_person, names_of, person_by_email, person_by_id, roles_of, set_roles
+from cloister.hub.services.accounts.tokens import make_token
+
+__all__ = [
+    "SERVICE",
+    "add_person",
+    "caller_for",
+    "caller_of_token",
+    "first_link",
+    "identify",
+    "invite",
+    "login_link",
+    "make_token",
+    "must_have_second_factor",
+    "names_of",
+    "person_by_email",
+    "person_by_id",
+    "roles_of",
+    "set_roles",
+]
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.services.accounts import pages_account, pages_log_in, pages_people, pages_second_factor
+
+    router = APIRouter()
+    for each in (pages_log_in, pages_account, pages_second_factor, pages_people):
+        each.routes(router)
+    return router
+
+
+def _api() -> APIRouter:
+    from cloister.hub.services.accounts import api
+
+    router = APIRouter()
+    api.routes(router)
+    return router
+
+
+SERVICE = Service(
+    name="accounts",
+    title="People",
+    pages=_pages,
+    api=_api,
+    links=(Link(title="People", path="/people", action="people.see", order=70, icon="people"),),
+    opened=opened,
+)

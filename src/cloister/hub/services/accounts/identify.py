@@ -1,0 +1,156 @@
+"""Who asks: from a token in the header or a cookie, on every request, straight from the database, so that what was blocked,
+ended or revoked counts from the next request on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import literal, select, union_all, update
+
+from cloister.hub.caller import Caller, Via
+from cloister.hub.ids import digest
+from cloister.hub.problems import Unauthenticated
+from cloister.hub.records.accounts import ApiToken, Person, PersonRole, WebSession
+from cloister.hub.services.accounts.reading import reading
+from cloister.hub.services.accounts.sessions import alive, cookie_name
+
+if TYPE_CHECKING:
+    from fastapi import Request
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.hub import Hub
+    from cloister.hub.settings import Settings
+
+__all__ = ["TOKEN_PREFIX", "caller_for", "caller_of_token", "identify", "must_have_second_factor"]
+
+TOKEN_PREFIX = "clo_"  # noqa: S105  (not a secret: what scanners of source code look for)
+_USED_EACH = timedelta(minutes=1)
+_OWNERS = frozenset({"owner", "steward", "administrator"})
+_OWN_TOKEN = ("/metrics",)
+"""Addresses whose bearer token is not one of ours."""
+
+
+def identify(hub: Hub, request: Request) -> Caller:
+    """Who asks. A bearer token that is not good is refused; a cookie that is not good is nobody's."""
+    address = str(request.state.address)
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and request.url.path not in _OWN_TOKEN:
+        return caller_of_token(hub, value.strip(), address)
+    secret = request.cookies.get(cookie_name(hub.settings), "")
+    return _of_session(hub, digest(secret), address) if secret else Caller(address=address)
+
+
+def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
+    """The person that an API token stands for; refused in the same words whatever is wrong with it."""
+    now = hub.now()
+    with reading(hub) as db:
+        found = None
+        if token.startswith(TOKEN_PREFIX):
+            wanted = select(ApiToken, Person).join(Person, Person.id == ApiToken.person).where(ApiToken.digest == digest(token))
+            found = db.execute(wanted).one_or_none()
+        if found is None or found[0].revoked is not None or found[0].expires <= now or found[1].blocked:
+            raise Unauthenticated(
+                "The API token was refused",
+                why="it is unknown, revoked or expired",
+                instead="make another at /account/tokens",
+            )
+        row, person = found
+        roles, projects = _standing(db, person.id)
+    if row.used is None or now - row.used >= _USED_EACH:
+        with hub.database.begin() as db:
+            db.execute(update(ApiToken).where(ApiToken.id == row.id).values(used=now))
+    return _caller(
+        person, roles, projects, via="token", scopes=frozenset(row.scopes), address=address, second_factor=row.second_factor
+    )
+
+
+def caller_for(hub: Hub, db: Session, person: str, *, via: Via = "system") -> Caller | None:
+    """A person as a caller where no request stands behind it, such as a job that runs for them; None: unknown or blocked."""
+    row = db.get(Person, person)
+    if row is None or row.blocked:
+        return None
+    roles, projects = _standing(db, person)
+    return _caller(row, roles, projects, via=via, scopes=None, address="", second_factor=False)
+
+
+def must_have_second_factor(settings: Settings, roles: Iterable[str]) -> bool:
+    """Whether people with these roles must have a second factor.
+
+    >>> from pathlib import Path
+    >>> from cloister.hub.settings import Settings
+    >>> owners = Settings(data=Path("."), second_factor="owners")
+    >>> must_have_second_factor(owners, {"owner"}), must_have_second_factor(owners, {"analyst"})
+    (True, False)
+    """
+    if settings.second_factor == "everyone":
+        return True
+    return settings.second_factor == "owners" and not _OWNERS.isdisjoint(roles)
+
+
+def _of_session(hub: Hub, session: str, address: str) -> Caller:
+    now = hub.now()
+    with reading(hub) as db:
+        wanted = select(WebSession, Person).join(Person, Person.id == WebSession.person).where(WebSession.digest == session)
+        found = db.execute(wanted).one_or_none()
+        if found is None or not alive(hub, found[0]) or found[1].blocked:
+            return Caller(address=address)
+        row, person = found
+        roles, projects = _standing(db, person.id)
+    if now - row.used >= _USED_EACH:
+        _touch(hub, session, now)
+    needed = person.totp is not None or must_have_second_factor(hub.settings, roles)
+    if needed and not row.second_factor:
+        return Caller(session=session, address=address, locale=person.locale)  # half: nobody, but its forms are known
+    return _caller(
+        person, roles, projects, via="session", scopes=None, address=address, second_factor=row.second_factor, session=session
+    )
+
+
+def _touch(hub: Hub, session: str, now: datetime) -> None:
+    with hub.database.begin() as db:
+        db.execute(update(WebSession).where(WebSession.digest == session, WebSession.used < now).values(used=now))
+
+
+def _standing(db: Session, person: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Roles and projects, in one question."""
+    from cloister.hub.records.access import ProjectMember
+
+    rows = db.execute(
+        union_all(
+            select(literal("role").label("what"), PersonRole.role.label("name")).where(PersonRole.person == person),
+            select(literal("project"), ProjectMember.project).where(ProjectMember.person == person),
+        )
+    ).all()
+    roles = frozenset(name for what, name in rows if what == "role")
+    return roles, frozenset(name for what, name in rows if what == "project")
+
+
+def _caller(
+    person: Person,
+    roles: frozenset[str],
+    projects: frozenset[str],
+    *,
+    via: Via,
+    scopes: frozenset[str] | None,
+    address: str,
+    second_factor: bool,
+    session: str = "",
+) -> Caller:
+    return Caller(
+        id=person.id,
+        email=person.email,
+        name=person.name,
+        institution=person.institution,
+        roles=roles,
+        training={str(name): str(until) for name, until in person.training.items()},
+        attributes={str(name): str(value) for name, value in person.attributes.items()},
+        projects=projects,
+        locale=person.locale,
+        via=via,
+        scopes=scopes,
+        session=session,
+        address=address,
+        second_factor=second_factor,
+    )

@@ -1,0 +1,167 @@
+"""Links that work once: made here, handed over by hand (the hub sends no mail), kept as digests.
+
+Looking at a link does not use it, since programs look at links too; the form behind it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import ColumnElement, delete, select, update
+
+from cloister.hub.ids import digest, new_secret, same
+from cloister.hub.policy.actions import ADMINISTRATOR
+from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.accounts import OneTimeLink, Person
+from cloister.hub.services.accounts.people import check_roles, folded, person_by_email
+from cloister.hub.services.accounts.told import told
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = [
+    "OpenLink",
+    "first_link",
+    "invite",
+    "login_link",
+    "look",
+    "open_invitations",
+    "password_link",
+    "use",
+    "withdraw",
+]
+
+_LASTS = {
+    "first": timedelta(days=7),
+    "invitation": timedelta(days=14),
+    "password": timedelta(days=1),
+    "login": timedelta(days=1),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenLink:
+    """An invitation that nobody has taken up yet; its name is good for withdrawing it and nothing else."""
+
+    name: str
+    email: str
+    roles: tuple[str, ...]
+    made_by: str
+    created: datetime
+    expires: datetime
+
+
+def first_link(hub: Hub) -> str | None:
+    """The link that makes the first administrator of a new hub, in the place of any earlier one; None where there are people."""
+    with hub.database.begin() as db:
+        if _anybody(db):
+            return None
+        db.execute(delete(OneTimeLink).where(OneTimeLink.kind == "first"))
+        return _make(db, hub, "first", roles=(ADMINISTRATOR,))
+
+
+def login_link(hub: Hub, email: str) -> str:
+    """A link that logs a person in, for a demonstration. No page and no address of the API makes one."""
+    with hub.database.begin() as db:
+        person = person_by_email(db, email)
+        if person is None:
+            raise Missing("The link was not made", why="nobody here has this e-mail address", instead="add_person(…)")
+        return _make(db, hub, "login", email=person.email)
+
+
+def invite(db: Session, hub: Hub, caller: Caller, *, email: str, roles: Iterable[str]) -> str:
+    """Invite somebody with roles that the caller may give: the link to hand over. A new invitation replaces an open one."""
+    known = folded(email)
+    given = check_roles(roles, caller)
+    if person_by_email(db, known) is not None:
+        raise Conflict("The invitation was not made", why="this person is here already", instead="give them the role at /people")
+    db.execute(delete(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation", OneTimeLink.email == known))
+    told(db, hub, caller, "people.invite", kind="invitation", roles=list(given))
+    return _make(db, hub, "invitation", email=known, roles=given, made_by=caller.id)
+
+
+def password_link(db: Session, hub: Hub, caller: Caller, person: Person) -> str:
+    """A link by which a person sets a new password; an earlier one stops working."""
+    if person.blocked:
+        raise Conflict("The link was not made", why="the person is blocked", instead="unblock them first")
+    db.execute(delete(OneTimeLink).where(OneTimeLink.kind == "password", OneTimeLink.email == person.email))
+    told(db, hub, caller, "people.password-link", person.id)
+    return _make(db, hub, "password", email=person.email, made_by=caller.id)
+
+
+def look(db: Session, hub: Hub, secret: str) -> OneTimeLink:
+    """The link of a secret, while it works."""
+    row = db.get(OneTimeLink, digest(secret))
+    if row is None or row.used is not None or row.expires <= hub.now() or (row.kind == "first" and _anybody(db)):
+        raise Missing(
+            "The link does not work", why="it was used, has expired, or was replaced", instead="ask an administrator for another"
+        )
+    return row
+
+
+def use(db: Session, hub: Hub, secret: str) -> OneTimeLink:
+    """The link of a secret, used up by this."""
+    db.execute(update(OneTimeLink).where(OneTimeLink.digest == digest(secret)).values(digest=digest(secret)))  # locks the row
+    row = look(db, hub, secret)
+    row.used = hub.now()
+    return row
+
+
+def open_invitations(db: Session, hub: Hub) -> list[OpenLink]:
+    """Invitations that nobody has taken up, the newest first."""
+    wanted = select(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation").order_by(OneTimeLink.created.desc())
+    return [
+        OpenLink(
+            name=_name(hub, row.digest),
+            email=row.email,
+            roles=tuple(row.roles),
+            made_by=row.made_by,
+            created=row.created,
+            expires=row.expires,
+        )
+        for row in db.scalars(wanted)
+    ]
+
+
+def withdraw(db: Session, hub: Hub, caller: Caller, name: str) -> None:
+    """Take an open invitation back."""
+    for row in db.scalars(select(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation")).all():
+        if same(_name(hub, row.digest), name):
+            db.delete(row)
+            told(db, hub, caller, "people.withdraw-invitation", kind="invitation")
+            return
+    raise Missing("There is no such invitation", why="it was taken up, withdrawn, or has expired", instead="/people")
+
+
+def _make(db: Session, hub: Hub, kind: str, *, email: str = "", roles: tuple[str, ...] = (), made_by: str = "") -> str:
+    secret, now = new_secret(), hub.now()
+    db.add(
+        OneTimeLink(
+            digest=digest(secret),
+            kind=kind,
+            email=email,
+            roles=list(roles),
+            made_by=made_by,
+            created=now,
+            expires=now + _LASTS[kind],
+        )
+    )
+    return f"{hub.settings.origin}/link/{secret}"
+
+
+def _open(now: datetime) -> ColumnElement[bool]:
+    return OneTimeLink.used.is_(None) & (OneTimeLink.expires > now)
+
+
+def _anybody(db: Session) -> bool:
+    return db.scalar(select(Person.id).limit(1)) is not None
+
+
+def _name(hub: Hub, link: str) -> str:
+    return hub.keys.sign("link name", link)[:22]

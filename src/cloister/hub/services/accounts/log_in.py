@@ -1,0 +1,169 @@
+"""Logging in with a password and a code, and what changes with them: the rules, without the pages.
+
+Whoever tries learns one thing only, that it was wrong: an unknown address, a wrong password, a blocked person and one without a
+password are told in the same words, after the same one hash. Every attempt is counted before it is looked at (`throttle.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.problems import Conflict, Unauthenticated
+from cloister.hub.services.accounts import links, second_factor, sessions, throttle
+from cloister.hub.records.accounts import OneTimeLink, Person
+from cloister.hub.services.accounts.parts import parts_of
+from cloister.hub.services.accounts.password_rules import check_password
+from cloister.hub.services.accounts.people import add_person, folded, person_by_email
+from cloister.hub.services.accounts.reading import reading
+from cloister.hub.services.accounts.told import as_person, told
+
+if TYPE_CHECKING:
+    from fastapi import Request
+
+    from cloister.hub.hub import Hub
+
+__all__ = ["Entered", "change_password", "enter_by_link", "enter_by_password", "pass_second_factor", "prove_code"]
+
+_UNKNOWN = "?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entered:
+    """A log-in that has begun: the secret for its cookie, and whose it is."""
+
+    secret: str
+    email: str
+
+
+def enter_by_password(hub: Hub, request: Request, email: str, password: str) -> Entered:
+    """Log in with an address and a password."""
+    address = str(request.state.address)
+    known = _folded_or_unknown(email)
+    mine = throttle.account(hub, known, request.cookies.get(throttle.KNOWN, ""))
+    shared = throttle.network(hub, address)
+    with hub.database.begin() as db:
+        throttle.take(db, hub, mine, shared)
+        person = person_by_email(db, known)
+        kept = person.password if person is not None else None
+    hasher = parts_of(hub).hasher
+    right = hasher.verify(kept, password)
+    anew = hasher.hash(password) if right and kept is not None and hasher.weaker(kept) else None
+    secret = ""
+    with hub.database.begin() as db:
+        person = person_by_email(db, known)
+        if right and person is not None and not person.blocked and person.password == kept:
+            person.password = anew or kept
+            throttle.forgive(db, hub, mine, shared)
+            secret = sessions.begin(db, hub, person.id, request)
+            told(db, hub, as_person(person, address), "session.begin", person.id, by="password")
+        else:
+            told(db, hub, Caller(address=address), "session.fail", person.id if person else "", outcome="failed", by="password")
+    if not secret:
+        raise Unauthenticated(
+            "The log-in was refused",
+            why="address and password do not belong together, or the account is closed",
+            instead="try again, or ask an administrator for a link to a new password",
+        )
+    return Entered(secret=secret, email=known)
+
+
+def pass_second_factor(hub: Hub, request: Request, caller: Caller, typed: str) -> Entered:
+    """Complete a half log-in with a code: the secret for the cookie changes."""
+    with reading(hub) as db:
+        person = second_factor.person_of_session(db, caller)
+    how = prove_code(hub, caller, person, typed)
+    with hub.database.begin() as db:
+        secret = sessions.renew(db, hub, caller.session, second_factor=True)
+        told(db, hub, as_person(person, caller.address), "session.second-factor", person.id, by=how)
+    return Entered(secret=secret, email=person.email)
+
+
+def prove_code(hub: Hub, caller: Caller, person: Person, typed: str) -> str:
+    """How the code was good ("code" or "recovery"); a wrong one is refused, counted, and written down."""
+    mine, shared = throttle.code(hub, person.id), throttle.network(hub, caller.address)
+    with hub.database.begin() as db:
+        throttle.take(db, hub, mine, shared)
+        how = second_factor.accept_code(db, hub, person.id, typed)
+        if how:
+            throttle.forgive(db, hub, mine, shared)
+        else:
+            told(db, hub, as_person(person, caller.address), "session.fail", person.id, outcome="failed", by="code")
+    if not how:
+        raise InvalidParameter("The code was refused", why="it is wrong, or was used before", instead="the next code")
+    return how
+
+
+def enter_by_link(hub: Hub, request: Request, secret: str, *, email: str = "", name: str = "", password: str = "") -> Entered:
+    """Use a one-time link: become the first administrator, take up an invitation, set a new password, or see a demonstration."""
+    address = str(request.state.address)
+    with reading(hub) as db:
+        kind, names = _about(links.look(db, hub, secret), email, name)
+    kept = None
+    if kind != "login":
+        check_password(password, least=hub.settings.password_length, about=[*names, hub.settings.institution, hub.settings.title])
+        kept = parts_of(hub).hasher.hash(password)
+    with hub.database.begin() as db:
+        row = links.use(db, hub, secret)
+        if row.kind in ("first", "invitation"):
+            person = add_person(
+                db, hub, email=row.email or email, name=name, roles=row.roles, password=kept, given_by=row.made_by
+            )
+            told(db, hub, as_person(person, address), "people.join", person.id, by=row.kind, roles=list(row.roles))
+        else:
+            found = person_by_email(db, row.email)
+            if found is None or found.blocked:
+                raise Conflict("The link does not work", why="the account is closed", instead="ask an administrator")
+            person = found
+        if row.kind == "password":
+            person.password = kept
+            sessions.end_all(db, person.id)
+            told(db, hub, as_person(person, address), "password.change", person.id, by="link")
+        begun = sessions.begin(db, hub, person.id, request)
+        told(db, hub, as_person(person, address), "session.begin", person.id, by="link")
+        return Entered(secret=begun, email=person.email)
+
+
+def change_password(hub: Hub, caller: Caller, old: str, new: str) -> str:
+    """Set another password in a log-in: all other log-ins end, and this one gets another secret for its cookie."""
+    mine, shared = throttle.account(hub, caller.email), throttle.network(hub, caller.address)
+    with hub.database.begin() as db:
+        throttle.take(db, hub, mine, shared)
+        person = db.get_one(Person, caller.id)
+        kept = person.password
+    hasher = parts_of(hub).hasher
+    if not hasher.verify(kept, old):
+        raise InvalidParameter(
+            "The password was not changed",
+            why="the present one is wrong",
+            instead="the present password, or a link for a new one",
+        )
+    names = [caller.name, caller.email, caller.institution, hub.settings.institution, hub.settings.title]
+    check_password(new, least=hub.settings.password_length, about=names)
+    anew = hasher.hash(new)
+    with hub.database.begin() as db:
+        throttle.forgive(db, hub, mine, shared)
+        person = db.get_one(Person, caller.id)
+        if person.password != kept:
+            raise Conflict("The password was not changed", why="it was changed meanwhile", instead="log in again")
+        person.password = anew
+        sessions.end_all(db, person.id, but=caller.session)
+        told(db, hub, caller, "password.change", person.id, by="person")
+        return sessions.renew(db, hub, caller.session)
+
+
+def _about(link: OneTimeLink, email: str, name: str) -> tuple[str, list[str]]:
+    """The kind of a link, and what is known of who uses it; what they typed is checked before anything is hashed."""
+    if link.kind == "first":
+        folded(email)
+    return link.kind, [name, link.email or email]
+
+
+def _folded_or_unknown(email: str) -> str:
+    """The address as it is kept; what is none is somebody whom nobody knows."""
+    try:
+        return folded(email)
+    except InvalidParameter:
+        return _UNKNOWN

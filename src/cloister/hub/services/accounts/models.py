@@ -1,0 +1,3 @@
+"""Moved: `cloister.hub.records.accounts`."""
+
+from cloister.hub.records.accounts import *  # noqa: F403

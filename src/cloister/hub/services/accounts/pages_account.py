@@ -1,0 +1,157 @@
+"""One's own pages: profile, password, log-ins, tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from zoneinfo import available_timezones
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.services.accounts import second_factor, sessions, tokens
+from cloister.hub.services.accounts.log_in import change_password
+from cloister.hub.records.accounts import ApiToken, Person
+from cloister.hub.services.accounts.pages_common import again, password_twice
+from cloister.hub.services.accounts.people import clean
+from cloister.hub.services.accounts.reading import reading
+from cloister.hub.services.accounts.told import told
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.languages import LANGUAGES
+from cloister.hub.web.render import ZONE_COOKIE, render, request_gettext
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["routes"]
+
+_OWN = [needs("profile.manage")]
+_TOKENS = [needs("token.manage")]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/account", dependencies=_OWN)
+    def account(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        return render(request, "accounts/account.html", **_profile(hub, request, caller))
+
+    @router.post("/account", dependencies=_OWN)
+    def change_account(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        try:
+            name = clean(form.text("name"), "the name", needed=True)
+            language = form.text("language")
+            if language and language not in LANGUAGES:
+                raise InvalidParameter("The language was refused", why="the hub does not speak it", instead=", ".join(LANGUAGES))
+        except CloisterError as error:
+            return again(request, "accounts/account.html", error, **_profile(hub, request, caller))
+        with hub.database.begin() as db:
+            person = db.get_one(Person, caller.id)
+            person.name, person.locale = name, language
+            told(db, hub, caller, "profile.change", caller.id)
+        return go(request, "/account", request_gettext(request)("Your profile was saved."))
+
+    @router.get("/account/password", dependencies=_OWN)
+    def password(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        return render(request, "accounts/password.html", **_password(hub, caller))
+
+    @router.post("/account/password", dependencies=_OWN)
+    def set_password(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        try:
+            secret = change_password(hub, caller, form.get("present", ""), password_twice(form))
+        except CloisterError as error:
+            return again(request, "accounts/password.html", error, **_password(hub, caller))
+        said = request_gettext(request)("Your password was changed; all your other log-ins have ended.")
+        response = go(request, "/account", said)
+        sessions.give_cookie(response, hub, secret)
+        return response
+
+    @router.get("/account/sessions", dependencies=_OWN)
+    def log_ins(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        with reading(hub) as db:
+            listed = sessions.listed(db, hub, caller.id, caller.session)
+        return render(request, "accounts/sessions.html", sessions=listed)
+
+    @router.post("/account/sessions/end", dependencies=_OWN)
+    def end_log_in(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        _ = request_gettext(request)
+        with hub.database.begin() as db:
+            if form.text("which") == "others":
+                sessions.end_all(db, caller.id, but=caller.session)
+                ended, said = "", _("All your other log-ins have ended.")
+            else:
+                ended, said = sessions.end_named(db, hub, caller.id, form.text("which")), _("The log-in has ended.")
+            told(db, hub, caller, "session.end", caller.id)
+        response = go(request, "/login" if ended == caller.session else "/account/sessions", said)
+        if ended == caller.session:
+            sessions.forget_cookie(response, hub)
+        return response
+
+    @router.get("/account/tokens", dependencies=_TOKENS)
+    def token_list(request: Request, hub: HubDep, caller: PersonDep, after: str = "") -> Response:
+        return render(request, "accounts/tokens.html", **_tokens(hub, caller, after))
+
+    @router.post("/account/tokens", dependencies=_TOKENS)
+    def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        typed = {"name": form.text("name")[:100], "scopes": form.all("scope"), "days": form.text("days")}
+        try:
+            days = int(form.text("days")) if form.text("days").isdecimal() else 0
+            with hub.database.begin() as db:
+                _row, secret = tokens.make_token(db, hub, caller, name=form.text("name"), scopes=form.all("scope"), days=days)
+        except CloisterError as error:
+            return again(request, "accounts/tokens.html", error, **_tokens(hub, caller, "", typed=typed))
+        return render(request, "accounts/tokens.html", **_tokens(hub, caller, "", secret=secret))
+
+    @router.post("/account/tokens/{token}/revoke", dependencies=_TOKENS)
+    def revoke(request: Request, hub: HubDep, caller: PersonDep, token: str, form: FormDep) -> Response:
+        with hub.database.begin() as db:
+            tokens.revoke(db, hub, caller, tokens.own_token(db, caller, token))
+        return go(request, "/account/tokens", request_gettext(request)("The token was revoked."))
+
+
+def _profile(hub: Hub, request: Request, caller: Caller) -> dict[str, Any]:
+    with reading(hub) as db:
+        person = db.get_one(Person, caller.id)
+        left = second_factor.codes_left(db, caller.id)
+    return {
+        "problem": None,
+        "person": person,
+        "languages_of_hub": [(code, each.name) for code, each in LANGUAGES.items()],
+        "zones": [(each, each) for each in ("UTC", *sorted(available_timezones() - {"UTC"})) if "/" in each or each == "UTC"],
+        "zone": request.cookies.get(ZONE_COOKIE, "UTC"),
+        "codes_left": left,
+        "single_sign_on": bool(hub.settings.oidc_issuer),
+    }
+
+
+def _password(hub: Hub, caller: Caller) -> dict[str, Any]:
+    with reading(hub) as db:
+        has = db.get_one(Person, caller.id).password is not None
+    return {"problem": None, "has_password": has, "least": hub.settings.password_length}
+
+
+def _tokens(hub: Hub, caller: Caller, after: str, *, secret: str = "", typed: dict[str, Any] | None = None) -> dict[str, Any]:
+    now = hub.now()
+    with reading(hub) as db:
+        rows, more = tokens.page_of_tokens(db, caller, after=after)
+    scopes = [(name, name, action.title) for name, action in tokens.scopes_for(caller.roles).items()]
+    return {
+        "problem": None,
+        "tokens": [(row, _state(row, now)) for row in rows],
+        "more": more,
+        "secret": secret,
+        "typed": typed or {"name": "", "scopes": [], "days": str(min(30, hub.settings.token_days))},
+        "scopes": scopes,
+        "most_days": hub.settings.token_days,
+    }
+
+
+def _state(row: ApiToken, now: Any) -> str:
+    if row.revoked is not None:
+        return "revoked"
+    return "expired" if row.expires <= now else "active"

@@ -1,0 +1,179 @@
+"""Log-ins of browsers: begun, made anew, ended. The cookie holds a secret of 256 bits, the database its digest.
+
+A log-in whose second factor is still missing is *half*: it names nobody (`identify.py`), and is good for the second step alone.
+The secret changes whenever what it may do changes: at the log-in, at the second factor, with the password, with the roles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select, update
+
+from cloister.hub.ids import digest, new_secret, same
+from cloister.hub.problems import Missing
+from cloister.hub.records.accounts import SignOn, WebSession
+
+if TYPE_CHECKING:
+    from fastapi import Request
+    from sqlalchemy.orm import Session
+    from starlette.responses import Response
+
+    from cloister.hub.hub import Hub
+    from cloister.hub.settings import Settings
+
+__all__ = [
+    "Listed",
+    "alive",
+    "begin",
+    "cookie_name",
+    "end",
+    "end_all",
+    "end_named",
+    "forget_cookie",
+    "give_cookie",
+    "listed",
+    "renew",
+    "sweep",
+]
+
+_AGENT = 200
+_ADDRESS = 64
+_KEPT = timedelta(days=30)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A log-in, as its owner sees it. Its name is derived from the digest, and is good for ending it and nothing else."""
+
+    name: str
+    created: datetime
+    used: datetime
+    address: str
+    agent: str
+    second_factor: bool
+    mine: bool
+
+
+def cookie_name(settings: Settings) -> str:
+    """The cookie's name; where there is TLS, with the prefix by which browsers refuse one from another host or a plain page.
+
+    >>> from pathlib import Path
+    >>> from cloister.hub.settings import Settings
+    >>> cookie_name(Settings(data=Path("."))), cookie_name(Settings(data=Path("."), address="https://hub.example.org"))
+    ('cloister', '__Host-cloister')
+    """
+    return "__Host-cloister" if settings.secure else "cloister"
+
+
+def give_cookie(response: Response, hub: Hub, secret: str) -> None:
+    """Give the browser its secret. It goes when the browser closes, or when the log-in ends."""
+    response.set_cookie(cookie_name(hub.settings), secret, path="/", httponly=True, samesite="lax", secure=hub.settings.secure)
+
+
+def forget_cookie(response: Response, hub: Hub) -> None:
+    """Have the browser forget its secret."""
+    response.delete_cookie(cookie_name(hub.settings), path="/", httponly=True, samesite="lax", secure=hub.settings.secure)
+
+
+def begin(db: Session, hub: Hub, person: str, request: Request, *, second_factor: bool = False) -> str:
+    """Begin a log-in, and end the one that the browser had: the secret for its cookie."""
+    before = request.cookies.get(cookie_name(hub.settings))
+    if before:
+        end(db, digest(before))
+    now = hub.now()
+    secret = new_secret()
+    db.add(
+        WebSession(
+            digest=digest(secret),
+            person=person,
+            created=now,
+            used=now,
+            expires=now + timedelta(hours=hub.settings.session_hours),
+            second_factor=second_factor,
+            address=str(request.state.address)[:_ADDRESS],
+            agent=request.headers.get("user-agent", "")[:_AGENT],
+        )
+    )
+    return secret
+
+
+def renew(db: Session, hub: Hub, old: str, *, second_factor: bool | None = None) -> str:
+    """Another secret for a log-in that goes on; the old one ends. It lasts no longer for that."""
+    row = db.get(WebSession, old, with_for_update=True)
+    if row is None or row.ended:
+        raise Missing("The log-in has ended", why="it was ended meanwhile", instead="/login")
+    secret = new_secret()
+    db.add(
+        WebSession(
+            digest=digest(secret),
+            person=row.person,
+            created=row.created,
+            used=hub.now(),
+            expires=row.expires,
+            second_factor=row.second_factor if second_factor is None else second_factor,
+            address=row.address,
+            agent=row.agent,
+        )
+    )
+    row.ended = True
+    row.setup = None
+    return secret
+
+
+def alive(hub: Hub, row: WebSession) -> bool:
+    """Whether a log-in still counts."""
+    now = hub.now()
+    idle = timedelta(minutes=hub.settings.idle_minutes)
+    return not row.ended and row.created <= now + timedelta(minutes=5) and now < row.expires and now - row.used <= idle
+
+
+def end(db: Session, session: str) -> None:
+    """End the log-in of a digest."""
+    db.execute(update(WebSession).where(WebSession.digest == session).values(ended=True, setup=None))
+
+
+def end_all(db: Session, person: str, *, but: str = "") -> None:
+    """End all log-ins of a person, except perhaps the one that they are using."""
+    mine = (WebSession.person == person) & (WebSession.digest != but)
+    db.execute(update(WebSession).where(mine).values(ended=True, setup=None))
+
+
+def listed(db: Session, hub: Hub, person: str, mine: str) -> list[Listed]:
+    """The log-ins of a person that still count, the latest used first."""
+    rows = db.scalars(select(WebSession).where(WebSession.person == person, ~WebSession.ended).order_by(WebSession.used.desc()))
+    return [
+        Listed(
+            name=_name(hub, row.digest),
+            created=row.created,
+            used=row.used,
+            address=row.address,
+            agent=row.agent,
+            second_factor=row.second_factor,
+            mine=row.digest == mine,
+        )
+        for row in rows
+        if alive(hub, row)
+    ]
+
+
+def end_named(db: Session, hub: Hub, person: str, name: str) -> str:
+    """End one of the person's own log-ins by the name in their list; the digest of the one that ended."""
+    own = select(WebSession.digest).where(WebSession.person == person, ~WebSession.ended)
+    for each in db.scalars(own).all():
+        if same(_name(hub, each), name):
+            end(db, each)
+            return each
+    raise Missing("There is no such log-in", why="it has ended, or is not yours", instead="/account/sessions")
+
+
+def sweep(db: Session, now: datetime) -> None:
+    """Forget log-ins that ended long ago, and visits to the identity provider that never came back."""
+    db.execute(delete(WebSession).where(WebSession.expires < now - _KEPT))
+    db.execute(delete(SignOn).where(SignOn.expires < now))
+
+
+def _name(hub: Hub, session: str) -> str:
+    return hub.keys.sign("session name", session)[:22]

@@ -1,0 +1,85 @@
+"""/healthz, /metrics, and the page of settings."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import fields
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from starlette.responses import Response
+
+from cloister import __version__
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.ids import same
+from cloister.hub.problems import Unauthenticated
+from cloister.hub.services.admin.health import health
+from cloister.hub.settings import weaknesses
+from cloister.hub.web.render import render
+
+__all__ = ["api", "pages"]
+
+
+def pages() -> APIRouter:
+    """What machines read at fixed addresses, and the administrator's page."""
+    router = APIRouter()
+
+    @router.get("/healthz", dependencies=[needs("public.read")])
+    def healthz(hub: HubDep) -> Response:
+        found = health(hub)
+        return JSONResponse(found.told(), 200 if found.well else 503)
+
+    @router.get("/metrics", dependencies=[needs("public.read")])
+    def metrics(hub: HubDep, request: Request) -> Response:
+        if not _may_read(hub.settings.metrics_token, request):
+            raise Unauthenticated(
+                "The metrics were refused", why="the token is missing or another", instead="Authorization: Bearer …"
+            )
+        return Response(hub.meter.text(), media_type="text/plain; version=0.0.4")
+
+    @router.get("/settings", dependencies=[needs("settings.see")])
+    def settings(hub: HubDep, request: Request) -> Response:
+        return render(
+            request,
+            "admin/settings.html",
+            settings=hub.settings.shown(),
+            meanings={each.name: each.metadata["about"] for each in fields(hub.settings)},
+            weaknesses=weaknesses(hub.settings),
+            health=health(hub).told(),
+            version=__version__,
+        )
+
+    return router
+
+
+def api() -> APIRouter:
+    """What a client asks first: which hub is this, and is it well."""
+    router = APIRouter()
+
+    @router.get("/hub", dependencies=[needs("public.read")], summary="Which hub this is")
+    def about(hub: HubDep) -> dict[str, Any]:
+        return {
+            "title": hub.settings.title,
+            "institution": hub.settings.institution,
+            "version": __version__,
+            "health": health(hub).told(),
+        }
+
+    return router
+
+
+def _may_read(token: str, request: Request) -> bool:
+    if token:
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        return same(given, token)
+    host = (request.url.hostname or "").lower()  # another name: a proxy on this machine, or a page that a browser here shows
+    return all(_loopback(each) for each in (request.state.address, "127.0.0.1" if host == "localhost" else host))
+
+
+def _loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,81 @@
+"""Questions: explained, rehearsed, asked; and the releases that left, kept, shown, shared and downloaded.
+
+- `wish.py`, `ready.py`, `answering.py`: the way of a question, from what somebody wants to what leaves; `preview.py`: what is
+  known before; `watching.py`: profiles, looked at after.
+- `idempotency.py`: requests that are safe to repeat. `later.py`: questions as jobs.
+- `reading.py`, `sharing.py`, `downloads.py`, `charts.py`: releases; `saved.py`: questions that are kept.
+- `opened.py`, `guidance.py`, `places.py`, `cards.py`: what the pages say besides.
+- `api*.py`, `shapes.py`, `pages*.py`, `routing.py`: the routes. `pg.py`: the front for PostgreSQL clients.
+
+What may not live here: a decision about who may what (`access`), and rows (the session's door).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.service import Card, Link, Service
+from cloister.hub.services.asking.answering import Answered, ask, ask_together, stored
+from cloister.hub.services.asking.later import QUESTION
+from cloister.hub.services.asking.preview import explain, preview, rehearse
+from cloister.hub.services.asking.watching import watched, watching
+from cloister.hub.services.asking.wish import Wish
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["SERVICE", "Answered", "Wish", "ask", "ask_together", "explain", "preview", "rehearse", "stored"]
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.services.asking.pages import pages
+
+    return pages()
+
+
+def _api() -> APIRouter:
+    from cloister.hub.services.asking.api import api
+
+    return api()
+
+
+def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
+    from cloister.hub.services.asking.cards import cards
+
+    return cards(hub, db, caller)
+
+
+def _opened(hub: Hub) -> None:
+    watching(hub)
+    if hub.settings.pg_port:
+        from cloister.hub.services.asking.pg import start
+
+        start(hub)
+
+
+def _closed(hub: Hub) -> None:
+    if hub.settings.pg_port:
+        from cloister.hub.services.asking.pg import stop
+
+        stop(hub)
+    watched(hub)
+
+
+SERVICE = Service(
+    name="asking",
+    title="Questions",
+    pages=_pages,
+    api=_api,
+    jobs=(QUESTION,),
+    links=(
+        Link(title="Ask", path="/ask", action="question.ask", order=20, icon="ask"),
+        Link(title="Answers", path="/releases", action="release.see", order=25, icon="answers"),
+    ),
+    cards=_cards,
+    opened=_opened,
+    closed=_closed,
+)

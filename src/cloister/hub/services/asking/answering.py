@@ -1,0 +1,208 @@
+"""The way of a question through the hub: allowed, answered, kept, written down; and only then does a byte of it leave.
+
+The charge and the answer are one transaction of the ledger. What the hub keeps besides (the release under an address, the line of
+the trail, the answer under its idempotency key) is a second one, after it: a process that dies in between has charged and not
+answered, and the same question again is answered from the ledger at no further cost.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cloister.errors import AccessDenied, BudgetExceeded, CloisterError
+from cloister.hub.ids import new_id
+from cloister.hub.policy import write_policy
+from cloister.hub.problems import Missing
+from cloister.hub.records.asking import StoredRelease
+from cloister.hub.services.asking.ready import Ready, ready, spend_for
+from cloister.hub.services.asking.watching import look_later
+from cloister.hub.services.asking.wish import Wish
+from cloister.hub.services.trail import question_details, write, write_alone
+from cloister.session import Release
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["Answered", "Beside", "ask", "ask_together", "stored"]
+
+_SEATS = "asking seats"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """What left: the release, the row under its address, and in it the bytes that stay the same."""
+
+    row: StoredRelease
+    release: Release
+
+    @property
+    def id(self) -> str:
+        """Its address."""
+        return self.row.id
+
+
+Beside = Callable[["Db", Sequence[Answered]], None]
+"""What is written in the transaction that keeps the releases."""
+
+
+def ask(
+    hub: Hub,
+    caller: Caller,
+    wish: Wish,
+    *,
+    progress: Callable[[str], None] | None = None,
+    title: str = "",
+    beside: Beside | None = None,
+) -> Answered:
+    """The private answer to a wish, charged, kept and written down."""
+
+    def answer(found: Ready) -> list[Release]:
+        sql, spend = wish.sql, found.spend
+        return [found.session.sql(sql, spend, purpose=wish.purpose, dialect=wish.dialect, fresh=wish.fresh)]
+
+    [answered] = _way(hub, caller, wish, answer, progress, title, beside)
+    return answered
+
+
+def ask_together(hub: Hub, caller: Caller, wish: Wish, *, beside: Beside | None = None) -> list[Answered]:
+    """The private answers to several questions under one charge, measured together so that they agree."""
+
+    def answer(found: Ready) -> list[Release]:
+        return found.session.workload(wish.texts, wish.spend, purpose=wish.purpose, dialect=wish.dialect)
+
+    return _way(hub, caller, wish, answer, None, "", beside)
+
+
+def stored(hub: Hub, caller: Caller, wish: Wish, *, beside: Beside | None = None) -> Answered:
+    """An answer that was paid for already, whoever paid: never a charge of a population; missing where there is none."""
+
+    def answer(found: Ready) -> list[Release]:
+        again = found.session.stored(wish.sql, found.spend, purpose=wish.purpose, dialect=wish.dialect)
+        if again is None:
+            raise Missing(
+                "There is no such answer",
+                why="nobody has asked this question, or none who did paid as much",
+                instead="ask it: POST /api/v1/questions",
+            )
+        return [again]
+
+    [answered] = _way(hub, caller, wish, answer, None, "", beside)
+    return answered
+
+
+def _way(
+    hub: Hub,
+    caller: Caller,
+    wish: Wish,
+    answer: Callable[[Ready], list[Release]],
+    progress: Callable[[str], None] | None,
+    title: str,
+    beside: Beside | None,
+) -> list[Answered]:
+    try:
+        with _seat(hub):
+            found = _ready(hub, caller, wish, progress)
+            if wish.pilot:  # its answer is bought first; what follows from it is put to the policy once more
+                spend = spend_for(found.session, wish, buy=True)
+                wish = replace(wish, within=None, pilot="", spend=spend or "")
+                found = _ready(hub, caller, wish, progress)
+            releases = answer(found)
+        kept = _keep(hub, caller, wish, found, releases, title, beside)
+    except CloisterError as error:
+        _refused(hub, caller, wish, error)
+        raise
+    for each in releases:
+        hub.meter.question("repeated" if each.provenance.repeated else "answered")
+    return kept
+
+
+def _ready(hub: Hub, caller: Caller, wish: Wish, progress: Callable[[str], None] | None) -> Ready:
+    with hub.database.reading() as db:
+        return ready(hub, db, caller, wish, "question.ask", progress=progress)
+
+
+def _keep(
+    hub: Hub,
+    caller: Caller,
+    wish: Wish,
+    found: Ready,
+    releases: Sequence[Release],
+    title: str,
+    beside: Beside | None,
+) -> list[Answered]:
+    ids = [each.id for each in found.objects]
+    policy = write_policy(found.policy)
+    kept = [
+        Answered(
+            row=StoredRelease(
+                id=new_id(),
+                person=caller.id,
+                project=wish.project,
+                title=title,
+                sql=sql,
+                purpose=wish.purpose,
+                data_sets=ids,
+                cost={population: str(each) for population, each in release.spent_by.items()},
+                digest=release.provenance.digest,
+                body=release.to_json().encode(),
+                policy=policy,
+                created=hub.now(),
+            ),
+            release=release,
+        )
+        for sql, release in zip(wish.texts, releases, strict=True)
+    ]
+    details = [question_details(sql=sql, data_sets=ids, columns=found.columns, dialect=wish.dialect) for sql in wish.texts]
+    paid = {} if kept[0].release.provenance.repeated else kept[0].row.cost  # several share one charge
+    with hub.database.begin() as db:
+        db.add_all([each.row for each in kept])
+        db.flush()
+        if beside is not None:
+            beside(db, kept)
+        lines = [
+            write(
+                db,
+                hub,
+                caller,
+                "question.ask",
+                kind="release",
+                object_id=each.id,
+                purpose=wish.purpose,
+                cost=paid if place == 0 else {},
+                **told,
+            )
+            for place, (each, told) in enumerate(zip(kept, details, strict=True))
+        ]
+    for line in lines:
+        look_later(hub, caller, line)
+    return kept
+
+
+def _refused(hub: Hub, caller: Caller, wish: Wish, error: CloisterError) -> None:
+    """A refusal stands in the trail too: what, why, and the asker's own words."""
+    outcome = "denied" if isinstance(error, AccessDenied) else "failed"
+    counted = "denied" if outcome == "denied" else "over-budget" if isinstance(error, BudgetExceeded) else "refused"
+    hub.meter.question(counted)
+    write_alone(
+        hub,
+        caller,
+        "question.ask",
+        kind="question",
+        purpose=wish.purpose,
+        outcome=outcome,
+        sql="; ".join(wish.texts)[:2000],
+        error=type(error).__name__,
+        rule=str(getattr(error, "rule", "")),
+    )
+
+
+def _seat(hub: Hub) -> threading.BoundedSemaphore:
+    """So many questions are worked on at once; the others wait, and hold nothing while they do."""
+    found: threading.BoundedSemaphore = hub.parts.setdefault(_SEATS, threading.BoundedSemaphore(max(hub.settings.asking, 1)))
+    return found

@@ -1,0 +1,173 @@
+"""The API of questions. Answers about rows leave at fixed ticks, refusals too; a key makes a request safe to repeat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Header
+from starlette.responses import Response
+
+from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import Hub, HubDep
+from cloister.hub.services.asking import api_releases, api_saved
+from cloister.hub.services.asking.answering import Answered, Beside, ask_together
+from cloister.hub.services.asking.answering import ask as answered_to
+from cloister.hub.services.asking.answering import stored as stored_answer
+from cloister.hub.services.asking.idempotency import Claim, once
+from cloister.hub.services.asking.later import ask_later
+from cloister.hub.services.asking.preview import afford as affordable
+from cloister.hub.services.asking.preview import preview
+from cloister.hub.services.asking.preview import rehearse as rehearsal_of
+from cloister.hub.services.asking.routing import TICKED, WRITTEN
+from cloister.hub.services.asking.shapes import (
+    Answer,
+    Answers,
+    Explained,
+    JobTold,
+    LeftLine,
+    Question,
+    Questions,
+    Rehearsed,
+    Spends,
+    answer_of,
+    finite,
+)
+from cloister.privacy import text_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+__all__ = ["api"]
+
+_Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200)]
+_Prefer = Annotated[str, Header(max_length=200)]
+_JSON = "application/json"
+
+
+def api() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+    _asking(router)
+    _previewing(router)
+    api_saved.routes(router)
+    api_releases.routes(router)
+    return router
+
+
+def _asking(router: APIRouter) -> None:
+    @router.post(
+        "/questions",
+        dependencies=[TICKED, needs("question.ask"), WRITTEN],
+        summary="Ask",
+        response_model=Answer,
+        status_code=201,
+        responses={202: {"model": JobTold, "description": "A job answers it, with `Prefer: respond-async`"}},
+    )
+    def ask(hub: HubDep, caller: CallerDep, question: Question, key: _Key = "", prefer: _Prefer = "") -> Response:
+        """The private answer, charged. The same `Idempotency-Key` gives the same bytes and is charged once."""
+        wish = question.wish()
+        later = "respond-async" in prefer.lower()
+
+        def work(claim: Claim) -> tuple[int, bytes]:
+            if later:
+                return 202, _submitted(hub, caller, claim, question)
+            answered = answered_to(hub, caller, wish, beside=_storing(claim, 201))
+            return 201, _body(answered)
+
+        status, body = once(hub, caller, key, _request("questions", question, "later" if later else ""), work)
+        headers = {}
+        if status == 202:
+            headers = {"Location": f"/api/v1/jobs/{json.loads(body)['job']}", "Preference-Applied": "respond-async"}
+        return Response(body, status, headers, media_type=_JSON)
+
+    @router.post(
+        "/questions/workload",
+        dependencies=[TICKED, needs("question.ask"), WRITTEN],
+        summary="Ask several questions together",
+        response_model=Answers,
+        status_code=201,
+    )
+    def workload(hub: HubDep, caller: CallerDep, questions: Questions, key: _Key = "") -> Response:
+        """The private answers to several questions under one charge: what they share is measured once, and they agree."""
+
+        def work(claim: Claim) -> tuple[int, bytes]:
+            def beside(db: Db, kept: Sequence[Answered]) -> None:
+                claim.store(db, 201, _bodies(kept))
+
+            return 201, _bodies(ask_together(hub, caller, questions.wish(), beside=beside))
+
+        status, body = once(hub, caller, key, _request("workload", questions), work)
+        return Response(body, status, media_type=_JSON)
+
+    @router.post(
+        "/questions/stored",
+        dependencies=[TICKED, needs("question.ask"), WRITTEN],
+        summary="An answer that was paid for",
+        response_model=Answer,
+        status_code=201,
+    )
+    def stored(hub: HubDep, caller: CallerDep, question: Question) -> Response:
+        """The answer that was bought already, of at least the spend that is named; 404 where there is none. It never spends of a
+        population; the use of what others paid for debits one's share."""
+        return Response(_body(stored_answer(hub, caller, question.wish())), 201, media_type=_JSON)
+
+
+def _previewing(router: APIRouter) -> None:
+    @router.post("/questions/explain", dependencies=[TICKED, needs("question.explain"), WRITTEN], summary="Explain")
+    def explain(hub: HubDep, caller: CallerDep, question: Question) -> Explained:
+        """What an answer would measure, with which error, at which cost, and what would be left: spends nothing and reads no
+        row."""
+        found = preview(hub, caller, question.wish())
+        told: dict[str, Any] = found.plan.summary(question.confidence)
+        left = [
+            LeftLine(
+                population=each.population,
+                of_share=each.of_share,
+                before=str(each.before),
+                after=(str(each.after) if each.after is not None else "nothing") if each.enough else None,
+            )
+            for each in found.left
+        ]
+        return Explained(**told, left=left, denied=str(found.denied) if found.denied is not None else None)
+
+    @router.post("/questions/afford", dependencies=[TICKED, needs("question.explain"), WRITTEN], summary="What spends would buy")
+    def afford(hub: HubDep, caller: CallerDep, question: Question) -> Spends:
+        """The margins to expect over a range of spends: spends nothing and reads no row."""
+        found = affordable(hub, caller, question.wish())
+        margins = {name: [finite(float(each)) for each in found.margins[name]] for name in found.margins.column_names}
+        return Spends(confidence=found.confidence, spends=[text_of(each) for each in found.spends], margins=margins)
+
+    @router.post("/questions/rehearse", dependencies=[needs("question.rehearse"), WRITTEN], summary="Rehearse")
+    def rehearse(hub: HubDep, caller: CallerDep, question: Question) -> Rehearsed:
+        """An answer from made-up rows: what it would look like. Nothing is spent."""
+        return Rehearsed(release=rehearsal_of(hub, caller, question.wish()).to_json())
+
+
+def _submitted(hub: Hub, caller: Caller, claim: Claim, question: Question) -> bytes:
+    with hub.database.begin() as db:
+        body = JobTold(job=ask_later(db, hub, caller, question.wish())).model_dump_json().encode()
+        claim.store(db, 202, body)
+    return body
+
+
+def _storing(claim: Claim, status: int) -> Beside:
+    def beside(db: Db, kept: Sequence[Answered]) -> None:
+        if claim.key:
+            claim.store(db, status, _body(kept[0]))
+
+    return beside
+
+
+def _body(answered: Answered) -> bytes:
+    return answer_of(answered.row, answered.release).model_dump_json().encode()
+
+
+def _bodies(kept: Sequence[Answered]) -> bytes:
+    return Answers(releases=[answer_of(each.row, each.release) for each in kept]).model_dump_json().encode()
+
+
+def _request(path: str, body: Question | Questions, way: str = "") -> bytes:
+    return f"{path} {way}\n".encode() + body.model_dump_json().encode()

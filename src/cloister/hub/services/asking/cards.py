@@ -1,0 +1,26 @@
+"""What waits on the first page: the newest answers, for whoever asks questions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.service import Card
+from cloister.hub.services.asking.reading import releases_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["cards"]
+
+_FEW = 5
+
+
+def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
+    """The newest answers that somebody may see."""
+    rows = releases_of(db, caller, limit=_FEW)
+    if not rows and not caller.has("analyst"):
+        return []
+    return [Card(template="asking/card.html", values={"releases": rows}, order=20)]

@@ -1,0 +1,107 @@
+"""The chart of a release as SVG: drawn once for each confidence, kept in memory, in the colours of a light and of a dark page."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from cloister.session import Release
+
+if TYPE_CHECKING:
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.asking import StoredRelease
+
+__all__ = ["MOST_ROWS", "alt_text", "chart_svg", "has_chart", "themed"]
+
+MOST_ROWS = 60
+_PART, _KEPT = "charts", 200
+_DARK = {
+    "#17211f": "#e6ecea",
+    "#51605c": "#a2b1ac",
+    "#c9c6bc": "#3a4745",
+    "#2f7d6b": "#63b9a2",
+    # the picture of a plan
+    "#4a6b8a": "#9cc6ee",
+    "#f4f7fa": "#171f1e",
+    "#9db4c9": "#4c6270",
+    "#222": "#e6ecea",
+}
+_GROUPS = ["#2f7d6b", "#c08a2b", "#4a6fa5", "#a5586a", "#6b8e23", "#7d5ba6"]
+_LOCK = threading.Lock()
+
+
+def has_chart(release: Release) -> bool:
+    """Whether a picture says more than the table does."""
+    return bool(release.statistics()) and 1 < release.num_rows <= MOST_ROWS
+
+
+def alt_text(release: Release, confidence: float) -> str:
+    """What the picture shows, in words.
+
+    >>> from cloister.session.examples import small_release
+    >>> alt_text(small_release(), 0.95)
+    'count by sex, with bars of error at 95 %: the table has the same numbers'
+    """
+    measured = release.statistics()
+    keys = [name for name in release.column_names if name not in measured]
+    by = f" by {keys[0]}" if keys else ""
+    return f"{measured[0]}{by}, with bars of error at {100 * confidence:g} %: the table has the same numbers"
+
+
+def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float) -> bytes:
+    """The picture; a release never changes, so it is drawn once in a process."""
+    kept: OrderedDict[tuple[str, float], bytes] = hub.parts.setdefault(_PART, OrderedDict())
+    key = (hashlib.sha256(row.body).hexdigest(), confidence)
+    with _LOCK:
+        if key in kept:
+            kept.move_to_end(key)
+            return kept[key]
+    drawn = themed(_drawn(release, confidence)).encode()
+    with _LOCK:
+        kept[key] = drawn
+        while len(kept) > _KEPT:
+            kept.popitem(last=False)
+    return drawn
+
+
+def themed(svg: str) -> str:
+    """A picture whose colours follow the page: as an image it is told of the dark scheme of the element that holds it.
+
+    >>> "prefers-color-scheme" in themed('<svg xmlns="http://www.w3.org/2000/svg"><text fill="#222">a</text></svg>')
+    True
+    """
+    rules = "".join(f'[fill="{light}"]{{fill:{dark}}}[stroke="{light}"]{{stroke:{dark}}}' for light, dark in _DARK.items())
+    style = f"<style>@media (prefers-color-scheme: dark) {{{rules}}}</style>"
+    end = svg.index(">", svg.index("<svg")) + 1
+    return svg[:end] + style + svg[end:]
+
+
+def _drawn(release: Release, confidence: float) -> str:
+    import vl_convert
+
+    ink, soft, line, main = list(_DARK)[:4]
+    axis = {
+        "labelColor": soft,
+        "titleColor": ink,
+        "gridColor": line,
+        "gridOpacity": 0.5,
+        "domainColor": soft,
+        "tickColor": soft,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+    }
+    config: dict[str, Any] = {
+        "background": None,
+        "view": {"stroke": None},
+        "axis": axis,
+        "bar": {"color": main},
+        "rule": {"color": ink},
+        "range": {"category": [main, *_GROUPS[1:]]},
+        "title": {"color": ink, "subtitleColor": soft, "anchor": "start"},
+        "legend": {"labelColor": soft, "titleColor": ink},
+        "font": "sans-serif",
+    }
+    chart = release.plot(confidence).to_dict()
+    return str(vl_convert.vegalite_to_svg({**chart, "config": config}))

@@ -1,0 +1,158 @@
+"""A release as a file, each with its margins and with where it came from.
+
+- *json*: the release as `Release.to_json` wrote it, byte for byte: `Release.from_json` gives it back, at any confidence.
+- *parquet*: the columns, each measured one followed by its margin; the provenance is JSON in the file's own metadata, under
+  "cloister".
+- *csv*: a ZIP of release.csv and provenance.json. The table stands alone, so that every program reads it, and no comment line of
+  it can be taken for a row, or a question's text in it for a formula. A text that a spreadsheet would compute gets an apostrophe.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+import zipfile
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from cloister.errors import EngineError
+from cloister.session import Frame, Release
+from cloister.session.frames import Series
+
+if TYPE_CHECKING:
+    from cloister.hub.records.asking import StoredRelease
+
+__all__ = ["Download", "Form", "download", "provenance_of", "with_margins"]
+
+Form = Literal["csv", "parquet", "json"]
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_FIRST = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """A file on its way out."""
+
+    name: str
+    media_type: str
+    body: bytes
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Those that make a browser keep it as a file."""
+        return {"Content-Disposition": f'attachment; filename="{self.name}"'}
+
+
+def download(row: StoredRelease, release: Release, form: Form, confidence: float, folder: Path) -> Download:
+    """The file of a release; `folder` is where a Parquet file is written before it is read."""
+    if form == "json":
+        return Download(name=f"release-{row.id}.json", media_type="application/json", body=row.body)
+    told = json.dumps(provenance_of(row, release, confidence), ensure_ascii=False, indent=2, sort_keys=True)
+    table = with_margins(release, confidence)
+    if form == "parquet":
+        body = _parquet(table, told, folder)
+        return Download(name=f"release-{row.id}.parquet", media_type="application/vnd.apache.parquet", body=body)
+    body = _zip({"release.csv": _csv(table), "provenance.json": told.encode()})
+    return Download(name=f"release-{row.id}.zip", media_type="application/zip", body=body)
+
+
+def with_margins(release: Release, confidence: float) -> Frame:
+    """The table of a release, each measured column followed by its margin.
+
+    >>> from cloister.session.examples import small_release
+    >>> with_margins(small_release(), 0.95).column_names
+    ['sex', 'count', 'count_margin']
+    """
+    values, margins, measured = release.table.columns, release.margin(confidence).columns, set(release.statistics())
+    found: dict[str, Series] = {}
+    for name, series in values.items():
+        found[name] = series
+        if name in measured:
+            told = f"{name}_margin"
+            while told in values or told in found:
+                told += "_"
+            found[told] = Series("real", np.asarray(margins[name].values, dtype=np.float64))
+    return Frame(found)
+
+
+def provenance_of(row: StoredRelease, release: Release, confidence: float) -> dict[str, Any]:
+    """Where a release came from and under which promise, ready for JSON: public facts, and the asker's own words."""
+    origin = asdict(release.provenance)
+    return {
+        **origin,
+        "charges": [str(each) for each in release.provenance.charges],
+        "mechanism": list(release.provenance.mechanism),
+        "when": datetime.fromtimestamp(release.provenance.when, UTC).isoformat(timespec="seconds"),
+        "release": row.id,
+        "question": row.sql,
+        "purpose": row.purpose,
+        "cost": dict(row.cost),
+        "guarantee": str(release.cost),
+        "confidence_of_margins": confidence,
+        "notes": list(release.notes),
+        "policy": dict(row.policy),
+    }
+
+
+def _csv(table: Frame) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow([_cell(name) for name in table.column_names])
+    writer.writerows([_cell(value) for value in line] for line in table)
+    return text.getvalue().encode()
+
+
+def _cell(value: Any) -> str:
+    """A value as CSV has it.
+
+    >>> _cell("=1+1"), _cell(-3), _cell(None), _cell(float("nan")), _cell(True)
+    ("'=1+1", '-3', '', '', 'true')
+    """
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float | date):
+        return str(value)
+    text = str(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _zip(files: dict[str, bytes]) -> bytes:
+    """The same files are the same bytes."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in files.items():
+            entry = zipfile.ZipInfo(name, _FIRST)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, body)
+    return whole.getvalue()
+
+
+def _parquet(table: Frame, told: str, folder: Path) -> bytes:
+    import duckdb
+
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        path = Path(place) / "release.parquet"
+        try:
+            with duckdb.connect() as connection:
+                connection.register("released", table.to_arrow())
+                connection.execute(
+                    f"COPY released TO {_quoted(str(path))} (FORMAT parquet, KV_METADATA {{cloister: {_quoted(told)}}})"
+                )
+            return path.read_bytes()
+        except (duckdb.Error, OSError):
+            raise EngineError(
+                "The file was not made", why="it could not be written", instead="try again, or the form json"
+            ) from None
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,151 @@
+"""The same key gives the stored answer byte for byte: never a second draw, never a second charge.
+
+A key is written down, with a digest of what was asked and by whom, before the work begins. Another body under it, or another
+person, is a conflict; the same request waits while the first is being worked on, and then gives its answer. The answer is stored
+under the key in the transaction that keeps the release, so that neither is without the other.
+
+Where a process died before that, its key gives no sign of life any more (`beats.py`), and the same request takes it over after a
+few seconds and runs once more. It may even do so while the first is still at work: the ledger lets both share one charge, and the
+one that is second to store its answer gives the other's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.exc import IntegrityError
+
+from cloister.errors import InvalidParameter
+from cloister.hub.problems import Conflict
+from cloister.hub.records.asking import Idempotency
+from cloister.hub.services.asking.beats import BEAT, beating
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["Claim", "once"]
+
+_BUSY = timedelta(seconds=3 * BEAT)
+_PATIENCE = 3 * BEAT + 3
+"""Seconds for which a request waits for the first one under its key."""
+_LOOK = 0.1
+
+
+class _AnsweredElsewhere(Exception):
+    """Another attempt under the same key has stored its answer."""
+
+
+@dataclass
+class Claim:
+    """A key that is being worked under; an empty one keeps nothing."""
+
+    key: str
+    stored: bool = False
+
+    def store(self, db: Db, status: int, body: bytes) -> None:
+        """Keep the answer, in the transaction of `db`. Where another attempt was first, that transaction is undone."""
+        if not self.key:
+            return
+        mine = (Idempotency.key == self.key) & Idempotency.status.is_(None)
+        changed = db.execute(update(Idempotency).where(mine).values(status=status, response=body).returning(Idempotency.key))
+        if changed.one_or_none() is None:
+            raise _AnsweredElsewhere
+        self.stored = True
+
+
+def once(
+    hub: Hub, caller: Caller, key: str, request: bytes, work: Callable[[Claim], tuple[int, bytes]], *, alone: bool = False
+) -> tuple[int, bytes]:
+    """Status and bytes of the answer: those that are stored under the key, or those that `work` gives and that are stored now.
+
+    `work` may store its answer itself, by `Claim.store`, in a transaction of its own. A refusal or a failure frees the key: what
+    was charged answers the next attempt, and what was wrong may be mended. `alone`: whoever asks knows that nobody else is at
+    work under this key, or need not be waited for.
+    """
+    claim = Claim(key)
+    if not key:
+        return work(claim)
+    if len(key) > 200 or not key.isprintable():
+        raise InvalidParameter(
+            "The idempotency key was refused", why="it must be 1 to 200 printable characters", instead="a random one"
+        )
+    digest = hashlib.sha256(request).hexdigest()
+    stored = _claimed(hub, caller, key, digest, timedelta(0)) if alone else _awaited(hub, caller, key, digest)
+    if stored is not None:
+        return stored
+    try:
+        with beating(hub, key):
+            status, body = work(claim)
+        if not claim.stored:
+            with hub.database.begin() as db:
+                claim.store(db, status, body)
+    except _AnsweredElsewhere:
+        found = _awaited(hub, caller, key, digest)  # none: the other attempt failed after all, and the key is ours again
+        return found if found is not None else once(hub, caller, key, request, work, alone=True)
+    except Exception:
+        _free(hub, key)
+        raise
+    return status, body
+
+
+def _awaited(hub: Hub, caller: Caller, key: str, digest: str) -> tuple[int, bytes] | None:
+    """`_claimed`, once the first request under the key has ended: in its answer, or in silence."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return _claimed(hub, caller, key, digest, _BUSY)
+        except _Busy:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_LOOK)
+
+
+def _claimed(hub: Hub, caller: Caller, key: str, digest: str, busy: timedelta) -> tuple[int, bytes] | None:
+    """What is stored under the key; None where it was free and is now ours."""
+    try:
+        with hub.database.begin() as db:
+            row = db.scalar(select(Idempotency).where(Idempotency.key == key).with_for_update())
+            if row is None:
+                db.add(Idempotency(key=key, person=caller.id, request=digest, created=hub.now()))
+                db.flush()
+                return None
+            if row.request != digest or row.person != caller.id:
+                raise Conflict(
+                    "The idempotency key was refused",
+                    why="it was used for another request",
+                    instead="a new key for a new request",
+                )
+            if row.status is not None and row.response is not None:
+                return row.status, row.response
+            if abs(hub.now() - row.created) < busy:  # a clock that was put back makes nobody wait for long
+                raise _busy()
+            row.created = hub.now()
+            return None
+    except IntegrityError:
+        raise _busy() from None
+
+
+def _free(hub: Hub, key: str) -> None:
+    with hub.database.begin() as db:
+        db.execute(delete(Idempotency).where(Idempotency.key == key, Idempotency.status.is_(None)))
+
+
+class _Busy(Conflict):
+    """The first request is still at work."""
+
+
+def _busy() -> _Busy:
+    return _Busy(
+        "The request was refused",
+        why="the first request with this idempotency key is still being answered",
+        instead="try again in a moment",
+    )

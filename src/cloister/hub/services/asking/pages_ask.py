@@ -1,0 +1,230 @@
+"""The workbench: a question is written, explained as it is typed, rehearsed, asked, kept.
+
+Every button works without scripts; with them, what a question costs and how sharp its answer will be is shown while it is typed.
+A form carries a key that is used once, so that one sent twice is charged once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from sqlalchemy import select
+from starlette.responses import Response
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import Hub, HubDep
+from cloister.hub.ids import new_secret
+from cloister.hub.problems import problem_of
+from cloister.hub.records.access import Project
+from cloister.hub.services.asking.answering import Answered, ask
+from cloister.hub.services.asking.charts import themed
+from cloister.hub.services.asking.guidance import guidance_of
+from cloister.hub.services.asking.idempotency import Claim, once
+from cloister.hub.services.asking.later import LONG, ask_later
+from cloister.hub.services.asking.opened import example_of, open_data_sets
+from cloister.hub.services.asking.places import place_of
+from cloister.hub.services.asking.preview import explain, preview, rehearse
+from cloister.hub.services.asking.reading import seen_release
+from cloister.hub.services.asking.routing import TICKED
+from cloister.hub.services.asking.saved import save, seen_question
+from cloister.hub.services.asking.showing import shown
+from cloister.hub.services.asking.wish import Wish
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.render import is_fragment, render, request_gettext
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+__all__ = ["CONFIDENCES", "routes"]
+
+CONFIDENCES = ("0.9", "0.95", "0.99")
+_FIELDS = ("sql", "spend", "within", "pilot", "confidence", "purpose", "project", "title")
+_START = {"spend": "0.1", "confidence": "0.95"}
+_Id = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/ask", dependencies=[needs("question.explain")])
+    def workbench(
+        request: Request,
+        hub: HubDep,
+        caller: CallerDep,
+        saved: _Id = "",
+        release: _Id = "",
+        about: Annotated[str, Query(max_length=63)] = "",
+    ) -> Response:
+        """An empty question, one that was saved, or that of a release."""
+        values = dict(_START)
+        with hub.database.reading() as db:
+            if saved:
+                kept = seen_question(hub, db, caller, saved)
+                values |= {"sql": kept.sql, "spend": kept.spend, "purpose": kept.purpose, "project": kept.project}
+                values |= {"within": "" if kept.within is None else f"{kept.within:g}", "title": kept.title}
+            elif release:
+                row = seen_release(hub, db, caller, release)
+                values |= {"sql": row.sql, "purpose": row.purpose, "project": row.project}
+        return _page(request, hub, caller, values, about=about)
+
+    @router.post("/ask", dependencies=[TICKED, needs("question.ask")])
+    def run(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """Ask it: to the page of the release, or of the job that will make it."""
+        try:
+            wish = _wish(form)
+            where = _asked(hub, caller, wish, form.text("key", most=60))
+        except CloisterError as error:
+            return _refused(request, hub, caller, form, error)
+        return go(request, where)
+
+    @router.post("/ask/explain", dependencies=[TICKED, needs("question.explain")])
+    def explained(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """What it would cost, how sharp it would be, what would be left: a part of the page, or the page with it."""
+        if is_fragment(request) and not form.text("sql", most=60_000):
+            return render(request, "asking/explained.html", told=None, problem=None, place=None)
+        try:
+            told = _told(hub, caller, _wish(form))
+        except CloisterError as error:
+            return _refused(request, hub, caller, form, error)
+        if is_fragment(request):
+            return render(request, "asking/explained.html", told=told, problem=None, place=None)
+        return _page(request, hub, caller, _values(form), told=told)
+
+    @router.post("/ask/rehearse", dependencies=[needs("question.rehearse")])
+    def rehearsed(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """What the answer would look like, from made-up rows."""
+        try:
+            wish = _wish(form)
+            release = rehearse(hub, caller, wish)
+        except CloisterError as error:
+            return _refused(request, hub, caller, form, error)
+        return _page(request, hub, caller, _values(form), rehearsal=shown(release, wish.confidence), notes=release.notes)
+
+    @router.post("/ask/save", dependencies=[needs("question.manage")])
+    def kept(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """Keep the question under a name."""
+        _ = request_gettext(request)
+        try:
+            wish = _wish(form)
+            with hub.database.begin() as db:
+                row = save(db, hub, caller, wish, form.text("title", most=1000))
+        except CloisterError as error:
+            return _refused(request, hub, caller, form, error)
+        return go(request, f"/ask?saved={row.id}", _("The question was saved."))
+
+
+def _asked(hub: Hub, caller: Caller, wish: Wish, key: str) -> str:
+    """Where the answer is, or will be."""
+
+    def work(claim: Claim) -> tuple[int, bytes]:
+        if not wish.pilot and explain(hub, caller, wish).time_limit > LONG:
+            with hub.database.begin() as db:
+                body = json.dumps({"job": ask_later(db, hub, caller, wish)}).encode()
+                claim.store(db, 202, body)
+            return 202, body
+
+        def beside(db: Db, kept: Sequence[Answered]) -> None:
+            claim.store(db, 201, _release_told(kept[0]))
+
+        return 201, _release_told(ask(hub, caller, wish, beside=beside))
+
+    if not key:
+        raise InvalidParameter("The question was refused", why="its form has no key", instead="load the page again: /ask")
+    status, body = once(hub, caller, f"form {key}", repr(wish).encode(), work)
+    told = json.loads(body)
+    return f"/jobs/{told['job']}" if status == 202 else f"/releases/{told['release']}"
+
+
+def _release_told(answered: Answered) -> bytes:
+    return json.dumps({"release": answered.id}).encode()
+
+
+def _told(hub: Hub, caller: Caller, wish: Wish) -> dict[str, Any]:
+    """Everything that the part about a plan shows."""
+    found = preview(hub, caller, wish)
+    margins = {name: float(series.values[0]) for name, series in found.plan.margin(wish.confidence).columns.items()}
+    return {
+        "preview": found,
+        "plan": found.plan,
+        "margins": margins,
+        "confidence": wish.confidence,
+        "guidance": guidance_of(found.plan.cost),
+        "denied": problem_of(found.denied) if found.denied is not None else None,
+        "picture": themed(found.plan.picture()),
+        "text": str(found.plan),
+        "within": wish.within is not None,
+        "long": found.plan.time_limit > LONG,
+    }
+
+
+def _wish(form: Form) -> Wish:
+    """What the form asks for: a wanted margin, where one is named, stands in the place of the spend."""
+    within = _number(form, "within")
+    return Wish(
+        sql=form.text("sql", most=60_000),
+        spend="" if within is not None else form.text("spend", most=100),
+        within=within,
+        pilot=form.text("pilot", most=100) if within is not None else "",
+        confidence=_confidence(form),
+        purpose=form.text("purpose", most=2000),
+        project=form.text("project", most=40),
+    )
+
+
+def _number(form: Form, name: str) -> float | None:
+    text = form.text(name, most=40)
+    try:
+        value = float(text) if text else None
+    except ValueError:
+        value = float("nan")
+    if value is not None and not 0 < value <= 1e300:
+        raise InvalidParameter("The margin was refused", why="it is no number greater than 0", instead="50")
+    return value
+
+
+def _confidence(form: Form) -> float:
+    chosen = form.text("confidence", "0.95", most=10)
+    return float(chosen) if chosen in CONFIDENCES else 0.95
+
+
+def _values(form: Form) -> dict[str, str]:
+    return {name: form.get(name, "") for name in _FIELDS}
+
+
+def _refused(request: Request, hub: Hub, caller: Caller, form: Form, error: CloisterError) -> Response:
+    """The question again, with what was wrong: by its three parts, and where in the text."""
+    problem, place = problem_of(error), place_of(form.get("sql", "")[:60_000], error)
+    if is_fragment(request):
+        return render(request, "asking/explained.html", told=None, problem=problem, place=place)
+    return _page(request, hub, caller, _values(form), status=problem.status, problem=problem, place=place)
+
+
+def _page(
+    request: Request, hub: Hub, caller: Caller, values: dict[str, str], *, status: int = 200, about: str = "", **more: Any
+) -> Response:
+    with hub.database.reading() as db:
+        opened = open_data_sets(hub, db, caller)
+        mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
+        projects = [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
+    opened.sort(key=lambda each: each.which.name != about)
+    examples = [(each.which.name, example_of(each)) for each in opened if example_of(each)]
+    if not values.get("sql") and about and examples:
+        values = {**values, "sql": examples[0][1]}
+    return render(
+        request,
+        "asking/ask.html",
+        status=status,
+        values={name: values.get(name, "") for name in _FIELDS},
+        data_sets=opened,
+        examples=examples[:6],
+        projects=projects,
+        confidences=[(each, f"{100 * float(each):g} %") for each in CONFIDENCES],
+        key=new_secret(),
+        **{"told": None, "problem": None, "place": None, "rehearsal": None, "notes": (), **more},
+    )

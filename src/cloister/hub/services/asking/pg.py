@@ -1,0 +1,207 @@
+"""The hub behind the wire of PostgreSQL: an API token as the password, and the way that every other question goes.
+
+What leaves here passed the policy, was charged, kept and written down by `answering.py`. Who the person is, and what they may do,
+is looked up anew at each statement, so a token that was revoked answers nothing more. Answers leave at ticks, as in the API.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from cloister.errors import AccessDenied
+from cloister.hub.guard import gate
+from cloister.hub.postgres import AnswerColumn, Explained, PostgresFront, Tables, shape_of
+from cloister.hub.problems import Missing, Unauthenticated
+from cloister.hub.services.accounts import caller_of_token
+from cloister.hub.services.asking.answering import ask, stored
+from cloister.hub.services.asking.opened import open_tables
+from cloister.hub.services.asking.preview import explain
+from cloister.hub.services.asking.ready import ready
+from cloister.hub.services.asking.wish import Wish
+from cloister.session import Release
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["HubBackend", "HubSession", "start", "stop"]
+
+_LOG = logging.getLogger("cloister.hub.pg")
+_PART = "pg front"
+_DIALECT = "postgres"
+_EXAMPLE = "0.1"
+_PATIENCE = 20.0
+
+
+class HubBackend:
+    """Who may come in: the e-mail address as the user, an API token as the password."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def login(self, user: str, token: str, address: str) -> HubSession:
+        """A session for a person with a token; refused in the same words whatever was wrong."""
+        session = HubSession(self._hub, user, token, address)
+        session.caller()
+        return session
+
+
+class HubSession:
+    """One person, connected. It keeps the token, and nothing that the token was once allowed."""
+
+    def __init__(self, hub: Hub, user: str, token: str, address: str) -> None:
+        self._hub, self._user, self._token, self._address = hub, user.strip().casefold(), token, address
+
+    def caller(self) -> Caller:
+        """Who it is, as of now."""
+        try:
+            caller = caller_of_token(self._hub, self._token, self._address)
+        except Unauthenticated:
+            raise _refused() from None
+        if caller.email != self._user:
+            raise _refused()
+        return caller
+
+    def tables(self) -> Tables:
+        """What this person may see the declarations of."""
+        caller = self._may("question.explain")
+        with self._hub.database.reading() as db:
+            return open_tables(self._hub, db, caller)
+
+    def shape(self, sql: str) -> list[AnswerColumn]:
+        """The columns that the answer will have, from the plan alone: spends nothing."""
+        caller = self._may("question.explain")
+        with self._hub.database.reading() as db:
+            found = ready(self._hub, db, caller, Wish(sql=sql, dialect=_DIALECT), "question.explain")
+        return shape_of(found.session, sql)
+
+    def explain(self, sql: str, spend: str | None, *, within: float | None = None, confidence: float = 0.95) -> Explained:
+        """The plan for a spend, for the least spend that reaches a margin, or for an example."""
+        with self._ticked():
+            paid = "" if within is not None else spend or _EXAMPLE
+            wish = Wish(sql=sql, spend=paid, within=within, confidence=confidence, dialect=_DIALECT)
+            return explain(self._hub, self._may("question.explain"), wish)
+
+    def ask(
+        self,
+        sql: str,
+        spend: str | None,
+        *,
+        within: float | None = None,
+        confidence: float = 0.95,
+        purpose: str = "",
+        fresh: bool = False,
+    ) -> Release:
+        """The private answer, charged, kept and written down."""
+        with self._ticked():
+            wish = Wish(
+                sql=sql,
+                spend=spend or "",
+                within=within,
+                confidence=confidence,
+                purpose=purpose,
+                dialect=_DIALECT,
+                fresh=fresh,
+            )
+            return ask(self._hub, self._may("question.ask"), wish).release
+
+    def repeat(self, sql: str) -> Release | None:
+        """An answer that was paid for and that this person may see again; None where there is none."""
+        with self._ticked():
+            try:
+                return stored(self._hub, self._may("question.ask"), Wish(sql=sql, dialect=_DIALECT)).release
+            except Missing:
+                return None
+
+    def close(self) -> None:
+        """Nothing is held for one person."""
+
+    def _may(self, action: str) -> Caller:
+        caller = self.caller()
+        gate(caller, action)
+        return caller
+
+    @contextmanager
+    def _ticked(self) -> Iterator[None]:
+        """What is told leaves at the next tick, refusals too."""
+        begun, tick = time.perf_counter(), self._hub.settings.tick_ms / 1000
+        try:
+            yield
+        finally:
+            passed = time.perf_counter() - begun
+            time.sleep(math.ceil(passed / tick) * tick - passed)
+
+
+class _Front:
+    """The listener, in a loop and a thread of its own."""
+
+    def __init__(self, hub: Hub) -> None:
+        settings = hub.settings
+        self.front = PostgresFront(
+            HubBackend(hub), host=settings.host, port=settings.pg_port, context=_tls(settings.certificate, hub)
+        )
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="cloister-pg", daemon=True)
+        self._thread.start()
+
+    def start(self) -> None:
+        """Begin to listen."""
+        asyncio.run_coroutine_threadsafe(self.front.start(), self._loop).result(_PATIENCE)
+
+    def stop(self) -> None:
+        """End all connections."""
+        try:
+            asyncio.run_coroutine_threadsafe(self.front.close(), self._loop).result(_PATIENCE)
+        except TimeoutError:
+            _LOG.warning("a statement was still running when the front for PostgreSQL clients ended")
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_PATIENCE)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+
+def start(hub: Hub) -> None:
+    """Listen for PostgreSQL clients; where the port is taken, as by another process of this hub, the log says so."""
+    front = _Front(hub)
+    try:
+        front.start()
+    except OSError as error:
+        _LOG.warning("no PostgreSQL client can come in: port %d: %s", hub.settings.pg_port, error.strerror)
+        front.stop()
+        return
+    hub.parts[_PART] = front
+
+
+def stop(hub: Hub) -> None:
+    """Listen no longer."""
+    front: _Front | None = hub.parts.pop(_PART, None)
+    if front is not None:
+        front.stop()
+
+
+def _tls(certificate: str, hub: Hub) -> ssl.SSLContext | None:
+    if not certificate:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, hub.settings.certificate_key)
+    if hub.settings.client_authority:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(hub.settings.client_authority)
+    return context
+
+
+def _refused() -> AccessDenied:
+    return AccessDenied(
+        "The log-in was refused",
+        why="the name or the token is wrong",
+        instead="your e-mail address, and an API token as password",
+    )

@@ -1,0 +1,138 @@
+"""What is known before anything is spent: the plan, what would be left, whether it may be asked at all; and made-up answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cloister.errors import AccessDenied
+from cloister.hub.services.access import check_together, context_of, facts_of
+from cloister.hub.services.asking.ready import Ready, money_of, purse_of, ready, spend_for
+from cloister.hub.services.asking.wish import Wish
+from cloister.privacy import Guarantee
+from cloister.session import Affordable, Plan, Release
+from cloister.session.spend import less
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["Left", "Preview", "afford", "explain", "preview", "rehearse"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """What a question costs one population, and what is left of a budget or of a share of it, before and after."""
+
+    population: str
+    of_share: bool
+    whole: Guarantee
+    before: Guarantee
+    cost: Guarantee
+
+    @property
+    def enough(self) -> bool:
+        """Whether it may be charged.
+
+        >>> from cloister.privacy import PureDP
+        >>> left = Left(population="people", of_share=False, whole=PureDP(1), before=PureDP("0.2"), cost=PureDP("0.3"))
+        >>> left.enough, left.after
+        (False, None)
+        """
+        return bool(self.cost <= self.before)
+
+    @property
+    def after(self) -> Guarantee | None:
+        """What is left then; None for nothing."""
+        return less(self.before, self.cost) if self.enough else None
+
+    @property
+    def spent(self) -> Guarantee | None:
+        """What was spent before."""
+        return less(self.whole, self.before)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """A plan, the money beside it, and why it could not be asked, where it could not."""
+
+    plan: Plan
+    left: tuple[Left, ...]
+    denied: AccessDenied | None
+
+    @property
+    def affordable(self) -> bool:
+        """Whether every budget and share has enough left."""
+        return all(each.enough for each in self.left)
+
+
+def explain(hub: Hub, caller: Caller, wish: Wish) -> Plan:
+    """What an answer would measure, with which error, at which cost: spends nothing and reads no row."""
+    with hub.database.reading() as db:
+        return _plan(ready(hub, db, caller, wish, "question.explain"), wish)
+
+
+def preview(hub: Hub, caller: Caller, wish: Wish) -> Preview:
+    """The same, with what would be left, and with what the policy would say to asking it now."""
+    with hub.database.reading() as db:
+        found = ready(hub, db, caller, wish, "question.explain")
+        plan = _plan(found, wish)
+        who = purse_of(facts_of(hub, db), caller, wish)
+        return Preview(plan=plan, left=tuple(_left(hub, who, plan.costs)), denied=_denied(hub, db, caller, wish, found, who))
+
+
+def rehearse(hub: Hub, caller: Caller, wish: Wish) -> Release:
+    """An answer from made-up rows that follow the declarations: nothing private is touched and nothing is spent."""
+    with hub.database.reading() as db:
+        found = ready(hub, db, caller, wish, "question.rehearse")
+    return found.session.sql(
+        wish.sql,
+        wish.spend or None,
+        within=wish.within,
+        pilot=wish.pilot or None,
+        confidence=wish.confidence,
+        dialect=wish.dialect,
+        rehearse=True,
+    )
+
+
+def afford(hub: Hub, caller: Caller, wish: Wish) -> Affordable:
+    """The margins to expect over a range of spends: spends nothing."""
+    with hub.database.reading() as db:
+        found = ready(hub, db, caller, wish, "question.explain")
+    return found.session.afford(wish.sql, confidence=wish.confidence, dialect=wish.dialect)
+
+
+def _plan(found: Ready, wish: Wish) -> Plan:
+    spend = spend_for(found.session, wish, buy=False)
+    plan = found.session.explain(wish.sql, spend, dialect=wish.dialect)
+    if wish.pilot:
+        note = "this is the pilot; what the wanted margin costs follows from its noisy answer"
+        plan = replace(plan, notes=(*plan.notes, note))
+    return plan
+
+
+def _left(hub: Hub, who: str, costs: Mapping[str, Guarantee]) -> list[Left]:
+    found = []
+    for population, cost in costs.items():
+        whole, before = hub.ledger.budget(population), hub.ledger.remaining(population)
+        found.append(Left(population=population, of_share=False, whole=whole, before=before, cost=cost))
+        share = hub.ledger.allotment(population, who)
+        if share is not None:
+            found.append(Left(population=population, of_share=True, whole=share[0], before=share[1], cost=cost))
+    return found
+
+
+def _denied(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, who: str) -> AccessDenied | None:
+    """Why asking it would be denied now; the money counts, as it would then."""
+    try:
+        money = money_of(hub, found.session, found.objects, who, wish, spend_for(found.session, wish, buy=False))
+        columns = {each.id: found.touched[each.name] for each in found.objects}
+        context = context_of(hub, caller, purpose=wish.purpose, columns=columns, project=wish.project, spend=money)
+        check_together(hub, db, caller, "question.ask", found.objects, context)
+    except AccessDenied as error:
+        return error
+    return None

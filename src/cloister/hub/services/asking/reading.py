@@ -1,0 +1,108 @@
+"""Which releases somebody may see: their own, those shown to them, and those of their projects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from sqlalchemy import ColumnElement, false, or_, select
+
+from cloister.hub.policy import Object, parse_policy
+from cloister.hub.problems import Missing
+from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
+from cloister.hub.services.access import check, context_of
+from cloister.session import Release
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["Which", "own_release", "release_object", "releases_of", "seen_release", "unpacked"]
+
+Which = Literal["all", "mine", "shown", "projects"]
+
+
+def seen_release(hub: Hub, db: Db, caller: Caller, number: str, action: str = "release.see") -> StoredRelease:
+    """A release that this person may see (or download, or share); any other is missing, whether it exists or not.
+
+    The policy that it inherited is asked at each use: what its data may no longer be used for, it may not either.
+    """
+    row = db.scalar(select(StoredRelease).where(StoredRelease.id == number, _readable(caller, "all")))
+    if row is None:
+        raise _missing()
+    check(hub, db, caller, action, release_object(row, caller), context_of(hub, caller, purpose=row.purpose))
+    return row
+
+
+def own_release(hub: Hub, db: Db, caller: Caller, number: str, action: str) -> StoredRelease:
+    """A release of the caller's own, to show it to others or to name it; another's is not told from none."""
+    row = seen_release(hub, db, caller, number, action)
+    if row.person != caller.id:
+        raise _missing()
+    return row
+
+
+def releases_of(
+    db: Db,
+    caller: Caller,
+    *,
+    which: Which = "all",
+    search: str = "",
+    project: str = "",
+    after: str = "",
+    limit: int = 50,
+) -> list[StoredRelease]:
+    """The newest releases that somebody may see; `after` is the id of the last one that was seen."""
+    wanted = select(StoredRelease).where(_readable(caller, which))
+    wanted = wanted.order_by(StoredRelease.created.desc(), StoredRelease.id.desc()).limit(limit)
+    if project:
+        wanted = wanted.where(_of_projects([project]))
+    for word in search.split()[:10]:
+        texts = (StoredRelease.title, StoredRelease.sql, StoredRelease.purpose)
+        wanted = wanted.where(or_(*(text.icontains(word, autoescape=True) for text in texts)))
+    last = db.scalar(select(StoredRelease).where(StoredRelease.id == after, _readable(caller, "all"))) if after else None
+    if last is not None:
+        older = or_(StoredRelease.created < last.created, (StoredRelease.created == last.created) & (StoredRelease.id < last.id))
+        wanted = wanted.where(older)
+    return list(db.scalars(wanted))
+
+
+def release_object(row: StoredRelease, reader: Caller) -> Object:
+    """A release as a decision sees it. Whoever may read it stands in the place of its owner: who that is was decided before; what
+    binds all of them is the policy that it carries.
+    """
+    policy = parse_policy(row.policy)
+    return Object(
+        kind="release",
+        id=row.id,
+        name=row.title,
+        owner=reader.id,
+        labels=policy.labels,
+        policies=(policy,),
+    )
+
+
+def unpacked(row: StoredRelease) -> Release:
+    """The release itself."""
+    return Release.from_json(row.body.decode())
+
+
+def _readable(caller: Caller, which: Which) -> ColumnElement[bool]:
+    shown = select(ReleaseShare.release).where(ReleaseShare.email == caller.email)
+    ways: dict[str, ColumnElement[bool]] = {
+        "mine": StoredRelease.person == caller.id,
+        "shown": StoredRelease.id.in_(shown) if caller.email else false(),
+        "projects": _of_projects(sorted(caller.projects)),
+    }
+    chosen = or_(*ways.values()) if which == "all" else ways[which]
+    return chosen & StoredRelease.withdrawn.is_(None)
+
+
+def _of_projects(projects: list[str]) -> ColumnElement[bool]:
+    shown = select(ProjectShare.release).where(ProjectShare.project.in_(projects))
+    return or_(StoredRelease.project.in_(projects), StoredRelease.id.in_(shown)) if projects else false()
+
+
+def _missing() -> Missing:
+    return Missing("There is no such release", why="it does not exist, or was not shown to you", instead="/releases")

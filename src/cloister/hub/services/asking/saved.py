@@ -1,0 +1,90 @@
+"""Questions that are kept, to ask again: one's own, and those of one's projects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import or_, select
+
+from cloister.errors import InvalidParameter
+from cloister.hub.ids import new_id
+from cloister.hub.policy import Object
+from cloister.hub.problems import Missing
+from cloister.hub.records.asking import SavedQuestion
+from cloister.hub.services.access import check
+from cloister.hub.services.asking.wish import Wish
+from cloister.hub.services.trail import write
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["remove", "save", "saved_of", "seen_question"]
+
+_MOST = 1000
+
+
+def save(db: Db, hub: Hub, caller: Caller, wish: Wish, title: str) -> SavedQuestion:
+    """Keep a question under a name; in a project, for its members too."""
+    name = " ".join(title.split())
+    if not 0 < len(name) <= 200 or not name.isprintable():
+        raise InvalidParameter("The name was refused", why="it must be a line of 1 to 200 characters", instead="Age by sex")
+    if wish.project and wish.project not in caller.projects:
+        raise Missing("There is no such project", why="you are a member of none of this id", instead="one of your projects")
+    row = SavedQuestion(
+        id=new_id(),
+        person=caller.id,
+        project=wish.project,
+        title=name,
+        sql=wish.sql,
+        spend=str(wish.spend),
+        within=wish.within,
+        purpose=wish.purpose,
+        dialect=wish.dialect or "",
+        created=hub.now(),
+    )
+    check(hub, db, caller, "question.manage", _object(row, caller.id))
+    db.add(row)
+    write(db, hub, caller, "question.save", kind="question", object_id=row.id)
+    return row
+
+
+def saved_of(db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> list[SavedQuestion]:
+    """The newest that somebody may see; `after` is the id of the last one that was seen."""
+    mine = or_(SavedQuestion.person == caller.id, SavedQuestion.project.in_(sorted(caller.projects)))
+    wanted = select(SavedQuestion).where(mine).order_by(SavedQuestion.created.desc(), SavedQuestion.id.desc()).limit(limit)
+    last = db.scalar(select(SavedQuestion).where(SavedQuestion.id == after, mine)) if after else None
+    if last is not None:
+        before = (SavedQuestion.created < last.created) | ((SavedQuestion.created == last.created) & (SavedQuestion.id < last.id))
+        wanted = wanted.where(before)
+    return list(db.scalars(wanted))
+
+
+def seen_question(hub: Hub, db: Db, caller: Caller, number: str) -> SavedQuestion:
+    """A question that somebody may see; any other is missing, whether it exists or not."""
+    row = db.get(SavedQuestion, number)
+    if row is None or not (row.person == caller.id or (row.project and row.project in caller.projects)):
+        raise _missing()
+    check(hub, db, caller, "question.see", _object(row, caller.id))
+    return row
+
+
+def remove(hub: Hub, db: Db, caller: Caller, number: str) -> None:
+    """Keep it no longer; what it was answered stays."""
+    row = seen_question(hub, db, caller, number)
+    if row.person != caller.id:
+        raise _missing()
+    check(hub, db, caller, "question.manage", _object(row, caller.id))
+    db.delete(row)
+    write(db, hub, caller, "question.remove", kind="question", object_id=number)
+
+
+def _object(row: SavedQuestion, reader: str) -> Object:
+    """As a decision sees it; whoever may read it stands in the place of its owner."""
+    return Object(kind="question", id=row.id, name=row.title, owner=reader)
+
+
+def _missing() -> Missing:
+    return Missing("There is no such question", why="it does not exist, or is not yours", instead="/questions")

@@ -1,0 +1,312 @@
+"""The bodies of the API of questions: what is sent, what is answered. Unknown fields are refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cloister.hub.services.asking.wish import Wish
+
+if TYPE_CHECKING:
+    from cloister.hub.records.asking import SavedQuestion, StoredRelease
+    from cloister.hub.services.asking.sharing import Share
+    from cloister.session import Release
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "Explained",
+    "JobTold",
+    "Margins",
+    "Question",
+    "Questions",
+    "Rehearsed",
+    "ReleaseLine",
+    "Releases",
+    "Renamed",
+    "Saved",
+    "SavedPage",
+    "Saving",
+    "ShareLine",
+    "Shares",
+    "Sharing",
+    "Spends",
+    "answer_of",
+    "finite",
+    "line_of",
+    "saved_line",
+    "share_line",
+]
+
+Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", description="An exact number as text: 0.1, 1/3, 1e-6.")]
+Sql = Annotated[str, Field(min_length=1, max_length=50_000)]
+Title = Annotated[str, Field(max_length=200)]
+
+
+class _Sent(BaseModel):
+    """What a client sends: nothing but what is named here."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Asked(_Sent):
+    """What every way of asking names."""
+
+    purpose: Annotated[str, Field(max_length=1000)] = ""
+    project: Annotated[str, Field(max_length=32)] = ""
+    dialect: Annotated[str | None, Field(max_length=40)] = None
+
+
+class Question(_Asked):
+    """A question, what it may cost, and what it is for."""
+
+    sql: Sql
+    spend: Exact = ""
+    within: Annotated[float | None, Field(gt=0, le=1e300, allow_inf_nan=False)] = None
+    pilot: Exact = ""
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    fresh: bool = False
+
+    def wish(self) -> Wish:
+        """As the hub works with it."""
+        return Wish(**self.model_dump())
+
+
+class Questions(_Asked):
+    """Several questions that are answered together under one charge, so that they agree."""
+
+    questions: Annotated[list[Sql], Field(min_length=1, max_length=50)]
+    spend: Annotated[Exact, Field(min_length=1)]
+
+    def wish(self) -> Wish:
+        """As the hub works with it."""
+        first, *more = self.questions
+        return Wish(
+            sql=first, more=tuple(more), spend=self.spend, purpose=self.purpose, project=self.project, dialect=self.dialect
+        )
+
+
+class Saving(_Asked):
+    """A question to keep under a name."""
+
+    title: Title
+    sql: Sql
+    spend: Exact = ""
+    within: Annotated[float | None, Field(gt=0, le=1e300, allow_inf_nan=False)] = None
+
+    def wish(self) -> Wish:
+        """As the hub works with it."""
+        return Wish(**self.model_dump(exclude={"title"}))
+
+
+class Sharing(_Sent):
+    """With whom: the e-mail address of a person, or the id of a project."""
+
+    email: Annotated[str, Field(max_length=254)] = ""
+    project: Annotated[str, Field(max_length=32)] = ""
+
+
+class Renamed(_Sent):
+    """Another name; empty: none."""
+
+    title: Title
+
+
+class Answer(BaseModel):
+    """A release as people read it; `release` is the whole of it, from which a client works out margins at any confidence."""
+
+    id: str
+    columns: dict[str, list[Any]]
+    margins: dict[str, list[float | None]]
+    confidence: float
+    cost: dict[str, str]
+    repeated: bool
+    notes: list[str]
+    policy: dict[str, Any]
+    created: datetime
+    sql: str
+    purpose: str
+    release: dict[str, Any]
+
+
+class Answers(BaseModel):
+    """Several releases under one charge."""
+
+    releases: list[Answer]
+
+
+class JobTold(BaseModel):
+    """A question that is answered as a job: look at /jobs/{job}, whose result names the release."""
+
+    job: str
+
+
+class LeftLine(BaseModel):
+    """What a charge would leave of a budget, or of one's share of it; `after` is None where it has too little."""
+
+    population: str
+    of_share: bool
+    before: str
+    after: str | None
+
+
+class Explained(BaseModel):
+    """What an answer would measure, with which error, at which cost."""
+
+    model_config = ConfigDict(extra="allow")
+
+    text: str
+    cost: dict[str, str]
+    costs: dict[str, dict[str, str]]
+    margins: dict[str, float | None]
+    left: list[LeftLine]
+    denied: str | None
+    """Why asking it would be denied, where it would."""
+
+
+class Rehearsed(BaseModel):
+    """An answer from made-up rows, as `Release.to_json` writes it."""
+
+    release: str
+
+
+class Spends(BaseModel):
+    """For each spend the margins to expect; None: not known beforehand."""
+
+    confidence: float
+    spends: list[str]
+    margins: dict[str, list[float | None]]
+
+
+class Margins(BaseModel):
+    """The half-widths of the intervals of each cell, and whether the noise may exceed the value."""
+
+    confidence: float
+    joint: bool
+    margins: dict[str, list[float | None]]
+    drowned: dict[str, list[bool]]
+
+
+class ShareLine(BaseModel):
+    """One share: an e-mail address, or a project."""
+
+    email: str
+    project: str
+    title: str
+    shared: datetime
+
+
+class Shares(BaseModel):
+    """With whom a release is shared."""
+
+    shares: list[ShareLine]
+
+
+class Saved(BaseModel):
+    """A question that is kept."""
+
+    id: str
+    title: str
+    sql: str
+    spend: str
+    within: float | None
+    purpose: str
+    project: str
+    dialect: str
+    created: datetime
+    mine: bool
+
+
+class SavedPage(BaseModel):
+    """Some questions, the newest first. `next`: what to give as `after` for the following ones."""
+
+    questions: list[Saved]
+    next: str | None
+
+
+class ReleaseLine(BaseModel):
+    """One release, without its values."""
+
+    id: str
+    title: str
+    sql: str
+    purpose: str
+    project: str
+    cost: dict[str, str]
+    created: datetime
+    mine: bool
+
+
+class Releases(BaseModel):
+    """Some releases, the newest first. `next`: what to give as `after` for the following ones."""
+
+    releases: list[ReleaseLine]
+    next: str | None
+
+
+def answer_of(row: StoredRelease, release: Release) -> Answer:
+    """A stored release, as it is answered: the same row gives the same bytes, whenever and however often it is asked for."""
+    margins = release.margin(0.95)
+    return Answer(
+        id=row.id,
+        columns=_plain(release.to_pydict()),
+        margins={name: [finite(each) for each in margins[name].tolist()] for name in release.statistics()},
+        confidence=0.95,
+        cost=dict(row.cost),
+        repeated=release.provenance.repeated,
+        notes=list(release.notes),
+        policy=dict(row.policy),
+        created=row.created,
+        sql=row.sql,
+        purpose=row.purpose,
+        release=json.loads(row.body),
+    )
+
+
+def line_of(row: StoredRelease, reader: str) -> ReleaseLine:
+    """One release in a list."""
+    return ReleaseLine(
+        id=row.id,
+        title=row.title,
+        sql=row.sql,
+        purpose=row.purpose,
+        project=row.project,
+        cost=dict(row.cost),
+        created=row.created,
+        mine=row.person == reader,
+    )
+
+
+def saved_line(row: SavedQuestion, reader: str) -> Saved:
+    """One question in a list."""
+    told = {name: getattr(row, name) for name in Saved.model_fields if name != "mine"}
+    return Saved(**told, mine=row.person == reader)
+
+
+def share_line(share: Share) -> ShareLine:
+    """One share in a list."""
+    return ShareLine(email=share.email, project=share.project, title=share.title, shared=share.shared)
+
+
+def _plain(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    return {
+        name: [each if isinstance(each, (int, str, bool)) or each is None else _other(each) for each in column]
+        for name, column in columns.items()
+    }
+
+
+def _other(value: Any) -> Any:
+    return finite(value) if isinstance(value, float) else str(value)
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON has it; None for what it has not.
+
+    >>> finite(0.5), finite(float("inf"))
+    (0.5, None)
+    """
+    return float(value) if math.isfinite(value) else None

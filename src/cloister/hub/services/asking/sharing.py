@@ -1,0 +1,105 @@
+"""Showing a release to others: to an e-mail address, to a project; and no longer.
+
+Nobody is looked up: a share is with an address, whoever has it here, so that no answer tells whether somebody does.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, func, select
+
+from cloister.errors import InvalidParameter
+from cloister.hub.problems import Missing
+from cloister.hub.records.access import Project
+from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
+from cloister.hub.services.trail import write
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["Share", "rename", "share_with_person", "share_with_project", "shares_of", "withdraw"]
+
+_ADDRESS = re.compile(r"[^@\s,;<>\"'()\\]{1,64}@[^@\s,;<>\"'()\\]{1,189}")
+_MOST = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """With whom a release is shared: the address of a person, or a project by id and title."""
+
+    email: str
+    project: str
+    title: str
+    shared: datetime
+
+
+def share_with_person(db: Db, hub: Hub, caller: Caller, row: StoredRelease, email: str) -> None:
+    """Show a release to whoever has an address; an address that nobody has is as good."""
+    address = _folded(email)
+    if (db.scalar(select(func.count()).select_from(ReleaseShare).where(ReleaseShare.release == row.id)) or 0) >= _MOST:
+        raise InvalidParameter(
+            "The release was not shared", why=f"{_MOST} people see it already", instead="a project with these people"
+        )
+    if db.get(ReleaseShare, (row.id, address)) is None:
+        db.add(ReleaseShare(release=row.id, email=address, shared=hub.now()))
+    _told(db, hub, caller, "release.share", row, person=address)
+
+
+def share_with_project(db: Db, hub: Hub, caller: Caller, row: StoredRelease, project: str) -> None:
+    """Show a release to the members of a project of one's own."""
+    if project not in caller.projects:
+        raise Missing("There is no such project", why="you are a member of none of this id", instead="one of your projects")
+    if db.get(ProjectShare, (row.id, project)) is None:
+        db.add(ProjectShare(release=row.id, project=project, shared=hub.now()))
+    _told(db, hub, caller, "release.share", row, project=project)
+
+
+def withdraw(db: Db, hub: Hub, caller: Caller, row: StoredRelease, *, email: str = "", project: str = "") -> None:
+    """Show it no longer; what was looked at or downloaded before is not undone."""
+    if project:
+        db.execute(delete(ProjectShare).where(ProjectShare.release == row.id, ProjectShare.project == project))
+        _told(db, hub, caller, "release.withdraw", row, project=project)
+    else:
+        address = _folded(email)
+        db.execute(delete(ReleaseShare).where(ReleaseShare.release == row.id, ReleaseShare.email == address))
+        _told(db, hub, caller, "release.withdraw", row, person=address)
+
+
+def shares_of(db: Db, row: StoredRelease) -> list[Share]:
+    """Everybody to whom a release was shown, the first first."""
+    people = db.scalars(select(ReleaseShare).where(ReleaseShare.release == row.id))
+    projects = db.execute(
+        select(ProjectShare, Project.title)
+        .join(Project, Project.id == ProjectShare.project)
+        .where(ProjectShare.release == row.id)
+    )
+    found = [Share(email=each.email, project="", title="", shared=each.shared) for each in people]
+    found += [Share(email="", project=each.project, title=title, shared=each.shared) for each, title in projects]
+    return sorted(found, key=lambda each: (each.shared, each.email, each.project))
+
+
+def rename(db: Db, hub: Hub, caller: Caller, row: StoredRelease, title: str) -> None:
+    """Another name for it; an empty one shows its question."""
+    told = " ".join(title.split())
+    if len(told) > 200 or not (told == "" or told.isprintable()):
+        raise InvalidParameter("The name was refused", why="it must be one line of at most 200 characters", instead="Age by sex")
+    row.title = told
+    _told(db, hub, caller, "release.rename", row)
+
+
+def _folded(email: str) -> str:
+    address = email.strip().casefold()
+    if _ADDRESS.fullmatch(address) is None or not address.isprintable():
+        raise InvalidParameter("The e-mail address was refused", why="it is none", instead="ada@example.org")
+    return address
+
+
+def _told(db: Db, hub: Hub, caller: Caller, action: str, row: StoredRelease, **details: Any) -> None:
+    write(db, hub, caller, action, kind="release", object_id=row.id, data_sets=list(row.data_sets), **details)

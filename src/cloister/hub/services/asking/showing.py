@@ -1,0 +1,134 @@
+"""A release as a page shows it: cells with margins, to as many places as these deserve; and its policy in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from cloister.hub.policy import Object, Policy, actions
+from cloister.session import Release
+from cloister.session.frames import Series
+
+__all__ = ["MOST_ROWS", "Cell", "Shown", "policy_words", "shown"]
+
+MOST_ROWS = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One value; `margin` is None for a key, and NaN where nothing is known."""
+
+    value: Any
+    margin: float | None = None
+    drowned: bool = False
+
+    @property
+    def kind(self) -> str:
+        """number, date, truth, text or nothing: how a page writes it.
+
+        >>> Cell(value=3).kind, Cell(value=True).kind, Cell(value=None).kind
+        ('number', 'truth', 'nothing')
+        """
+        if self.value is None or self.value != self.value:
+            return "nothing"
+        if isinstance(self.value, bool):
+            return "truth"
+        return "number" if isinstance(self.value, int | float) else "date" if isinstance(self.value, date) else "text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column: whether it is measured, whether it holds numbers, and with how many digits after the point."""
+
+    name: str
+    measured: bool
+    number: bool
+    digits: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """The first rows of a release."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    more: int
+    drowned: bool
+    """Whether any cell is."""
+
+
+def shown(release: Release, confidence: float, *, joint: bool = False, rows: int = MOST_ROWS) -> Shown:
+    """The rows of a release as cells.
+
+    >>> from cloister.session.examples import small_release
+    >>> found = shown(small_release(), 0.95)
+    >>> [column.name for column in found.columns], found.rows[0][1].margin, found.more
+    (['sex', 'count'], 6.0, 0)
+    """
+    part = release.take(range(min(rows, release.num_rows)))
+    values, margins, drowned = part.table.columns, part.margin(confidence, joint=joint).columns, part.drowned(confidence).columns
+    measured = set(release.statistics())
+    columns = []
+    cells: list[list[Cell]] = []
+    for name, series in values.items():
+        if name not in measured:
+            columns.append(_column(name, series, None))
+            cells.append([Cell(value=value) for value in series.tolist()])
+            continue
+        widths = [float(each) for each in margins[name].tolist()]
+        columns.append(_column(name, series, widths))
+        flags = [bool(each) for each in drowned[name].tolist()]
+        told = zip(series.tolist(), widths, flags, strict=True)
+        cells.append([Cell(value=value, margin=width, drowned=flag) for value, width, flag in told])
+    lines = tuple(zip(*cells, strict=True))
+    return Shown(
+        columns=tuple(columns),
+        rows=lines,
+        more=release.num_rows - len(lines),
+        drowned=any(cell.drowned for line in lines for cell in line),
+    )
+
+
+def policy_words(policy: Policy, data_sets: Mapping[str, Object], _: Callable[[str], str] = str) -> list[tuple[str, str]]:
+    """What holds for something that was derived from data, as names and sentences.
+
+    >>> policy_words(Policy(purposes=frozenset({"research"}), labels=frozenset({"clinical"})), {})
+    [('Purposes', 'research'), ('Labels', 'clinical')]
+    """
+    known = actions()
+
+    def named(name: str) -> str:
+        return data_sets[name].name if name in data_sets else name
+
+    told: list[tuple[str, str]] = []
+    if policy.purposes is not None:
+        told.append((_("Purposes"), ", ".join(sorted(policy.purposes)) or _("none")))
+    if policy.prohibitions:
+        titles = [_(known[each].title) if each in known else each for each in sorted(policy.prohibitions)]
+        told.append((_("Not allowed"), "; ".join(titles)))
+    if policy.labels:
+        told.append((_("Labels"), ", ".join(sorted(policy.labels))))
+    if policy.consent:
+        told.append((_("Consent"), ", ".join(sorted(policy.consent))))
+    if policy.sensitivity:
+        told.append((_("Sensitivity"), policy.sensitivity))
+    if policy.retention is not None:
+        told.append((_("May be used until"), f"{policy.retention:%Y-%m-%d %H:%M %Z}"))
+    if policy.combinable_with is not None:
+        told.append((_("May be combined with"), ", ".join(sorted(map(named, policy.combinable_with))) or _("nothing")))
+    for source in sorted(policy.sources):
+        columns = ", ".join(source.columns) or _("its rows alone")
+        told.append((_("Derived from"), f"{named(source.object)}: {columns}"))
+    return told
+
+
+def _column(name: str, series: Series, widths: list[float] | None) -> Column:
+    number = series.kind in ("integer", "real")
+    digits = None
+    if number and widths is not None:
+        narrowest = min((width for width in widths if 0 < width < math.inf), default=1.0)
+        digits = 0 if series.kind == "integer" else min(max(0, 1 - math.floor(math.log10(narrowest))), 8)
+    return Column(name=name, measured=widths is not None, number=number, digits=digits)

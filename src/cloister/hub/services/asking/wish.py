@@ -1,0 +1,64 @@
+"""What somebody wants to know: the question, what it may cost, and what it is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloister.errors import InvalidParameter
+from cloister.privacy import Guarantee
+
+__all__ = ["Wish"]
+
+_LONGEST = 50_000
+_MOST = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """A question as it was sent, not yet looked at.
+
+    >>> Wish(sql="SELECT COUNT(*) FROM people", spend="0.1").spend
+    '0.1'
+    """
+
+    sql: str
+    more: tuple[str, ...] = ()
+    """Further questions that are answered together with it, under one charge."""
+    spend: str | Guarantee = ""
+    within: float | None = None
+    pilot: str = ""
+    confidence: float = 0.95
+    purpose: str = ""
+    project: str = ""
+    """The id of the project in which it is asked."""
+    dialect: str | None = None
+    fresh: bool = False
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every question of the wish."""
+        return self.sql, *self.more
+
+    def __post_init__(self) -> None:
+        if not all(each.strip() for each in self.texts):
+            raise InvalidParameter("The question was refused", why="it is empty", instead="SELECT COUNT(*) AS n FROM people")
+        if any(len(each) > _LONGEST for each in self.texts) or len(self.more) >= _MOST:
+            raise InvalidParameter(
+                "The question was refused",
+                why=f"it is longer than {_LONGEST:,} characters, or there are more than {_MOST} of them",
+                instead="a shorter question",
+            )
+        if self.within is not None and (self.spend or self.more):
+            raise InvalidParameter(
+                "The question was refused",
+                why="it names both a spend and a wanted margin, or a margin for several questions",
+                instead='spend="0.1", or within=50 for one question',
+            )
+        if self.pilot and self.within is None:
+            raise InvalidParameter(
+                "The pilot was refused", why="it goes with a wanted margin", instead='within=50 beside pilot="0.01"'
+            )
+        if len(self.purpose) > 1000 or not (self.purpose == "" or self.purpose.isprintable()):
+            raise InvalidParameter(
+                "The purpose was refused", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
+            )

@@ -1,0 +1,67 @@
+"""Budgets: what may be learned of a population in all, what was spent on what, who may draw how much, and requests for more.
+
+The ledger keeps all of it; here it is shown, and changed by acts that are checked and written down.
+
+- `guidance.py`: what the numbers mean. `reading.py`: who sees what. `acts.py`: raising, allotting, asking.
+- `chart.py`: the picture. `pages.py`, `api.py`, `cards.py`: the web.
+
+What may not live here: a sum of charges of its own (the ledger's counts), a decision (`access`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.policy import Action, register_actions
+from cloister.hub.service import Card, Link, Service
+from cloister.hub.services.budgets.guidance import USUAL, Advice, advice, odds
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["SERVICE", "USUAL", "Advice", "advice", "odds"]
+
+_OFFICE = frozenset({"administrator", "steward"})
+register_actions(
+    [
+        Action(
+            name="budget.charges",
+            title="See every share and charge of a budget",
+            roles=_OFFICE | {"owner"},
+            by="owner",
+            overseers=_OFFICE,
+        )
+    ]
+)
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.services.budgets.pages import pages
+
+    return pages()
+
+
+def _api() -> APIRouter:
+    from cloister.hub.services.budgets.api import api
+
+    return api()
+
+
+def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
+    from cloister.hub.services.budgets.cards import cards
+
+    return cards(hub, db, caller)
+
+
+SERVICE = Service(
+    name="budgets",
+    title="Budgets",
+    pages=_pages,
+    api=_api,
+    links=(Link(title="Budgets", path="/budgets", action="budget.see", order=35, icon="budget"),),
+    cards=_cards,
+)

@@ -1,0 +1,170 @@
+"""What the API of budgets takes and gives. Guarantees are exact: texts of ε, δ and ρ."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from cloister.hub.policy.texts_write import guarantee_text
+from cloister.hub.services.budgets.reading import Balance, Share
+from cloister.ledger import Charge
+
+__all__ = [
+    "Allotting",
+    "Asked",
+    "Asking",
+    "BalanceOut",
+    "Balances",
+    "ChargeOut",
+    "Charges",
+    "Deciding",
+    "Raising",
+    "Requests",
+    "ShareOut",
+]
+
+
+def _readable(text: str) -> str:
+    if any(unicodedata.category(letter) in ("Cc", "Cs") and letter not in "\r\n\t" for letter in text):
+        raise ValueError("a character that cannot be seen")
+    return text
+
+
+Exact = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[0-9eE.+/-]+$", description="An exact number: 0.1, 1/3.")]
+Text = Annotated[str, Field(max_length=1000), AfterValidator(_readable)]
+
+
+class _Taken(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Raising(_Taken):
+    """A larger budget: ε (or ρ), perhaps a larger δ, and why."""
+
+    amount: Exact
+    why: Annotated[Text, Field(min_length=1)]
+    delta: Annotated[str, Field(max_length=60, pattern=r"^[0-9eE.+/-]*$")] = ""
+
+
+class Allotting(_Taken):
+    """A share: whose (an e-mail address, or the name of a project), and how much in all."""
+
+    who: Annotated[Text, Field(min_length=1, max_length=320)]
+    amount: Exact
+
+
+class Asking(_Taken):
+    """A request for a share of so much in all."""
+
+    amount: Exact
+    reason: Annotated[Text, Field(min_length=1)]
+    project: Annotated[str, Field(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")] = ""
+
+
+class Deciding(_Taken):
+    """The answer: yes (to so much, where it is another amount), or no with a reason."""
+
+    grant: bool
+    amount: Annotated[str, Field(max_length=60, pattern=r"^[0-9eE.+/-]*$")] = ""
+    message: Text = ""
+
+
+class Asked(BaseModel):
+    """A request for a share."""
+
+    id: str
+    population: str
+    wanted: str
+    reason: str
+    state: str
+    created: datetime
+    decided: datetime | None
+
+
+class Requests(BaseModel):
+    """The newest requests; older ones are on the pages of their budgets."""
+
+    items: list[Asked]
+    next: str | None
+
+
+class ShareOut(BaseModel):
+    """A share, and what is left of it."""
+
+    who: str
+    share: dict[str, str]
+    left: dict[str, str]
+
+    @classmethod
+    def of(cls, share: Share) -> ShareOut:
+        """From the ledger's."""
+        return cls(who=share.who, share=guarantee_text(share.share), left=guarantee_text(share.left))
+
+
+class BalanceOut(BaseModel):
+    """A population's budget."""
+
+    population: str
+    title: str
+    total: dict[str, str]
+    spent: dict[str, str]
+    remaining: dict[str, str]
+    unbounded: bool = Field(description="Something left without a guarantee: no number bounds what is known.")
+    mine: ShareOut | None = Field(description="Your own share; null: nothing but the budget caps you.")
+    shares: list[ShareOut] = Field(default_factory=list, description="Every share that you may see; only for one budget.")
+
+    @classmethod
+    def of(cls, balance: Balance, shares: list[Share] | None = None) -> BalanceOut:
+        """From the ledger's."""
+        return cls(
+            population=balance.population,
+            title=balance.title,
+            total=guarantee_text(balance.total),
+            spent=guarantee_text(balance.spent),
+            remaining=guarantee_text(balance.left),
+            unbounded=balance.unbounded,
+            mine=None if balance.mine is None else ShareOut.of(balance.mine),
+            shares=[ShareOut.of(each) for each in shares or []],
+        )
+
+
+class Balances(BaseModel):
+    """Some budgets; `next` is the `after` of the page that follows."""
+
+    items: list[BalanceOut]
+    next: str | None
+
+
+class ChargeOut(BaseModel):
+    """One charge."""
+
+    id: int
+    who: str
+    what: str
+    when: datetime
+    cost: dict[str, str] | None
+    state: str
+    purpose: str
+
+    @classmethod
+    def of(cls, charge: Charge) -> ChargeOut:
+        """From the ledger's."""
+        return cls(
+            id=charge.id,
+            who=charge.who,
+            what=charge.what,
+            when=charge.when,
+            cost=None if charge.cost is None else guarantee_text(charge.cost),
+            state=charge.state,
+            purpose=charge.purpose,
+        )
+
+
+class Charges(BaseModel):
+    """Some charges, the newest first; `next` is the `after` of the page that follows."""
+
+    items: list[ChargeOut]
+    next: int | None

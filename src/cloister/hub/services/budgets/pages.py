@@ -1,0 +1,191 @@
+"""Pages of budgets: those that one sees, and one with its shares, charges, picture and requests."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from cloister.errors import CloisterError
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.problems import problem_of
+from cloister.hub.services.access import Typed, allowed, facts_of, reading, thread
+from cloister.hub.services.accounts import names_of
+from cloister.hub.services.budgets import acts
+from cloister.hub.services.budgets.chart import Step, drawn, steps
+from cloister.hub.services.budgets.guidance import USUAL, advice, number_of_questions
+from cloister.hub.services.budgets.reading import (
+    balance_of,
+    balances,
+    budget_events,
+    charges_of,
+    purses_of,
+    reserved_in,
+    seen_population,
+    shares_of,
+)
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render, request_gettext
+from cloister.privacy import ZCDP
+from cloister.session.spend import amount_of, less
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["NAME", "pages"]
+
+NAME = r"^[^\x00-\x1f]+$"
+_Name = Annotated[str, Path(max_length=200, pattern=NAME)]
+_Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
+_After = Annotated[int, Query(ge=0, le=2**53)]
+_SEE, _RAISE, _ALLOT, _ASK = ([needs(each)] for each in ("budget.see", "budget.raise", "dataset.budget", "budget.ask"))
+_PAGE = 50
+
+
+def pages() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+
+    @router.get("/budgets", dependencies=_SEE)
+    def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        """The budgets that one sees."""
+        with reading(hub) as db:
+            found = balances(hub, db, caller)
+            asked = acts.open_requests(db, caller)
+            names = names_of(db, [each.person for each in asked])
+        return render(request, "budgets/list.html", balances=found, requests=asked, names=names, usual=USUAL)
+
+    @router.get("/budgets/{population}", dependencies=_SEE)
+    def one(request: Request, hub: HubDep, caller: PersonDep, population: _Name, after: _After = 0) -> Response:
+        """One budget."""
+        return render(request, "budgets/budget.html", **_one(request, hub, caller, population, {}, after))
+
+    @router.get("/budgets/{population}/history.svg", dependencies=_SEE)
+    def history(
+        request: Request, hub: HubDep, caller: PersonDep, population: _Name, look: Literal["light", "dark"] = "light"
+    ) -> Response:
+        """What was spent over time, as a picture."""
+        _ = request_gettext(request)
+        with reading(hub) as db:
+            row, _which = seen_population(hub, db, caller, population)
+        limits = [Step(when=each.when, amount=amount_of(each.budget)) for each in budget_events(hub, row.name)]
+        letter = "ρ" if isinstance(hub.ledger.budget(row.name), ZCDP) else "ε"
+        title = _("What was spent of %(name)s over time", name=row.title)
+        picture = drawn(steps(hub.ledger.charges(row.name)), limits, hub.now(), look=look, letter=letter, title=title)
+        return Response(picture, media_type="image/svg+xml")
+
+    @router.post("/budgets/{population}/raise", dependencies=_RAISE)
+    def raise_(request: Request, hub: HubDep, caller: PersonDep, population: _Name, form: FormDep) -> Response:
+        """Raise it."""
+        said = request_gettext(request)("The budget was raised. The reason stands in the ledger and in the trail.")
+
+        def act() -> None:
+            amount, why = form.text("amount", most=100), form.text("why")
+            acts.raise_budget(hub, caller, population, amount=amount, why=why, delta=form.text("delta", most=100))
+
+        return _done(request, hub, caller, population, form, act, said)
+
+    @router.post("/budgets/{population}/allot", dependencies=_ALLOT)
+    def allot(request: Request, hub: HubDep, caller: PersonDep, population: _Name, form: FormDep) -> Response:
+        """Give a share."""
+        said = request_gettext(request)("The share was set.")
+
+        def act() -> None:
+            acts.allot(hub, caller, population, who=form.text("who", most=320), amount=form.text("amount", most=100))
+
+        return _done(request, hub, caller, population, form, act, said)
+
+    @router.post("/budgets/{population}/requests", dependencies=_ASK)
+    def ask(request: Request, hub: HubDep, caller: PersonDep, population: _Name, form: FormDep) -> Response:
+        """Ask for more."""
+        said = request_gettext(request)("Your request was sent to the owner.")
+
+        def act() -> None:
+            amount, reason = form.text("amount", most=60), form.text("reason")
+            acts.ask_more(hub, caller, population, amount=amount, reason=reason, project=form.text("project", most=32))
+
+        return _done(request, hub, caller, population, form, act, said)
+
+    @router.post("/budgets/{population}/requests/{number}/decide", dependencies=_ALLOT)
+    def decide(request: Request, hub: HubDep, caller: PersonDep, population: _Name, number: _Id, form: FormDep) -> Response:
+        """Answer a request."""
+        yes = form.text("decision") == "grant"
+        _ = request_gettext(request)
+
+        def act() -> None:
+            amount, message = form.text("amount", most=60), form.text("message")
+            acts.decide_request(hub, caller, number, yes=yes, amount=amount, message=message)
+
+        said = _("The share was granted.") if yes else _("The request was refused.")
+        return _done(request, hub, caller, population, form, act, said)
+
+    @router.post("/budgets/{population}/requests/{number}/withdraw", dependencies=_ASK)
+    def withdraw(request: Request, hub: HubDep, caller: PersonDep, population: _Name, number: _Id, form: FormDep) -> Response:
+        """Take a request back."""
+        said = request_gettext(request)("The request was withdrawn.")
+        return _done(request, hub, caller, population, form, partial(acts.withdraw_request, hub, caller, number), said)
+
+    return router
+
+
+def _done(
+    request: Request, hub: Hub, caller: Caller, population: str, form: FormDep, act: Callable[[], object], said: str
+) -> Response:
+    try:
+        act()
+    except CloisterError as error:
+        problem = problem_of(error)
+        if problem.status == 404:
+            raise
+        values = _one(request, hub, caller, population, dict(form), 0) | {"problem": problem}
+        return render(request, "budgets/budget.html", status=problem.status, **values)
+    return go(request, f"/budgets/{quote(population, safe='')}", said)
+
+
+def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str, str], after: int) -> dict[str, Any]:
+    with reading(hub) as db:
+        row, which = seen_population(hub, db, caller, name)
+        balance = balance_of(hub, db, caller, row, which)
+        only = None if balance.whole else purses_of(db, caller)
+        owns = allowed(hub, db, caller, "dataset.budget", which).allowed
+        asked, own = acts.open_requests(db, caller, row.name), acts.mine(db, caller, row.name)
+        facts = facts_of(hub, db)
+        drawing = [each for each in facts.data_sets.values() if each.population == row.name]
+        tables = sorted(each.name for each in drawing if allowed(hub, db, caller, "dataset.see", each).allowed)
+        people = names_of(db, [row.owner, *(each.person for each in asked)])
+        said = {each.id: thread(db, each.id) for each in (*asked, *own)}
+    charges, older = charges_of(hub, row.name, only=only, after=after, limit=_PAGE)
+    held = reserved_in(hub.ledger.charges(row.name), balance.total)
+    return {
+        "row": row,
+        "balance": balance,
+        "settled": less(balance.spent, held) or reserved_in([], balance.total),
+        "held": held,
+        "owns": owns,
+        "shares": shares_of(hub, row.name, only),
+        "charges": charges,
+        "older": f"?after={older}" if older else "",
+        "first": after == 0,
+        "events": budget_events(hub, row.name) if balance.whole else [],
+        "requests": asked,
+        "own": own,
+        "said": said,
+        "people": people,
+        "projects": [(number, facts.projects[number].name) for number in sorted(caller.projects & facts.projects.keys())],
+        "project_names": {number: each.name for number, each in facts.projects.items()},
+        "tables": tables,
+        "advice": advice(balance.total, row.people, hub.settings.delta_floor, request_gettext(request)),
+        "left_questions": number_of_questions(balance.left),
+        "usual": USUAL,
+        "typed": Typed(typed),
+        "problem": None,
+    }

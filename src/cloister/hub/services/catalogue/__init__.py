@@ -1,0 +1,98 @@
+"""The catalogue: populations, data sets and their versions; how they come in, what is public of them, how they go.
+
+- `arrivals.py`, `multipart.py`: uploads and connections, and what is kept of them until they are registered.
+- `typed.py`, `guidance.py`, `names.py`, `declarations.py`: what an owner says, and what the numbers mean.
+- `registering.py`, `versions.py`, `windows.py`: data sets, their versions, their windows of time.
+- `managing.py`, `retention.py`: what becomes of them. `live.py`: the session that questions go through.
+- `reading.py`: who finds what. `pages*.py`, `api.py`, `shapes.py`: the routes.
+
+What may not live here: a decision about who may what (`access`), a release of anything (`asking`), an upload in plain.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.service import Link, Service
+from cloister.hub.services.catalogue.cards import cards
+from cloister.hub.services.catalogue.declarations import declaration_of, table_of
+from cloister.hub.services.catalogue.live import Live, live_of, vault_of
+from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, seen, tables_on
+from cloister.hub.services.catalogue.registering import Wanted, register
+from cloister.hub.services.catalogue.retention import EXPIRE, Keeper, expire
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+    from cloister.hub.hub import Hub
+
+__all__ = [
+    "SERVICE",
+    "Live",
+    "Wanted",
+    "declaration_of",
+    "expire",
+    "live_of",
+    "money_of",
+    "own_population",
+    "owned",
+    "populations_of",
+    "register",
+    "seen",
+    "table_of",
+    "tables_on",
+    "vault_of",
+]
+
+_KEEPER = "catalogue keeper"
+
+
+def _pages() -> APIRouter:
+    from fastapi import APIRouter
+
+    from cloister.hub.services.catalogue import pages, pages_owner, pages_register, pages_upload
+
+    router = APIRouter()
+    for each in (pages, pages_owner, pages_register, pages_upload):
+        each.routes(router)
+    return router
+
+
+def _api() -> APIRouter:
+    from fastapi import APIRouter
+
+    from cloister.hub.services.catalogue import api, api_owner, api_upload
+
+    router = APIRouter()
+    for each in (api_upload, api, api_owner):
+        each.routes(router)
+    return router
+
+
+def _opened(hub: Hub) -> None:
+    hub.parts[_KEEPER] = Keeper(hub)
+
+
+def _closed(hub: Hub) -> None:
+    keeper: Keeper | None = hub.parts.pop(_KEEPER, None)
+    if keeper is not None:
+        keeper.close()
+    live = hub.parts.pop("live tables", None)
+    if live is not None:
+        live.close()
+
+
+SERVICE = Service(
+    name="catalogue",
+    title="Data",
+    pages=_pages,
+    api=_api,
+    jobs=(EXPIRE,),
+    links=(
+        Link(title="Data", path="/datasets", action="dataset.see", order=10, icon="data"),
+        Link(title="Populations", path="/populations", action="dataset.register", order=30, icon="people"),
+    ),
+    cards=cards,
+    opened=_opened,
+    closed=_closed,
+)

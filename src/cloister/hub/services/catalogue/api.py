@@ -1,0 +1,125 @@
+"""The API of the catalogue: find data sets, register one, describe it; populations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.accounts import names_of
+from cloister.hub.services.accounts.api import written_here
+from cloister.hub.services.catalogue import managing, reading
+from cloister.hub.services.catalogue.declarations import check_declaration, check_reasons
+from cloister.hub.services.catalogue.registering import Wanted, registered
+from cloister.hub.services.catalogue.shapes import Changes, DataSetOut, DataSets, NewDataSet, PopulationOut, Populations
+from cloister.hub.services.catalogue.windows import check_window, window_name, window_population
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["DataSetName", "routes", "shown"]
+
+DataSetName = Annotated[str, Path(max_length=63)]
+_WRITTEN = Depends(written_here)
+_Search = Annotated[str, Query(max_length=200)]
+_Limit = Annotated[int, Query(ge=1, le=200)]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+    see, register, manage = (needs(each) for each in ("dataset.see", "dataset.register", "dataset.manage"))
+
+    @router.get("/datasets", dependencies=[see], summary="Data sets")
+    def catalogue(
+        hub: HubDep, caller: PersonDep, search: _Search = "", mine: bool = False, after: _Search = "", limit: _Limit = 50
+    ) -> DataSets:
+        """Those that the caller may see, by name."""
+        with hub.database.reading() as db:
+            entries, more = reading.search(hub, db, caller, text=search, mine=mine, after=after, limit=limit)
+            items = [shown(hub, db, caller, each.row) for each in entries]
+        return DataSets(items=items, next=entries[-1].row.name if more else None)
+
+    @router.post("/datasets", dependencies=[register, _WRITTEN], status_code=201, summary="Register a data set")
+    def make(hub: HubDep, caller: PersonDep, body: NewDataSet) -> DataSetOut:
+        """What was uploaded or connected becomes a data set that is open; or nothing happens."""
+        row = registered(hub, caller, body.upload, _wanted(body))
+        with hub.database.reading() as db:
+            return shown(hub, db, caller, db.get_one(DataSet, row.id))
+
+    @router.get("/datasets/{name}", dependencies=[see], summary="A data set")
+    def one(hub: HubDep, caller: PersonDep, name: DataSetName) -> DataSetOut:
+        """As it is declared."""
+        with hub.database.reading() as db:
+            return shown(hub, db, caller, reading.seen(hub, db, caller, name))
+
+    @router.patch("/datasets/{name}", dependencies=[manage, _WRITTEN], summary="Describe a data set anew")
+    def change(hub: HubDep, caller: PersonDep, name: DataSetName, body: Changes) -> DataSetOut:
+        """Title, description, policies, and whether everybody finds it. What is declared of columns stays."""
+        with hub.database.begin() as db:
+            row = reading.owned(hub, db, caller, name)
+            metadata = None
+            if body.policy is not None or body.column_policies is not None:
+                metadata = dict(row.metadata_)
+                metadata |= {} if body.policy is None else {"policy": body.policy}
+                metadata |= {} if body.column_policies is None else {"columns": body.column_policies}
+            managing.describe(db, hub, caller, row, title=body.title, about=body.about, metadata=metadata, provider=body.provider)
+            if body.listed is not None:
+                managing.list_to_everybody(db, hub, caller, row, listed=body.listed)
+            return shown(hub, db, caller, row)
+
+    @router.get("/populations", dependencies=[register], summary="Your populations")
+    def populations(hub: HubDep, caller: PersonDep) -> Populations:
+        """Each with the data sets that draw on it, and its budget."""
+        with hub.database.reading() as db:
+            rows = reading.populations_of(db, caller)
+            items = [PopulationOut.of(row, reading.tables_on(db, row.name), reading.money_of(hub, row.name)) for row in rows]
+        return Populations(items=items)
+
+    @router.get("/populations/{name}", dependencies=[register], summary="One of your populations")
+    def population(hub: HubDep, caller: PersonDep, name: Annotated[str, Path(max_length=200)]) -> PopulationOut:
+        """With the data sets that draw on it, and its budget."""
+        with hub.database.reading() as db:
+            row = reading.own_population(db, caller, name)
+            return PopulationOut.of(row, reading.tables_on(db, row.name), reading.money_of(hub, row.name))
+
+
+def shown(hub: Hub, db: Db, caller: Caller, row: DataSet) -> DataSetOut:
+    """A data set as the caller may see it."""
+    entry = reading.entry_of(hub, db, caller, row)
+    owner = names_of(db, [row.owner]).get(row.owner, "")
+    spending = reading.may_see_budget(hub, db, caller, row)
+    return DataSetOut.of(entry, owner, reading.money_of(hub, row.population), spending=spending)
+
+
+def _wanted(body: NewDataSet) -> Wanted:
+    """What is asked for, in the words of `registering.py`."""
+    name, title, population, window = body.name, body.title, body.population, {}
+    if body.every:
+        found = check_window(body.every, body.window)
+        window = {**found, "of": name, "title": title, "population": population}
+        name, title = window_name(name, body.window), f"{title} {body.window}"
+        population = window_population(population, body.window)
+    if not body.public:
+        check_reasons(check_declaration(name, body.declaration()))
+    return Wanted(
+        name=name,
+        title=title,
+        about=body.about,
+        public=body.public,
+        declaration=body.declaration(),
+        population=population,
+        budget=None if body.budget is None else body.budget.guarantee(),
+        unit=body.members,
+        people=body.people,
+        listed=body.listed,
+        metadata={"policy": body.policy, "columns": body.column_policies},
+        window=window,
+        provider=body.provider,
+    )

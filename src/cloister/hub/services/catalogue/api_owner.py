@@ -1,0 +1,90 @@
+"""The API for who looks after a data set: versions, windows, closing and opening, deletion."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path
+from starlette.responses import Response
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.accounts.api import written_here
+from cloister.hub.services.catalogue import managing, reading
+from cloister.hub.services.catalogue.api import DataSetName, shown
+from cloister.hub.services.catalogue.shapes import DataSetOut, NewVersion, NewWindow, VersionOut, Versions
+from cloister.hub.services.catalogue.versions import add_version, add_window
+
+__all__ = ["routes"]
+
+_WRITTEN = Depends(written_here)
+_Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+    version, manage, register, delete = (
+        needs(each) for each in ("dataset.version", "dataset.manage", "dataset.register", "dataset.delete")
+    )
+
+    @router.get("/datasets/{name}/versions", dependencies=[version], summary="Versions")
+    def versions(hub: HubDep, caller: PersonDep, name: DataSetName) -> Versions:
+        """For those who may add one, the newest first."""
+        with hub.database.reading() as db:
+            row = reading.seen(hub, db, caller, name, "dataset.version")
+            return Versions(items=[VersionOut.of(each) for each in managing.versions_of(db, row)])
+
+    @router.post("/datasets/{name}/versions", dependencies=[version, _WRITTEN], status_code=201, summary="Add a version")
+    def add(hub: HubDep, caller: PersonDep, name: DataSetName, body: NewVersion) -> VersionOut:
+        """Other rows under the same declaration and the same budget; questions read them at once."""
+        with hub.database.reading() as db:
+            data_set = reading.seen(hub, db, caller, name, "dataset.version").id
+        number = add_version(hub, caller, data_set, body.upload)
+        with hub.database.reading() as db:
+            row = db.get_one(DataSet, data_set)
+            return VersionOut.of(next(each for each in managing.versions_of(db, row) if each.number == number))
+
+    @router.delete(
+        "/datasets/{name}/versions/{number}", dependencies=[manage, _WRITTEN], status_code=204, summary="Destroy a version"
+    )
+    def destroy(hub: HubDep, caller: PersonDep, name: DataSetName, number: _Number) -> Response:
+        """Its key first, then its file. Not the one that questions read."""
+        with hub.database.reading() as db:
+            data_set = reading.owned(hub, db, caller, name).id
+        managing.destroy_old(hub, caller, data_set, number)
+        return Response(status_code=204)
+
+    @router.post("/datasets/{name}/windows", dependencies=[register, _WRITTEN], status_code=201, summary="Add a window")
+    def window(hub: HubDep, caller: PersonDep, name: DataSetName, body: NewWindow) -> DataSetOut:
+        """A data set of its own, with a population and a budget of its own, declared as this one."""
+        with hub.database.reading() as db:
+            data_set = reading.owned(hub, db, caller, name).id
+        made = add_window(hub, caller, data_set, body.upload, body.window)
+        with hub.database.reading() as db:
+            return shown(hub, db, caller, db.get_one(DataSet, made.id))
+
+    @router.post("/datasets/{name}/close", dependencies=[manage, _WRITTEN], summary="Close a data set")
+    def close(hub: HubDep, caller: PersonDep, name: DataSetName) -> DataSetOut:
+        """Nobody can ask any more; everything stays."""
+        with hub.database.begin() as db:
+            row = reading.owned(hub, db, caller, name)
+            managing.close(db, hub, caller, row)
+            return shown(hub, db, caller, row)
+
+    @router.post("/datasets/{name}/open", dependencies=[manage, _WRITTEN], summary="Open a data set again")
+    def reopen(hub: HubDep, caller: PersonDep, name: DataSetName) -> DataSetOut:
+        """Those can ask again who may."""
+        with hub.database.begin() as db:
+            row = reading.owned(hub, db, caller, name)
+            managing.reopen(db, hub, caller, row)
+            return shown(hub, db, caller, row)
+
+    @router.delete("/datasets/{name}", dependencies=[delete, _WRITTEN], status_code=204, summary="Delete a data set")
+    def remove(hub: HubDep, caller: PersonDep, name: DataSetName) -> Response:
+        """Its keys first, then its files. What its population has spent stays."""
+        with hub.database.reading() as db:
+            reading.owned(hub, db, caller, name, "dataset.delete")
+        managing.delete(hub, caller, name, name)
+        return Response(status_code=204)

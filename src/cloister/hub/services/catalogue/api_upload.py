@@ -1,0 +1,68 @@
+"""The API of uploads: the file is the body, read as it comes; what arrived whole waits for a day to be registered."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.services.accounts.api import written_here
+from cloister.hub.services.catalogue.arrivals import arrival_of, arrivals_of, connected, discard, kept, kind_of, received
+from cloister.hub.services.catalogue.live import vault_of
+from cloister.hub.services.catalogue.shapes import Connection, UploadOut, Uploads
+
+__all__ = ["routes"]
+
+_Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
+_WRITTEN = Depends(written_here)
+_VERSION, _REGISTER = needs("dataset.version"), needs("dataset.register")
+_BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"text/csv": _BINARY, "application/vnd.apache.parquet": _BINARY}}
+}
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    async def taken(request: Request, hub: HubDep, caller: PersonDep) -> UploadOut:
+        """The body is the file; Content-Type says what it is. The whole of it is kept, or nothing."""
+        upload = await received(hub, kind_of(request.headers.get("content-type", "")), request.stream())
+        return UploadOut.of(await run_in_threadpool(lambda: kept(hub, caller, upload)))
+
+    for method in ("POST", "PUT"):
+        router.add_api_route(
+            "/uploads",
+            taken,
+            methods=[method],
+            status_code=201,
+            dependencies=[_VERSION, _WRITTEN],
+            openapi_extra=_BODY,
+            operation_id=f"upload_{method.lower()}",
+            summary="Send a file",
+        )
+
+    @router.get("/uploads", dependencies=[_VERSION], summary="What waits to be registered")
+    def waiting(hub: HubDep, caller: PersonDep) -> Uploads:
+        """One's own uploads and connections, the newest first."""
+        with hub.database.reading() as db:
+            return Uploads(items=[UploadOut.of(row) for row in arrivals_of(db, caller)])
+
+    @router.post("/connections", dependencies=[_REGISTER, _WRITTEN], status_code=201, summary="Connect to a table")
+    def connect(hub: HubDep, caller: PersonDep, body: Connection) -> UploadOut:
+        """A table of a PostgreSQL database that the hub's settings allow; it waits like an upload."""
+        return UploadOut.of(connected(hub, caller, body.address))
+
+    @router.delete("/uploads/{number}", dependencies=[_VERSION, _WRITTEN], status_code=204, summary="Discard an upload")
+    def drop(hub: HubDep, caller: PersonDep, number: _Id) -> Response:
+        """Nothing of it stays."""
+        with hub.database.begin() as db:
+            table = discard(db, hub, caller, arrival_of(db, caller, number))
+        if table is not None:
+            vault_of(hub).destroy(table, lambda: None)
+        return Response(status_code=204)

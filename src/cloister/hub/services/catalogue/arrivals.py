@@ -1,0 +1,270 @@
+"""What arrives: a file as it is sent, or a connection as it is made; and what is kept of it until it is a data set.
+
+Nothing that arrives is ever on the disk in plain (`hub/storage`), and only who sent it finds it again. What is not used within a
+day is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from cloister.errors import InvalidParameter
+from cloister.hub.ids import new_id
+from cloister.hub.problems import Missing
+from cloister.hub.records.catalogue import Arrival
+from cloister.hub.services.catalogue.live import vault_of
+from cloister.hub.services.trail import write
+from cloister.hub.storage import (
+    Allowed,
+    Header,
+    HeaderColumn,
+    Received,
+    RefusedUpload,
+    StoredTable,
+    guarded_address,
+    keep,
+    reopen,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.storage import KeptAddress
+
+__all__ = [
+    "arrival_of",
+    "arrivals_of",
+    "connected",
+    "discard",
+    "forget_old",
+    "kept",
+    "kind_of",
+    "look",
+    "received",
+    "sent",
+    "stored",
+]
+
+_PIECE = 2**20
+_MOST_WAITING = 20
+_DAY = timedelta(hours=24)
+_TYPES = {
+    "text/csv": "csv",
+    "application/csv": "csv",
+    "application/vnd.apache.parquet": "parquet",
+    "application/x-parquet": "parquet",
+}
+
+
+def kind_of(content_type: str, name: str = "") -> str:
+    """csv or parquet: by the type that is said, or by the end of the file's name.
+
+    >>> kind_of("text/csv; charset=utf-8"), kind_of("application/octet-stream", "people.PARQUET")
+    ('csv', 'parquet')
+    """
+    if name:
+        kind = {"csv": "csv", "txt": "csv", "tsv": "csv", "parquet": "parquet", "pq": "parquet"}.get(
+            name.lower().rpartition(".")[2]
+        )
+    else:
+        kind = _TYPES.get(content_type.partition(";")[0].strip().lower())
+    if kind is None:
+        raise RefusedUpload(
+            "The upload was refused",
+            why="what it is was not said, or is nothing that the hub reads",
+            instead="people.csv or people.parquet; in the API, Content-Type: text/csv or application/vnd.apache.parquet",
+        )
+    return kind
+
+
+async def received(hub: Hub, kind: str, stream: AsyncIterator[bytes]) -> Received:
+    """Everything that comes, encrypted on its way to the disk: all of it or nothing."""
+    with await run_in_threadpool(lambda: vault_of(hub).receiving(kind)) as upload:
+        held = bytearray()
+        try:
+            async for chunk in stream:
+                held += chunk
+                if len(held) >= _PIECE:
+                    await run_in_threadpool(upload.write, bytes(held))
+                    held.clear()
+        except ClientDisconnect:
+            raise RefusedUpload(
+                "The upload was refused", why="it ended before it was whole", instead="the same upload once more"
+            ) from None
+        if held:
+            await run_in_threadpool(upload.write, bytes(held))
+        return await run_in_threadpool(upload.finish)
+
+
+def sent(hub: Hub, source: Path | str | Iterable[bytes], kind: str) -> Received:
+    """The same from a file of this machine, or from pieces that are there already."""
+    if isinstance(source, str | Path):
+        with Path(source).open("rb") as file:
+            return vault_of(hub).receive(iter(lambda: file.read(_PIECE), b""), kind)
+    return vault_of(hub).receive(source, kind)
+
+
+def kept(hub: Hub, caller: Caller, upload: Received, shown: str = "") -> Arrival:
+    """Write down an upload, with the names and kinds of its columns; one that cannot be looked at is gone."""
+    try:
+        header = vault_of(hub).look(upload)
+        with hub.database.begin() as db:
+            _check_few(db, caller)
+            row = Arrival(
+                id=upload.id,
+                person=caller.id,
+                kind=upload.kind,
+                shown=shown[:300],
+                digest=upload.digest,
+                length=upload.length,
+                wrapped=upload.wrapped_key,
+                columns=[[each.name, each.kind, each.suggested] for each in header.columns],
+                typed={},
+                created=hub.now(),
+            )
+            db.add(row)
+            db.flush()
+            write(db, hub, caller, "dataset.upload", kind="upload", object_id=row.id, format=row.kind, bytes=row.length)
+    except BaseException:
+        vault_of(hub).discard(upload)
+        raise
+    return row
+
+
+def connected(hub: Hub, caller: Caller, address: str) -> Arrival:
+    """Write down a connection that passes and answers; its address is kept wrapped."""
+    if not hub.settings.sources.strip():
+        raise InvalidParameter(
+            "The connection was refused",
+            why="this hub allows no connection to databases",
+            instead='an administrator sets sources = "db.example.org:5432"',
+        )
+    allowed = Allowed.read(hub.settings.sources)
+    guarded_address(address, allowed)
+    address_kept: KeptAddress = keep(address, allowed, hub.keys, new_id())
+    source = reopen(address_kept, allowed, hub.keys)
+    with hub.database.begin() as db:
+        _check_few(db, caller)
+        row = Arrival(
+            id=address_kept.id,
+            person=caller.id,
+            kind="connection",
+            shown=address_kept.shown[:300],
+            wrapped=address_kept.wrapped,
+            columns=[[name, kind, _SUGGESTED.get(kind, "Text")] for name, kind in source.schema.items()],
+            typed={},
+            created=hub.now(),
+        )
+        db.add(row)
+        db.flush()
+        write(db, hub, caller, "dataset.connect", kind="connection", object_id=row.id, address=row.shown)
+    return row
+
+
+_SUGGESTED = {
+    **dict.fromkeys(("integer", "huge"), "Integer"),
+    **dict.fromkeys(("float", "decimal"), "Real"),
+    **dict.fromkeys(("date", "days", "timestamp", "timestamptz"), "Date"),
+    "boolean": "Boolean",
+    "other": "",
+}
+
+
+def arrival_of(db: Session, caller: Caller, number: str) -> Arrival:
+    """One's own arrival; another person's is not told from none."""
+    row = db.get(Arrival, number)
+    if row is None or row.person != caller.id:
+        raise Missing(
+            "There is no such upload", why="it was used, discarded or too old, or is not yours", instead="upload the file again"
+        )
+    return row
+
+
+def arrivals_of(db: Session, caller: Caller) -> list[Arrival]:
+    """One's own arrivals, the newest first."""
+    return list(db.scalars(select(Arrival).where(Arrival.person == caller.id).order_by(Arrival.created.desc())))
+
+
+def look(hub: Hub, caller: Caller, row: Arrival, rows: int) -> Header:
+    """The first rows of an upload, for who sent it; that they were looked at is a line of the trail."""
+    if row.kind == "connection" or row.file:
+        raise InvalidParameter(
+            "The rows were not shown", why="they are not with the hub as they were sent", instead="look where they come from"
+        )
+    header = vault_of(hub).look(_received(row), rows=rows)
+    with hub.database.begin() as db:
+        write(db, hub, caller, "dataset.look", kind="upload", object_id=row.id, rows=rows)
+        kept_row = db.get(Arrival, row.id)
+        if kept_row is not None:
+            kept_row.columns = [[each.name, each.kind, each.suggested] for each in header.columns]
+    return header
+
+
+def columns_of(row: Arrival) -> list[HeaderColumn]:
+    """What is known of the columns."""
+    return [HeaderColumn(name=name, kind=kind, suggested=suggested) for name, kind, suggested in row.columns]
+
+
+def stored(hub: Hub, row: Arrival) -> Arrival:
+    """An upload as a table under a key of its own; written down at once, so that what fails afterwards can be done again."""
+    if row.kind == "connection" or row.file:
+        return row
+    table = vault_of(hub).store(_received(row))
+    with hub.database.begin() as db:
+        found = db.get_one(Arrival, row.id)
+        found.file, found.key, found.file_digest, found.file_length = table.file, table.wrapped_key, table.digest, table.length
+    return found
+
+
+def discard(db: Session, hub: Hub, caller: Caller, row: Arrival) -> StoredTable | None:
+    """Forget an arrival; the stored table that its caller removes once this is committed, if there was one."""
+    table = _table(row)
+    if row.kind != "connection":
+        vault_of(hub).discard(_received(row))
+    db.delete(row)
+    write(db, hub, caller, "dataset.discard", kind="upload", object_id=row.id)
+    return table
+
+
+def forget_old(hub: Hub) -> int:
+    """Forget what nobody used for a day; how many that were."""
+    tables = []
+    with hub.database.begin() as db:
+        old = list(db.scalars(select(Arrival).where(Arrival.created < hub.now() - _DAY)))
+        for row in old:
+            tables.append(_table(row))
+            if row.kind != "connection":
+                vault_of(hub).discard(_received(row))
+            db.delete(row)
+    for table in tables:
+        if table is not None:
+            vault_of(hub).destroy(table, lambda: None)
+    return len(old)
+
+
+def _received(row: Arrival) -> Received:
+    return Received(id=row.id, kind=row.kind, digest=row.digest, length=row.length, wrapped_key=row.wrapped)
+
+
+def _table(row: Arrival) -> StoredTable | None:
+    if not row.file:
+        return None
+    return StoredTable(file=row.file, digest=row.file_digest, length=row.file_length, wrapped_key=row.key)
+
+
+def _check_few(db: Session, caller: Caller) -> None:
+    if len(arrivals_of(db, caller)) >= _MOST_WAITING:
+        raise InvalidParameter(
+            "The upload was refused",
+            why=f"{_MOST_WAITING} of yours wait to be registered",
+            instead="register or discard one of them first",
+        )

@@ -1,0 +1,141 @@
+"""What is declared of a data set, as JSON in the database and as the `PrivateTable` that questions are asked about.
+
+{"columns": {"age": {"kind": "integer", "low": 17, "high": 90}}, "unit": "patient", "max_rows": 5, "size": 40000, "through": null,
+ "reasons": {"age": "the study takes adults up to 90"}}
+
+A bound that is copied from the data tells of the rows. So each has its public reason beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cloister.errors import InvalidDeclaration, MissingBound
+from cloister.hub.records.catalogue import DataSet
+from cloister.tables import Domain, PrivateTable, PublicTable
+from cloister.tables.plain import domain_of
+from cloister.tables.sources import Source
+
+__all__ = ["check_against", "check_declaration", "check_reasons", "declaration_of", "domains_of", "no_reason", "table_of"]
+
+_PARTS = ("columns", "unit", "max_rows", "size", "through", "reasons")
+_BOUNDED = ("integer", "real", "date", "category")
+
+
+class _Columns(Source):
+    """Names and kinds of columns, and no rows: what a declaration is checked against before anything is stored."""
+
+    def __init__(self, schema: Mapping[str, str]) -> None:
+        self.schema = dict(schema)
+
+    def describe(self) -> str:
+        """`columns`."""
+        return "columns"
+
+
+def domains_of(name: str, declaration: Mapping[str, Any]) -> dict[str, Domain]:
+    """The columns of a declaration.
+
+    >>> domains_of("people", {"columns": {"smoker": {"kind": "boolean"}}})
+    {'smoker': Boolean(nullable=False)}
+    """
+    columns = declaration.get("columns")
+    if not isinstance(columns, Mapping) or not columns:
+        raise InvalidDeclaration(
+            f"The declaration of {name!r} was refused",
+            why="it declares no column",
+            instead="one column at least, with its bounds",
+        )
+    return {column: domain_of(column, declared, table=name) for column, declared in columns.items()}
+
+
+def check_declaration(name: str, declaration: Mapping[str, Any]) -> dict[str, Any]:
+    """The declaration in its one form; what is unknown or contradicts itself is refused before any row is looked at.
+
+    >>> check_declaration("people", {"columns": {"smoker": {"kind": "boolean"}}})["unit"] is None
+    True
+    """
+    unknown = [part for part in declaration if part not in _PARTS]
+    if unknown:
+        raise InvalidDeclaration(
+            f"The declaration of {name!r} was refused", why=f"{unknown[0]!r} means nothing here", instead=", ".join(_PARTS)
+        )
+    domains = domains_of(name, declaration)
+    shown = {column: domain.describe() for column, domain in domains.items()}
+    reasons = declaration.get("reasons") or {}
+    if not isinstance(reasons, Mapping) or not all(isinstance(text, str) for text in reasons.values()):
+        raise InvalidDeclaration(
+            f"The declaration of {name!r} was refused",
+            why="its reasons are no texts",
+            instead='{"age": "the study takes adults"}',
+        )
+    kept = {column: text for column, text in reasons.items() if column in shown and text}
+    return {"columns": shown, **{part: declaration.get(part) for part in _PARTS[1:-1]}, "reasons": kept}
+
+
+def check_against(name: str, declaration: Mapping[str, Any], schema: Mapping[str, str]) -> None:
+    """Whether columns of these names and kinds can be declared so; no row is looked at.
+
+    >>> check_against("people", {"columns": {"smoker": {"kind": "boolean"}}}, {"smoker": "text"})
+    """
+    PrivateTable(
+        _Columns(schema),
+        columns=domains_of(name, declaration),
+        unit=declaration.get("unit"),
+        max_rows=declaration.get("max_rows"),
+        size=declaration.get("size"),
+        through=declaration.get("through"),
+    )
+
+
+def check_reasons(declaration: Mapping[str, Any]) -> None:
+    """Every bound and every list of categories has a public reason.
+
+    >>> check_reasons({"columns": {"age": {"kind": "integer", "low": 17, "high": 90}}})
+    Traceback (most recent call last):
+    cloister.errors.MissingBound: The bounds of 'age' were refused: where they come from is not said, and a bound that is copied
+    from the data is a leak.
+      Instead: the public reason, such as: the study takes adults up to 90
+    """
+    reasons = declaration.get("reasons") or {}
+    for column, declared in declaration["columns"].items():
+        if declared.get("kind") in _BOUNDED and not str(reasons.get(column, "")).strip():
+            raise no_reason(column)
+
+
+def no_reason(column: str) -> MissingBound:
+    """The refusal of bounds without a reason."""
+    return MissingBound(
+        f"The bounds of {column!r} were refused",
+        why="where they come from is not said, and a bound that is copied from the data is a leak",
+        instead="the public reason, such as: the study takes adults up to 90",
+    )
+
+
+def declaration_of(table: PrivateTable) -> dict[str, Any]:
+    """What a table declares, as the database keeps it."""
+    return {
+        "columns": {name: domain.describe() for name, domain in table.columns.items()},
+        "unit": table.unit,
+        "max_rows": table.max_rows,
+        "size": table.size,
+        "through": table.through,
+    }
+
+
+def table_of(row: DataSet, source: Any, version: str) -> PrivateTable | PublicTable:
+    """The table of a data set over a source of rows. Everything wrong with the declaration is found here."""
+    if row.public:
+        return PublicTable(source)
+    declared = row.declaration
+    return PrivateTable(
+        source,
+        columns=domains_of(row.name, declared),
+        unit=declared.get("unit"),
+        max_rows=declared.get("max_rows"),
+        population=row.population,
+        size=declared.get("size"),
+        version=version,
+        through=declared.get("through"),
+    )

@@ -1,0 +1,171 @@
+"""The data sets that can be asked, as one session of this process: opened when first needed, renewed when the catalogue changes.
+
+Everybody's questions go through sessions that share its prepared rows (`Session.on_behalf`). A data set whose stored rows cannot
+be opened (a damaged file, a key of another hub, a database that is away) does not keep the others from being asked: it is left
+out, and who asks about it is told why.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from cloister.errors import CloisterError
+from cloister.hub.generation import generation
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.services.catalogue.declarations import table_of
+from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, Vault, reopen
+from cloister.query import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.hub import Hub
+    from cloister.tables import PrivateTable, PublicTable
+
+__all__ = ["Live", "live_of", "source_of", "vault_of"]
+
+_PART, _VAULT = "live tables", "vault"
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a name stood for when it was opened."""
+
+    version: str
+    declaration: str
+
+
+class Live:
+    """One session over all open data sets, shared by all people of this process."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._lock = threading.RLock()
+        self._generation = -1
+        self._states: dict[str, _State] = {}
+        self._session: Session | None = None
+        self.closed_for: dict[str, CloisterError] = {}
+        """Data sets that are open and could not be opened here, with the reason."""
+
+    def session(
+        self,
+        db: Db,
+        who: str,
+        *,
+        tables: Iterable[str],
+        rows: Mapping[str, str] | None = None,
+        columns: Mapping[str, Iterable[str]] | None = None,
+        progress: Callable[[str], None] | None = None,
+        time_limit: float | None = None,
+    ) -> Session:
+        """A session in which somebody sees these tables, and of them these rows and columns."""
+        self.renew(db)
+        wanted = list(tables)
+        for name in wanted:
+            if name in self.closed_for:
+                raise self.closed_for[name]
+        known = [name for name in wanted if name in self._states]
+        return self._open.on_behalf(
+            who, tables=known, rows=rows or None, columns=columns or None, progress=progress, time_limit=time_limit
+        )
+
+    def renew(self, db: Db) -> None:
+        """Take over what was registered, changed, closed or deleted since."""
+        now = generation(db)
+        if now == self._generation:
+            return
+        with self._lock:
+            if now == self._generation:
+                return
+            present = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)
+            rows = db.execute(select(DataSet, DataSetVersion).join(DataSetVersion, present).where(DataSet.state == "open")).all()
+            found = {row.name: (row, version) for row, version in rows}
+            for name in [name for name in self._states if name not in found]:
+                self._remove(name)
+            self.closed_for = {name: error for name, error in self.closed_for.items() if name in found}
+            for name, (row, version) in found.items():
+                self._take(name, row, version)
+            self._generation = now
+
+    def close(self) -> None:
+        """Remove all prepared rows."""
+        with self._lock:
+            if self._session is not None:
+                self._session.close()
+                self._session = None
+            self._states.clear()
+            self._generation = -1
+
+    def _take(self, name: str, row: DataSet, version: DataSetVersion) -> None:
+        state = _State(version.id, repr((row.declaration, row.population, row.public)))
+        if self._states.get(name) == state:
+            return
+        try:
+            table = table_of(row, source_of(self._hub, row, version), version.id)
+            if name in self._states:
+                self._exchange(name, table)
+            else:
+                self._open.add(name, table)
+        except CloisterError as error:
+            self.closed_for[name] = error
+            if name in self._states:
+                self._remove(name)
+            return
+        self.closed_for.pop(name, None)
+        self._states[name] = state
+
+    @property
+    def _open(self) -> Session:
+        with self._lock:
+            if self._session is None:
+                self._session = Session({}, ledger=self._hub.ledger, who="hub")
+            return self._session
+
+    def _exchange(self, name: str, table: PrivateTable | PublicTable) -> None:
+        try:
+            self._open.replace(name, table)
+        except CloisterError:  # of another kind now, or of another population: another table under the name
+            self._open.remove(name)
+            self._open.add(name, table)
+
+    def _remove(self, name: str) -> None:
+        del self._states[name]
+        self._open.remove(name)
+
+
+def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:
+    """Where the rows of a version are: its stored file, checked and decrypted, or the database it is connected to."""
+    if version.kind == "connection":
+        assert version.address is not None
+        kept = KeptAddress(id=version.id, shown="", wrapped=version.address)
+        authorities = hub.settings.source_authorities
+        return reopen(kept, Allowed.read(hub.settings.sources), hub.keys, authorities=Path(authorities) if authorities else None)
+    stored = StoredTable(file=version.file, digest=version.digest, length=version.length, wrapped_key=version.key)
+    return vault_of(hub).open(stored, name=row.name, identity=f"data set {row.id}")
+
+
+def vault_of(hub: Hub) -> Vault:
+    """Where this hub's tables lie."""
+    vault: Vault = hub.parts.setdefault(_VAULT, None) or Vault(
+        hub.settings.path("vault"),
+        hub.keys,
+        limits=Limits(bytes=hub.settings.upload_megabytes * 2**20, memory=hub.settings.memory),
+    )
+    hub.parts[_VAULT] = vault
+    return vault
+
+
+def live_of(hub: Hub) -> Live:
+    """The live tables of this process."""
+    live: Live | None = hub.parts.get(_PART)
+    if live is None:
+        live = hub.parts.setdefault(_PART, Live(hub))
+    return live

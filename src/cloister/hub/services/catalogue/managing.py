@@ -1,0 +1,213 @@
+"""What an owner does with a data set that is there: describe it anew, list it, close and open it, check its file, delete it.
+
+Deleting destroys keys first. Once that is committed nobody can read the rows again; that the files go too is tidiness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.generation import bump
+from cloister.hub.policy import parse_policy
+from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.access import Grant
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.services.catalogue.declarations import table_of
+from cloister.hub.services.catalogue.live import source_of, vault_of
+from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
+from cloister.hub.services.catalogue.names import checked_text
+from cloister.hub.services.catalogue.registering import LISTED, listing
+from cloister.hub.services.trail import write
+from cloister.hub.storage import StoredTable
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = [
+    "close",
+    "delete",
+    "describe",
+    "destroy_old",
+    "forget_keys",
+    "integrity",
+    "is_listed",
+    "list_to_everybody",
+    "now_version",
+    "remove",
+    "reopen",
+    "versions_of",
+]
+
+
+def describe(
+    db: Db,
+    hub: Hub,
+    caller: Caller,
+    row: DataSet,
+    *,
+    title: str | None = None,
+    about: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    provider: str | None = None,
+) -> None:
+    """Another title, description or policy; what is None stays. What a provider attached to what they gave stays always."""
+    changed = {}
+    if title is not None and (found := checked_text("title", title, 200)) != row.title:
+        row.title = changed["title"] = found
+    if about is not None and (found := checked_text("description", about, 5000, empty=True, lines=True)) != row.about:
+        row.about, changed["about"] = found, "(changed)"
+    if metadata is not None:
+        policy = metadata_of({**metadata, "contribution": row.metadata_.get("contribution", {})}, row.declaration["columns"])
+        if policy != row.metadata_:
+            row.metadata_, changed["policy"] = policy, "(changed)"
+    if provider is not None and (giver := provider_of(db, provider)) != row.provider:
+        if row.metadata_.get("contribution"):
+            raise Conflict(
+                "The data provider was not changed", why="their policy binds the data", instead="ask them to take it back first"
+            )
+        row.provider, changed["provider"] = giver, giver
+    if changed:
+        row.changed = hub.now()
+        bump(db)
+        _told(db, hub, caller, "dataset.describe", row, changed=changed)
+
+
+def is_listed(db: Db, row: DataSet) -> bool:
+    """Whether everybody finds it in the catalogue."""
+    return _listing(db, row) is not None
+
+
+def list_to_everybody(db: Db, hub: Hub, caller: Caller, row: DataSet, *, listed: bool) -> None:
+    """Put it into everybody's catalogue, or take it out."""
+    found = _listing(db, row)
+    if listed == (found is not None):
+        return
+    if found is None:
+        db.add(listing(hub, caller, row))
+    else:
+        found.revoked, found.revoked_by = hub.now(), caller.id
+    bump(db)
+    _told(db, hub, caller, "dataset.list", row, listed=listed)
+
+
+def close(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
+    """Let nobody ask any more; everything stays as it is."""
+    if row.state == "open":
+        row.state, row.changed = "closed", hub.now()
+        bump(db)
+        _told(db, hub, caller, "dataset.close", row)
+
+
+def reopen(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
+    """Let those ask again who may."""
+    version = now_version(db, row)
+    if version is None or version.destroyed is not None:
+        raise Conflict(
+            f"{row.name!r} was not opened", why="the key of its rows was destroyed", instead="a new version: upload a file again"
+        )
+    retention = parse_policy(row.metadata_.get("policy", {})).retention
+    if retention is not None and retention <= hub.now():
+        raise Conflict(f"{row.name!r} was not opened", why="its retention is over", instead="nothing: the rows are to be deleted")
+    if row.state == "closed":
+        row.state, row.changed = "open", hub.now()
+        bump(db)
+        _told(db, hub, caller, "dataset.open", row)
+
+
+def delete(hub: Hub, caller: Caller, name: str, confirmed: str) -> None:
+    """Destroy all keys of a data set, then its files. What its population has spent stays in the ledger."""
+    if confirmed != name:
+        raise InvalidParameter(
+            f"{name!r} was not deleted", why="its name was not typed as it is", instead=f"type {name} to delete it for good"
+        )
+    with hub.database.begin() as db:
+        row = db.scalars(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted")).one()
+        row.state, row.changed = "deleted", hub.now()
+        tables = forget_keys(db, hub, versions_of(db, row))
+        bump(db)
+        _told(db, hub, caller, "dataset.delete", row, versions=len(tables))
+    remove(hub, tables)
+
+
+def destroy_old(hub: Hub, caller: Caller, data_set: str, number: int) -> None:
+    """Destroy the key of a version that questions read no more, then its file."""
+    with hub.database.begin() as db:
+        row = db.get_one(DataSet, data_set)
+        version = next((each for each in versions_of(db, row) if each.number == number), None)
+        if version is None or version.destroyed is not None:
+            raise Missing(
+                "There is no such version", why="it does not exist, or was destroyed", instead=f"/datasets/{row.name}/manage"
+            )
+        if number == row.version:
+            raise Conflict(
+                f"Version {number} of {row.name!r} was not destroyed",
+                why="questions read it",
+                instead="a new version first, or delete the data set",
+            )
+        tables = forget_keys(db, hub, [version])
+        _told(db, hub, caller, "dataset.destroy", row, version=number)
+    remove(hub, tables)
+
+
+def integrity(hub: Hub, caller: Caller, data_set: str) -> CloisterError | None:
+    """Look now whether the rows are what was stored; None: they are."""
+    with hub.database.reading() as db:
+        row = db.get_one(DataSet, data_set)
+        version = now_version(db, row)
+        db.expunge_all()
+    error: CloisterError | None = None
+    try:
+        if version is not None:
+            table_of(row, source_of(hub, row, version), version.id)
+    except CloisterError as found:
+        error = found
+    with hub.database.begin() as db:
+        outcome = "done" if error is None else "failed"
+        _told(db, hub, caller, "dataset.check", row, outcome=outcome, version=row.version)
+    return error
+
+
+def now_version(db: Db, row: DataSet) -> DataSetVersion | None:
+    """The version that questions read."""
+    return db.scalar(select(DataSetVersion).where(DataSetVersion.data_set == row.id, DataSetVersion.number == row.version))
+
+
+def versions_of(db: Db, row: DataSet) -> list[DataSetVersion]:
+    """All versions, the newest first."""
+    wanted = select(DataSetVersion).where(DataSetVersion.data_set == row.id).order_by(DataSetVersion.number.desc())
+    return list(db.scalars(wanted))
+
+
+def forget_keys(db: Db, hub: Hub, versions: list[DataSetVersion]) -> list[StoredTable]:
+    """Destroy the keys (and addresses) in the transaction of `db`; the files that its caller removes once it is committed."""
+    tables = []
+    for version in versions:
+        if version.destroyed is not None:
+            continue
+        if version.kind == "stored":
+            tables.append(StoredTable(file=version.file, digest=version.digest, length=version.length, wrapped_key=None))
+        version.key, version.address, version.destroyed = None, None, hub.now()
+    db.flush()
+    return tables
+
+
+def remove(hub: Hub, tables: list[StoredTable]) -> None:
+    """Remove files whose keys are destroyed."""
+    for table in tables:
+        vault_of(hub).destroy(table, lambda: None)
+
+
+def _listing(db: Db, row: DataSet) -> Grant | None:
+    wanted = select(Grant).where(Grant.object == row.id, Grant.role == LISTED, Grant.revoked.is_(None))
+    return next((each for each in db.scalars(wanted) if each.attributes == {"anybody": True}), None)
+
+
+def _told(db: Db, hub: Hub, caller: Caller, action: str, row: DataSet, **details: Any) -> None:
+    write(db, hub, caller, action, kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name, **details)

@@ -1,0 +1,87 @@
+"""The catalogue's pages for everybody: the list, one data set as it is declared, and an owner's populations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.services.accounts import names_of
+from cloister.hub.services.catalogue import reading
+from cloister.hub.services.catalogue.guidance import guidance
+from cloister.hub.services.catalogue.versions import windows_of
+from cloister.hub.services.catalogue.windows import over
+from cloister.hub.web.render import render
+
+__all__ = ["Name", "PopulationName", "routes"]
+
+Name = Annotated[str, Path(max_length=63)]
+PopulationName = Annotated[str, Path(max_length=200)]
+_Search = Annotated[str, Query(max_length=200)]
+_PAGE = 30
+_SEE, _POPULATIONS = [needs("dataset.see")], [needs("dataset.register")]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/datasets", dependencies=_SEE)
+    def catalogue(
+        request: Request, hub: HubDep, caller: PersonDep, search: _Search = "", after: _Search = "", mine: bool = False
+    ) -> Response:
+        with hub.database.reading() as db:
+            entries, more = reading.search(hub, db, caller, text=search, mine=mine, after=after, limit=_PAGE)
+            names = names_of(db, [each.row.owner for each in entries])
+            db.expunge_all()
+        query = {"search": search, **({"mine": "true"} if mine else {})}
+        older = "/datasets?" + urlencode(query | {"after": entries[-1].row.name}) if more else ""
+        values: dict[str, Any] = {"entries": entries, "names": names, "search": search, "mine": mine}
+        return render(request, "catalogue/list.html", older=older, first=not after, **values)
+
+    @router.get("/datasets/{name}", dependencies=_SEE)
+    def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        with hub.database.reading() as db:
+            row = reading.seen(hub, db, caller, name)
+            entry = reading.entry_of(hub, db, caller, row)
+            owner = names_of(db, [row.owner]).get(row.owner, "")
+            shows = reading.may_see_budget(hub, db, caller, row)
+            windows = [each for each in windows_of(db, row) if reading.visible(hub, db, caller, each)]
+            db.expunge_all()
+        settings = hub.settings
+        money = reading.money_of(hub, row.population)
+        values: dict[str, Any] = {
+            "row": row,
+            "entry": entry,
+            "owner": owner,
+            "money": money,
+            "shows_spending": shows,
+            "windows": windows,
+            "last_day": reading.last_day(entry.policy),
+            "examples": reading.examples(row, settings.origin, caller.email, settings.pg_port),
+            "over": None if money is None or not windows else over(money.total, len(windows)),
+        }
+        return render(request, "catalogue/dataset.html", **values)
+
+    @router.get("/populations", dependencies=_POPULATIONS)
+    def populations(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        with hub.database.reading() as db:
+            rows = reading.populations_of(db, caller)
+            tables = {row.name: reading.tables_on(db, row.name) for row in rows}
+            db.expunge_all()
+        money = {row.name: reading.money_of(hub, row.name) for row in rows}
+        return render(request, "catalogue/populations.html", rows=rows, tables=tables, money=money)
+
+    @router.get("/populations/{name}", dependencies=_POPULATIONS)
+    def population(request: Request, hub: HubDep, caller: PersonDep, name: PopulationName) -> Response:
+        with hub.database.reading() as db:
+            row = reading.own_population(db, caller, name)
+            tables = reading.tables_on(db, row.name)
+            db.expunge_all()
+        money = reading.money_of(hub, row.name)
+        told = None if money is None else guidance(money.total, row.people, hub.settings.delta_floor)
+        return render(request, "catalogue/population.html", row=row, tables=tables, money=money, told=told)

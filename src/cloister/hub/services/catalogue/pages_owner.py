@@ -1,0 +1,202 @@
+"""The owner's pages of a data set: versions, policy, uses, integrity; and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response
+
+from cloister.errors import CloisterError
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.policy import actions
+from cloister.hub.policy.facts import SENSITIVITIES
+from cloister.hub.problems import Problem, problem_of
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.accounts import names_of, person_by_id
+from cloister.hub.services.catalogue import managing, reading
+from cloister.hub.services.catalogue.live import live_of
+from cloister.hub.services.catalogue.pages import Name
+from cloister.hub.services.catalogue.versions import windows_of
+from cloister.hub.services.catalogue.windows import base_of, following
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.languages import N_
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.web.forms import Form
+
+__all__ = ["manage_page", "routes"]
+
+_MANAGE, _DELETE = [needs("dataset.manage")], [needs("dataset.delete")]
+_TITLES = {
+    "dataset.check": N_("Check the file"),
+    "dataset.close": N_("Close a data set"),
+    "dataset.destroy": N_("Destroy the key of a version"),
+    "dataset.expire": N_("The retention was over: keys destroyed"),
+    "dataset.list": N_("List in the catalogue, or not"),
+    "dataset.open": N_("Open a data set"),
+}
+"""What stands in the trail and is no action of its own for the policy."""
+_NOT_TYPED = ("prohibitions", "forbidden", "sources")
+"""Parts of a policy that the form does not show, and that it therefore leaves as they are."""
+_Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/datasets/{name}/manage", dependencies=_MANAGE)
+    def manage(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        return manage_page(request, hub, caller, name)
+
+    @router.post("/datasets/{name}/describe", dependencies=_MANAGE)
+    def describe(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        def act(db: Db, row: DataSet) -> None:
+            kept = {part: value for part, value in row.metadata_.get("policy", {}).items() if part in _NOT_TYPED}
+            policy = kept | _policy(hub, db, caller, form)
+            metadata = {**row.metadata_, "policy": policy}
+            managing.describe(
+                db,
+                hub,
+                caller,
+                row,
+                title=form.text("title"),
+                about=form.text("about", most=5000),
+                metadata=metadata,
+                provider=form.text("provider", most=320),
+            )
+
+        return _done(request, hub, caller, name, act, request_gettext(request)("The description was saved."))
+
+    @router.post("/datasets/{name}/list", dependencies=_MANAGE)
+    def listed(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        def act(db: Db, row: DataSet) -> None:
+            managing.list_to_everybody(db, hub, caller, row, listed=form.flag("listed"))
+
+        _ = request_gettext(request)
+        said = _("Everybody finds it in the catalogue.") if form.flag("listed") else _("Only those with a grant find it.")
+        return _done(request, hub, caller, name, act, said)
+
+    @router.post("/datasets/{name}/close", dependencies=_MANAGE)
+    def close(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        def act(db: Db, row: DataSet) -> None:
+            managing.close(db, hub, caller, row)
+
+        return _done(request, hub, caller, name, act, request_gettext(request)("It is closed: nobody can ask any more."))
+
+    @router.post("/datasets/{name}/open", dependencies=_MANAGE)
+    def open_again(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        def act(db: Db, row: DataSet) -> None:
+            managing.reopen(db, hub, caller, row)
+
+        return _done(request, hub, caller, name, act, request_gettext(request)("It is open again."))
+
+    @router.post("/datasets/{name}/check", dependencies=_MANAGE)
+    def check(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        with hub.database.reading() as db:
+            number = reading.owned(hub, db, caller, name).id
+        error = managing.integrity(hub, caller, number)
+        if error is not None:
+            return manage_page(request, hub, caller, name, problem_of(error))
+        return go(request, f"/datasets/{name}/manage", request_gettext(request)("The rows are what was stored."))
+
+    @router.post("/datasets/{name}/versions/{number}/destroy", dependencies=_MANAGE)
+    def destroy(request: Request, hub: HubDep, caller: PersonDep, name: Name, number: _Number, form: FormDep) -> Response:
+        with hub.database.reading() as db:
+            data_set = reading.owned(hub, db, caller, name).id
+        try:
+            managing.destroy_old(hub, caller, data_set, number)
+        except CloisterError as error:
+            return manage_page(request, hub, caller, name, problem_of(error))
+        said = request_gettext(request)("The key is destroyed: nobody can read that version again.")
+        return go(request, f"/datasets/{name}/manage", said)
+
+    @router.post("/datasets/{name}/delete", dependencies=_DELETE)
+    def delete(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        with hub.database.reading() as db:
+            reading.owned(hub, db, caller, name, "dataset.delete")
+        try:
+            managing.delete(hub, caller, name, form.text("confirmed"))
+        except CloisterError as error:
+            return manage_page(request, hub, caller, name, problem_of(error))
+        return go(request, "/datasets", request_gettext(request)("It is deleted: its keys are destroyed, then its files."))
+
+
+def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: Problem | None = None) -> Response:
+    """The owner's page, with what was wrong above it."""
+    with hub.database.reading() as db:
+        row = reading.owned(hub, db, caller, name)
+        live = live_of(hub)
+        live.renew(db)
+        policy = reading.policy_of(row)
+        uses = reading.uses_of(db, row)
+        partners = _names_of(db, policy.combinable_with)
+        giver = person_by_id(db, row.provider).email if row.provider else ""
+        values: dict[str, Any] = {
+            "row": row,
+            "versions": managing.versions_of(db, row),
+            "listed": managing.is_listed(db, row),
+            "uses": uses,
+            "people": names_of(db, [each.person for each in uses]),
+            "windows": windows_of(db, row),
+        }
+        db.expunge_all()
+    broken = live.closed_for.get(name) if row.state == "open" else None
+    newest = max((str(each.window["window"]) for each in values["windows"]), default="")
+    values |= {
+        "problem": problem,
+        "policy": policy,
+        "partners": partners,
+        "provider": giver,
+        "retention_day": reading.last_day(policy) or "",
+        "sensitivities": SENSITIVITIES[1:],
+        "money": reading.money_of(hub, row.population),
+        "broken": None if broken is None else problem_of(broken),
+        "titles": _TITLES | {action.name: action.title for action in actions().values()},
+        "next_window": following(str(row.window["every"]), newest) if base_of(row.window) and newest else "",
+    }
+    return render(request, "catalogue/manage.html", status=200 if problem is None else problem.status, **values)
+
+
+def _done(request: Request, hub: Hub, caller: Caller, name: str, act: Callable[[Db, DataSet], None], said: str) -> Response:
+    """Do it and go back to the page, or show there what was wrong. Whose it is, is decided in the same transaction."""
+    with hub.database.reading() as db:
+        reading.owned(hub, db, caller, name)
+    try:
+        with hub.database.begin() as db:
+            act(db, reading.owned(hub, db, caller, name))
+    except CloisterError as error:
+        return manage_page(request, hub, caller, name, problem_of(error))
+    return go(request, f"/datasets/{name}/manage", said)
+
+
+def _policy(hub: Hub, db: Db, caller: Caller, form: Form) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for part in ("purposes", "consent", "labels"):
+        names = [each.strip() for each in form.text(part).replace("\n", ",").split(",") if each.strip()]
+        if names:
+            found[part] = names
+    for part in ("sensitivity", "retention"):
+        if form.text(part):
+            found[part] = form.text(part)
+    partners = [each.strip() for each in form.text("combinable_with").replace("\n", ",").split(",") if each.strip()]
+    if partners:
+        found["combinable_with"] = [] if partners == ["-"] else reading.names_to_ids(hub, db, caller, partners)
+    return found
+
+
+def _names_of(db: Db, ids: frozenset[str] | None) -> str:
+    """The partners as the form shows them: names, or a dash for none at all."""
+    if ids is None:
+        return ""
+    rows = [db.get(DataSet, each) for each in sorted(ids)]
+    return ", ".join(sorted(row.name for row in rows if row is not None)) or "-"

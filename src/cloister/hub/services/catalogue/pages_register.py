@@ -1,0 +1,188 @@
+"""The guided way from what arrived to a data set: declare it, look at it once more, open it. Works without scripts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Request
+from starlette.responses import Response
+
+from cloister.errors import CloisterError
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.policy.facts import SENSITIVITIES
+from cloister.hub.problems import Problem, problem_of
+from cloister.hub.records.catalogue import Arrival
+from cloister.hub.services.catalogue import reading
+from cloister.hub.services.catalogue.arrivals import arrival_of, columns_of, connected, discard, look
+from cloister.hub.services.catalogue.guidance import guidance, usual
+from cloister.hub.services.catalogue.live import vault_of
+from cloister.hub.services.catalogue.pages_upload import new_page
+from cloister.hub.services.catalogue.registering import UNITS, Wanted, registered
+from cloister.hub.services.catalogue.typed import COLUMN_FIELDS, KINDS, beginning, keep, wanted_of
+from cloister.hub.services.catalogue.windows import EVERY, current, over
+from cloister.hub.storage import Header
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import Form, FormDep, form_of
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["routes"]
+
+_REGISTER = [needs("dataset.register")]
+_Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
+_ROWS = 10
+_MOST_FIELDS = 1000 * len(COLUMN_FIELDS) + 100
+
+
+async def wide_form(request: Request) -> Form:
+    """A form with a line for each of many columns."""
+    await request.form(max_files=1, max_fields=_MOST_FIELDS, max_part_size=2**18)
+    return await form_of(request)
+
+
+_WideForm = Annotated[Form, Depends(wide_form)]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.post("/register/connection", dependencies=_REGISTER)
+    def connection(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        address = form.text("address", most=2000)
+        try:
+            arrival = connected(hub, caller, address)
+        except CloisterError as error:
+            return new_page(request, hub, caller, problem_of(error))
+        return go(request, f"/register/{arrival.id}")
+
+    @router.get("/register/{number}", dependencies=_REGISTER)
+    def declare(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
+        return _declare_page(request, hub, caller, _own(hub, caller, number))
+
+    @router.post("/register/{number}", dependencies=_REGISTER)
+    def declared(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: _WideForm) -> Response:
+        arrival = _saved(hub, caller, number, form)
+        _, wrong = _read(hub, caller, arrival)
+        if wrong:
+            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+        return go(request, f"/register/{number}/review")
+
+    @router.post("/register/{number}/rows", dependencies=_REGISTER)
+    def rows(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: _WideForm) -> Response:
+        arrival = _saved(hub, caller, number, form)
+        try:
+            header = look(hub, caller, arrival, _ROWS)
+        except CloisterError as error:
+            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+        return _declare_page(request, hub, caller, arrival, header=header)
+
+    @router.get("/register/{number}/review", dependencies=_REGISTER)
+    def review(request: Request, hub: HubDep, caller: PersonDep, number: _Id) -> Response:
+        arrival = _own(hub, caller, number)
+        wanted, wrong = _read(hub, caller, arrival)
+        if wanted is None:
+            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+        return _review_page(request, hub, caller, arrival, wanted)
+
+    @router.post("/register/{number}/open", dependencies=_REGISTER)
+    def open_it(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
+        arrival = _own(hub, caller, number)
+        wanted, wrong = _read(hub, caller, arrival)
+        if wanted is None:
+            return _declare_page(request, hub, caller, arrival, wrong=wrong)
+        try:
+            row = registered(hub, caller, number, wanted)
+        except CloisterError as error:
+            return _declare_page(request, hub, caller, arrival, problem=problem_of(error))
+        return go(request, f"/datasets/{row.name}/manage", request_gettext(request)("%(name)s is open.", name=row.name))
+
+    @router.post("/register/{number}/discard", dependencies=_REGISTER)
+    def forget(request: Request, hub: HubDep, caller: PersonDep, number: _Id, form: FormDep) -> Response:
+        with hub.database.begin() as db:
+            table = discard(db, hub, caller, arrival_of(db, caller, number))
+        if table is not None:
+            vault_of(hub).destroy(table, lambda: None)
+        return go(request, "/register", request_gettext(request)("It is gone, and nothing of it was kept."))
+
+
+def _own(hub: Hub, caller: Caller, number: str) -> Arrival:
+    with hub.database.reading() as db:
+        arrival = arrival_of(db, caller, number)
+        db.expunge_all()
+    return arrival
+
+
+def _saved(hub: Hub, caller: Caller, number: str, form: Form) -> Arrival:
+    """What was typed so far is kept before anything is made of it."""
+    with hub.database.begin() as db:
+        arrival = arrival_of(db, caller, number)
+        arrival.typed = keep(form, len(arrival.columns))
+    return arrival
+
+
+def _read(hub: Hub, caller: Caller, arrival: Arrival) -> tuple[Wanted | None, dict[str, CloisterError]]:
+    with hub.database.reading() as db:
+        return wanted_of(arrival.typed, columns_of(arrival), lambda names: reading.names_to_ids(hub, db, caller, names))
+
+
+def _declare_page(
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    arrival: Arrival,
+    *,
+    wrong: dict[str, CloisterError] | None = None,
+    problem: Problem | None = None,
+    header: Header | None = None,
+) -> Response:
+    columns = columns_of(arrival) if header is None else list(header.columns)
+    with hub.database.reading() as db:
+        populations = reading.populations_of(db, caller)
+        db.expunge_all()
+    refused = [(field, problem_of(error)) for field, error in (wrong or {}).items()]
+    every = arrival.typed.get("every", "")
+    values: dict[str, Any] = {
+        "arrival": arrival,
+        "columns": columns,
+        "typed": arrival.typed or beginning(columns, arrival.shown),
+        "kinds": KINDS,
+        "units": UNITS,
+        "every": EVERY,
+        "current_window": current(every if every in EVERY else "year", hub.now()),
+        "populations": [(row.name, reading.money_of(hub, row.name)) for row in populations],
+        "sensitivities": SENSITIVITIES[1:],
+        "usual": usual(),
+        "delta_floor": hub.settings.delta_floor,
+        "refused": refused,
+        "errors": dict(refused),
+        "problem": problem,
+        "rows": () if header is None else header.rows,
+    }
+    status = problem.status if problem is not None else 422 if refused else 200
+    return render(request, "catalogue/declare.html", status=status, **values)
+
+
+def _review_page(request: Request, hub: Hub, caller: Caller, arrival: Arrival, wanted: Wanted) -> Response:
+    with hub.database.reading() as db:
+        known = next((row for row in reading.populations_of(db, caller) if row.name == wanted.population), None)
+        db.expunge_all()
+    money = None if known is None else reading.money_of(hub, known.name)
+    budget = wanted.budget if money is None else money.total
+    people = wanted.people if known is None else known.people
+    people = people or (wanted.declaration.get("size") if wanted.declaration.get("unit") is None else None)
+    values: dict[str, Any] = {
+        "arrival": arrival,
+        "wanted": wanted,
+        "known": known,
+        "money": money,
+        "budget": budget,
+        "told": None if budget is None else guidance(budget, people, hub.settings.delta_floor),
+        "over": None if budget is None or not wanted.window else over(budget, 4),
+        "left_out": [name for name, _, _ in arrival.columns if name not in wanted.declaration.get("columns", {})],
+    }
+    return render(request, "catalogue/review.html", **values)

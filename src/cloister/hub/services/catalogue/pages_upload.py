@@ -1,0 +1,153 @@
+"""Files that browsers send: for a new data set, a new version, a new window. Read as they come, never in plain on a disk.
+
+These are the only pages with no limit on the body but the setting's. The token against forgery stands before the file in the
+form, and is checked before the first byte of the file is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from cloister.errors import AccessDenied, CloisterError
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.ids import same
+from cloister.hub.problems import problem_of
+from cloister.hub.records.catalogue import Arrival, DataSet
+from cloister.hub.services.catalogue import reading
+from cloister.hub.services.catalogue.arrivals import arrivals_of, kept, kind_of, received
+from cloister.hub.services.catalogue.multipart import FileForm
+from cloister.hub.services.catalogue.pages import Name
+from cloister.hub.services.catalogue.versions import add_version, add_window, dropped, windows_of
+from cloister.hub.services.catalogue.windows import base_of, following
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import TOKEN_FIELD, token_of
+from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.problems import Problem
+
+__all__ = ["new_page", "routes"]
+
+_REGISTER, _VERSION = [needs("dataset.register")], [needs("dataset.version")]
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get("/register", dependencies=_REGISTER)
+    def new(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        return new_page(request, hub, caller)
+
+    @router.post("/uploads", dependencies=_REGISTER)
+    async def upload(request: Request, hub: HubDep, caller: PersonDep) -> Response:
+        try:
+            _, arrival = await _arrived(request, hub, caller)
+        except CloisterError as error:
+            problem = problem_of(error)
+            return await run_in_threadpool(lambda: new_page(request, hub, caller, problem))
+        return go(request, f"/register/{arrival.id}")
+
+    @router.get("/datasets/{name}/version", dependencies=_VERSION)
+    def version(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        return _version_page(request, hub, caller, name)
+
+    @router.post("/uploads/versions/{name}", dependencies=_VERSION)
+    async def new_version(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        row = await run_in_threadpool(lambda: _seen(hub, caller, name, "dataset.version"))
+        _ = request_gettext(request)
+
+        def use(arrival: Arrival, fields: dict[str, str]) -> str:
+            number = add_version(hub, caller, row.id, arrival.id)
+            return _("Version %(number)s is what questions read now.", number=number)
+
+        onward = f"/datasets/{name}/manage" if row.owner == caller.id else f"/datasets/{name}"
+        return await _used(request, hub, caller, name, onward, use)
+
+    @router.post("/uploads/windows/{name}", dependencies=_REGISTER)
+    async def new_window(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        row = await run_in_threadpool(lambda: _seen(hub, caller, name, "dataset.manage"))
+        _ = request_gettext(request)
+
+        def use(arrival: Arrival, fields: dict[str, str]) -> str:
+            made = add_window(hub, caller, row.id, arrival.id, fields.get("window", "").strip())
+            return _("The window is open as %(name)s.", name=made.name)
+
+        return await _used(request, hub, caller, name, f"/datasets/{name}/manage", use)
+
+
+async def _used(
+    request: Request, hub: Hub, caller: Caller, name: str, onward: str, use: Callable[[Arrival, dict[str, str]], str]
+) -> Response:
+    """Receive the file and make something of it at once; where that is refused, nothing of the file stays."""
+    arrival: Arrival | None = None
+    try:
+        fields, arrival = await _arrived(request, hub, caller)
+        came = arrival
+        said = await run_in_threadpool(lambda: use(came, fields))
+    except CloisterError as error:
+        if arrival is not None:
+            number = arrival.id
+            await run_in_threadpool(lambda: dropped(hub, caller, number))
+        problem = problem_of(error)
+        return await run_in_threadpool(lambda: _version_page(request, hub, caller, name, problem))
+    return go(request, onward, said)
+
+
+async def _arrived(request: Request, hub: Hub, caller: Caller) -> tuple[dict[str, str], Arrival]:
+    """The fields of the form and what arrived with it."""
+    form = FileForm(request.headers.get("content-type", ""), request.stream())
+    fields = await form.head()
+    if not same(fields.get(TOKEN_FIELD, ""), token_of(request)):
+        raise AccessDenied(
+            "The form was refused",
+            why="it does not come from a page of this log-in, or the page is old",
+            instead="load the page again and send it once more",
+        )
+    upload = await received(hub, kind_of("", form.file_name or "?"), form.file())
+    return fields, await run_in_threadpool(lambda: kept(hub, caller, upload, form.file_name))
+
+
+def new_page(request: Request, hub: Hub, caller: Caller, problem: Problem | None = None, address: str = "") -> Response:
+    """Where a new data set begins: a file, or a connection; and what waits from before."""
+    with hub.database.reading() as db:
+        waiting = arrivals_of(db, caller)
+        db.expunge_all()
+    values: dict[str, Any] = {
+        "waiting": waiting,
+        "sources": [part.strip() for part in hub.settings.sources.split(",") if part.strip()],
+        "most": hub.settings.upload_megabytes,
+        "problem": problem,
+        "address": address,
+    }
+    return render(request, "catalogue/new.html", status=200 if problem is None else problem.status, **values)
+
+
+def _version_page(request: Request, hub: Hub, caller: Caller, name: str, problem: Problem | None = None) -> Response:
+    with hub.database.reading() as db:
+        row = reading.seen(hub, db, caller, name, "dataset.version")
+        labels = [str(each.window["window"]) for each in windows_of(db, row)] if row.owner == caller.id else []
+        db.expunge_all()
+    values: dict[str, Any] = {
+        "row": row,
+        "most": hub.settings.upload_megabytes,
+        "next_window": following(str(row.window["every"]), max(labels)) if base_of(row.window) and labels else "",
+        "problem": problem,
+        "mine": row.owner == caller.id,
+    }
+    return render(request, "catalogue/version.html", status=200 if problem is None else problem.status, **values)
+
+
+def _seen(hub: Hub, caller: Caller, name: str, action: str) -> DataSet:
+    with hub.database.reading() as db:
+        row = reading.seen(hub, db, caller, name, action)
+        db.expunge_all()
+    return row

@@ -1,0 +1,293 @@
+"""From what arrived to a data set that can be asked: all of it, or nothing.
+
+Everything that can be said beforehand is checked before a row is stored. Then the upload becomes a table under a key of its own,
+which is written down at once; then population, data set, version and trail are one transaction, at whose end the ledger opens the
+budget and writes down whose rows they are. What fails leaves the arrival, so that it can be done again with other words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from cloister.errors import InvalidParameter, MissingBound
+from cloister.hub.generation import bump
+from cloister.hub.ids import new_id
+from cloister.hub.policy import Spend
+from cloister.hub.problems import Conflict
+from cloister.hub.records.access import Grant
+from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
+from cloister.hub.services.access import check, context_of, data_set_object
+from cloister.hub.services.catalogue.arrivals import arrival_of, connected, kept, sent, stored
+from cloister.hub.services.catalogue.declarations import check_against, check_declaration, table_of
+from cloister.hub.services.catalogue.live import source_of
+from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
+from cloister.hub.services.catalogue.names import checked_text, plain_word
+from cloister.hub.services.trail import write
+from cloister.privacy import Guarantee
+from cloister.query import Session
+from cloister.tables import PrivateTable
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = [
+    "LISTED",
+    "POPULATION",
+    "UNITS",
+    "Wanted",
+    "listing",
+    "register",
+    "registered",
+    "schema_of",
+    "version_of",
+]
+
+POPULATION = r"[^\W_][\w .()-]{0,119}"
+UNITS = ("person", "household", "group")
+LISTED = "listed"
+"""The role of everybody in the catalogue."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What an owner wants a data set to be. `metadata` holds "policy" and "columns" as `hub/policy/texts.py` reads them."""
+
+    name: str
+    title: str
+    about: str = ""
+    public: bool = False
+    declaration: Mapping[str, Any] = field(default_factory=dict)
+    population: str = ""
+    budget: Guarantee | None = None
+    """Of a population that is new; one that is known has its own."""
+    unit: str = "person"
+    people: int | None = None
+    listed: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    window: Mapping[str, Any] = field(default_factory=dict)
+    provider: str = ""
+    """The address of the person who gave the data, where that is another; they may attach a policy to what they gave."""
+
+
+def register(
+    hub: Hub,
+    caller: Caller,
+    *,
+    name: str,
+    title: str,
+    source: Path | str | Iterable[bytes],
+    kind: str,
+    declaration: Mapping[str, Any] | None = None,
+    population: str = "",
+    budget: Guarantee | None = None,
+    about: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    public: bool = False,
+    **more: Any,
+) -> DataSet:
+    """A data set from a file, from bytes as they come (`kind` csv or parquet), or from a database (`kind` connection, `source`
+    its address). `more` are further fields of `Wanted`.
+    """
+    wanted = Wanted(
+        name=name,
+        title=title,
+        about=about,
+        public=public,
+        declaration=declaration or {},
+        population=population,
+        budget=budget,
+        metadata=metadata or {},
+        **more,
+    )
+    row = connected(hub, caller, str(source)) if kind == "connection" else kept(hub, caller, sent(hub, source, kind))
+    return registered(hub, caller, row.id, wanted)
+
+
+def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> DataSet:
+    """The data set that is made of an arrival."""
+    with hub.database.reading() as db:
+        arrival = arrival_of(db, caller, number)
+        provider = provider_of(db, wanted.provider)
+        db.expunge_all()
+    data_set = _drafted(hub, caller, arrival, wanted, provider)
+    with hub.database.reading() as db:
+        _check_free(db, hub, caller, data_set, wanted)
+        _check_allowed(db, hub, caller, data_set, wanted)
+    arrival = stored(hub, arrival)
+    version = version_of(hub, caller, arrival, data_set, 1)
+    table = table_of(data_set, source_of(hub, data_set, version), version.id)
+    try:
+        with hub.database.begin() as db:
+            _check_free(db, hub, caller, data_set, wanted)
+            _check_allowed(db, hub, caller, data_set, wanted)
+            if not data_set.public and db.get(Population, wanted.population) is None:
+                db.add(_population(hub, caller, wanted))
+            db.flush()
+            db.add(data_set)
+            db.flush()
+            db.add(version)
+            if wanted.listed:
+                db.add(listing(hub, caller, data_set))
+            found = db.get(Arrival, arrival.id)
+            if found is None:
+                raise _taken("The upload", "it was used or discarded meanwhile", "upload the file again")
+            db.delete(found)
+            db.flush()
+            bump(db)
+            opened = {} if wanted.budget is None else {wanted.population: str(wanted.budget)}
+            details: dict[str, Any] = {"name": data_set.name, "population": data_set.population or "", "budget": opened}
+            write(db, hub, caller, "dataset.register", kind="data-set", object_id=data_set.id, data_sets=[data_set.id], **details)
+            if isinstance(table, PrivateTable):
+                _open_budget(hub, caller, data_set.name, table, wanted.budget)
+    except IntegrityError:
+        raise _taken("The data set", "its name or its population was taken a moment ago", "another name") from None
+    return data_set
+
+
+def version_of(hub: Hub, caller: Caller, arrival: Arrival, data_set: DataSet, number: int) -> DataSetVersion:
+    """What arrived, as a version of a data set; not yet in the database."""
+    connection = arrival.kind == "connection"
+    return DataSetVersion(
+        id=arrival.id,
+        data_set=data_set.id,
+        number=number,
+        kind="connection" if connection else "stored",
+        file=arrival.file,
+        key=arrival.key,
+        digest=arrival.file_digest,
+        address=arrival.wrapped if connection else None,
+        format=arrival.kind,
+        length=arrival.file_length,
+        created=hub.now(),
+        created_by=caller.id,
+    )
+
+
+def schema_of(arrival: Arrival) -> dict[str, str]:
+    """Names and kinds of the columns that arrived."""
+    return {name: kind for name, kind, _ in arrival.columns}
+
+
+def listing(hub: Hub, caller: Caller, row: DataSet) -> Grant:
+    """The grant by which everybody who has logged in finds a data set in the catalogue."""
+    return Grant(
+        id=new_id(),
+        kind="data-set",
+        object=row.id,
+        role=LISTED,
+        attributes={"anybody": True},
+        rules={"actions": ["dataset.see"]},
+        granted_by=caller.id,
+        created=hub.now(),
+    )
+
+
+def _drafted(hub: Hub, caller: Caller, arrival: Arrival, wanted: Wanted, provider: str) -> DataSet:
+    """The data set as it would be, from what is public alone."""
+    if not plain_word(wanted.name):
+        raise InvalidParameter(
+            f"The name {wanted.name[:80]!r} was refused",
+            why="a name in questions is lower-case letters, digits and underscores, begins with a letter, and is no word of SQL",
+            instead="visits_2026",
+        )
+    schema = schema_of(arrival)
+    if wanted.public:
+        declaration: dict[str, Any] = {"columns": {name: {"kind": kind} for name, kind in schema.items()}}
+    else:
+        declaration = check_declaration(wanted.name, wanted.declaration)
+        check_against(wanted.name, declaration, schema)
+    now = hub.now()
+    return DataSet(
+        id=new_id(),
+        name=wanted.name,
+        title=checked_text("title", wanted.title, 200),
+        about=checked_text("description", wanted.about, 5000, empty=True, lines=True),
+        owner=caller.id,
+        provider=provider,
+        institution=caller.institution,
+        public=wanted.public,
+        population=None if wanted.public else wanted.population,
+        declaration=declaration,
+        metadata_=metadata_of(wanted.metadata, declaration["columns"]),
+        window=dict(wanted.window),
+        version=1,
+        state="open",
+        created=now,
+        changed=now,
+    )
+
+
+def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
+    """Whether name, population and budget can be had."""
+    if db.scalar(select(DataSet.id).where(DataSet.name == data_set.name)) is not None:
+        raise _taken(f"The name {data_set.name!r}", "there is a data set of that name", f"{data_set.name}_2")
+    if data_set.public:
+        return
+    if not re.fullmatch(POPULATION, wanted.population) or not wanted.population.isprintable():
+        raise InvalidParameter(
+            "The population was refused", why="its name is none of 1 to 120 letters, digits and blanks", instead="patients"
+        )
+    if wanted.unit not in UNITS:
+        raise InvalidParameter("The unit was refused", why="it is none of the three", instead=", ".join(UNITS))
+    known = db.get(Population, wanted.population)
+    if known is not None and known.owner != caller.id:
+        raise InvalidParameter(
+            f"The population {wanted.population!r} was refused", why="it is another owner's", instead="a name of your own"
+        )
+    if known is not None:
+        if wanted.budget is not None and wanted.budget != hub.ledger.budget(known.name):
+            raise InvalidParameter(
+                f"The budget of {known.name!r} was refused",
+                why="the population has one already, and all its tables share it",
+                instead="no budget here; to raise it, the page of the population's budget",
+            )
+        return
+    if wanted.budget is None:
+        raise MissingBound(
+            "The budget was refused", why=f"the population {wanted.population!r} is new and has none", instead="epsilon=1"
+        )
+    orphan = wanted.population in hub.ledger.populations()
+    if orphan and (hub.ledger.budget(wanted.population) != wanted.budget or hub.ledger.charges(wanted.population)):
+        raise InvalidParameter(
+            f"The population {wanted.population!r} was refused", why="the ledger knows another of that name", instead="a new name"
+        )
+
+
+def _check_allowed(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
+    """The institution's rules, such as a ceiling on budgets, stand above what the owner wants."""
+    spend = {wanted.population: Spend(budget=wanted.budget)} if wanted.budget is not None and not data_set.public else {}
+    check(hub, db, caller, "dataset.register", data_set_object(data_set), context_of(hub, caller, spend=spend))
+
+
+def _population(hub: Hub, caller: Caller, wanted: Wanted) -> Population:
+    if wanted.people is not None and not 0 < wanted.people < 2**31:
+        raise InvalidParameter("The size was refused", why="it is no number of people", instead="40000")
+    return Population(
+        name=wanted.population,
+        title=wanted.population,
+        unit=wanted.unit,
+        owner=caller.id,
+        about="",
+        people=wanted.people,
+        created=hub.now(),
+    )
+
+
+def _open_budget(hub: Hub, caller: Caller, name: str, table: PrivateTable, budget: Guarantee | None) -> None:
+    """Let the ledger open the population and bind the source to it; rows that are another population's are refused there."""
+    with Session({}, ledger=hub.ledger, who=caller.email or "owner") as session:
+        session.add(name, table, budget)
+
+
+def _taken(what: str, why: str, instead: str) -> Conflict:
+    return Conflict(f"{what} was refused", why=why, instead=instead)

@@ -1,0 +1,277 @@
+"""The bodies of the API of data sets: what is sent, what is answered. Unknown fields are refused."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cloister.hub.policy.texts_write import guarantee_text
+from cloister.hub.services.catalogue.guidance import budget_of
+from cloister.privacy import Guarantee
+
+if TYPE_CHECKING:
+    from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
+    from cloister.hub.services.catalogue.reading import Entry, Money
+
+__all__ = [
+    "BudgetIn",
+    "Changes",
+    "Connection",
+    "DataSetOut",
+    "DataSets",
+    "NewDataSet",
+    "NewVersion",
+    "NewWindow",
+    "PopulationOut",
+    "Populations",
+    "UploadOut",
+    "Uploads",
+    "VersionOut",
+    "Versions",
+]
+
+_Plain = r"^[^\x00]*$"
+Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", description="An exact number as text: 0.1, 1/3, 1e-6.")]
+Line = Annotated[str, Field(max_length=200, pattern=_Plain)]
+Text = Annotated[str, Field(max_length=5000, pattern=_Plain)]
+Id = Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
+Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Number = Annotated[str, Field(max_length=400, pattern=_Plain)] | Annotated[int, Field(ge=-(2**62), le=2**62)]
+Kind = Literal["integer", "real", "category", "date", "boolean", "text", "identifier"]
+
+
+class _Taken(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class BudgetIn(_Taken):
+    """ε, or ε and δ, or ρ."""
+
+    epsilon: Exact = ""
+    delta: Exact = ""
+    rho: Exact = ""
+
+    def guarantee(self) -> Guarantee:
+        """As the ledger counts it."""
+        return budget_of(self.epsilon, self.delta, self.rho)
+
+
+class ColumnIn(_Taken):
+    """What one column may hold, and where its bounds come from."""
+
+    kind: Kind
+    low: Number | None = None
+    high: Number | None = None
+    step: Number | None = None
+    values: (
+        Annotated[list[Annotated[str, Field(max_length=1000, pattern=_Plain)] | int | bool], Field(max_length=10_000)] | None
+    ) = None
+    nullable: bool = False
+    reason: Text = ""
+
+    def declared(self) -> dict[str, Any]:
+        """As declarations are kept."""
+        told = self.model_dump(exclude={"reason"})
+        return {name: value for name, value in told.items() if value is not None}
+
+
+class NewDataSet(_Taken):
+    """A data set to make of an upload or a connection."""
+
+    upload: Id
+    name: Annotated[str, Field(max_length=63)]
+    title: Line
+    about: Text = ""
+    public: bool = False
+    columns: Annotated[dict[Line, ColumnIn], Field(max_length=1000)] = {}
+    unit: Line | None = None
+    max_rows: Count | None = None
+    through: Line | None = None
+    size: Count | None = None
+    population: Annotated[str, Field(max_length=120, pattern=_Plain)] = ""
+    budget: BudgetIn | None = None
+    members: Literal["person", "household", "group"] = "person"
+    people: Count | None = None
+    listed: bool = False
+    policy: dict[str, Any] = {}
+    column_policies: Annotated[dict[Line, dict[str, Any]], Field(max_length=1000)] = {}
+    every: Literal["", "year", "quarter", "month"] = ""
+    window: Annotated[str, Field(max_length=10)] = ""
+    provider: Annotated[str, Field(max_length=320, pattern=_Plain)] = ""
+
+    def declaration(self) -> dict[str, Any]:
+        """As declarations are kept."""
+        return {
+            "columns": {name: each.declared() for name, each in self.columns.items()},
+            "unit": self.unit,
+            "max_rows": self.max_rows,
+            "size": self.size,
+            "through": self.through,
+            "reasons": {name: each.reason for name, each in self.columns.items() if each.reason},
+        }
+
+
+class Changes(_Taken):
+    """What to change; what is left out stays."""
+
+    title: Line | None = None
+    about: Text | None = None
+    listed: bool | None = None
+    provider: Annotated[str, Field(max_length=320, pattern=_Plain)] | None = None
+    policy: dict[str, Any] | None = None
+    column_policies: Annotated[dict[Line, dict[str, Any]], Field(max_length=1000)] | None = None
+
+
+class NewVersion(_Taken):
+    """An upload that becomes the next version."""
+
+    upload: Id
+
+
+class NewWindow(_Taken):
+    """An upload that becomes the data set of another window; without a name, of the following one."""
+
+    upload: Id
+    window: Annotated[str, Field(max_length=10)] = ""
+
+
+class Connection(_Taken):
+    """A table of a PostgreSQL database."""
+
+    address: Annotated[str, Field(max_length=2000, pattern=_Plain)]
+
+
+class UploadOut(BaseModel):
+    """An upload that waits to be registered. A suggestion never holds a bound."""
+
+    id: str
+    kind: str
+    shown: str
+    digest: str
+    length: int
+    columns: list[dict[str, str]]
+    created: datetime
+
+    @classmethod
+    def of(cls, row: Arrival) -> UploadOut:
+        """From the database's row."""
+        columns = [{"name": name, "kind": kind, "suggested": suggested} for name, kind, suggested in row.columns]
+        told = {name: getattr(row, name) for name in ("id", "kind", "shown", "digest", "length", "created")}
+        return cls(columns=columns, **told)
+
+
+class Uploads(BaseModel):
+    """What waits, the newest first."""
+
+    items: list[UploadOut]
+
+
+class DataSetOut(BaseModel):
+    """A data set as it is declared."""
+
+    id: str
+    name: str
+    title: str
+    about: str
+    owner: str
+    institution: str
+    public: bool
+    state: str
+    version: int
+    population: str | None
+    budget: dict[str, str] | None
+    spent: dict[str, str] | None = Field(description="Null where the caller may not see what is spent.")
+    unbounded: bool
+    declaration: dict[str, Any]
+    policy: dict[str, Any]
+    column_policies: dict[str, Any]
+    window: dict[str, Any]
+    mine: bool
+    may_ask: bool
+    created: datetime
+    changed: datetime
+
+    @classmethod
+    def of(cls, entry: Entry, owner: str, money: Money | None, *, spending: bool) -> DataSetOut:
+        """As the caller may see it."""
+        row: DataSet = entry.row
+        same = ("id", "name", "title", "about", "institution", "public", "state", "version", "population", "created", "changed")
+        return cls(
+            **{name: getattr(row, name) for name in same},
+            owner=owner,
+            budget=None if money is None else guarantee_text(money.total),
+            spent=guarantee_text(money.spent) if money is not None and spending else None,
+            unbounded=money is not None and money.unbounded,
+            declaration=row.declaration,
+            policy=row.metadata_.get("policy", {}),
+            column_policies=row.metadata_.get("columns", {}),
+            window={name: row.window[name] for name in ("every", "window", "of") if name in row.window},
+            mine=entry.mine,
+            may_ask=entry.may_ask,
+        )
+
+
+class DataSets(BaseModel):
+    """Some data sets, by name; `next` is the `after` of the page that follows."""
+
+    items: list[DataSetOut]
+    next: str | None
+
+
+class VersionOut(BaseModel):
+    """One version, for those who may add one."""
+
+    number: int
+    kind: str
+    format: str
+    digest: str
+    length: int
+    created: datetime
+    created_by: str
+    destroyed: datetime | None
+
+    @classmethod
+    def of(cls, row: DataSetVersion) -> VersionOut:
+        """From the database's row."""
+        return cls.model_validate(row, from_attributes=True)
+
+
+class Versions(BaseModel):
+    """All versions, the newest first."""
+
+    items: list[VersionOut]
+
+
+class PopulationOut(BaseModel):
+    """A population of one's own."""
+
+    name: str
+    unit: str
+    about: str
+    people: int | None
+    data_sets: list[str]
+    budget: dict[str, str] | None
+    spent: dict[str, str] | None
+    unbounded: bool
+
+    @classmethod
+    def of(cls, row: Population, tables: list[DataSet], money: Money | None) -> PopulationOut:
+        """With its tables and its budget."""
+        return cls(
+            name=row.name,
+            unit=row.unit,
+            about=row.about,
+            people=row.people,
+            data_sets=[each.name for each in tables],
+            budget=None if money is None else guarantee_text(money.total),
+            spent=None if money is None else guarantee_text(money.spent),
+            unbounded=money is not None and money.unbounded,
+        )
+
+
+class Populations(BaseModel):
+    """One's own populations, by name."""
+
+    items: list[PopulationOut]

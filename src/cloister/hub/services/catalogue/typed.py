@@ -1,0 +1,244 @@
+"""What is typed into the form of a new data set, and what it means; each thing that is wrong stands beside its field.
+
+Texts are kept as they were typed until the data set is registered. Columns are known by their place in the file, so no name of a
+field is anybody's choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter, MissingBound
+from cloister.hub.policy import parse_policy, write_policy
+from cloister.hub.services.catalogue.declarations import no_reason
+from cloister.hub.services.catalogue.guidance import budget_of
+from cloister.hub.services.catalogue.registering import Wanted
+from cloister.hub.services.catalogue.windows import check_window, window_name, window_population
+from cloister.hub.storage import HeaderColumn
+from cloister.privacy import Guarantee
+from cloister.tables.plain import domain_of
+
+__all__ = ["COLUMN_FIELDS", "FIELDS", "KINDS", "beginning", "keep", "wanted_of"]
+
+FIELDS = (
+    "name", "title", "about", "public", "rows_are", "unit_column", "max_rows", "unit", "size", "people", "population",
+    "population_new", "measure", "epsilon", "delta", "rho", "purposes", "consent", "sensitivity", "retention", "labels",
+    "combinable_with", "listed", "every", "window", "understood", "provider",
+)  # fmt: skip
+COLUMN_FIELDS = ("kind", "low", "high", "step", "values", "nullable", "reason", "sensitivity", "labels", "purposes")
+KINDS = ("", "integer", "real", "category", "date", "boolean", "text", "identifier")
+_LONGEST, _LONGEST_LIST = 5_000, 200_000
+_NUMBERS = ("integer", "huge")
+
+
+def beginning(columns: Sequence[HeaderColumn], file: str) -> dict[str, str]:
+    """What stands in the form at first: a name from the file's, kinds from the columns'; never a bound.
+
+    >>> beginning([HeaderColumn(name="age", kind="integer", suggested="Integer")], "People 2026.csv")["name"]
+    'people_2026'
+    """
+    base = file.rpartition("/")[2].rpartition("::")[2] or file.rpartition("/")[2]
+    stem = "".join(each if each.isascii() and each.isalnum() else "_" for each in base.lower().partition(".")[0]).strip("_")
+    name = stem[:63] if stem[:1].isalpha() else f"table_{stem}"[:63].rstrip("_")
+    found = {"name": name, "title": "", "rows_are": "units", "unit": "person", "measure": "epsilon", "epsilon": "1"}
+    kinds = {f"c{place}_kind": each.suggested.lower() for place, each in enumerate(columns)}
+    return found | {field: "" if kind == "text" else kind for field, kind in kinds.items()}  # nobody's free text by default
+
+
+def keep(form: Mapping[str, str], columns: int) -> dict[str, str]:
+    """The fields of this form among what was sent, each of bounded length.
+
+    >>> keep({"name": "people", "owner": "eve", "c0_kind": "text", "c9_kind": "text"}, 1)
+    {'name': 'people', 'c0_kind': 'text'}
+    """
+    names = [*FIELDS, *(f"c{place}_{field}" for place in range(columns) for field in COLUMN_FIELDS)]
+    found = {}
+    for name in names:
+        text = form.get(name, "")
+        if len(text) > (_LONGEST_LIST if name.endswith("_values") else _LONGEST):
+            raise InvalidParameter("The form was refused", why=f"the field {name!r} is too long", instead="a shorter text")
+        if text.strip():
+            found[name] = text.replace("\r\n", "\n").strip()
+    return found
+
+
+def wanted_of(
+    typed: Mapping[str, str], columns: Sequence[HeaderColumn], ids: Callable[[list[str]], list[str]]
+) -> tuple[Wanted | None, dict[str, CloisterError]]:
+    """What the owner wants; None where something is wrong, and then what is wrong by field. `ids` turns names of data sets into
+    their ids.
+    """
+    reader = _Reader(typed, columns)
+    wanted = reader.read(ids)
+    return (None if reader.wrong else wanted), reader.wrong
+
+
+class _Reader:
+    """One reading of the form."""
+
+    def __init__(self, typed: Mapping[str, str], columns: Sequence[HeaderColumn]) -> None:
+        self._typed, self._columns = typed, columns
+        self.wrong: dict[str, CloisterError] = {}
+
+    def read(self, ids: Callable[[list[str]], list[str]]) -> Wanted:
+        public = self._text("public") == "yes"
+        policy = self._at("purposes", lambda: self._policy(ids), {})
+        if not self._text("title"):
+            self.wrong["title"] = InvalidParameter("The title was refused", why="it is empty", instead="Visits 2026")
+        if self._text("understood") != "yes":
+            self.wrong["understood"] = InvalidParameter(
+                "The form was refused", why="the last box is not ticked", instead="read it, and tick it"
+            )
+        name, title, population = self._text("name"), self._text("title"), self._population()
+        if public:
+            return Wanted(
+                name=name, title=title, about=self._text("about"), public=True, metadata={"policy": policy}, listed=True
+            )
+        declaration = self._declaration()
+        window: dict[str, Any] = {}
+        if every := self._text("every"):
+            label = self._text("window")
+            found = self._at("window", lambda: check_window(every, label), {})
+            window = {**found, "of": name, "title": title, "population": population}
+            name, title, population = window_name(name, label), f"{title} {label}", window_population(population, label)
+        return Wanted(
+            name=name,
+            title=title,
+            about=self._text("about"),
+            declaration=declaration,
+            population=population,
+            budget=self._budget(),
+            unit=self._text("unit") or "person",
+            people=self._whole("people"),
+            listed=self._text("listed") == "yes",
+            metadata={"policy": policy, "columns": self._column_policies()},
+            window=window,
+            provider=self._text("provider"),
+        )
+
+    def _text(self, name: str) -> str:
+        return self._typed.get(name, "").strip()
+
+    def _lines(self, name: str) -> list[str]:
+        return [line.strip() for line in self._typed.get(name, "").split("\n") if line.strip()]
+
+    def _names(self, name: str) -> list[str]:
+        return [part.strip() for line in self._lines(name) for part in line.split(",") if part.strip()]
+
+    def _at(self, field: str, read: Callable[[], Any], otherwise: Any) -> Any:
+        try:
+            return read()
+        except CloisterError as error:
+            self.wrong[field] = error
+            return otherwise
+
+    def _whole(self, name: str) -> int | None:
+        text = self._text(name).replace(" ", "").replace(",", "")
+        if not text:
+            return None
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
+            self.wrong[name] = InvalidParameter(
+                "The number was refused", why="it is no whole number from 1 to 999,999,999", instead="40000"
+            )
+            return None
+        return int(text)
+
+    def _population(self) -> str:
+        return self._text("population") or self._text("population_new")
+
+    def _budget(self) -> Guarantee | None:
+        if self._text("population") and not self._text("every"):
+            return None
+        measure = self._text("measure")
+        if measure == "rho":
+            return self._at("rho", lambda: budget_of(rho=self._text("rho")), None)  # type: ignore[no-any-return]
+        delta = self._text("delta") if measure == "approx" else ""
+        if measure == "approx" and not delta:
+            self.wrong["delta"] = MissingBound("The budget was refused", why="its δ is not said", instead="1e-6")
+        return self._at("epsilon", lambda: budget_of(self._text("epsilon"), delta), None)  # type: ignore[no-any-return]
+
+    def _policy(self, ids: Callable[[list[str]], list[str]]) -> dict[str, Any]:
+        policy: dict[str, Any] = {part: self._names(part) for part in ("purposes", "consent", "labels") if self._names(part)}
+        policy |= {part: self._text(part) for part in ("sensitivity", "retention") if self._text(part)}
+        if self._names("combinable_with"):
+            policy["combinable_with"] = [] if self._names("combinable_with") == ["-"] else ids(self._names("combinable_with"))
+        return _written(policy)
+
+    def _column_policies(self) -> dict[str, Any]:
+        found = {}
+        for place, column in enumerate(self._columns):
+            if not self._text(f"c{place}_kind"):
+                continue
+            policy: dict[str, Any] = {
+                part: self._names(f"c{place}_{part}") for part in ("purposes", "labels") if self._names(f"c{place}_{part}")
+            }
+            if self._text(f"c{place}_sensitivity"):
+                policy["sensitivity"] = self._text(f"c{place}_sensitivity")
+            if policy:
+                found[column.name] = self._at(f"c{place}_labels", partial(_written, policy), {})
+        return found
+
+    def _declaration(self) -> dict[str, Any]:
+        columns, reasons = {}, {}
+        for place, column in enumerate(self._columns):
+            if self._text(f"c{place}_kind"):
+                columns[column.name] = self._at(f"c{place}_kind", partial(self._column, place, column), {})
+                reasons[column.name] = self._text(f"c{place}_reason")
+        if not columns:
+            self.wrong["columns"] = InvalidDeclaration(
+                "The declaration was refused", why="every column is left out", instead="one column at least, with its bounds"
+            )
+        unit, most = None, None
+        if self._text("rows_are") == "column":
+            chosen = self._text("unit_column")
+            if chosen.isascii() and chosen.isdigit() and int(chosen[:6]) < len(self._columns):
+                unit, most = self._columns[int(chosen)].name, self._whole("max_rows")
+                if most is None and "max_rows" not in self.wrong:
+                    self.wrong["max_rows"] = MissingBound(
+                        "The row cap was refused", why="how many rows of one person may count is not said", instead="10"
+                    )
+            else:
+                self.wrong["unit_column"] = InvalidDeclaration(
+                    "The unit was refused", why="no column is chosen", instead="the column that says whose row a row is"
+                )
+        return {"columns": columns, "unit": unit, "max_rows": most, "size": self._whole("size"), "reasons": reasons}
+
+    def _column(self, place: int, column: HeaderColumn) -> dict[str, Any]:
+        kind = self._text(f"c{place}_kind")
+        declared: dict[str, Any] = {"kind": kind, "nullable": self._text(f"c{place}_nullable") == "yes"}
+        if kind in ("integer", "real", "date"):
+            for end in ("low", "high"):
+                declared[end] = self._text(f"c{place}_{end}")
+                if not declared[end]:
+                    raise MissingBound(
+                        f"The column {column.name!r} was refused",
+                        why="a bound is missing, and bounds are declared, never looked up",
+                        instead="the least and the greatest value that can be meant, such as 0 and 120",
+                    )
+        if kind == "real" and self._text(f"c{place}_step"):
+            declared["step"] = self._text(f"c{place}_step")
+        if kind == "category":
+            declared["values"] = _categories(self._lines(f"c{place}_values"), column.kind)
+        found = domain_of(column.name, declared, table=self._text("name") or "the table").describe()
+        if kind in ("integer", "real", "date", "category") and not self._text(f"c{place}_reason"):
+            raise no_reason(column.name)
+        return found
+
+
+def _written(policy: dict[str, Any]) -> dict[str, Any]:
+    return write_policy(parse_policy(policy))
+
+
+def _categories(lines: list[str], kind: str) -> list[str] | list[int] | list[bool]:
+    """The categories as the source holds them.
+
+    >>> _categories(["1", "2"], "integer"), _categories(["1", "2"], "text"), _categories(["true"], "boolean")
+    ([1, 2], ['1', '2'], [True])
+    """
+    if kind in _NUMBERS and all(line.lstrip("-").isdecimal() and len(line) < 20 for line in lines):
+        return [int(line) for line in lines]
+    if kind == "boolean" and all(line.lower() in ("true", "false") for line in lines):
+        return [line.lower() == "true" for line in lines]
+    return lines

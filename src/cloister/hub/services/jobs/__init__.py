@@ -1,0 +1,57 @@
+"""Long work: a queue in the database, workers that take from it, pages that show how far it is.
+
+- `queue.py`: submit, claim, beat, finish, cancel, give back.
+- `workers.py`: the threads that run jobs, in the hub's process or in `cloister worker`.
+- `views.py`, `pages.py`, `api.py`: who sees which jobs, and the routes.
+
+A service brings its kinds of work as `JobType`s, and calls `submit`. A job that was asked to stop (`progress.stopped()`) raises
+`Stopped`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.service import Card, JobType, Link, Service
+from cloister.hub.services.jobs.queue import cancel, submit
+from cloister.hub.services.jobs.workers import Stopped, Timing, Workers, closed, opened, stop_workers
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["SERVICE", "JobType", "Stopped", "Timing", "Workers", "cancel", "stop_workers", "submit"]
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.services.jobs.pages import pages
+
+    return pages()
+
+
+def _api() -> APIRouter:
+    from cloister.hub.services.jobs.api import api
+
+    return api()
+
+
+def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
+    from cloister.hub.services.jobs.views import open_jobs
+
+    jobs = open_jobs(db, caller)
+    return [Card(template="jobs/card.html", values={"jobs": jobs}, order=30)] if jobs else []
+
+
+SERVICE = Service(
+    name="jobs",
+    title="Jobs",
+    pages=_pages,
+    api=_api,
+    links=(Link(title="Jobs", path="/jobs", action="job.see", order=60, icon="jobs"),),
+    cards=_cards,
+    opened=opened,
+    closed=closed,
+)

@@ -1,0 +1,3 @@
+"""Moved: `cloister.hub.records.jobs`."""
+
+from cloister.hub.records.jobs import *  # noqa: F403

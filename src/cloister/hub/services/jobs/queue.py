@@ -1,0 +1,194 @@
+"""The queue: jobs wait in the database, one worker claims each, and what became of it is written where it stood.
+
+A claim has a name of its own, and whatever a worker writes about a job is written only while the job still bears that name: a
+worker that was taken for dead, and was not, changes nothing any more. A running job whose worker has been silent for too long is
+claimed once more where its kind allows (`JobType.again`), and has failed where it doesn't, or was begun twice.
+
+What a job charges is safe in both: its work is written against the ledger, where an unsettled reservation is taken over and a
+settled one answers from the stored release.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import ColumnElement, and_, event, or_, select, update
+
+from cloister.errors import InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.ids import new_id
+from cloister.hub.problems import Missing, Problem
+from cloister.hub.records.jobs import Job
+from cloister.hub.services.trail import write
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.hub import Hub
+
+__all__ = ["ENDED", "MOST_ATTEMPTS", "Claim", "beat", "cancel", "claim", "finish", "give_back", "submit", "waits"]
+
+ENDED = ("done", "failed", "cancelled")
+MOST_ATTEMPTS = 2
+_LONGEST_PAYLOAD = 2**20
+_HUB = Caller(name="cloister", via="system")
+_LOST = Problem(
+    status=500,
+    code="lost",
+    title="The job was lost",
+    why="the process that ran it ended, and it may not begin once more",
+    instead="submit it again",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A job that one worker has, and the name of that claim."""
+
+    job: str
+    name: str
+    kind: str
+    person: str
+    payload: Mapping[str, Any]
+    attempt: int
+
+
+def submit(
+    db: Session, hub: Hub, caller: Caller, kind: str, payload: Mapping[str, Any], *, title: str = "", purpose: str = ""
+) -> str:
+    """Put a job into the queue, in the transaction of `db`; its id. It begins once that transaction is committed."""
+    known = hub.jobs.get(kind)
+    if known is None:
+        raise InvalidParameter(
+            f"The job {kind!r} was refused", why="no service runs jobs of that kind", instead=", ".join(sorted(hub.jobs))
+        )
+    if len(json.dumps(payload)) > _LONGEST_PAYLOAD:
+        raise InvalidParameter("The job was refused", why="what it was given is over 1 MiB", instead="an upload, and its name")
+    job = Job(
+        id=new_id(),
+        kind=kind,
+        person=caller.id,
+        title=(title or known.title).replace("\0", "")[:200],
+        purpose=purpose.replace("\0", ""),
+        payload=dict(payload),
+        created=hub.now(),
+    )
+    db.add(job)
+    db.flush()
+    write(db, hub, caller, "job.submit", kind="job", object_id=job.id, purpose=purpose, job=kind)
+    event.listen(db, "after_commit", lambda _: _wake(hub), once=True)
+    return job.id
+
+
+def cancel(db: Session, hub: Hub, caller: Caller, job: str) -> str:
+    """End a job that waits; ask one that runs to stop. The state it then has. What it has charged stays charged."""
+    row = db.scalar(select(Job).where(Job.id == job).with_for_update())
+    if row is None:
+        raise Missing("There is no such job", why="nothing is known under that id", instead="/jobs")
+    if row.state in ENDED or row.stopping:
+        return row.state
+    if row.state == "waiting":
+        row.state, row.ended = "cancelled", hub.now()
+    row.stopping = True
+    db.flush()
+    write(db, hub, caller, "job.cancel", kind="job", object_id=job, job=row.kind)
+    return row.state
+
+
+def waits(db: Session, hub: Hub, lost: timedelta) -> bool:
+    """Whether there is anything to claim; a look that locks nothing."""
+    wanted = and_(Job.kind.in_(hub.jobs), or_(_waiting(), _silent(hub, lost)))
+    return db.scalar(select(Job.id).where(wanted).limit(1)) is not None
+
+
+def claim(hub: Hub, worker: str, lost: timedelta) -> Claim | None:
+    """Take the next job: one that a dead worker left, then the one that waits longest. None: there is none."""
+    with hub.database.begin() as db:
+        while True:
+            row = _next(db, hub, _silent(hub, lost)) or _next(db, hub, _waiting())
+            if row is None:
+                return None
+            if row.state == "waiting" or _again(hub, row):
+                break
+            _end_lost(db, hub, row)
+        row.state, row.attempts = "running", row.attempts + 1
+        row.worker, row.beat = f"{worker[:70]} {new_id()}", hub.now()
+        row.begun = row.begun or hub.now()
+        return Claim(job=row.id, name=row.worker, kind=row.kind, person=row.person, payload=row.payload, attempt=row.attempts)
+
+
+def beat(hub: Hub, claimed: Claim, stage: str, share: float | None) -> bool | None:
+    """Say that the worker lives and how far it is. Whether the job should stop; None: it is this worker's no more."""
+    with hub.database.begin() as db:
+        values = {"beat": hub.now(), "stage": stage[:200], "share": share}
+        found = db.execute(update(Job).where(_mine(claimed)).values(values).returning(Job.stopping)).one_or_none()
+        return None if found is None else bool(found.stopping)
+
+
+def finish(
+    hub: Hub,
+    claimed: Claim,
+    state: str,
+    *,
+    result: Mapping[str, Any] | None = None,
+    problem: Problem | None = None,
+) -> bool:
+    """Write down how a job ended; False where it was this worker's no more."""
+    with hub.database.begin() as db:
+        details = {} if problem is None else problem.details()
+        values = {"state": state, "ended": hub.now(), "result": dict(result or {}), "problem": details, "share": None}
+        if db.execute(update(Job).where(_mine(claimed)).values(values).returning(Job.id)).one_or_none() is None:
+            return False
+        outcome = "failed" if state == "failed" else "done"
+        write(db, hub, _HUB, "job.end", kind="job", object_id=claimed.job, outcome=outcome, job=claimed.kind, state=state)
+        return True
+
+
+def give_back(hub: Hub, claimed: Claim) -> bool:
+    """Put a job back into the queue, where it may begin once more; False where it may not, or is this worker's no more."""
+    if claimed.attempt >= MOST_ATTEMPTS or not hub.jobs[claimed.kind].again:
+        return False
+    with hub.database.begin() as db:
+        values = {"state": "waiting", "worker": "", "beat": None, "share": None}
+        back = update(Job).where(_mine(claimed), Job.stopping.is_(False)).values(values)
+        return db.execute(back.returning(Job.id)).one_or_none() is not None
+
+
+def _next(db: Session, hub: Hub, which: ColumnElement[bool]) -> Job | None:
+    """The oldest such job that no other worker is just taking."""
+    wanted = select(Job).where(which, Job.kind.in_(hub.jobs)).order_by(Job.created, Job.id).limit(1)
+    return db.scalar(wanted.with_for_update(skip_locked=True))
+
+
+def _waiting() -> ColumnElement[bool]:
+    return Job.state == "waiting"
+
+
+def _silent(hub: Hub, lost: timedelta) -> ColumnElement[bool]:
+    return and_(Job.state == "running", or_(Job.beat < hub.now() - lost, Job.beat.is_(None)))
+
+
+def _mine(claimed: Claim) -> ColumnElement[bool]:
+    return and_(Job.id == claimed.job, Job.state == "running", Job.worker == claimed.name)
+
+
+def _again(hub: Hub, row: Job) -> bool:
+    return hub.jobs[row.kind].again and row.attempts < MOST_ATTEMPTS and not row.stopping
+
+
+def _end_lost(db: Session, hub: Hub, row: Job) -> None:
+    row.state, row.ended, row.share = ("cancelled" if row.stopping else "failed"), hub.now(), None
+    row.problem = {} if row.stopping else _LOST.details()
+    db.flush()
+    outcome = "done" if row.stopping else "failed"
+    write(db, hub, _HUB, "job.end", kind="job", object_id=row.id, outcome=outcome, job=row.kind, state="lost")
+
+
+def _wake(hub: Hub) -> None:
+    workers = hub.parts.get("jobs")
+    if workers is not None:
+        workers.wake()

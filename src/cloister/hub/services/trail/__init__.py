@@ -1,0 +1,62 @@
+"""The trail: an append-only, hash-chained record of who did what to which, when, for what purpose, at what cost.
+
+- `chain.py`, `writing.py`, `verifying.py`: the chain, how lines are added to it, how it is checked.
+- `reading.py`, `export.py`: filters, pages and files of lines, for stewards, for owners, for oneself.
+- `fingerprints.py`, `profiles.py`, `alerts.py`: what is usual for a person, and what a steward should look at.
+- `pages.py`, `api.py`: the routes; `words.py`: what lines say, for people.
+
+Other services call `write` in the transaction of what they do, `write_alone` for denials and failures, and, after each question,
+`watch` with the number of its line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.service import Card, Link, Service
+from cloister.hub.services.trail.alerts import unseen, watch
+from cloister.hub.services.trail.chain import BrokenLine
+from cloister.hub.services.trail.profiles import question_details
+from cloister.hub.services.trail.verifying import verify
+from cloister.hub.services.trail.writing import accept, closed, opened, write, write_alone
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["SERVICE", "BrokenLine", "accept", "question_details", "unseen", "verify", "watch", "write", "write_alone"]
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.services.trail.pages import pages
+
+    return pages()
+
+
+def _api() -> APIRouter:
+    from cloister.hub.services.trail.api import api
+
+    return api()
+
+
+def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
+    waiting = unseen(db) if caller.has("steward", "administrator") else 0
+    return [Card(template="trail/card.html", values={"waiting": waiting}, order=10)] if waiting else []
+
+
+SERVICE = Service(
+    name="trail",
+    title="Trail",
+    pages=_pages,
+    api=_api,
+    links=(
+        Link(title="Trail", path="/trail", action="trail.read", order=80, icon="trail"),
+        Link(title="What I did", path="/trail/mine", action="trail.own", order=81, icon="history"),
+    ),
+    cards=_cards,
+    opened=opened,
+    closed=closed,
+)

@@ -1,0 +1,184 @@
+"""The trail for programs: the same lines, filters and alerts as on the pages."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from cloister.hub.caller import CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import Hub, HubDep
+from cloister.hub.services.accounts import person_by_id
+from cloister.hub.services.accounts.api import written_here
+from cloister.hub.services.trail.alerts import alerts, mark_seen
+from cloister.hub.services.trail.chain import BrokenLine
+from cloister.hub.services.trail.export import Form, as_mapping, response
+from cloister.hub.records.trail import Alert
+from cloister.hub.services.trail.pages import LINE_NUMBER, NAME
+from cloister.hub.services.trail.profiles import read_history, shown
+from cloister.hub.services.trail.reading import PAGE, Filters, Scope, own_data_sets, read_page
+from cloister.hub.services.trail.verifying import verify
+from cloister.hub.services.trail.writing import write_alone
+
+__all__ = ["api"]
+
+
+class Line(BaseModel):
+    """One act."""
+
+    number: int
+    when: datetime
+    person: str
+    action: str
+    kind: str
+    object: str
+    purpose: str
+    cost: dict[str, Any]
+    outcome: str
+    details: dict[str, Any]
+    hash: str
+
+
+class Lines(BaseModel):
+    """Some lines, the newest first. `older`: what to give as `before` for the next ones."""
+
+    lines: list[Line]
+    older: int | None
+
+
+class Verified(BaseModel):
+    """Whether the chain holds; else the first line that does not fit, and why."""
+
+    holds: bool
+    line: int | None = None
+    reason: str = ""
+
+
+class AlertOut(BaseModel):
+    """Something that a steward should look at."""
+
+    id: str
+    person: str
+    kind: str
+    about: dict[str, Any]
+    created: datetime
+    seen: datetime | None
+    seen_by: str
+
+
+class ProfileOut(BaseModel):
+    """What is usual for a person: questions a day (the newest thirty) and by hour (UTC), what they touched, what they spent."""
+
+    total: int
+    begun: datetime | None
+    days: list[tuple[date, int]]
+    hours: list[tuple[int, int]]
+    columns: list[tuple[str, int]]
+    data_sets: list[tuple[str, int]]
+    spend: list[tuple[str, str]]
+
+
+class Wanted(BaseModel):
+    """Which lines, and which page of them."""
+
+    person: str = ""
+    action: str = ""
+    object: str = ""
+    since: str = ""
+    until: str = ""
+    outcome: str = ""
+    before: Annotated[int | None, LINE_NUMBER] = None
+    limit: Annotated[int, Query(ge=1, le=500)] = PAGE
+
+
+_Wanted = Annotated[Wanted, Query()]
+
+
+def api() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+
+    @router.get("/trail", dependencies=[needs("trail.read")])
+    def everything(hub: HubDep, wanted: _Wanted) -> Lines:
+        """All lines, by filters."""
+        return _page(hub, wanted, Scope())
+
+    @router.get("/trail/mine", dependencies=[needs("trail.own")])
+    def mine(hub: HubDep, caller: CallerDep, wanted: _Wanted) -> Lines:
+        """What the caller did."""
+        return _page(hub, wanted, Scope(person=caller.id))
+
+    @router.get("/trail/uses", dependencies=[needs("dataset.uses")])
+    def uses(hub: HubDep, caller: CallerDep, wanted: _Wanted) -> Lines:
+        """What was done with the caller's data sets."""
+        with hub.database.reading() as db:
+            scope = own_data_sets(db, caller.id)
+        return _page(hub, wanted, scope)
+
+    @router.get("/trail/export/{form}", dependencies=[needs("trail.read")], response_class=Response)
+    def export(hub: HubDep, caller: CallerDep, form: Form, wanted: _Wanted) -> Response:
+        """All lines as a file."""
+        filters = _filters(wanted)
+        write_alone(hub, caller, "trail.export", kind="trail", filters=filters.query())
+        return response(hub, form, filters, Scope())
+
+    @router.get("/trail/mine/profile", dependencies=[needs("trail.own")])
+    def own_profile(hub: HubDep, caller: CallerDep) -> ProfileOut:
+        """What is usual for the caller."""
+        with hub.database.reading() as db:
+            return ProfileOut(**shown(hub, read_history(db, caller.id)))
+
+    @router.get("/trail/people/{person}", dependencies=[needs("trail.read")])
+    def profile(hub: HubDep, person: Annotated[str, NAME]) -> ProfileOut:
+        """What is usual for a person."""
+        with hub.database.reading() as db:
+            person_by_id(db, person)
+            return ProfileOut(**shown(hub, read_history(db, person)))
+
+    @router.get("/trail/verify", dependencies=[needs("trail.verify")])
+    def verified(hub: HubDep) -> Verified:
+        """Check every line of the chain."""
+        outcome = verify(hub)
+        if isinstance(outcome, BrokenLine):
+            return Verified(holds=False, line=outcome.number, reason=outcome.reason)
+        return Verified(holds=True)
+
+    @router.get("/trail/alerts", dependencies=[needs("trail.read")])
+    def list_alerts(hub: HubDep, seen: bool | None = None) -> list[AlertOut]:
+        """The newest alerts."""
+        with hub.database.reading() as db:
+            return [_alert(each) for each in alerts(db, seen=seen)]
+
+    @router.post("/trail/alerts/{alert}/seen", dependencies=[needs("trail.read"), Depends(written_here)], status_code=204)
+    def seen(hub: HubDep, caller: CallerDep, alert: Annotated[str, NAME]) -> None:
+        """Write down that somebody looked."""
+        with hub.database.begin() as db:
+            mark_seen(db, hub, caller, alert)
+
+    return router
+
+
+def _filters(wanted: Wanted) -> Filters:
+    return Filters.of({name: str(getattr(wanted, name)) for name in Filters.__dataclass_fields__})
+
+
+def _page(hub: Hub, wanted: Wanted, scope: Scope) -> Lines:
+    with hub.database.reading() as db:
+        page = read_page(db, _filters(wanted), scope, before=wanted.before, limit=wanted.limit)
+    return Lines(lines=[Line(**as_mapping(line)) for line in page.lines], older=page.older)
+
+
+def _alert(row: Alert) -> AlertOut:
+    return AlertOut(
+        id=row.id,
+        person=row.person,
+        kind=row.kind,
+        about=row.about,
+        created=row.created,
+        seen=row.seen,
+        seen_by=row.seen_by,
+    )

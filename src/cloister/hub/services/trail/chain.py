@@ -1,0 +1,107 @@
+"""The chain: each line's hash seals the line and the hash before it, so that no line can be changed, dropped or moved unseen.
+
+HMAC-SHA-256 under the trail's key: who can write to the database, and does not have the key, can make no line that fits. What a
+chain cannot tell is that its last lines are gone; for that its end is copied to a file (`writing.py`).
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+__all__ = ["START", "Act", "BrokenLine", "about", "cleaned", "seal"]
+
+START = "0" * 64
+"""The hash before the first line."""
+_LONGEST = 10_000
+_SECRET = ("password", "secret", "totp", "cookie")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokenLine:
+    """The first line that does not fit, and why; false, so that `if verify(hub)` reads as it should.
+
+    >>> bool(BrokenLine(number=7, reason="it was changed")), str(BrokenLine(number=7, reason="it was changed"))
+    (False, 'line 7: it was changed')
+    """
+
+    number: int
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return f"line {self.number}: {self.reason}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Act:
+    """What a line says, its number and hash apart."""
+
+    when: datetime
+    person: str
+    action: str
+    kind: str = ""
+    object: str = ""
+    purpose: str = ""
+    cost: Mapping[str, Any] = field(default_factory=dict)
+    outcome: str = "done"
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def seal(key: bytes, before: str, number: int, act: Act) -> str:
+    """The hash of a line that follows the hash `before`.
+
+    >>> act = Act(when=datetime(2026, 1, 1, tzinfo=UTC), person="p1", action="dataset.see")
+    >>> seal(bytes(32), START, 1, act) == seal(bytes(32), START, 2, act)
+    False
+    """
+    when = act.when.astimezone(UTC).isoformat(timespec="microseconds")
+    told = [number, when, act.person, act.action, act.kind, act.object, act.purpose, act.cost, act.outcome, act.details]
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hmac.digest(key, f"{before}\n{text}".encode(), "sha256").hex()
+
+
+def cleaned(value: Any) -> Any:
+    """A value as every database keeps it and gives it back the same: JSON, no float, no character that PostgreSQL refuses.
+
+    >>> cleaned({"sets": ("a", "b"), "share": 0.5, "text": "x\\0y"})
+    {'sets': ['a', 'b'], 'share': '0.5', 'text': 'x\ufffdy'}
+    >>> cleaned({"password": "x"})
+    Traceback (most recent call last):
+    ValueError: the trail keeps no secrets: password
+    """
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, Mapping):
+        for name in value:
+            if any(word in str(name).lower() for word in _SECRET):
+                raise ValueError(f"the trail keeps no secrets: {name}")
+        return {text_of(name): cleaned(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [cleaned(each) for each in value]
+    if isinstance(value, set | frozenset):
+        return sorted(text_of(each) for each in value)
+    return text_of(value)
+
+
+def text_of(value: Any, longest: int = _LONGEST) -> str:
+    """A text that every database keeps, no longer than so."""
+    text = str(value).replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def about(act_object: str, details: Mapping[str, Any]) -> Iterator[str]:
+    """The objects that a line is found by: its own, and those that `data_sets` names; each once.
+
+    >>> list(about("r1", {"data_sets": ["people", "towns", "people"]}))
+    ['r1', 'people', 'towns']
+    """
+    named = details.get("data_sets", ())
+    texts = [act_object, *(each for each in (named if isinstance(named, list) else ()) if isinstance(each, str))]
+    yield from dict.fromkeys(text_of(each, 200) for each in texts if each)

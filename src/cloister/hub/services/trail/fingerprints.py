@@ -1,0 +1,189 @@
+"""The shape of a question: what it computes, and the conditions that it computes it under, each in one normal form.
+
+Two questions that compute the same under conditions that hardly differ can be subtracted; what is left is the person (or the few)
+for whom the conditions differ. `closeness` says how two sets of conditions differ. Differential privacy bounds what subtraction
+gives; the steward should hear of it all the same. The conditions of a subquery are part of what it computes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlglot import exp
+
+__all__ = ["Condition", "Fingerprint", "closeness", "fingerprint"]
+
+Closeness = Literal["same", "narrow", "one conjunct", "far"]
+_LONGEST = 20_000
+_NARROW = 3
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Condition:
+    """One conjunct: its text, the same without its constants, and those; of a list of values, the template shows one."""
+
+    text: str
+    template: str
+    constants: tuple[str, ...] = ()
+
+    @property
+    def negated(self) -> bool:
+        """Whether it leaves somebody out, by saying who they are not."""
+        return self.template.startswith("NOT ")
+
+    @property
+    def equals(self) -> bool:
+        """Whether it names a value."""
+        return " = " in self.template
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fingerprint:
+    """What a question computes, as a digest, and its conjuncts.
+
+    >>> one = fingerprint("SELECT COUNT(*) FROM people WHERE age < 40 AND sex = 'F'")
+    >>> other = fingerprint("select count(*) as n from people where 'F' = sex and 40 > age")
+    >>> one == other, [each.text for each in one.conditions]
+    (True, ['age < 40', "sex = 'F'"])
+    """
+
+    aggregate: str
+    conditions: tuple[Condition, ...]
+
+    def details(self) -> dict[str, Any]:
+        """As a line of the trail keeps it."""
+        conditions = [[each.text, each.template, *each.constants] for each in self.conditions]
+        return {"aggregate": self.aggregate, "conditions": conditions}
+
+    @classmethod
+    def of(cls, details: Mapping[str, Any]) -> Fingerprint | None:
+        """As it was kept."""
+        try:
+            conditions = [
+                Condition(text=text, template=bare, constants=tuple(rest)) for text, bare, *rest in details["conditions"]
+            ]
+            return cls(aggregate=str(details["aggregate"]), conditions=tuple(conditions))
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+def fingerprint(sql: str, dialect: str | None = None) -> Fingerprint | None:
+    """The shape of a question; None for what cannot be read as one SELECT."""
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    if len(sql) > _LONGEST:
+        return None
+    try:
+        tree = parse_one(sql, dialect=dialect)
+    except (SqlglotError, RecursionError):
+        return None
+    if not isinstance(tree, exp.Select):
+        return None
+    for name in tree.find_all(exp.Identifier):
+        name.set("this", name.this.lower())
+        name.set("quoted", False)
+    where = tree.args.get("where")
+    conjuncts = [] if where is None else list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+    conditions = {_condition(each) for each in conjuncts}
+    for name in ("where", "order", "limit"):
+        tree.set(name, None)
+    for alias in list(tree.find_all(exp.Alias)):
+        alias.replace(alias.this)
+    tree.set("expressions", sorted(tree.expressions, key=lambda each: str(each.sql())))
+    return Fingerprint(
+        aggregate=hashlib.sha256(tree.sql(normalize=True).encode()).hexdigest()[:32], conditions=tuple(sorted(conditions))
+    )
+
+
+def closeness(one: Fingerprint, other: Fingerprint) -> Closeness:
+    """How the conditions of two questions that compute the same differ.
+
+    "narrow": by a conjunct that leaves somebody out or that is one of many, or by one step of one constant; so the difference of
+    the answers is about few. "one conjunct": by an ordinary one, as when a total is split.
+
+    >>> total = fingerprint("SELECT COUNT(*) FROM p")
+    >>> women, others = (fingerprint(f"SELECT COUNT(*) FROM p WHERE {which}") for which in ("sex = 'F'", "name <> 'x'"))
+    >>> closeness(total, women), closeness(total, others)
+    ('one conjunct', 'narrow')
+    >>> closeness(*(fingerprint(f"SELECT COUNT(*) FROM p WHERE age < {age}") for age in (40, 41)))
+    'narrow'
+    """
+    if one.aggregate != other.aggregate:
+        return "far"
+    left, right = set(one.conditions), set(other.conditions)
+    more, less = left - right, right - left
+    if not more and not less:
+        return "same"
+    if len(more) + len(less) == 1:
+        (extra,) = more | less
+        longer = len(max(left, right, key=len))
+        return "narrow" if extra.negated or (extra.equals and longer > _NARROW) else "one conjunct"
+    if len(more) == 1 and len(less) == 1:
+        (here,), (there,) = more, less
+        if _opposite(here, there) and min(len(left), len(right)) > _NARROW:
+            return "narrow"
+        if here.template == there.template and _neighbours(here, there):
+            return "narrow"
+    return "far"
+
+
+def _neighbours(here: Condition, there: Condition) -> bool:
+    """Whether two conjuncts of one template differ by one step of one constant, or by one value of a long list."""
+    if " IN (?)" in here.template:
+        apart = set(here.constants) ^ set(there.constants)
+        return len(apart) == 1 and max(len(here.constants), len(there.constants)) > _NARROW
+    if here.equals or len(here.constants) != len(there.constants):
+        return False
+    moved = [pair for pair in zip(here.constants, there.constants, strict=True) if pair[0] != pair[1]]
+    return len(moved) == 1 and _one_step(*moved[0])
+
+
+def _opposite(here: Condition, there: Condition) -> bool:
+    return here.text == f"NOT {there.text}" or there.text == f"NOT {here.text}"
+
+
+def _one_step(here: str, there: str) -> bool:
+    """Whether two constants are neighbours, as finely as they are written.
+
+    >>> _one_step("40", "41"), _one_step("0.5", "0.6"), _one_step("40", "50"), _one_step("2020-01-31", "2020-02-01")
+    (True, True, False, True)
+    """
+    try:
+        return abs((date.fromisoformat(here) - date.fromisoformat(there)).days) == 1
+    except ValueError:
+        pass
+    try:
+        one, other = Decimal(here), Decimal(there)
+    except InvalidOperation:
+        return False
+    finest = min(int(one.as_tuple().exponent), int(other.as_tuple().exponent), 0)
+    return abs(one - other) == Decimal(1).scaleb(finest)
+
+
+def _condition(node: exp.Expression) -> Condition:
+    """A conjunct in its normal form: the column on the left, `<>` and NOT IN as NOT, constants in one writing."""
+    from sqlglot import exp
+
+    while isinstance(node, exp.Paren):
+        node = node.this
+    turned = {exp.LT: exp.GT, exp.GT: exp.LT, exp.LTE: exp.GTE, exp.GTE: exp.LTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ}
+    kind = type(node)
+    if kind in turned and isinstance(node.this, exp.Literal) and not isinstance(node.expression, exp.Literal):
+        node = turned[kind](this=node.expression, expression=node.this)
+    if isinstance(node, exp.NEQ):
+        node = exp.Not(this=exp.EQ(this=node.this, expression=node.expression))
+    text = node.sql(normalize=True, comments=False)
+    constants = tuple(each.this for each in node.find_all(exp.Literal, bfs=False))
+    bare = node.transform(lambda each: exp.Placeholder() if isinstance(each, exp.Literal) else each)
+    for among in bare.find_all(exp.In):
+        if among.expressions and all(isinstance(each, exp.Placeholder) for each in among.expressions):
+            among.set("expressions", [exp.Placeholder()])
+    return Condition(text=text, template=bare.sql(normalize=True, comments=False), constants=constants)

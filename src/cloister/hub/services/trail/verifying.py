@@ -1,0 +1,102 @@
+"""Verifying the trail: every line's hash, the count without a hole, the end in the database, the end in the file, the index."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from sqlalchemy import func, select
+
+from cloister.hub.services.trail.chain import START, Act, BrokenLine, about, seal
+from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
+from cloister.hub.services.trail.writing import ACCEPT, GAP, keeper_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.hub import Hub
+
+__all__ = ["lines_in_order", "verify"]
+
+_BATCH = 1000
+
+
+def verify(hub: Hub) -> Literal[True] | BrokenLine:
+    """Read the whole trail: True, or the first line that does not fit.
+
+    Lines that are written while it reads are left to the next time. A loss that was found and written down (`trail.gap`) counts
+    as broken until somebody has answered for it.
+    """
+    keeper = keeper_of(hub)
+    with hub.database.reading() as db:
+        known = keeper.file().read()  # before the database's end: the file never leads
+        end = db.execute(select(TrailHead.number, TrailHead.hash)).one_or_none()
+        if end is None:
+            newest = max(db.scalar(select(func.max(TrailLine.number))) or 0, known.count if known else 0)
+            return BrokenLine(number=1, reason="the end of the chain is missing") if newest else True
+        key, last, number, gap = keeper.key, START, 0, 0
+        for line in lines_in_order(db, until=end.number):
+            number += 1
+            if line.number != number:
+                return BrokenLine(number=number, reason="it is missing")
+            last = seal(key, last, number, act_of(line))
+            if not hmac.compare_digest(last, line.hash):
+                return BrokenLine(number=number, reason="it, or the line before it, was changed")
+            if known is not None and known.count == number and known.hash != last:
+                return BrokenLine(number=number, reason="it is not the line that the head file knows")
+            if line.action == GAP:
+                gap = number
+            elif line.action == ACCEPT and line.object == str(gap):
+                gap = 0
+        if number != end.number or last != end.hash:
+            return BrokenLine(number=number + 1, reason="the newest lines are missing")
+        if known is not None and known.count > number:
+            return BrokenLine(number=number + 1, reason=f"the trail was cut or rolled back: line {known.count} is known")
+        if gap:
+            return BrokenLine(number=gap, reason="it tells of lost lines, and nobody has answered for them")
+        return _verify_index(db, end.number)
+
+
+def lines_in_order(db: Session, *, until: int, after: int = 0) -> Iterator[TrailLine]:
+    """The lines up to a number, in batches."""
+    while True:
+        batch = db.scalars(
+            select(TrailLine).where(TrailLine.number > after, TrailLine.number <= until).order_by(TrailLine.number).limit(_BATCH)
+        ).all()
+        yield from batch
+        if len(batch) < _BATCH:
+            return
+        after = batch[-1].number
+        db.expunge_all()
+
+
+def act_of(line: TrailLine) -> Act:
+    """What a stored line says."""
+    return Act(
+        when=line.when,
+        person=line.person,
+        action=line.action,
+        kind=line.kind,
+        object=line.object,
+        purpose=line.purpose,
+        cost=line.cost,
+        outcome=line.outcome,
+        details=line.details,
+    )
+
+
+def _verify_index(db: Session, until: int) -> Literal[True] | BrokenLine:
+    """Each line is found by exactly the objects that it names."""
+    after = 0
+    while after < until:
+        upto = min(after + _BATCH, until)
+        found: dict[int, set[str]] = {}
+        for row in db.execute(select(TrailAbout).where(TrailAbout.number > after, TrailAbout.number <= upto)).scalars():
+            found.setdefault(row.number, set()).add(row.object)
+        lines = select(TrailLine.number, TrailLine.object, TrailLine.details)
+        for line in db.execute(lines.where(TrailLine.number > after, TrailLine.number <= upto).order_by(TrailLine.number)):
+            if set(about(line.object, line.details)) != found.get(line.number, set()):
+                return BrokenLine(number=line.number, reason="the index of its objects was changed")
+        after = upto
+    return True

@@ -1,0 +1,260 @@
+"""Writing a line: in the caller's transaction, at the end of the one chain, with the chain's end copied to a file.
+
+The head's row is locked until the transaction ends (SQLite: its one writer), so concurrent writers form one chain; write late in
+a transaction, and the others wait shortly. After the commit the end is appended to `trail.head` in the hub's folder, by the
+ledger's own way of keeping it: a trail whose newest lines are gone does not contain the end that the file knows. Such a loss is
+written into the trail itself when it is found, as `trail.gap`, and stays there until somebody answers for it (`accept`).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import event, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from cloister.errors import InvalidParameter
+from cloister.hub.services.trail.chain import START, Act, about, cleaned, seal, text_of
+from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
+from cloister.ledger.head import Head, HeadFile
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["ACCEPT", "GAP", "Keeper", "accept", "closed", "keeper_of", "opened", "write", "write_alone"]
+
+GAP, ACCEPT = "trail.gap", "trail.accept"
+_ROW = 1
+_LOG = logging.getLogger("cloister.hub.trail")
+_MAKING = threading.Lock()
+
+
+def write(
+    db: Session,
+    hub: Hub,
+    caller: Caller,
+    action: str,
+    *,
+    kind: str = "",
+    object_id: str = "",
+    purpose: str = "",
+    cost: Mapping[str, str] | None = None,
+    outcome: str = "done",
+    **details: Any,
+) -> int:
+    """Write a line in the transaction of `db`; the line's number. It exists if and only if that transaction is committed.
+
+    `details` hold names and ids, and the asker's own question; `data_sets` (ids, or names, of data sets) makes the line visible
+    to their owners.
+    """
+    if caller.via != "nobody":
+        details = {"via": caller.via, **details}
+    if caller.address:
+        details = {"address": caller.address, **details}
+    act = Act(
+        when=hub.now(),
+        person=caller.id,
+        action=action,
+        kind=kind,
+        object=text_of(object_id, 200),
+        purpose=text_of(purpose),
+        cost=cleaned(dict(cost or {})),
+        outcome=outcome,
+        details=cleaned(details),
+    )
+    return keeper_of(hub).add(db, act)
+
+
+def write_alone(hub: Hub, caller: Caller, action: str, **line: Any) -> int:
+    """Write a line in a transaction of its own: a denial or a failure stays when the request's transaction is undone. Not to be
+    called inside a transaction that writes: SQLite has one writer."""
+    with hub.database.begin() as db:
+        return write(db, hub, caller, action, **line)
+
+
+def accept(hub: Hub, caller: Caller, *, who: str, why: str) -> int:
+    """Answer for the loss that the newest `trail.gap` names, as after a restored backup; the trail verifies from then on."""
+    with hub.database.begin() as db:
+        gap = db.scalar(select(TrailLine.number).where(TrailLine.action == GAP).order_by(TrailLine.number.desc()).limit(1))
+        if gap is None:
+            raise InvalidParameter("Nothing was accepted", why="the trail has no gap", instead="cloister audit-trail verify")
+        return write(db, hub, caller, ACCEPT, kind="trail", object_id=str(gap), purpose=why, who=who)
+
+
+def opened(hub: Hub) -> None:
+    """Compare the trail with its file when a process opens the hub; a loss is written down at once."""
+    keeper = keeper_of(hub)
+    with hub.database.begin() as db:
+        keeper.compare(db)
+
+
+def closed(hub: Hub) -> None:
+    """Push the file to the disk."""
+    keeper: Keeper | None = hub.parts.pop("trail", None)
+    if keeper is not None:
+        keeper.close()
+
+
+def keeper_of(hub: Hub) -> Keeper:
+    """What this process knows of the trail."""
+    with _MAKING:
+        if "trail" not in hub.parts:
+            hub.parts["trail"] = Keeper(hub)
+        keeper: Keeper = hub.parts["trail"]
+        return keeper
+
+
+class Keeper:
+    """One a process: the chain's key, the newest end that was committed here, and the file that it is copied to."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._turn = threading.Lock()
+        self.key = hub.secret("trail")
+        """The chain's key: made once, so that another master key leaves the chain as it is."""
+        self._file: HeadFile | None = None
+        self.known = 0
+        """The highest number that this process knows to be committed."""
+
+    def add(self, db: Session, act: Act) -> int:
+        """The line at the end of the chain."""
+        number, before = self._lock(db)
+        if db.info.get("trail") is None:  # so the end that was read is a committed one
+            with self._turn:
+                if self._file is not None and self._file.grown:
+                    self._file.replace(Head(count=number, hash=before))
+            if number < self.known:
+                number, before = self._write_gap(db, number, before, self.known)
+        number, last = self._append(db, number, before, act)
+        self._move(db, number, last)
+        return number
+
+    def compare(self, db: Session) -> None:
+        """Does the database contain the end that the file knows?"""
+        number, before = self._lock(db)
+        file = self.file()
+        with self._turn:
+            head = file.read()
+        if head is None:
+            if number:
+                _LOG.warning("the trail's head file was missing; it was made anew, and earlier losses cannot be seen")
+            with self._turn:
+                file.begin()
+                file.replace(Head(count=number, hash=before))
+        elif not _contains(db, head):
+            self._move(db, *self._write_gap(db, number, before, head.count))
+        else:
+            self.known = max(self.known, head.count)
+
+    def file(self) -> HeadFile:
+        """The file, for who holds the turn."""
+        with self._turn:
+            if self._file is None:
+                self._file = HeadFile(self._hub.settings.path("trail.head"), self.key)
+            return self._file
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._turn:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+    def _lock(self, db: Session) -> tuple[int, str]:
+        """The end of the chain, nobody else's until the transaction ends."""
+        _check_transaction(db)
+        row = select(TrailHead.number, TrailHead.hash).where(TrailHead.id == _ROW).with_for_update()
+        found = db.execute(row).one_or_none()
+        if found is None:
+            maker = postgresql.insert if db.get_bind().dialect.name == "postgresql" else sqlite.insert
+            db.execute(maker(TrailHead).values(id=_ROW, number=0, hash=START).on_conflict_do_nothing())  # others may be as quick
+            found = db.execute(row).one()
+        return found.number, found.hash
+
+    def _append(self, db: Session, number: int, before: str, act: Act) -> tuple[int, str]:
+        number += 1
+        last = seal(self.key, before, number, act)
+        db.execute(
+            insert(TrailLine).values(
+                {
+                    TrailLine.number: number,
+                    TrailLine.when: act.when,
+                    TrailLine.person: act.person,
+                    TrailLine.action: act.action,
+                    TrailLine.kind: act.kind,
+                    TrailLine.object: act.object,
+                    TrailLine.purpose: act.purpose,
+                    TrailLine.cost: act.cost,
+                    TrailLine.outcome: act.outcome,
+                    TrailLine.details: act.details,
+                    TrailLine.hash: last,
+                }
+            )
+        )
+        objects = [{"object": each, "number": number} for each in about(act.object, act.details)]
+        if objects:
+            db.execute(insert(TrailAbout), objects)
+        return number, last
+
+    def _write_gap(self, db: Session, number: int, before: str, known: int) -> tuple[int, str]:
+        """The trail ends before an end that is known: say so in the trail, and go on."""
+        _LOG.error("the trail was cut or rolled back: line %d is known, and it ends at %d", known, number)
+        details = {"known": known, "found": number}
+        act = Act(when=self._hub.now(), person="", action=GAP, kind="trail", outcome="failed", details=details)
+        db.info["trail replace"] = True
+        return self._append(db, number, before, act)
+
+    def _move(self, db: Session, number: int, last: str) -> None:
+        """The new end in the database; and in the file, as soon as the transaction is committed."""
+        db.execute(update(TrailHead).where(TrailHead.id == _ROW).values(number=number, hash=last))
+        if "trail" not in db.info:
+            event.listen(db, "after_commit", self._committed)
+            event.listen(db, "after_soft_rollback", _undone)
+        db.info["trail"] = Head(count=number, hash=last)
+        self.file()
+
+    def _committed(self, db: Session) -> None:
+        if db.get_nested_transaction() is not None or db.info.get("trail") is None:
+            return
+        head, gap = db.info["trail"], db.info.pop("trail replace", False)
+        db.info["trail"] = None
+        with self._turn:
+            others = head.count != self.known + 1
+            self.known = head.count if gap else max(self.known, head.count)
+            if self._file is None:
+                return
+            try:
+                if others:
+                    self._file.look_again()
+                if gap:
+                    self._file.replace(head)
+                else:
+                    self._file.append(head)
+            except OSError:  # the line is committed; a file that lags is no alarm
+                _LOG.exception("the trail's head file could not be written")
+
+
+def _undone(db: Session, _: Any) -> None:
+    """What was written is gone, or some of it: the file may lag, never lead."""
+    db.info["trail"] = None
+    db.info.pop("trail replace", None)
+
+
+def _contains(db: Session, head: Head) -> bool:
+    if head.count == 0:
+        return True
+    return db.scalar(select(TrailLine.hash).where(TrailLine.number == head.count)) == head.hash
+
+
+def _check_transaction(db: Session) -> None:
+    connection = db.connection()
+    if connection.dialect.name == "sqlite":
+        raw: Any = connection.connection.driver_connection
+        if not raw.in_transaction:
+            raise RuntimeError("the trail is written in a transaction: with hub.database.begin() as db")

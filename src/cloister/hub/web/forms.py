@@ -1,0 +1,125 @@
+"""What a page posts: parsed, limited in size, and refused where it does not come from a page of ours made for this browser.
+
+The token of a form is a signature of the log-in (or, before there is one, of a random cookie), so a page of another site, or of
+another log-in, has none that fits. Handlers take `form: FormDep`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+
+from cloister.errors import AccessDenied, InvalidParameter
+from cloister.hub.caller import caller_of
+from cloister.hub.hub import hub_of
+from cloister.hub.ids import new_secret
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+__all__ = ["TOKEN_FIELD", "Form", "FormDep", "form_of", "keep_visit", "token_of"]
+
+TOKEN_FIELD = "form_token"  # noqa: S105  (the name of a field)
+_VISIT = "cloister-visit"
+_FIELDS = 1000
+_FILES = 4
+_PART = 2**21
+
+
+class Form(Mapping[str, str]):
+    """The fields of a form. A name that was sent several times shows its last text; `all` has them in order."""
+
+    def __init__(self, data: FormData) -> None:
+        self._data = data
+        for _, value in data.multi_items():
+            if isinstance(value, str) and "\x00" in value:
+                raise InvalidParameter("The form was refused", why="a text holds a NUL", instead="the text without it")
+
+    def __getitem__(self, name: str) -> str:
+        values = self.all(name)
+        if not values:
+            raise KeyError(name)
+        return values[-1]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in dict.fromkeys(self._data) if self.all(name))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def text(self, name: str, default: str = "", *, most: int = 10_000) -> str:
+        """The text of a field without the blanks around it; one that is longer than `most` is refused.
+
+        >>> Form(FormData([("name", " Ada ")])).text("name")
+        'Ada'
+        """
+        value = self.get(name, default).strip()
+        if len(value) > most:
+            raise InvalidParameter(
+                f"The field {name!r} was refused", why=f"it is longer than {most} characters", instead="a shorter text"
+            )
+        return value
+
+    def all(self, name: str) -> list[str]:
+        """Every text sent under a name.
+
+        >>> Form(FormData([("role", "owner"), ("role", "analyst")])).all("role")
+        ['owner', 'analyst']
+        """
+        return [value for value in self._data.getlist(name) if isinstance(value, str)]
+
+    def flag(self, name: str) -> bool:
+        """Whether a box was ticked."""
+        return self.get(name, "") not in ("", "no")
+
+    def file(self, name: str) -> UploadFile | None:
+        """The file sent under a name, or None where none was chosen."""
+        found = [value for value in self._data.getlist(name) if isinstance(value, UploadFile) and value.filename]
+        return found[-1] if found else None
+
+
+def token_of(request: Request) -> str:
+    """The token of the forms of this page."""
+    return hub_of(request).keys.sign("form", _bound_to(request))
+
+
+def keep_visit(request: Request, response: Response) -> None:
+    """Set the cookie that a visitor's forms are bound to, where a page with a form was made and there is none yet."""
+    made = getattr(request.state, "visit", None)
+    if made is not None:
+        response.set_cookie(_VISIT, made, httponly=True, samesite="lax", secure=hub_of(request).settings.secure, path="/")
+
+
+def _bound_to(request: Request) -> str:
+    caller = caller_of(request)
+    if caller.session:
+        return f"session {caller.session}"
+    visit = request.cookies.get(_VISIT) or getattr(request.state, "visit", None)
+    if visit is None:
+        visit = request.state.visit = new_secret()
+    return f"visit {visit}"
+
+
+async def form_of(request: Request) -> Form:
+    """The form that was posted, once it is known to be ours."""
+    try:
+        data = await request.form(max_files=_FILES, max_fields=_FIELDS, max_part_size=_PART)
+    except HTTPException as error:
+        if error.status_code != 400:
+            raise
+        raise InvalidParameter("The form was refused", why="it could not be read", instead="the form of the page") from None
+    form = Form(data)
+    if not hub_of(request).keys.signed("form", _bound_to(request), form.get(TOKEN_FIELD, "")):
+        raise AccessDenied(
+            "The form was refused",
+            why="it does not come from a page of this log-in, or the page is old",
+            instead="load the page again and send it once more",
+        )
+    return form
+
+
+FormDep = Annotated[Form, Depends(form_of)]

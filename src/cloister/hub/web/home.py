@@ -1,0 +1,58 @@
+"""The first page, and the two choices that anybody has: how pages look, and their language."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from cloister.hub.caller import CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.service import Card
+from cloister.hub.web.formats import is_address, zone_of
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.languages import LANGUAGES
+from cloister.hub.web.render import LANGUAGE_COOKIE, THEME_COOKIE, THEMES, ZONE_COOKIE, render
+
+__all__ = ["home_pages"]
+
+_YEAR = 365 * 86400
+
+
+def home_pages() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+
+    @router.get("/", dependencies=[needs("public.read")])
+    def home(request: Request, hub: HubDep, caller: CallerDep) -> Response:
+        """What this hub is, for a visitor; what waits for them, for a person."""
+        if not caller.logged_in:
+            return render(request, "welcome.html")
+        cards: list[Card] = []
+        with hub.database.reading() as db:
+            for service in hub.services:
+                if service.cards is not None:
+                    cards += service.cards(hub, db, caller)
+        return render(request, "home.html", cards=sorted(cards, key=lambda card: card.order))
+
+    @router.post("/preferences", dependencies=[needs("public.read")])
+    def choose(request: Request, hub: HubDep, form: FormDep) -> Response:
+        """Keep the choices in cookies, and go back to the page that they were made on."""
+        back = form.text("back", "/", most=2000)
+        response = RedirectResponse(back if is_address(back) else "/", status_code=303)
+        zone = form.text("zone", most=60)
+        chosen = {
+            THEME_COOKIE: form.get("theme", "") if form.get("theme") in THEMES else "",
+            LANGUAGE_COOKIE: form.get("language", "") if form.get("language") in LANGUAGES else "",
+            ZONE_COOKIE: zone if zone == "UTC" or zone_of(zone) is not UTC else "",
+        }
+        for name, value in chosen.items():
+            if value:
+                response.set_cookie(
+                    name, value, max_age=_YEAR, httponly=True, samesite="lax", secure=hub.settings.secure, path="/"
+                )
+        return response
+
+    return router

@@ -1,0 +1,135 @@
+"""Texts in the reader's language. Catalogues are read from their .po files when a process starts: nothing is compiled beforehand.
+
+A text is its own name: what has no translation is shown in English. `_("%(n)s rows", n=…)` puts values in; a text without values
+is taken as it stands, so that "95 %" needs no doubling there. Values that are no markup are escaped where the text meets markup.
+"""
+
+from __future__ import annotations
+
+import gettext
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from babel import Locale
+from babel.messages.pofile import read_po
+from markupsafe import Markup, escape
+
+__all__ = ["LANGUAGES", "N_", "Language", "choose", "language_of"]
+
+TRANSLATIONS = Path(__file__).parent / "translations"
+
+
+def N_(text: str) -> str:  # noqa: N802  (the name by which gettext's tools know it)
+    """Mark a text for translation where it is written; it is translated where it is shown.
+
+    >>> N_("Data sets")
+    'Data sets'
+    """
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Language:
+    """One language of the pages."""
+
+    code: str
+    tag: str
+    """As HTML names it."""
+    name: str
+    """As its speakers name it."""
+    messages: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict, repr=False)
+    plural: Callable[[int], int] = field(default=lambda count: int(count != 1), repr=False)
+
+    @property
+    def locale(self) -> Locale:
+        """How this language writes numbers and dates."""
+        return Locale.parse(self.code)
+
+    def gettext(self, text: str, /, **values: Any) -> str:
+        """The text in this language, with the values put in.
+
+        >>> language_of("en").gettext("%(count)s rows", count=3)
+        '3 rows'
+        """
+        found = self.messages.get(text)
+        return _filled(found if isinstance(found, str) and found else text, values)
+
+    def ngettext(self, one: str, many: str, num: int, /, **values: Any) -> str:
+        """The text for so many; `num` is among the values.
+
+        >>> language_of("en").ngettext("%(num)s row", "%(num)s rows", 1)
+        '1 row'
+        """
+        found = self.messages.get(one)
+        which = self.plural(num)
+        if isinstance(found, tuple) and which < len(found) and found[which]:
+            return _filled(found[which], {"num": num, **values})
+        return _filled(one if num == 1 else many, {"num": num, **values})
+
+
+def _filled(text: str, values: Mapping[str, Any]) -> str:
+    if not values:
+        return text
+    if any(hasattr(value, "__html__") for value in values.values()):
+        return Markup(escape(text)) % {name: escape(value) for name, value in values.items()}  # noqa: S704  (the text was escaped)
+    return text % values
+
+
+@cache
+def language_of(code: str) -> Language:
+    """The language of a code; English where there is none.
+
+    >>> language_of("zh_CN").tag, language_of("xx").code
+    ('zh-Hans', 'en')
+    """
+    if code not in LANGUAGES:
+        return LANGUAGES["en"]
+    known = LANGUAGES[code]
+    path = TRANSLATIONS / f"{code}.po"
+    if not path.exists():
+        return known
+    with path.open("rb") as file:
+        catalogue = read_po(file, locale=code)
+    messages: dict[str, str | tuple[str, ...]] = {}
+    for message in catalogue:
+        if message.id and not message.fuzzy:
+            if isinstance(message.id, str):
+                messages[message.id] = str(message.string or "")
+            else:
+                messages[message.id[0]] = tuple(str(each) for each in message.string or ())
+    plural_of = gettext.c2py(catalogue.plural_expr)
+    return Language(code=code, tag=known.tag, name=known.name, messages=messages, plural=plural_of)
+
+
+LANGUAGES: dict[str, Language] = {
+    "en": Language(code="en", tag="en", name="English"),
+    "zh_CN": Language(code="zh_CN", tag="zh-Hans", name="简体中文"),
+}
+
+
+def choose(setting: str, cookie: str, accepted: str) -> str:
+    """The code of the language to speak: the person's setting, else the browser's cookie, else what the browser accepts.
+
+    >>> choose("", "", "zh-TW;q=0.4, zh-CN;q=0.9, en;q=0.5"), choose("en", "zh_CN", "zh"), choose("", "", "de")
+    ('zh_CN', 'en', 'en')
+    """
+    for wanted in (setting, cookie):
+        if wanted in LANGUAGES:
+            return wanted
+    asked: list[tuple[float, str]] = []
+    for part in accepted[:500].split(","):
+        tag, _, rest = part.strip().partition(";")
+        try:
+            weight = float(rest.strip().removeprefix("q=")) if rest else 1.0
+        except ValueError:
+            continue
+        asked.append((weight, tag.strip().lower()))
+    for weight, tag in sorted(asked, key=lambda each: -each[0]):
+        primary = tag.partition("-")[0]
+        code = {"zh": "zh_CN", "en": "en"}.get(primary)
+        if code and weight > 0:
+            return code
+    return "en"

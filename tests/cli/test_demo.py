@@ -1,0 +1,111 @@
+"""`cloister demo` as a person starts it: a hub that is really there, people who really log in, an end that leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import cloister as cl
+from cloister.cli.demo_hub import FIRST, PEOPLE
+from tests.cli.test_cli import cloister
+
+JOIN = "SELECT p.town, COUNT(*) AS n FROM patients AS p JOIN visits AS v ON v.patient = p.patient GROUP BY p.town"
+
+
+def told(finished: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(finished.stdout)
+    return found
+
+
+@contextmanager
+def running(*arguments: str, temporary: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """A demonstration that serves, and what it printed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cloister", "demo", "--json", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    lines: queue.Queue[str] = queue.Queue()
+    assert process.stdout is not None
+    threading.Thread(target=lambda: lines.put(process.stdout.readline()), daemon=True).start()  # type: ignore[union-attr]
+    try:
+        yield process, json.loads(lines.get(timeout=100))
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+def test_it_prints_an_answer_with_its_error_its_cost_and_the_ways_in(tmp_path: Path) -> None:
+    shown = cloister("demo", "--once", "--data", str(tmp_path / "hub")).stdout
+    assert FIRST in shown
+    assert "±" in shown
+    assert "cost ε = 0.1 of 'census'" in shown
+    assert shown.count("/link/") == len(PEOPLE)
+    again = told(cloister("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
+    assert again["columns"]["sex"] == ["Female", "Male"]
+    assert again["cost"] == {"census": "ε = 0.1"}
+    assert set(again["links"]) == set(PEOPLE)
+    charges = json.loads(cloister("ledger", "show", str(tmp_path / "hub"), "census", "--json").stdout)
+    assert [charge["who"] for charge in charges if charge["state"] == "settled"] == ["ana@example.org"]  # the second was a repeat
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_told_to_end_and_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
+    with running(temporary=tmp_path) as (process, found):
+        address = found["address"]
+        assert httpx.get(f"{address}/healthz").json()["status"] == "ok"
+        assert any(each.name.startswith("cloister-demo-") for each in tmp_path.iterdir())
+        with cl.connect(address, token=found["token"], purpose="look") as session:
+            towns = session.sql(JOIN, spend="0.2").to_pydict()["town"]
+            assert set(towns) == {"Delft", "Gouda", "Leiden", "Zoetermeer"}
+        for role, link in found["links"].items():
+            with httpx.Client(base_url=address) as browser:
+                assert logged_in(browser, link) == PEOPLE[role][1]
+                assert browser.get(link).status_code == 404  # once
+        process.send_signal(how)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_port_is_taken_where_the_usual_one_is(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        try:
+            taken.bind(("127.0.0.1", 8765))
+        except OSError:
+            pass  # somebody else has it: as good
+        else:
+            taken.listen()
+        found = told(cloister("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
+    assert not found["address"].endswith(":8765")
+
+
+def logged_in(browser: httpx.Client, link: str) -> str:
+    """The address of who is logged in, after the form behind the link was sent."""
+    import html
+    import re
+
+    page = browser.get(link)
+    form = re.search(r'name="form_token" value="([^"]+)"', page.text)
+    assert form is not None
+    answer = browser.post(link, data={"form_token": html.unescape(form[1])})
+    assert answer.status_code == 303, answer.text
+    email: str = browser.get("/api/v1/me").json()["email"]
+    return email

@@ -1,0 +1,184 @@
+"""`cloister hub` and its commands, and questions that are put to a hub."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from cloister.cli import main
+from tests.hub.house import Clock, House, Visitor, served
+
+SQL = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command printed."""
+
+    stdout: str
+    stderr: str
+
+
+def cloister(*arguments: str, code: int = 0) -> Said:
+    """The command in this process: what it imports is imported once for all tests."""
+    out, err, ended = io.StringIO(), io.StringIO(), 0
+    with mock.patch.object(sys, "argv", ["cloister", *arguments]), redirect_stdout(out), redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            ended = int(end.code or 0)
+    assert ended == code, err.getvalue()
+    return Said(out.getvalue(), err.getvalue())
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The folder of a new hub."""
+    (tmp_path / "hub").mkdir()
+    return tmp_path / "hub"
+
+
+def test_check_lists_every_setting_and_says_what_is_wrong(data: Path) -> None:
+    shown = cloister("hub", "check", "--data", str(data)).stdout
+    assert "port = 8765" in shown
+    assert "nothing is wrong or weak" in shown
+    (data / "hub.toml").write_text('host = "0.0.0.0"\nmetrics_token = "very-secret"\n')
+    wrong = cloister("hub", "check", "--data", str(data), "--json", code=1)
+    told = json.loads(wrong.stdout)
+    assert told["settings"]["metrics_token"] == "(set)"
+    assert "very-secret" not in wrong.stdout + wrong.stderr
+    assert [each["setting"] for each in told["weaknesses"] if each["grave"]] == ["certificate"]
+    assert cloister("hub", "--data", str(data), "check", code=1).stdout.count("Instead: ") == len(told["weaknesses"])
+    (data / "hub.toml").write_text("colour = 3\n")
+    assert "'colour'" in cloister("hub", "check", "--data", str(data), code=1).stderr
+
+
+def test_a_hub_with_a_grave_fault_does_not_start(data: Path) -> None:
+    refused = cloister("hub", "--data", str(data), "--host", "0.0.0.0", code=1)
+    assert "was not started" in refused.stderr
+    assert not (data / "hub.db").exists()
+
+
+def test_key_prints_32_fresh_random_bytes() -> None:
+    keys = {cloister("hub", "key").stdout.strip() for _ in range(2)}
+    assert len(keys) == 2
+    assert {len(base64.b64decode(key, validate=True)) for key in keys} == {32}
+
+
+def test_link_is_for_the_first_administrator_and_then_for_people_who_are_there(data: Path) -> None:
+    first = cloister("hub", "link", "--data", str(data)).stdout.strip()
+    assert re.fullmatch(r"http://127\.0\.0\.1:8765/link/[\w-]{43}", first)
+    assert "nobody here" in cloister("hub", "link", "ada@example.org", "--data", str(data), code=1).stderr
+    house = House(data, Clock())
+    house.person("administrator", email="ada@example.org")
+    house.close()
+    assert "has people already" in cloister("hub", "link", "--data", str(data), code=1).stderr
+    assert "/link/" in cloister("hub", "link", "ada@example.org", "--data", str(data)).stdout
+
+
+def test_rotate_key_changes_the_key_and_nothing_that_it_keeps(data: Path, tmp_path: Path) -> None:
+    house = House(data, Clock())
+    house.sample_data_set()
+    house.hub.ledger.verify()
+    sealed = house.hub.secret("ledger")
+    house.close()
+    (tmp_path / "new.key").write_text(cloister("hub", "key").stdout)
+    assert "keys are wrapped" in cloister("hub", "rotate-key", str(tmp_path / "new.key"), "--data", str(data)).stdout
+    assert "another master key" in cloister("hub", "link", "--data", str(data), code=1).stderr
+    (tmp_path / "new.key").replace(data / "master.key")
+    again = House(data, Clock())
+    assert again.hub.secret("ledger") == sealed
+    assert again.hub.ledger.verify()
+    again.close()
+
+
+def test_backup_restore_and_thaw_from_end_to_end(data: Path, tmp_path: Path) -> None:
+    house = House(data, Clock())
+    ana = house.person("analyst")
+    house.sample_data_set(readers=[ana])
+    asked = house.client().post("/api/v1/questions", json={"sql": SQL, "spend": "0.1", "purpose": "x"}, headers=ana.bearer)
+    assert asked.status_code == 201
+    house.close()
+    backup, new = tmp_path / "backup", tmp_path / "new"
+    said = cloister("hub", "backup", str(backup), "--data", str(data)).stdout
+    assert "left out on purpose: master.key" in said
+    assert "put the hub's master key back" in cloister("hub", "restore", str(backup), "--data", str(new)).stdout
+    (new / "master.key").write_bytes((data / "master.key").read_bytes())
+    assert "frozen" in cloister("ledger", "show", str(new)).stdout
+    least = cloister("ledger", "restore", str(new), "--loss", "people=0.01", "--who", "b", "--why", "w", code=1).stderr
+    assert "frozen" in least
+    thaw = ("ledger", "restore", str(new), "--loss", "people=0.7", "--who", "data board", "--why", "disk of May")
+    assert "ε = 0.3 left" in cloister(*thaw).stdout
+    assert "none changed" in cloister("ledger", "verify", str(new)).stdout
+    assert cloister("audit-trail", "verify", "--data", str(new)).stdout
+
+
+def test_restore_with_the_key_in_place_says_what_the_owner_has_to_do(data: Path, tmp_path: Path) -> None:
+    house = House(data, Clock())
+    house.sample_data_set()
+    house.close()
+    cloister("hub", "backup", str(tmp_path / "backup"), "--data", str(data))
+    new = tmp_path / "new"
+    new.mkdir()
+    (new / "master.key").write_bytes((data / "master.key").read_bytes())
+    said = cloister("hub", "restore", str(tmp_path / "backup"), "--data", str(new)).stdout
+    assert "the ledger is frozen" in said
+    assert f"cloister ledger restore {new} --loss people=…" in said
+    assert "nothing is overwritten" in cloister("hub", "restore", str(tmp_path / "backup"), "--data", str(new), code=1).stderr
+
+
+@pytest.fixture
+def asked(data: Path) -> Iterator[tuple[str, Visitor]]:
+    """A hub that is served, and its analyst."""
+    house = House(data, Clock())
+    ana = house.person("analyst")
+    house.sample_data_set(readers=[ana])
+    with served(house.hub) as url:
+        yield url, ana
+    house.close()
+
+
+def test_query_and_explain_ask_a_hub(asked: tuple[str, Visitor]) -> None:
+    url, ana = asked
+    hub = ("--hub", url, "--token", ana.token)
+    plan = json.loads(cloister("explain", SQL, "--spend", "0.1", "--json", *hub).stdout)
+    assert plan["cost"] == {"people": "ε = 0.1"}
+    told = json.loads(cloister("query", SQL, "--spend", "0.1", "--purpose", "a study", "--json", *hub).stdout)
+    assert told["columns"]["sex"] == ["F", "M"]
+    assert told["cost"] == {"people": "ε = 0.1"}
+    assert cloister("query", SQL, "--spend", "0.1", "--csv", *hub).stdout.splitlines()[0] == "sex,n,n_margin95"
+    refused = cloister("query", SQL, "--spend", "5", *hub, code=1)
+    assert refused.stderr.startswith("BudgetExceeded: ")
+    assert ana.token not in refused.stderr
+    mixed = cloister("query", SQL, "--spend", "1", "--budget", "3", *hub, code=1).stderr
+    assert "--budget was refused" in mixed
+    assert "no API token" in cloister("query", SQL, "--spend", "1", "--hub", url, code=1).stderr
+    assert "plain http" in cloister("query", SQL, "--spend", "1", "--hub", "http://192.0.2.1", "--token", "x", code=1).stderr
+    assert "is for a hub" in cloister("query", SQL, "--spend", "1", "--project", "p", code=1).stderr
+
+
+def test_without_the_hubs_parts_other_commands_work_and_the_hubs_say_what_to_install(tmp_path: Path) -> None:
+    missing = ("alembic", "argon2", "authlib", "fastapi", "prometheus_client", "sqlalchemy", "starlette", "uvicorn")
+    code = f"import sys; sys.modules.update(dict.fromkeys({missing!r})); from cloister.cli import main; main()"
+
+    def without(*arguments: str) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    for fine in (["--help"], ["hub", "--help"], ["hub", "key"], ["hub", "check"], ["demo", "--terminal", "--once"]):
+        assert without(*fine).returncode == 0, fine
+    for needs in (["hub"], ["demo", "--once"], ["worker", "--data", "."], ["audit-trail", "verify", "--data", "."]):
+        refused = without(*needs)
+        assert refused.returncode == 1, needs
+        assert 'pip install "cloister[hub]"' in refused.stderr, needs

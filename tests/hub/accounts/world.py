@@ -1,0 +1,157 @@
+"""What the tests of accounts stand on: a hub in a folder, its people, and browsers without scripts."""
+
+from __future__ import annotations
+
+import html
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from sqlalchemy import select
+from starlette.testclient import TestClient
+
+from cloister.hub.app import make_app
+from cloister.hub.hub import Hub
+from cloister.hub.service import Service
+from cloister.hub.services import accounts, trail
+from cloister.hub.records.accounts import Person
+from cloister.hub.services.accounts.parts import parts_of
+from cloister.hub.services.accounts.people import add_person, person_by_email
+from cloister.hub.services.accounts.reading import reading
+from cloister.hub.records.trail import TrailLine
+from cloister.hub.settings import Settings
+from cloister.hub.web.forms import TOKEN_FIELD
+from cloister.hub.web.home import home_pages
+
+PASSWORD = "tepid otter juggles maps"
+OTHER_PASSWORD = "seven lamps under glacier"
+_START = 1_800_000_000.0
+_HOME = Service(name="home", title="Overview", pages=home_pages)
+
+
+class Clock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = _START
+
+    def __call__(self) -> float:
+        return self.now
+
+    def move(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
+        self.now += seconds + 60 * minutes + 3600 * hours + 86400 * days
+
+
+@cache
+def _routes() -> list[FastAPI]:
+    return []
+
+
+def _application(hub: Hub) -> FastAPI:
+    """The real application around a hub. Its routes are built once for all tests, since that takes most of a second."""
+    if not _routes():
+        _routes().append(make_app(hub))
+    app = _routes()[0]
+    app.state.hub = hub
+    for layer in app.user_middleware:
+        if "hub" in layer.kwargs:
+            layer.kwargs["hub"] = hub
+    app.middleware_stack = None
+    return app
+
+
+class World:
+    """A hub, and ways to act on it."""
+
+    def __init__(self, folder: Path, clock: Clock, **settings: Any) -> None:
+        self.folder = folder
+        self.clock = clock
+        self.settings = Settings(data=folder / "hub", **settings)
+        self.hub = Hub(self.settings, [accounts.SERVICE, trail.SERVICE, _HOME], clock=clock)
+        self.app = _application(self.hub)
+
+    def again(self, **settings: Any) -> World:
+        """The same hub, opened anew with other settings."""
+        self.close()
+        return World(self.folder, self.clock, **settings)
+
+    def close(self) -> None:
+        self.hub.close()
+
+    def person(self, email: str, *roles: str, password: str | None = PASSWORD, name: str = "Ada Byron") -> str:
+        """Add a person: their id."""
+        kept = parts_of(self.hub).hasher.hash(password) if password is not None else None
+        with self.hub.database.begin() as db:
+            return add_person(db, self.hub, email=email, name=name, roles=roles, password=kept).id
+
+    def find(self, email: str) -> Person:
+        with reading(self.hub) as db:
+            found = person_by_email(db, email)
+        assert found is not None
+        return found
+
+    def trail(self) -> list[tuple[str, str, str]]:
+        """Action, person and outcome of every act."""
+        with reading(self.hub) as db:
+            lines = db.scalars(select(TrailLine).order_by(TrailLine.number)).all()
+        return [(line.action, line.person, line.outcome) for line in lines]
+
+    def browser(self, address: str = "192.0.2.7") -> Browser:
+        return Browser(self, address)
+
+    def logged_in(self, email: str, *roles: str) -> Browser:
+        """A new person's browser, logged in with the password."""
+        self.person(email, *roles)
+        browser = self.browser()
+        browser.log_in(email)
+        return browser
+
+
+class Browser:
+    """A browser: it keeps cookies, follows redirects only when told to, and fills in forms that a page gave."""
+
+    def __init__(self, world: World, address: str = "192.0.2.7") -> None:
+        self.world = world
+        self.client = TestClient(
+            world.app,
+            base_url=world.settings.origin,
+            client=(address, 40000),
+            follow_redirects=False,
+            raise_server_exceptions=True,
+        )
+
+    def get(self, path: str, **more: Any) -> Any:
+        return self.client.get(path, **more)
+
+    def token(self, page: str) -> str:
+        """The token against forgery of a page's forms."""
+        text = self.client.get(page, follow_redirects=True).text
+        found = re.search(rf'name="{TOKEN_FIELD}" value="([^"]+)"', text)
+        assert found is not None, text[:400]
+        return html.unescape(found[1])
+
+    def post(self, path: str, page: str | None = None, **form: Any) -> Any:
+        """Send the form of a page (by default the page of the same address)."""
+        return self.client.post(path, data={TOKEN_FIELD: self.token(page or path), **form})
+
+    def log_in(self, email: str, password: str = PASSWORD) -> Any:
+        answer = self.post("/login", email=email, password=password)
+        assert answer.status_code == 303, answer.text
+        return answer
+
+    def api(self, method: str, path: str, **more: Any) -> Any:
+        """Ask the API as the page's own script would: with the cookie, and the token against forgery."""
+        headers = {"X-CSRF-Token": self.client.get("/api/v1/me").json().get("csrf", ""), **more.pop("headers", {})}
+        return self.client.request(method, f"/api/v1{path}", headers=headers, **more)
+
+    def who(self) -> str:
+        """The address of who is logged in; empty: nobody."""
+        answer = self.client.get("/api/v1/me")
+        return answer.json()["email"] if answer.status_code == 200 else ""
+
+    @property
+    def cookie(self) -> str:
+        name = "__Host-cloister" if self.world.settings.secure else "cloister"
+        return self.client.cookies.get(name, "")

@@ -1,0 +1,89 @@
+"""The workbench and a release in a real browser: live explanations, one click each, accessible, narrow and wide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from cloister.hub.services.accounts.sessions import cookie_name
+from tests.hub.asking.conftest import BY_SEX, MAY, Stage
+from tests.hub.house import Clock, House
+from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit
+
+__all__ = ["browser", "serve", "visit"]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[tuple[Stage, str]]:
+    house = House(tmp_path_factory.mktemp("browser") / "hub", Clock())
+    owner = house.person("owner", email="olga@example.org")
+    ana = house.person("analyst", email="ana@example.org", name="Ana Analyst")
+    people = house.sample_data_set("people", owner=owner)
+    house.grant(people, ana, by=owner, actions=MAY)
+    yield Stage(house, owner, ana, people), serve(house.app)
+    house.close()
+
+
+def opened(served: tuple[Stage, str], visit: Any, path: str, **how: Any) -> Page:
+    """A page, as Ana sees it."""
+    stage, address = served
+    guarded = visit(address, **how)
+    name = cookie_name(stage.hub.settings)
+    guarded.context.add_cookies([{"name": name, "value": stage.ana.client.cookies[name], "url": address}])
+    page: Page = guarded.page(path)
+    return page
+
+
+def test_a_question_from_the_first_letter_to_its_release(served: tuple[Stage, str], visit: Any):
+    page = opened(served, visit, "/ask")
+    page.get_by_label("Question", exact=True).fill(BY_SEX)
+    expect(page.locator("#explained")).to_contain_text("What you would get")
+    page.get_by_label("Question", exact=True).fill(BY_SEX.replace("sex", "sexes"))
+    expect(page.locator("#explained mark").first).to_have_text("sexes")
+    page.get_by_label("Question", exact=True).fill("SELECT ")
+    page.get_by_role("button", name="sex", exact=True).click()
+    expect(page.get_by_label("Question", exact=True)).to_have_value("SELECT sex")
+    page.get_by_label("Question", exact=True).fill(BY_SEX)
+    page.get_by_label("Question", exact=True).press("Control+Enter")
+    page.wait_for_url("**/releases/*")
+    expect(page.get_by_role("table")).to_contain_text("±")
+    chart = page.locator("figure img")
+    chart.scroll_into_view_if_needed()
+    assert chart.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
+    page.get_by_label("Confidence").select_option("0.99")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("margins hold for 99 of 100 such answers", exact=True)).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    assert Path(download.value.suggested_filename).suffix == ".zip"
+
+
+def test_everything_works_without_scripts(served: tuple[Stage, str], visit: Any):
+    page = opened(served, visit, "/ask", scripts=False)
+    page.get_by_label("Question", exact=True).fill(BY_SEX)
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator("#explained")).to_contain_text("What you would get")
+    page.get_by_role("button", name="Rehearse").click()
+    expect(page.get_by_text("These rows are made up")).to_be_visible()
+    page.get_by_role("button", name="Run").click()
+    assert "/releases/" in page.url
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pages_are_accessible(served: tuple[Stage, str], visit: Any, width: int, theme: str):
+    stage, _ = served
+    told = stage.ask(BY_SEX, "0.1")
+    page = opened(served, visit, "/ask", width=width, theme=theme)
+    page.get_by_label("Question", exact=True).fill(BY_SEX)
+    expect(page.locator("#explained")).to_contain_text("What you would get")
+    page.locator("#explained summary").click()
+    accessible(page)
+    address = page.url.removesuffix("/ask")
+    for path in (f"/releases/{told['id']}", "/releases", "/questions"):
+        page.goto(address + path)
+        accessible(page)

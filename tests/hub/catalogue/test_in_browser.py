@@ -1,0 +1,68 @@
+"""The pages in Chromium: accessible at two widths, in two themes, and the whole way to a data set without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cloister.hub.records.catalogue import DataSet
+from tests.hub.accounts.world import PASSWORD
+from tests.hub.catalogue.world import FORM, PEOPLE, Sender, World
+from tests.hub.web.browser import accessible, browser, log_in, served, strict, visit  # noqa: F401  (fixtures)
+
+
+@pytest.fixture
+def paths(world: World, ada: Sender) -> list[str]:
+    """Every kind of page, with something on it."""
+    policy = {"labels": ["clinical"], "purposes": ["research"], "sensitivity": "special", "retention": "2030-12-31"}
+    world.register(listed=True, metadata={"policy": policy})
+    windows = {"every": "quarter", "of": "visits", "title": "Visits", "population": "patients"}
+    for label, name in (("2026-Q4", "visits_2026_q4"), ("2027-Q1", "visits_2027_q1")):
+        world.register(name=name, population=f"patients {label}", window=windows | {"window": label})
+    ada.send(PEOPLE, path="/uploads/versions/people", page="/datasets/people/version")
+    wrong, right = ada.arrival(), ada.arrival()
+    ada.declare(wrong, **{**FORM, "c0_reason": ""})
+    ada.declare(right, **{**FORM, "name": "more", "population_new": "others"})
+    shown = ["/datasets", "/datasets/people", "/datasets/people/manage", "/datasets/visits_2026_q4"]
+    shown += ["/datasets/visits_2026_q4/version", "/register", f"/register/{wrong}", f"/register/{right}/review"]
+    return [*shown, "/populations", "/populations/people", "/"]
+
+
+def test_every_page_is_for_everybody(world: World, ada: Sender, paths: list[str], visit: Callable[..., Any]) -> None:  # noqa: F811
+    for path in paths:
+        strict(ada.get(path).text)
+    with served(world.app) as address:
+        for width, theme in ((360, "dark"), (1280, "light")):
+            guest = visit(address, width=width, theme=theme)
+            guest.context.add_cookies([{"name": "cloister", "value": ada.cookie, "url": address}])
+            page = guest.page("/")
+            for path in paths:
+                page.goto(address + path)
+                accessible(page)
+
+
+def test_a_data_set_is_registered_without_scripts(world: World, visit: Callable[..., Any]) -> None:  # noqa: F811
+    world.person("ada@example.org", "owner")
+    with served(world.app) as address:
+        page = visit(address, scripts=False, expected=("422",)).page("/login")
+        log_in(page, "ada@example.org", PASSWORD)
+        page.goto(address + "/register")
+        page.locator("input[type=file]").set_input_files({"name": "people.csv", "mimeType": "text/csv", "buffer": PEOPLE})
+        page.get_by_role("button", name="Send it").click()
+        page.get_by_label("Title").fill("People of the town")
+        page.get_by_label("Name of the new population").fill("townspeople")
+        age = page.locator("fieldset", has_text="age").first
+        age.get_by_label("Kind", exact=True).select_option("integer")
+        age.get_by_label("From").fill("17")
+        age.get_by_label("To", exact=False).first.fill("90")
+        page.get_by_label("No bound, category or size above").check()
+        page.get_by_role("button", name="Look at it once more").click()
+        assert "where they come from is not said" in page.locator("main").inner_text()
+        age.get_by_label("Public reason").fill("the register takes adults")
+        page.get_by_role("button", name="Look at it once more").click()
+        page.get_by_role("button", name="Open it").click()
+        assert page.url == f"{address}/datasets/people/manage"
+        assert page.locator("main .callout").first.inner_text() == "people is open."
+    assert world.rows(DataSet)[0].declaration["columns"] == {"age": {"kind": "integer", "low": 17, "high": 90, "nullable": False}}

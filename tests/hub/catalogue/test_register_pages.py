@@ -1,0 +1,266 @@
+"""The guided way, as a browser without scripts goes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloister.hub.records.catalogue import Arrival, DataSet, Population
+from tests.hub.accounts.world import Clock
+from tests.hub.catalogue.world import CANARY, FORM, PEOPLE, VISITS, Sender, World, text_of
+
+
+def test_from_a_file_to_a_data_set_that_answers(world: World, ada: Sender) -> None:
+    number = ada.arrival()
+    page = ada.get(f"/register/{number}")
+    assert page.status_code == 200
+    assert CANARY not in page.text
+    assert "A bound that is copied from the data is a leak" in page.text
+    assert ada.declare(number, **FORM).headers["location"] == f"/register/{number}/review"
+    review = text_of(ada.get(f"/register/{number}/review").text)
+    for said in ("ε = 2", "at most 88.1 %", "at most 99.97 %", "17 to 90", "the register takes adults", "Left out town"):
+        assert said in review.replace("\xa0", " "), said
+    answer = ada.post(f"/register/{number}/open", f"/register/{number}/review")
+    assert answer.headers["location"] == "/datasets/people/manage"
+    assert ada.get("/datasets/people/manage").status_code == 200
+    asked = ada.api("POST", "/questions", json={"sql": "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", "spend": "1"})
+    assert asked.status_code == 201, asked.text
+    assert sum(asked.json()["columns"]["n"]) == pytest.approx(400, abs=60)
+    row = world.rows(DataSet)[0]
+    assert row.declaration["reasons"] == {
+        "age": "the register takes adults",
+        "sex": "the register's two codes",
+        "pay": "wages by the published scale",
+    }
+    assert "town" not in row.declaration["columns"]
+    population = world.rows(Population)[0]
+    assert (population.name, population.people, population.unit) == ("townspeople", 400, "person")
+    assert world.rows(Arrival) == []
+    page = ada.get("/datasets/people").text
+    assert "ε" in page
+    assert CANARY not in page
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"c0_high": ""}, "a bound is missing"),
+        ({"c0_reason": ""}, "a bound that is copied from the data is a leak"),
+        ({"c1_reason": ""}, "where they come from is not said"),
+        ({"c0_low": "91"}, "the lower bound is above the upper"),
+        ({"c1_values": ""}, "it lists no category"),
+        ({"c3_step": "0.7"}, "the step does not divide the range"),
+        ({"c0_kind": "", "c1_kind": "", "c3_kind": ""}, "every column is left out"),
+        ({"c0_kind": "secret"}, "has no kind among"),
+        ({"title": ""}, "The title was refused"),
+        ({"understood": ""}, "the last box is not ticked"),
+        ({"epsilon": ""}, "neither ε nor ρ is said"),
+        ({"epsilon": "much"}, "was refused"),
+        ({"epsilon": "0"}, "with 0 nothing can be asked"),
+        ({"measure": "approx"}, "its δ is not said"),
+        ({"measure": "rho"}, "neither ε nor ρ is said"),
+        ({"rows_are": "column"}, "no column is chosen"),
+        ({"rows_are": "column", "unit_column": "0"}, "how many rows of one person may count"),
+        ({"rows_are": "column", "unit_column": "77"}, "no column is chosen"),
+        ({"size": "many"}, "it is no whole number"),
+        ({"retention": "soon"}, "it is not a date"),
+        ({"sensitivity": "very"}, "it is none of the levels"),
+        ({"combinable_with": "nothing_here"}, "There is no such data set"),
+        ({"every": "year", "window": "2026-Q1"}, "its name is none of a year"),
+        ({"every": "week", "window": "2026"}, "there are none of that length"),
+    ],
+)
+def test_what_is_wrong_stands_beside_the_form_and_what_was_typed_stays(
+    world: World, ada: Sender, change: dict[str, str], said: str
+) -> None:
+    number = ada.arrival()
+    answer = ada.declare(number, **{**FORM, "about": "typed by hand", **change})
+    assert answer.status_code in (404, 422)
+    assert said in text_of(answer.text)
+    assert "Instead" in answer.text
+    for text in (answer.text, ada.get(f"/register/{number}").text):
+        assert "typed by hand" in text
+        assert "townspeople" in text
+    assert CANARY not in answer.text
+    assert world.left()[1:4] == (0, 0, 0)
+    assert world.hub.ledger.populations() == []
+    assert ada.get(f"/register/{number}/review").status_code in (404, 422)
+    assert ada.post(f"/register/{number}/open", "/register").status_code in (404, 422)
+    assert world.left()[1:4] == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"name": "select"}, "is no word of SQL"),
+        ({"name": "People"}, "lower-case letters"),
+        ({"name": "a" * 64}, "lower-case letters"),
+        ({"name": "people; DROP TABLE person"}, "lower-case letters"),
+        ({"population_new": ""}, "The population was refused"),
+        ({"population_new": "../x"}, "The population was refused"),
+        ({"title": "a\x07b"}, "The title was refused"),
+    ],
+)
+def test_what_is_refused_at_the_end_leaves_nothing_but_the_form(
+    world: World, ada: Sender, change: dict[str, str], said: str
+) -> None:
+    number = ada.arrival()
+    ada.declare(number, **{**FORM, **change})
+    answer = ada.post(f"/register/{number}/open", "/register")
+    assert answer.status_code == 422, answer.text
+    assert said in text_of(answer.text)
+    assert world.left() == (1, 0, 0, 0, [f"uploads/{number}"])
+    assert world.hub.ledger.populations() == []
+    ada.declare(number, **FORM)
+    assert ada.post(f"/register/{number}/open", "/register").status_code == 303
+
+
+def test_a_name_that_is_taken_is_a_conflict_and_can_be_mended(world: World, ada: Sender) -> None:
+    world.register()
+    number = ada.arrival()
+    ada.declare(number, **FORM)
+    answer = ada.post(f"/register/{number}/open", "/register")
+    assert answer.status_code == 409
+    assert "there is a data set of that name" in answer.text
+    ada.declare(number, **{**FORM, "name": "people_2"})
+    assert ada.post(f"/register/{number}/open", "/register").status_code == 303
+
+
+def test_rows_are_shown_when_asked_for_and_the_trail_knows(world: World, ada: Sender) -> None:
+    number = ada.arrival()
+    answer = ada.post(f"/register/{number}/rows", f"/register/{number}", **{**FORM, "title": "Half typed"})
+    assert CANARY in answer.text
+    assert "Half typed" in answer.text
+    assert answer.text.count(CANARY) == 10
+    assert [action for action, _, _ in world.trail()].count("dataset.look") == 1
+    assert CANARY not in ada.get(f"/register/{number}").text
+    eve = world.owner("eve@example.org")
+    assert eve.post(f"/register/{number}/rows", "/register").status_code == 404
+
+
+def test_a_table_of_visits_has_a_unit_and_a_cap(world: World, ada: Sender) -> None:
+    number = ada.arrival(VISITS, "visits.csv")
+    form = {
+        **{name: text for name, text in FORM.items() if not name.startswith("c")},
+        "name": "visits",
+        "rows_are": "column",
+        "unit_column": "0",
+        "max_rows": "3",
+        "unit": "household",
+        "c1_kind": "integer",
+        "c1_low": "0",
+        "c1_high": "100",
+        "c1_reason": "the price list",
+        "c1_labels": "finance",
+        "c1_sensitivity": "confidential",
+    }
+    assert ada.declare(number, **form).status_code == 303
+    assert ada.post(f"/register/{number}/open", "/register").status_code == 303
+    row = world.rows(DataSet)[0]
+    assert (row.declaration["unit"], row.declaration["max_rows"]) == ("patient", 3)
+    assert row.metadata_["columns"] == {"cost": {"labels": ["finance"], "sensitivity": "confidential"}}
+    assert world.rows(Population)[0].unit == "household"
+
+
+def test_policies_are_kept_in_their_one_form(world: World, ada: Sender) -> None:
+    other = world.register(name="towns", public=True)
+    number = ada.arrival()
+    policy = {"purposes": "research, care", "consent": "broad", "sensitivity": "special", "retention": "2030-12-31"}
+    ada.declare(number, **FORM, **policy, labels="clinical", combinable_with="towns", listed="yes")
+    assert ada.post(f"/register/{number}/open", "/register").status_code == 303
+    row = next(each for each in world.rows(DataSet) if each.name == "people")
+    assert row.metadata_["policy"] == {
+        "purposes": ["care", "research"],
+        "consent": ["broad"],
+        "sensitivity": "special",
+        "retention": "2031-01-01T00:00:00Z",
+        "labels": ["clinical"],
+        "combinable_with": [other.id],
+    }
+    page = ada.get("/datasets/people/manage").text
+    assert 'value="2030-12-31"' in page
+    assert 'value="towns"' in page
+
+
+def test_delta_and_rho_and_their_warnings(world: World, ada: Sender) -> None:
+    number = ada.arrival()
+    ada.declare(number, **{**FORM, "measure": "approx", "epsilon": "1", "delta": "0.001"})
+    review = ada.get(f"/register/{number}/review").text
+    assert "δ is too large for so few people" in review
+    assert "δ is larger than this hub lets a release have" in review
+    ada.declare(number, **{**FORM, "measure": "rho", "rho": "0.1"})
+    review = ada.get(f"/register/{number}/review").text
+    assert "δ is too large" not in review
+    assert "ρ\xa0=\xa01.6" in review
+
+
+def test_a_public_table_needs_no_declaration(world: World, ada: Sender) -> None:
+    number = ada.arrival(b"town,people\nDelft,106000\n", "towns.csv")
+    form = {"title": "Towns", "name": "towns", "public": "yes", "understood": "yes", "epsilon": "1", "measure": "epsilon"}
+    assert ada.declare(number, **form).status_code == 303
+    assert "read every row" in ada.get(f"/register/{number}/review").text
+    assert ada.post(f"/register/{number}/open", "/register").status_code == 303
+    assert world.hub.ledger.populations() == []
+    bob = world.somebody("bob@example.org", "analyst")
+    assert "public table" in bob.get("/datasets").text
+    assert bob.get("/datasets/towns").status_code == 200
+
+
+def test_a_connection_where_none_is_allowed(world: World, ada: Sender) -> None:
+    assert "allows no connections" in ada.get("/register").text
+    answer = ada.post("/register/connection", "/register", address="postgresql://a:pw-canary@127.0.0.1/x::t")
+    assert answer.status_code == 422
+    assert "allows no connection" in answer.text
+    assert world.left()[0] == 0
+
+
+def test_a_connection_to_a_place_that_is_not_on_the_list(world: World, clock: Clock, ada: Sender) -> None:
+    opened = world.again(sources="db.example.org:5432")
+    sender = Sender(opened)
+    sender.log_in("ada@example.org")
+    addresses = (
+        "postgresql://a:pw-canary@169.254.169.254/x::t",
+        "postgresql://a:pw-canary@localhost:22/x::t",
+        "postgresql:///x?host=/var/run::t",
+        "file:///etc/passwd",
+    )
+    for address in addresses:
+        answer = sender.post("/register/connection", "/register", address=address)
+        assert answer.status_code in (403, 422), answer.status_code
+        assert sender.api("POST", "/connections", json={"address": address}).status_code in (403, 422)
+        assert "pw-canary" not in answer.text
+    assert opened.left()[0] == 0
+    opened.close()
+
+
+def test_a_very_wide_table_can_be_declared(world: World, ada: Sender) -> None:
+    names = [f"q{n}" for n in range(300)]
+    number = ada.arrival((",".join(names) + "\n" + ",".join("1" for _ in names) + "\n").encode())
+    columns = {f"c{n}_{field}": "" for n in range(300) for field in ("low", "high", "step", "values", "labels", "purposes")}
+    kinds = {f"c{n}_kind": "boolean" for n in range(300)}
+    form = {name: text for name, text in FORM.items() if not name.startswith("c")}
+    assert ada.declare(number, **form, **columns, **kinds).status_code == 303
+    assert ada.post(f"/register/{number}/open", "/register").status_code == 303
+    assert len(world.rows(DataSet)[0].declaration["columns"]) == 300
+
+
+def test_names_of_any_letters_are_text_and_never_markup(world: World, ada: Sender) -> None:
+    evil = "<script>alert(1)</script>"
+    number = ada.arrival(f'"🏔 height","{evil}"\n1,2\n'.encode())
+    form = {name: text for name, text in FORM.items() if not name.startswith("c")}
+    form |= {"title": evil, "about": evil, "labels": evil, "purposes": evil, "population_new": "hikers", "listed": "yes"}
+    columns = {"c0_kind": "category", "c0_values": f"{evil}\n🏔", "c0_reason": evil, "c1_kind": "text", "c1_labels": evil}
+    assert ada.declare(number, **form, **columns).status_code == 303
+    pages = [ada.get(f"/register/{number}").text, ada.get(f"/register/{number}/review").text]
+    assert ada.post(f"/register/{number}/open", "/register").status_code == 303
+    paths = ("/datasets", "/datasets/people", "/datasets/people/manage", "/datasets/people/version", "/populations", "/")
+    pages += [ada.get(path).text for path in paths]
+    for page in pages:
+        assert evil not in page
+    assert "🏔 height" in pages[3]
+    assert "&lt;script&gt;" in pages[3]
+
+
+def test_a_file_name_is_text(world: World, ada: Sender) -> None:
+    number = ada.arrival(PEOPLE, "../../<b>x</b>.csv")
+    assert world.rows(Arrival)[0].shown == "b>.csv"
+    assert "<b>" not in ada.get(f"/register/{number}").text.replace("<b>ε", "")

@@ -1,0 +1,249 @@
+"""Files that are sent over HTTP: whole or not at all, and never beyond the limits. The vault has tests of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cloister.hub.records.catalogue import Arrival
+from cloister.hub.services.catalogue.live import vault_of
+from cloister.hub.services.catalogue.multipart import FileForm
+from cloister.hub.storage import Limits, RefusedUpload
+from cloister.hub.web.forms import TOKEN_FIELD
+from tests.hub.catalogue.world import CANARY, PEOPLE, Sender, World
+
+
+def parquet(rows: int = 50) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"age": list(range(rows)), "town": [CANARY] * rows}), file)
+    return file.getvalue()
+
+
+def test_the_api_takes_the_file_as_its_body(world: World, ada: Sender) -> None:
+    answer = ada.upload()
+    assert answer.status_code == 201, answer.text
+    told = answer.json()
+    assert (told["kind"], told["length"]) == ("csv", len(PEOPLE))
+    assert [column["name"] for column in told["columns"]] == ["age", "sex", "town", "pay"]
+    assert CANARY not in answer.text
+    assert ada.api("GET", "/uploads").json()["items"][0]["id"] == told["id"]
+    more = ada.api("PUT", "/uploads", content=parquet(), headers={"Content-Type": "application/vnd.apache.parquet"})
+    assert [(column["name"], column["kind"]) for column in more.json()["columns"]] == [("age", "integer"), ("town", "text")]
+    assert ada.api("DELETE", f"/uploads/{told['id']}").status_code == 204
+    assert ada.api("DELETE", f"/uploads/{told['id']}").status_code == 404
+    assert len(world.left()[4]) == 1
+
+
+def test_nothing_on_the_disk_is_plain(world: World, ada: Sender, tmp_path: Path) -> None:
+    ada.arrival()
+    ada.upload(parquet(), "application/vnd.apache.parquet")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "said"),
+    [
+        (b"", "people.csv", "it is empty"),
+        (b"age\n\xff\xfe\xff\n", "people.csv", "UTF-8"),
+        (b"PK\x03\x04" + bytes(50), "people.csv", "spreadsheet or a ZIP"),
+        (b"\x1f\x8b" + bytes(50), "people.csv", "it is compressed"),
+        (PEOPLE, "people.parquet", "Parquet"),
+        (PEOPLE, "people.exe", "nothing that the hub reads"),
+        (b"a" * 3_000_000, "people.csv", ""),
+        ((",".join(f"c{n}" for n in range(1001)) + "\n1\n").encode(), "people.csv", "more than 1,000 columns"),
+        (parquet()[:-20], "people.parquet", ""),
+    ],
+)
+def test_what_is_no_table_leaves_nothing(world: World, ada: Sender, content: bytes, name: str, said: str) -> None:
+    answer = ada.send(content, name)
+    assert answer.status_code == 422
+    assert said in answer.text
+    kind = "application/vnd.apache.parquet" if name.endswith("parquet") else "text/csv" if name.endswith("csv") else "text/html"
+    refused = ada.upload(content, kind)
+    assert (refused.status_code, refused.headers["content-type"]) == (422, "application/problem+json")
+    assert set(refused.json()) >= {"title", "detail", "instead", "code"}
+    assert world.left() == (0, 0, 0, 0, [])
+
+
+def test_a_file_over_the_limit_is_refused_while_it_comes(world: World, ada: Sender) -> None:
+    small = world.again(upload_megabytes=1)
+    sender = Sender(small)
+    sender.log_in("ada@example.org")
+    sent = 0
+
+    def endless() -> Any:
+        nonlocal sent
+        yield b"a,b\n"
+        while sent < 500 * 2**20:
+            sent += 2**18
+            yield b"1,2\n" * 2**16
+
+    answer = sender.api("POST", "/uploads", content=endless(), headers={"Content-Type": "text/csv"})
+    assert answer.status_code == 422
+    assert "more than 1,048,576 bytes" in answer.text
+    assert sender.send(b"a,b\n" + b"1,2\n" * 300_000).status_code == 422
+    assert small.left() == (0, 0, 0, 0, [])
+    small.close()
+
+
+def test_a_bomb_is_refused(world: World, ada: Sender) -> None:
+    vault_of(world.hub).limits = Limits(expanded=2**20)
+    file = io.BytesIO()
+    pq.write_table(pa.table({"a": ["x" * 2**20] * 64}), file, compression="zstd", use_dictionary=False)
+    assert len(file.getvalue()) < 2**20
+    for answer in (ada.send(file.getvalue(), "bomb.parquet"), ada.upload(file.getvalue(), "application/vnd.apache.parquet")):
+        assert answer.status_code == 422
+        assert "bytes when it is decompressed" in answer.text
+    assert world.left() == (0, 0, 0, 0, [])
+
+
+def test_a_sender_who_stops_leaves_nothing(world: World, ada: Sender) -> None:
+    cookie = "; ".join(f"{name}={value}" for name, value in ada.client.cookies.items())
+    token = ada.client.get("/api/v1/me").json()["csrf"]
+    messages = [{"type": "http.request", "body": PEOPLE, "more_body": True}, {"type": "http.disconnect"}]
+    status = _direct(world, "/api/v1/uploads", messages, cookie, [("content-type", "text/csv"), ("x-csrf-token", token)])
+    assert status == 422
+    page = ada.token("/register")
+    head = f'--x\r\nContent-Disposition: form-data; name="{TOKEN_FIELD}"\r\n\r\n{page}\r\n'
+    head += '--x\r\nContent-Disposition: form-data; name="file"; filename="people.csv"\r\n\r\n'
+    form = [("content-type", "multipart/form-data; boundary=x")]
+    messages = [{"type": "http.request", "body": head.encode() + PEOPLE, "more_body": True}, {"type": "http.disconnect"}]
+    assert _direct(world, "/uploads", messages, cookie, form) == 422
+    cut = [{"type": "http.request", "body": head.encode() + PEOPLE, "more_body": False}]
+    assert _direct(world, "/uploads", cut, cookie, form) == 422
+    assert world.left() == (0, 0, 0, 0, [])
+
+
+def _direct(world: World, path: str, messages: list[dict[str, Any]], cookie: str, headers: list[tuple[str, str]]) -> int:
+    """One request, message by message."""
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0) if messages else {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "http_version": "1.1", "method": "POST", "scheme": "http", "path": path, "raw_path": path.encode(),
+        "query_string": b"", "root_path": "", "client": ("192.0.2.7", 1), "server": ("127.0.0.1", 8765),
+        "headers": [(b"host", b"127.0.0.1:8765"), (b"cookie", cookie.encode()), *((n.encode(), v.encode()) for n, v in headers)],
+    }  # fmt: skip
+    asyncio.run(world.app(scope, receive, send))
+    return int(next(message["status"] for message in sent if message["type"] == "http.response.start"))
+
+
+def test_forms_of_others_are_refused_before_a_byte_is_kept(world: World, ada: Sender) -> None:
+    for fields in ({}, {TOKEN_FIELD: "x"}, {TOKEN_FIELD: world.owner("eve@example.org").token("/register")}):
+        answer = ada.client.post("/uploads", data=fields, files={"file": ("people.csv", PEOPLE)})
+        assert answer.status_code == 403
+    foreign = ada.client.post("/uploads", content=PEOPLE, headers={"Origin": "https://evil.example"})
+    assert foreign.status_code == 403
+    assert ada.client.post("/api/v1/uploads", content=PEOPLE, headers={"Content-Type": "text/csv"}).status_code == 403
+    assert ada.client.post("/uploads", content=PEOPLE, headers={"Content-Type": "text/csv"}).status_code == 422
+    assert world.browser().client.post("/uploads", content=b"").status_code in (303, 401, 403)
+    assert world.left() == (0, 0, 0, 0, [])
+
+
+def test_no_file_and_several_files(world: World, ada: Sender) -> None:
+    token = {TOKEN_FIELD: ada.token("/register")}
+    assert "no file was chosen" in ada.client.post("/uploads", data=token, files={"x": (None, b"y")}).text
+    two = [("file", ("a.csv", PEOPLE)), ("file", ("b.csv", PEOPLE))]
+    assert ada.client.post("/uploads", data=token, files=two).status_code == 422
+    assert world.left() == (0, 0, 0, 0, [])
+
+
+def test_so_many_may_wait_and_no_more(world: World, ada: Sender) -> None:
+    for _ in range(20):
+        assert ada.upload(b"a\n1\n").status_code == 201
+    answer = ada.upload(b"a\n1\n")
+    assert (answer.status_code, answer.json()["detail"]) == (422, "20 of yours wait to be registered")
+    assert len(world.left()[4]) == 20
+
+
+def test_what_nobody_used_is_forgotten_after_a_day(world: World, ada: Sender) -> None:
+    from cloister.hub.services.catalogue.arrivals import forget_old
+
+    ada.upload()
+    assert forget_old(world.hub) == 0
+    world.clock.move(hours=25)
+    assert forget_old(world.hub) == 1
+    assert world.left() == (0, 0, 0, 0, [])
+
+
+def test_no_log_line_holds_a_row(world: World, ada: Sender, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        number = ada.arrival()
+        ada.declare(number, title="x")
+        ada.post(f"/register/{number}/rows", f"/register/{number}")
+        ada.send(CANARY.encode() + b"\xff\n" + PEOPLE)
+        ada.send(b"\0" + CANARY.encode())
+        world.register()
+        ada.api("POST", "/questions", json={"sql": "SELECT COUNT(*) AS n FROM people WHERE town = 'x'", "spend": "0.1"})
+    assert CANARY not in caplog.text
+    assert CANARY not in str([[line.details, line.object] for line in world.rows(_trail())])
+
+
+def _trail() -> Any:
+    from cloister.hub.records.trail import TrailLine
+
+    return TrailLine
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000, 100_000])
+def test_forms_are_read_however_they_are_cut(step: int) -> None:
+    content = b"a,b\r\n--x\r\n1,2\r\n--" * 50
+    whole = (
+        b'--xyz\r\nContent-Disposition: form-data; name="token"\r\n\r\ns\xc3\xa9\r\n'
+        b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="C:\\\\dir\\\\p.csv"\r\nContent-Type: text/csv\r\n\r\n'
+        + content
+        + b'\r\n--xyz\r\nContent-Disposition: form-data; name="after"\r\n\r\nlate\r\n--xyz--\r\n'
+    )
+
+    async def read(data: bytes) -> tuple[dict[str, str], str, bytes]:
+        form = FileForm("multipart/form-data; boundary=xyz", _pieces(data, step))
+        fields = await form.head()
+        return fields, form.file_name, b"".join([chunk async for chunk in form.file()])
+
+    assert asyncio.run(read(whole)) == ({"token": "sé"}, "p.csv", content)
+    for end in (10, 60, 200, len(whole) - 30):
+        with pytest.raises(RefusedUpload):
+            asyncio.run(read(whole[:end]))
+
+
+async def _pieces(data: bytes, step: int) -> AsyncIterator[bytes]:
+    for start in range(0, len(data), step):
+        yield data[start : start + step]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"--xyz\r\n" + b'Content-Disposition: form-data; name="a"\r\n\r\n' + b"y" * 20_000,
+        b"--xyz\r\n" + b"X: " + b"y" * 20_000,
+        b"--xyz\r\nX: y\r\n\r\nz\r\n" * 60,
+        b"rubbish",
+        b"",
+    ],
+)
+def test_endless_forms_are_refused(data: bytes) -> None:
+    async def read() -> None:
+        form = FileForm("multipart/form-data; boundary=xyz", _pieces(data, 500))
+        await form.head()
+
+    with pytest.raises(RefusedUpload):
+        asyncio.run(read())
+
+
+def test_arrivals_hold_no_row(world: World, ada: Sender) -> None:
+    ada.upload()
+    row = world.rows(Arrival)[0]
+    assert CANARY not in str([row.columns, row.typed, row.shown, row.wrapped])

@@ -1,0 +1,65 @@
+"""A hub with all its services in a folder of its own, the application around it, and people who are logged in."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from cloister.hub.hub import Hub
+from cloister.hub.records.catalogue import DataSet
+from tests.hub.house import Clock, House, Visitor
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(scope="session")
+def empty_hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a hub that was opened and closed once: the steps of its database are not run for each test."""
+    folder = tmp_path_factory.mktemp("empty") / "hub"
+    House(folder, Clock()).close()
+    return folder
+
+
+@pytest.fixture
+def house(tmp_path: Path, empty_hub: Path, clock: Clock) -> Iterator[House]:
+    """Everything together; the fixtures below are parts of it."""
+    shutil.copytree(empty_hub, tmp_path / "hub")
+    made = House(tmp_path / "hub", clock)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hub(house: House) -> Hub:
+    return house.hub
+
+
+@pytest.fixture
+def app(house: House) -> FastAPI:
+    return house.app
+
+
+@pytest.fixture
+def client(house: House) -> TestClient:
+    """A browser on this machine in which nobody is logged in."""
+    return house.client()
+
+
+@pytest.fixture
+def person(house: House) -> Callable[..., Visitor]:
+    """`person("owner", "analyst", email=…)`: somebody with these roles, a browser that is logged in, and a token."""
+    return house.person
+
+
+@pytest.fixture
+def sample_data_set(house: House) -> Callable[..., DataSet]:
+    """`sample_data_set("people", owner=…, readers=[…])`: a data set that is open, stored and granted."""
+    return house.sample_data_set

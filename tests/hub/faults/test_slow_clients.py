@@ -1,0 +1,139 @@
+"""Clients that send slowly, stop in the middle, or never end: they are given up, and others are served meanwhile."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import func, select
+
+from cloister.hub.connections import Connection
+from cloister.hub.hub import Hub
+from cloister.hub.records.catalogue import Arrival
+from cloister.hub.services.catalogue.live import vault_of
+from tests.hub.house import House, served
+
+QUESTION = {"sql": "SELECT COUNT(*) AS n FROM people", "spend": "0.01"}
+BEGUN = b"POST /api/v1/questions HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 400\r\n"
+
+
+@pytest.fixture
+def address(house: House) -> Iterator[str]:
+    with served(house.hub) as found:
+        yield found
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "head_seconds", 0.3)
+    monkeypatch.setattr(Connection, "silent_seconds", 0.3)
+
+
+@contextmanager
+def connected(address: str, *sent: bytes) -> Iterator[socket.socket]:
+    """A connection on which something was sent."""
+    host, port = address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        for each in sent:
+            connection.sendall(each)
+        yield connection
+
+
+def closed(connection: socket.socket) -> bool:
+    """Whether the hub gave it up without an answer."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def asked(house: House, address: str) -> int:
+    """What somebody is told who asks meanwhile."""
+    analyst = house.person("analyst")
+    house.sample_data_set(readers=[analyst])
+    return httpx.post(f"{address}/api/v1/questions", json=QUESTION, headers=analyst.bearer, trust_env=False).status_code
+
+
+def test_others_are_served_while_many_are_slow(house: House, address: str) -> None:
+    """More of them than there are threads, seats and connections to the database."""
+    with ExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(connected(address, b"GET / HTTP/1.1\r\nHost: hub\r\nX-Slow: "))
+            stack.enter_context(connected(address, BEGUN, b'\r\n{"sql": "SEL'))
+        assert asked(house, address) == 201
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param([], id="nothing"),
+        pytest.param([b"GET / HT"], id="half a line"),
+        pytest.param([BEGUN], id="half a head"),
+        pytest.param([BEGUN, b'\r\n{"sql": "SELECT'], id="half a body"),
+    ],
+)
+def test_who_is_silent_is_given_up(address: str, sent: list[bytes]) -> None:
+    with connected(address, *sent) as connection:
+        assert closed(connection)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_drops_of_a_head_do_not_keep_it_open(address: str) -> None:
+    with connected(address, b"GET / HTTP/1.1\r\n") as connection, pytest.raises(OSError):  # noqa: PT012
+        for number in range(1000):
+            connection.sendall(b"X-%d: y\r\n" % number)
+            time.sleep(0.02)
+
+
+def test_a_head_without_end_is_cut(address: str) -> None:
+    with connected(address, b"GET / HTTP/1.1\r\n") as connection, pytest.raises(OSError):  # noqa: PT012
+        for number in range(100_000):
+            connection.sendall(b"X-%d: %s\r\n" % (number, b"y" * 1000))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_connection_serves_many_requests_and_then_waits(address: str) -> None:
+    """The limits are on requests: a connection that is kept open between two of them is not given up."""
+    with httpx.Client(base_url=address, trust_env=False) as client:
+        for _ in range(3):
+            assert client.get("/healthz").status_code == 200
+        time.sleep(0.5)
+        assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["goes away", "falls silent"])
+def test_a_half_sent_upload_leaves_nothing(house: House, address: str, monkeypatch: pytest.MonkeyPatch, leaves: bool) -> None:
+    monkeypatch.setattr(Connection, "silent_seconds", 30 if leaves else 2)
+    owner = house.person("owner")
+    head = (
+        f"POST /api/v1/uploads HTTP/1.1\r\nHost: hub\r\nAuthorization: Bearer {owner.token}\r\n"
+        "Content-Type: text/csv\r\nContent-Length: 1000000\r\n\r\nage,sex\n"
+    )
+    with connected(address, head.encode(), b"30,F\n" * 60_000) as connection:
+        until(lambda: files(house.hub) != [])
+        if not leaves:
+            assert closed(connection)
+    until(lambda: files(house.hub) == [])
+    with house.hub.database.reading() as db:
+        assert db.scalar(select(func.count()).select_from(Arrival)) == 0
+    assert asked(house, address) == 201
+
+
+def files(hub: Hub) -> list[Any]:
+    """What lies in the vault of what is being sent, or was."""
+    folder = vault_of(hub).folder
+    return [path for name in ("uploads", "working") for path in (folder / name).rglob("*") if path.is_file()]
+
+
+def until(holds: Any) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end, "it never came to hold"
+        time.sleep(0.02)

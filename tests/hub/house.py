@@ -1,0 +1,254 @@
+"""A whole hub for tests: every service, the real application, people who are logged in, and data sets with grants."""
+
+from __future__ import annotations
+
+import csv
+import io
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from argon2 import PasswordHasher
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from cloister.hub import services
+from cloister.hub.app import make_app
+from cloister.hub.caller import Caller
+from cloister.hub.generation import bump
+from cloister.hub.hub import Hub
+from cloister.hub.ids import digest, new_id, new_secret
+from cloister.hub.records.access import Grant
+from cloister.hub.records.accounts import WebSession
+from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
+from cloister.hub.services.accounts import add_person, make_token
+from cloister.hub.services.accounts.parts import parts_of
+from cloister.hub.services.accounts.sessions import cookie_name
+from cloister.hub.services.accounts.tokens import scopes_for
+from cloister.hub.services.catalogue.declarations import check_declaration
+from cloister.hub.services.catalogue.live import vault_of
+from cloister.hub.serving import server
+from cloister.hub.settings import Settings
+from cloister.privacy import Guarantee, PureDP
+
+ROLES = ("administrator", "steward", "owner", "provider", "analyst", "algorithm-provider", "csp")
+START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC).timestamp()
+READS = ("dataset.see", "dataset.describe", "question.ask", "question.explain", "question.rehearse", "release.see", "budget.see")
+PEOPLE = {
+    "columns": {
+        "age": {"kind": "integer", "low": 17, "high": 90},
+        "sex": {"kind": "category", "values": ["F", "M"]},
+        "pay": {"kind": "real", "low": 0, "high": 100, "step": 0.5},
+    },
+    "size": 300,
+}
+
+
+def people_rows(number: int = 300) -> dict[str, list[Any]]:
+    """Three kinds of people, over and over."""
+    return {
+        "age": [(30, 40, 50)[each % 3] for each in range(number)],
+        "sex": ["FMF"[each % 3] for each in range(number)],
+        "pay": [(10.5, 20.0, 30.0)[each % 3] for each in range(number)],
+    }
+
+
+class Clock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> float:
+        return self.now
+
+    def move(self, **how: float) -> None:
+        self.now += timedelta(**how).total_seconds()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visitor:
+    """Somebody, with a browser that is logged in and an API token for all that their roles allow."""
+
+    caller: Caller
+    client: TestClient
+    token: str
+
+    @property
+    def id(self) -> str:
+        return self.caller.id
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def csrf(self) -> dict[str, str]:
+        """The header that a page's own script sends with what it writes."""
+        return {"X-CSRF-Token": self.client.get("/api/v1/me").json()["csrf"]}
+
+
+class House:
+    """A hub with everything in it."""
+
+    def __init__(self, folder: Path, clock: Clock, **settings: Any) -> None:
+        self.clock = clock
+        self.settings = Settings(data=folder, **{"workers": 0, "tick_ms": 1, **settings})
+        self.hub = Hub(self.settings, services.all_services(), clock=clock)
+        parts_of(self.hub).hasher._argon = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+        self.app = application(self.hub)
+
+    def close(self) -> None:
+        self.hub.close()
+
+    def client(self, address: str = "127.0.0.1", **more: Any) -> TestClient:
+        """A browser in which nobody is logged in."""
+        return TestClient(self.app, base_url=self.settings.origin, client=(address, 40_000), follow_redirects=False, **more)
+
+    def person(self, *roles: str, email: str = "", name: str = "Ada Byron") -> Visitor:
+        """A new person with these roles."""
+        secret, now = new_secret(), self.hub.now()
+        with self.hub.database.begin() as db:
+            row = add_person(db, self.hub, email=email or f"{new_id().lower()}@example.org", name=name, roles=roles)
+            caller = Caller(id=row.id, email=row.email, name=row.name, roles=frozenset(roles), via="session")
+            db.add(
+                WebSession(
+                    digest=digest(secret),
+                    person=row.id,
+                    created=now,
+                    used=now,
+                    expires=now + timedelta(days=300),
+                    second_factor=True,
+                    address="127.0.0.1",
+                    agent="test",
+                )
+            )
+            _, token = make_token(db, self.hub, caller, name="test", scopes=scopes_for(roles))
+        client = self.client()
+        client.cookies.set(cookie_name(self.settings), secret)
+        return Visitor(caller=caller, client=client, token=token)
+
+    def sample_data_set(
+        self,
+        name: str = "people",
+        *,
+        owner: Visitor | None = None,
+        rows: Mapping[str, Sequence[Any]] | None = None,
+        declaration: Mapping[str, Any] | None = None,
+        budget: Guarantee | None = None,
+        population: str = "",
+        readers: Iterable[Visitor] = (),
+        public: bool = False,
+    ) -> DataSet:
+        """A data set that is open, stored and, for `readers`, granted."""
+        owned = owner or self.person("owner")
+        stored = self._stored(people_rows() if rows is None else rows)
+        known = population or name
+        with self.hub.database.begin() as db:
+            if not public and known not in self.hub.ledger.populations():
+                self.hub.ledger.open(known, budget or PureDP(1), who=owned.caller.email)
+                db.add(Population(name=known, title=known.title(), owner=owned.id, created=self.hub.now()))
+                db.flush()
+            row = DataSet(
+                id=new_id(),
+                name=name,
+                title=name.title(),
+                owner=owned.id,
+                public=public,
+                population=None if public else known,
+                declaration=check_declaration(name, declaration or PEOPLE),
+                metadata_={},
+                window={},
+                version=1,
+                state="open",
+                created=self.hub.now(),
+                changed=self.hub.now(),
+            )
+            db.add(row)
+            db.flush()
+            db.add(
+                DataSetVersion(
+                    id=new_id(),
+                    data_set=row.id,
+                    number=1,
+                    kind="stored",
+                    file=stored.file,
+                    key=stored.wrapped_key,
+                    digest=stored.digest,
+                    length=stored.length,
+                    created=self.hub.now(),
+                    created_by=owned.id,
+                )
+            )
+            bump(db)
+        for reader in readers:
+            self.grant(row, reader, by=owned)
+        return row
+
+    def grant(self, data_set: DataSet, reader: Visitor, *, by: Visitor, actions: Iterable[str] = READS, **rules: Any) -> str:
+        """Let somebody do these things with a data set: the grant's id."""
+        number = new_id()
+        with self.hub.database.begin() as db:
+            db.add(
+                Grant(
+                    id=number,
+                    kind="data-set",
+                    object=data_set.id,
+                    role="reader",
+                    attributes={"people": [reader.id]},
+                    rules={"actions": sorted(actions), **rules},
+                    granted_by=by.id,
+                    created=self.hub.now(),
+                )
+            )
+            bump(db)
+        return number
+
+    def _stored(self, rows: Mapping[str, Sequence[Any]]) -> Any:
+        text = io.StringIO()
+        writer = csv.writer(text)
+        writer.writerow(rows)
+        writer.writerows(zip(*rows.values(), strict=True))
+        vault = vault_of(self.hub)
+        return vault.store(vault.receive([text.getvalue().encode()], "csv"))
+
+
+@cache
+def _built() -> list[FastAPI]:
+    return []
+
+
+def application(hub: Hub) -> FastAPI:
+    """The real application around a hub. Its routes are built once for all tests, since that takes most of a second."""
+    if not _built():
+        _built().append(make_app(hub))
+    app = _built()[0]
+    app.state.hub = hub
+    for layer in app.user_middleware:
+        if "hub" in layer.kwargs:
+            layer.kwargs["hub"] = hub
+    app.middleware_stack = None
+    return app
+
+
+@contextmanager
+def served(hub: Hub) -> Iterator[str]:
+    """The hub over real connections, on a free port of this machine: its address."""
+    web = server(hub)
+    web.config.port = 0
+    thread = threading.Thread(target=web.run, daemon=True)
+    thread.start()
+    try:
+        while not web.started:
+            assert thread.is_alive(), "the server ended before it began"
+            time.sleep(0.01)
+        port = web.servers[0].sockets[0].getsockname()[1]
+        yield f"{'https' if hub.settings.certificate else 'http'}://127.0.0.1:{port}"
+    finally:
+        web.should_exit = True
+        thread.join(timeout=30)

@@ -1,0 +1,162 @@
+"""Canaries: a data set whose every value can be recognised, secrets too, and everything that the hub says to anybody.
+
+Rows are looked for in every page and answer of an analyst, in every error, in the log at its most talkative, in the metrics
+and in the files. (A noisy count is nobody's value: what is asked here has no bounds near a canary.)
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from cloister.hub.ids import new_id
+from tests.hub.house import House, Visitor
+from tests.hub.security.walk import FORM, body_of, form_token, places
+from tests.hub.security.world import CANARIES, MAY, WORD, World, populated
+
+QUESTIONS = (
+    "SELECT COUNT(*) AS n FROM secrets_zqx WHERE nick = 'x'",
+    "SELECT nick, COUNT(*) AS n FROM secrets_zqx GROUP BY nick",
+    "SELECT * FROM secrets_zqx",
+    "SELECT code FROM secrets_zqx LIMIT 1",
+    "SELECT MAX(nick) FROM secrets_zqx",
+    "SELECT COUNT(*) AS n FROM secrets_zqx WHERE CAST(nick AS INTEGER) > 1",
+    "SELECT COUNT(*) AS n FROM secrets_zqx WHERE 1 / (code - 7310554017) > 0",
+    "SELECT COUNT(*) AS n FROM secrets_zqx HAVING 1 / 0 > 1",
+    "SELECT SUM(code * code * code) AS n FROM secrets_zqx",
+    "SELECT COUNT(*) AS n FROM secrets_zqx AS a JOIN secrets_zqx AS b ON a.code = b.code",
+    "SELECT COUNT(*) AS n FROM broken_zqx",
+    "SELECT SUM(code) AS n FROM broken_zqx",
+)
+ASKING = ("/questions", "/questions/explain", "/questions/afford", "/questions/rehearse", "/questions/stored")
+
+
+@pytest.fixture
+def world(house: House, caplog: pytest.LogCaptureFixture) -> World:
+    caplog.set_level(logging.DEBUG)
+    return populated(house)
+
+
+def broken(world: World) -> None:
+    """A data set whose rows contradict its declaration: what an engine says about it would quote them."""
+    rows = {"code": [f"{WORD}-{each}" for each in range(40)]}
+    declaration = {"columns": {"code": {"kind": "integer", "low": 0, "high": 10}}, "unit": None, "size": 40}
+    made = world.house.sample_data_set("broken_zqx", owner=world.owner, rows=rows, declaration=declaration)
+    world.house.grant(made, world.analyst, by=world.owner, actions=MAY)
+
+
+def everything(world: World, visitor: Visitor) -> list[str]:
+    """What each page and route says to somebody, with the ids of things that are theirs."""
+    said = []
+    for place in places(world.house.app):
+        if place.writes:
+            continue
+        for number in {*world.ids.values(), new_id()} if set(place.parameters) - {"form"} else {""}:
+            for form in ("csv", "json", "parquet") if "form" in place.parameters else ("",):
+                address = place.at(**{name: form if name == "form" else number for name in place.parameters})
+                answer = visitor.client.get(address)
+                assert answer.status_code < 500, (address, answer.text[:200])
+                said.append(f"{address}\n{answer.headers}\n{answer.content.decode('utf-8', 'replace')}")
+    return said
+
+
+def asked(world: World, visitor: Visitor) -> list[str]:
+    """What each question says, whatever becomes of it, through the API and on the page."""
+    said, token = [], form_token(visitor)
+    for sql in QUESTIONS:
+        for path in ASKING:
+            answer = visitor.client.post(f"/api/v1{path}", json={"sql": sql, "spend": "0.0001"}, headers={"X-CSRF-Token": token})
+            assert answer.status_code < 500 or answer.json()["code"] == "engine", answer.text
+            said.append(answer.text)
+        page = visitor.client.post("/ask", data={"form_token": token, "sql": sql, "spend": "0.0001"})
+        said.append(page.text)
+    return said
+
+
+def found(texts: list[str]) -> list[str]:
+    """Which canaries sing where."""
+    return [f"{each} in {text[:80]!r}" for text in texts for each in CANARIES if each in text]
+
+
+def test_no_row_reaches_an_analyst_a_log_or_the_metrics(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    broken(world)
+    said = [*asked(world, world.analyst), *everything(world, world.analyst)]
+    assert any('"n":' in text for text in said), "nothing was answered: the walk shows nothing"
+    assert found(said) == []
+    assert found([caplog.text]) == []
+    assert found([world.house.client().get("/metrics").text]) == []
+
+
+def test_no_office_sees_a_row(world: World) -> None:
+    for visitor in (world.administrator, world.steward):
+        assert found(everything(world, visitor)) == []
+
+
+def test_the_owner_sees_rows_of_the_owners_own_file_and_the_walk_finds_them(world: World) -> None:
+    """What shows the rows of an upload to its sender is the one page that may; so the test of canaries can fail."""
+    upload = world.house.client().post(
+        "/api/v1/uploads",
+        content=f"nick\n{WORD}-1\n".encode(),
+        headers={**world.owner.bearer, "Content-Type": "text/csv"},
+    )
+    page = world.owner.client.post(f"/register/{upload.json()['id']}/rows", data={**FORM, "form_token": form_token(world.owner)})
+    assert found([page.text]) != []
+
+
+def test_no_row_and_no_secret_is_in_a_file(world: World) -> None:
+    """Rows lie encrypted; of a token, a log-in or a link only the digest is kept."""
+    asked(world, world.analyst)
+    secrets = [world.analyst.token, *world.analyst.client.cookies.values()]
+    folder = world.house.settings.data
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert any(path.name == "hub.db" for path in files)
+    for path in files:
+        held = path.read_bytes()
+        assert not [each for each in CANARIES if each.encode() in held], path.name
+        assert not [each for each in secrets if each.encode() in held], path.name
+
+
+def test_no_secret_reaches_a_log_the_metrics_or_a_page(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    house, analyst = world.house, world.analyst
+    master = house.settings.path("master.key").read_text().strip()
+    client = house.client()
+    client.get("/api/v1/me", headers={"Authorization": "Bearer clo_CanaryToken"})
+    page = client.get("/login").text
+    token = page.partition('name="form_token" value="')[2].partition('"')[0]
+    client.post("/login", data={"form_token": token, "email": "ann@example.org", "password": "CanaryPassword1"})
+    secrets = [analyst.token, *analyst.client.cookies.values(), master, "CanaryToken", "CanaryPassword1"]
+    said = [*everything(world, analyst), *everything(world, world.administrator), client.get("/metrics").text, caplog.text]
+    assert [each[:6] for each in secrets for text in said if each in text] == []
+
+
+def test_what_nobody_foresaw_shows_nothing(
+    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that quotes a row, from the deepest place there is, leaves as a reference, and the log says where and no more."""
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError(f"could not convert {CANARIES[0]}")
+
+    monkeypatch.setattr("cloister.hub.services.asking.api.answered_to", fails, raising=False)
+    monkeypatch.setattr("cloister.hub.services.asking.api_releases.releases_of", fails)
+    client = world.house.client(raise_server_exceptions=False)
+    answer = client.get("/api/v1/releases", headers=world.analyst.bearer)
+    assert answer.status_code == 500
+    assert answer.json()["code"] == "failed"
+    assert found([answer.text, caplog.text]) == []
+    assert "RuntimeError" in caplog.text
+    assert answer.json()["detail"].rpartition(" ")[2] in caplog.text
+
+
+def test_a_body_that_is_refused_is_not_repeated(world: World) -> None:
+    """What is said of a wrong field names the field, not what stood in it: it may have been a row that was pasted."""
+    openapi = world.house.app.openapi()
+    for place in places(world.house.app):
+        if not place.api or not place.writes or body_of(openapi, place) is None:
+            continue
+        address = place.at(**{name: new_id() for name in place.parameters})
+        for body in ({CANARIES[0][:3]: 1, "title": {WORD: [WORD]}, "sql": [WORD]}, [WORD], WORD):
+            answer = world.house.client().request(place.method, address, json=body, headers=world.owner.bearer)
+            assert WORD not in answer.text, place

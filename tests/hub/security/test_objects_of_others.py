@@ -1,0 +1,75 @@
+"""Object ids of others: for each route with an id, somebody else's object answers exactly as one that never was.
+
+Mallory has every role but the two offices, so no gate of roles stops her; the walk follows the routes, so a new one is in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloister.hub.ids import new_id
+from tests.hub.house import Visitor
+from tests.hub.security.walk import Place, body_of, form_token, send
+from tests.hub.security.world import World
+
+FORMS = {"form": "csv"}
+"""Parts of an address that are no id."""
+LINK = "/link/{secret}"
+"""What a link is, its secret alone decides (`accounts/test_links.py`)."""
+BY_OFFICE = {"people.see", "people.block", "roles.give", "people.invite", "policy.write", "trail.read"}
+"""Actions of an office: everybody else is refused before any object is looked at."""
+
+
+def answers(visitor: Visitor, place: Place, number: str, body: Any, token: str) -> tuple[int, str, str]:
+    """Status, text and where it leads, with the id taken out."""
+    address = place.at(**{name: FORMS.get(name, "1" if _versioned(place, name) else number) for name in place.parameters})
+    told = send(visitor, place, address, body=body, token=token)
+    return told.status_code, told.text.replace(number, "(id)"), told.headers.get("location", "").replace(number, "(id)")
+
+
+def _versioned(place: Place, name: str) -> bool:
+    return name == "number" and "/versions/{number}" in place.path
+
+
+def test_somebody_elses_object_answers_as_one_that_never_was(world: World, every: list[Place]) -> None:
+    walked = [place for place in every if set(place.parameters) - set(FORMS) and place.path != LINK]
+    assert len(walked) > 100
+    openapi, token = world.house.app.openapi(), form_token(world.mallory)
+    told, unreached = [], []
+    for place in walked:
+        body = body_of(openapi, place) if place.api else None
+        missing = answers(world.mallory, place, new_id(), body, token)
+        wanted = 403 if place.action in BY_OFFICE else 404
+        if missing[0] != wanted:
+            unreached.append(f"{place}: {missing[0]}")
+        for kind, number in world.ids.items():
+            found = answers(world.mallory, place, number, body, token)
+            if found != missing:
+                told.append(f"{place} tells of the {kind}: {found[0]} and not {missing[0]}")
+    assert told == []
+    assert unreached == [], "a body or a form that is refused before the object is looked for shows nothing: see walk.BODIES"
+
+
+def test_the_walk_would_find_it(world: World, every: list[Place]) -> None:
+    """Who may see an object gets another answer than for one that never was."""
+    place = next(place for place in every if str(place) == "GET /api/v1/releases/{number}")
+    own = answers(world.analyst, place, world.ids["release"], None, "")
+    assert own[0] == 200
+    assert own != answers(world.analyst, place, new_id(), None, "")
+
+
+@pytest.mark.parametrize("who", ["analyst", "owner"])
+def test_nothing_was_changed_by_the_walk(world: World, who: str) -> None:
+    """What Mallory sent has reached nobody's things: they are there, as they were."""
+    visitor: Visitor = getattr(world, who)
+    at = {
+        "analyst": ("releases/{release}", "questions/saved/{saved question}", "projects/{project}", "jobs/{job}"),
+        "owner": ("datasets/{data set}", "populations/{population}", "datasets/{data set}/versions"),
+    }[who]
+    for path in at:
+        told = visitor.client.get(f"/api/v1/{path.format_map(world.ids)}")
+        assert told.status_code == 200, path
+        assert "Mine now" not in told.text
+        assert "mallory" not in told.text

@@ -1,0 +1,124 @@
+"""Every route of the hub, and something to send to each: attack tests walk along them, so that a new route is attacked too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute, iter_route_contexts
+
+from cloister.hub.guard import action_of
+from tests.hub.house import Visitor
+
+_PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
+
+BODIES: Mapping[str, Any] = {
+    "Changes": {"title": "Mine now"},
+    "Details": {"institution": "Elsewhere"},
+    "Renaming": {"name": "mine"},
+    "Asking": {"data_set": "people", "purpose": "care", "wanted": {"actions": ["question.ask"]}},
+    "Deciding": {"rules": {"actions": ["question.ask"]}},
+    "Saying": {"text": "hello"},
+    "Refusing": {"reason": "no"},
+    "NewVersion": {"upload": "x"},
+    "NewWindow": {"upload": "x", "window": "2026"},
+    "AskDataSet": {"data_set": "people"},
+    "Joining": {"email": "mallory@example.org"},
+    "Sharing": {"email": "mallory@example.org"},
+    "Renamed": {"title": "mine"},
+    "Roles": {"roles": ["administrator"]},
+}
+"""A body that is right in form, for each route that takes one about an object of its address."""
+
+FORM: Mapping[str, str | list[str]] = {
+    "title": "Mine now",
+    "name": "mine",
+    "email": "mallory@example.org",
+    "data_set": "people",
+    "purpose": "care",
+    "about": "",
+    "reason": "no",
+    "text": "hello",
+    "message": "hello",
+    "role": ["administrator"],
+    "actions": ["question.ask"],
+    "present": "yes",
+    "which": "everybody",
+    "to": "mallory@example.org",
+    "rows": "5",
+    "json": "{}",
+}
+"""What a posted form holds: more than any of them asks for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """One method of one address."""
+
+    method: str
+    path: str
+    action: str
+
+    @property
+    def api(self) -> bool:
+        """Whether programs use it."""
+        return self.path.startswith("/api/")
+
+    @property
+    def parameters(self) -> list[str]:
+        """What its address leaves open."""
+        return _PARAMETER.findall(self.path)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may change something."""
+        return self.method not in ("GET", "HEAD")
+
+    def at(self, **values: str) -> str:
+        """Its address, with those values."""
+        return _PARAMETER.sub(lambda found: values[found[1]], self.path)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+def places(app: FastAPI) -> list[Place]:
+    """Every route, in the order of its address."""
+    return sorted(_found(app), key=lambda place: (place.path, place.method))
+
+
+def _found(app: FastAPI) -> Iterator[Place]:
+    for context in iter_route_contexts(app.router.routes):
+        if isinstance(context.route, APIRoute):
+            action = action_of(context.route)
+            assert action is not None, f"{context.path} names no action"
+            for method in context.methods or ():
+                yield Place(method=method, path=context.path or "", action=action)
+
+
+def send(visitor: Visitor, place: Place, address: str, *, body: Any = None, token: str = "") -> Any:
+    """A request as the page of this visitor would send it: with their cookie, and with the token of their forms."""
+    if place.api:
+        given = {} if body is None else {"json": body}
+        return visitor.client.request(place.method, address, headers={"X-CSRF-Token": token} if place.writes else {}, **given)
+    if place.writes:
+        return visitor.client.request(place.method, address, data={**FORM, "form_token": token})
+    return visitor.client.request(place.method, address)
+
+
+def body_of(openapi: Mapping[str, Any], place: Place) -> Any:
+    """The body for a route of the API, or None where it takes none."""
+    described = openapi["paths"][place.path][place.method.lower()].get("requestBody")
+    schema = (described or {}).get("content", {}).get("application/json", {}).get("schema")
+    if schema is None:
+        return None
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return BODIES.get(name, {})
+
+
+def form_token(visitor: Visitor) -> str:
+    """What every form of this log-in holds."""
+    return visitor.csrf()["X-CSRF-Token"]

@@ -1,0 +1,216 @@
+"""What every request passes: where it comes from, how large it is, whose it is; what every answer carries, and when it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloister.hub import gates
+from cloister.hub.gates import POLICY, Gates
+from tests.hub.house import Clock, House, Visitor
+
+MEGABYTES_4 = 4 * 2**20
+QUESTION = {"sql": "SELECT COUNT(*) AS n FROM people", "spend": "0.1", "purpose": "x"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "refused"),
+    [
+        ({}, False),
+        ({"Sec-Fetch-Site": "same-origin"}, False),
+        ({"Sec-Fetch-Site": "none"}, False),
+        ({"Sec-Fetch-Site": "same-site"}, True),
+        ({"Sec-Fetch-Site": "cross-site"}, True),
+        ({"Origin": "http://127.0.0.1:8765"}, False),
+        ({"Origin": "https://127.0.0.1:8765"}, True),
+        ({"Origin": "http://127.0.0.1:8766"}, True),
+        ({"Origin": "http://evil.example.org"}, True),
+        ({"Origin": "null"}, True),
+        ({"Origin": ""}, True),
+        ({"Origin": "http://127.0.0.1:8765.example.org"}, True),
+    ],
+)
+def test_what_another_site_writes_is_refused(house: House, headers: dict[str, str], refused: bool) -> None:
+    answer = house.client().post("/logout", headers=headers)
+    assert ("another site" in answer.text) is refused
+    api = house.client().post("/api/v1/questions", json=QUESTION, headers=headers)
+    assert (api.status_code == 403) is refused
+    assert house.client().get("/login", headers=headers).status_code == 200  # reading is another matter
+
+
+def test_a_foreign_site_is_refused_whoever_is_logged_in(house: House) -> None:
+    ana = house.person("analyst")
+    house.sample_data_set(readers=[ana])
+    headers = ana.csrf() | {"Sec-Fetch-Site": "cross-site"}
+    answer = ana.client.post("/api/v1/questions", json=QUESTION, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (403, "access-denied")
+    assert house.hub.ledger.spent("people").epsilon == 0  # type: ignore[union-attr]
+
+
+def test_a_session_that_writes_needs_the_token_against_forgery_and_an_api_token_does_not(house: House) -> None:
+    ana = house.person("analyst")
+    house.sample_data_set(readers=[ana])
+    assert ana.client.post("/api/v1/questions", json=QUESTION).status_code == 403
+    assert ana.client.post("/api/v1/questions", json=QUESTION, headers={"X-CSRF-Token": "x"}).status_code == 403
+    other = house.person("analyst").csrf()
+    assert ana.client.post("/api/v1/questions", json=QUESTION, headers=other).status_code == 403
+    assert house.client().post("/api/v1/questions", json=QUESTION, headers=ana.bearer).status_code == 201
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_body_beyond_the_limit_is_refused_told_or_not(house: House, told: bool) -> None:
+    headers = {} if told else {"Transfer-Encoding": "chunked"}
+    big = b"x" * (MEGABYTES_4 + 1)
+    content: Any = big if told else iter([big[: 2**20]] * 5)
+    answer = house.client().post("/api/v1/questions", content=content, headers=headers | house.person("analyst").bearer)
+    assert answer.status_code == 413
+    assert answer.json()["code"] == "too-large"
+
+
+@pytest.mark.parametrize("length", ["-1", "nine", "1e3", "99999999999999999999"])
+def test_an_odd_length_is_refused(house: House, length: str) -> None:
+    headers = {"Content-Length": length, **house.person("analyst").bearer}
+    assert house.client().post("/api/v1/questions", content=b"", headers=headers).status_code == 413
+
+
+@pytest.mark.parametrize("path", ["/login", "/api/v1/me", "/healthz", "/no-such-page", "/api/v1/no-such", "/static/no-such.css"])
+def test_every_answer_carries_the_headers(house: House, path: str) -> None:
+    headers = house.client().get(path).headers
+    assert headers["content-security-policy"] == POLICY
+    assert "unsafe" not in POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert "server" not in headers
+    assert "strict-transport-security" not in headers
+    if not path.startswith("/static/"):
+        assert headers["cache-control"] == "no-store"
+
+
+def test_refusals_at_the_gate_carry_them_too_and_tls_adds_its_own(house: House, tmp_path: Path) -> None:
+    refused = house.client().post("/logout", headers={"Sec-Fetch-Site": "cross-site"})
+    assert refused.headers["content-security-policy"] == POLICY
+    secure = House(tmp_path / "secure", Clock(), address="https://hub.example.org")
+    assert secure.client().get("/login").headers["strict-transport-security"].startswith("max-age=")
+    secure.close()
+
+
+def address_of(house: House, peer: str, forwarded: str) -> str:
+    from starlette.requests import Request
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "headers": [(b"x-forwarded-for", forwarded.encode())] if forwarded else [],
+        "client": (peer, 1) if peer else None,
+    }
+    return Gates(house.app, house.hub)._address(Request(scope))
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "believed"),
+    [
+        ("192.0.2.7", "198.51.100.9", "192.0.2.7"),
+        ("10.0.0.1", "198.51.100.9", "198.51.100.9"),
+        ("10.0.0.1", "203.0.113.5, 198.51.100.9", "198.51.100.9"),
+        ("10.0.0.1", "198.51.100.9, 10.0.0.2", "198.51.100.9"),
+        ("10.0.0.1", "10.0.0.2, 10.0.0.3", "10.0.0.1"),
+        ("10.0.0.1", "", "10.0.0.1"),
+        ("10.0.0.1", "198.51.100.9, nonsense", "10.0.0.1"),
+        ("10.0.0.1", "<script>", "10.0.0.1"),
+        ("10.0.0.1", "2001:db8::7", "2001:db8::7"),
+        ("testclient", "198.51.100.9", "testclient"),
+        ("", "198.51.100.9", ""),
+    ],
+)
+def test_an_address_is_taken_from_a_proxy_that_is_believed_and_from_nobody_else(
+    tmp_path: Path, peer: str, forwarded: str, believed: str
+) -> None:
+    behind = House(tmp_path / "hub", Clock(), proxies="10.0.0.0/8")
+    assert address_of(behind, peer, forwarded) == believed
+    behind.close()
+
+
+def test_without_proxies_the_header_says_nothing(house: House) -> None:
+    assert address_of(house, "192.0.2.7", "127.0.0.1") == "192.0.2.7"
+    assert house.client("192.0.2.7").get("/metrics", headers={"X-Forwarded-For": "127.0.0.1"}).status_code != 200
+
+
+class Time:
+    """A clock that the work and the waiting move."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.slept: list[float] = []
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@pytest.mark.parametrize(("work", "leaves"), [(0.0, 0.0), (0.001, 0.01), (0.0099, 0.01), (0.0101, 0.02), (0.137, 0.14)])
+def test_answers_about_rows_leave_at_ticks_of_the_clock(
+    house: House, monkeypatch: pytest.MonkeyPatch, work: float, leaves: float
+) -> None:
+    clock = Time()
+    monkeypatch.setattr(gates.time, "perf_counter", clock.perf_counter)
+    monkeypatch.setattr(gates.asyncio, "sleep", clock.sleep)
+    object.__setattr__(house.settings, "tick_ms", 10)
+    assert _left_after(house, clock, work, ticked=True) == pytest.approx(leaves)
+    before = len(clock.slept)
+    assert _left_after(house, clock, work, ticked=False) == pytest.approx(work)
+    assert len(clock.slept) == before
+
+
+def _left_after(house: House, clock: Time, work: float, *, ticked: bool) -> float:
+    """When the head of an answer leaves, after so much work."""
+    left: list[float] = []
+    begun = clock.now
+    scope: dict[str, Any] = {"type": "http", "method": "GET", "path": "/x", "state": {"ticked": ticked}}
+
+    async def sent(_: Any) -> None:
+        left.append(clock.now - begun)
+
+    counted = Gates(house.app, house.hub)._counted(scope, sent, begun)
+    clock.now += work
+    asyncio.run(_call(counted, {"type": "http.response.start", "status": 200, "headers": []}))
+    return left[0]
+
+
+async def _call(send: Callable[[Any], Any], message: dict[str, Any]) -> None:
+    await send(message)
+
+
+def test_what_tells_of_rows_is_ticked(house: House) -> None:
+    """The refusals of a question take the same way out as its answers."""
+    ana: Visitor = house.person("analyst")
+    house.sample_data_set(readers=[ana])
+    ticked: list[bool] = []
+    original = Gates._counted
+
+    def watched(self: Gates, scope: Any, send: Any, begun: float) -> Any:
+        async def sent(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                ticked.append(bool(scope["state"].get("ticked")))
+            await original(self, scope, send, begun)(message)
+
+        return sent
+
+    assert inspect.iscoroutinefunction(Gates.__call__)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Gates, "_counted", watched)
+        client = house.client()
+        asked = [QUESTION, QUESTION | {"spend": "9"}, QUESTION | {"sql": "SELECT age FROM people"}, QUESTION | {"sql": "x"}]
+        for body in asked:
+            client.post("/api/v1/questions", json=body, headers=ana.bearer)
+        client.post("/api/v1/questions/explain", json=QUESTION, headers=ana.bearer)
+    assert ticked == [True] * 5

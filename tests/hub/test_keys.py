@@ -1,0 +1,162 @@
+"""Keys: what is wrapped is bound to its matter, one purpose says nothing of another, and a new master key changes nothing."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from pathlib import Path
+
+import pytest
+from sqlalchemy import LargeBinary, select
+
+from cloister.errors import InvalidParameter
+from cloister.hub.database import Base
+from cloister.hub.hub import Hub
+from cloister.hub.kept import kept
+from cloister.hub.keys import Keys, WrongKey, master_key
+from cloister.hub.models import every_model
+from cloister.hub.records.accounts import Person, WebSession
+from cloister.hub.rotation import ROTATED, _wrapped, rotate
+from cloister.hub.services.asking import Wish, ask
+from cloister.hub.services.catalogue.arrivals import kept as kept_upload
+from cloister.hub.services.catalogue.arrivals import sent
+from cloister.hub.services.catalogue.registering import Wanted, registered
+from cloister.hub.settings import Settings
+from tests.hub.house import PEOPLE, Clock, House
+
+ONE, OTHER = Keys(bytes(range(32))), Keys(bytes(range(1, 33)))
+
+
+def test_wrapping_is_bound_to_its_matter_and_its_key_and_every_bit_counts() -> None:
+    wrapped = ONE.wrap(b"the data key", "table 1")
+    assert ONE.unwrap(wrapped, "table 1") == b"the data key"
+    assert wrapped != ONE.wrap(b"the data key", "table 1")
+    assert b"the data key" not in wrapped
+    for keys, text, about in [
+        (ONE, wrapped, "table 2"),
+        (OTHER, wrapped, "table 1"),
+        (ONE, wrapped[:-1], "table 1"),
+        (ONE, wrapped + b"x", "table 1"),
+        (ONE, b"", "table 1"),
+        (ONE, wrapped[:12], "table 1"),
+    ]:
+        with pytest.raises(WrongKey):
+            keys.unwrap(text, about)
+    for place in range(len(wrapped)):
+        flipped = bytearray(wrapped)
+        flipped[place] ^= 1
+        with pytest.raises(WrongKey):
+            ONE.unwrap(bytes(flipped), "table 1")
+
+
+def test_purposes_are_apart() -> None:
+    assert len({ONE.derive(purpose) for purpose in ("a", "b", "wrapping", "signing a")}) == 4
+    assert ONE.derive("a") != OTHER.derive("a")
+    assert ONE.signed("link", "text", ONE.sign("link", "text"))
+    for keys, purpose, text in [(OTHER, "link", "text"), (ONE, "form", "text"), (ONE, "link", "texts")]:
+        assert not keys.signed(purpose, text, ONE.sign("link", "text"))
+    assert not ONE.signed("link", "text", "")
+    assert not ONE.signed("link", "text", "é")
+
+
+def test_keys_show_themselves_nowhere() -> None:
+    told = repr(ONE) + str(ONE) + str(vars(type(ONE)).get("__dict__", ""))
+    assert "01" not in repr(ONE)
+    assert bytes(range(32)).hex() not in told
+    with pytest.raises(TypeError):
+        pickle.dumps(ONE)
+
+
+@pytest.mark.parametrize("size", [0, 16, 31, 33, 64])
+def test_a_master_key_has_32_bytes(size: int) -> None:
+    with pytest.raises(InvalidParameter, match=f"{size} bytes"):
+        Keys(bytes(size))
+
+
+def test_a_file_that_is_no_key_is_refused_without_being_shown(tmp_path: Path) -> None:
+    (tmp_path / "master.key").write_text("canary !!!")
+    with pytest.raises(InvalidParameter, match="not base64") as refused:
+        master_key(None, tmp_path / "master.key", make=True)
+    assert "canary" not in str(refused.value)
+    made = master_key(None, tmp_path / "new.key", make=True)
+    assert master_key(None, tmp_path / "new.key", make=False) == made
+    assert master_key(base64.b64encode(made).decode() + "\n", tmp_path / "unused", make=False) == made
+
+
+def test_a_secret_is_made_once_and_lies_wrapped(house: House) -> None:
+    first = kept(house.hub.database, house.hub.keys, "canary")
+    assert kept(house.hub.database, house.hub.keys, "canary") == first
+    assert len(first) == 32
+    assert first not in (house.settings.path("hub.db").read_bytes() + _wal(house.settings.data))
+    with pytest.raises(WrongKey):
+        kept(house.hub.database, OTHER, "canary")
+
+
+def _wal(data: Path) -> bytes:
+    path = data / "hub.db-wal"
+    return path.read_bytes() if path.exists() else b""
+
+
+PLAIN = {
+    "stored_release.body": "a release",
+    "idempotency.response": "an answer that left",
+}
+"""Columns of bytes that are not wrapped, each with what it holds."""
+
+
+def test_every_column_of_bytes_is_rotated_or_holds_no_secret() -> None:
+    every_model()
+    found = {
+        f"{table.name}.{column.name}"
+        for table in Base.metadata.tables.values()
+        for column in table.columns
+        if isinstance(column.type, LargeBinary)
+    }
+    assert found == ROTATED | set(PLAIN)
+
+
+def test_rotation_wraps_everything_and_what_it_wraps_still_opens(tmp_path: Path) -> None:
+    house = House(tmp_path / "hub", Clock())
+    ana, otto = house.person("analyst"), house.person("owner")
+    house.sample_data_set(readers=[ana], owner=otto)
+    sealed = house.hub.secret("ledger")
+    with house.hub.database.begin() as db:
+        db.get_one(Person, ana.id).totp = house.hub.keys.wrap(b"a second factor", f"second factor {ana.id}")
+        session = db.scalars(select(WebSession).where(WebSession.person == ana.id)).one()
+        session.setup = house.hub.keys.wrap(b"a setup", f"second factor setup {session.digest}")
+    arrived = kept_upload(house.hub, otto.caller, sent(house.hub, [b"age,sex,pay\n30,F,1\n"], "csv"))
+    fresh = Keys(bytes(range(3, 35)))
+    with house.hub.database.reading() as db:
+        assert {f"{row.__tablename__}.{column}" for row, column, _ in _wrapped(db)} == ROTATED - {
+            "data_set_version.address",
+            "arrival.key",
+        }
+    assert rotate(house.hub, fresh) >= 5
+    house.close()
+    with pytest.raises(WrongKey):
+        House(tmp_path / "hub", Clock())
+    (tmp_path / "hub" / "master.key").write_text(base64.b64encode(bytes(range(3, 35))).decode())
+    again = House(tmp_path / "hub", Clock())
+    assert again.hub.secret("ledger") == sealed
+    with again.hub.database.reading() as db:
+        for row, column, about in _wrapped(db):
+            assert again.hub.keys.unwrap(getattr(row, column), about)
+    asked = ask(again.hub, ana.caller, Wish(sql="SELECT COUNT(*) AS n FROM people", spend="0.1", purpose="x"))
+    assert asked.release.num_rows == 1
+    made = registered(
+        again.hub, otto.caller, arrived.id, Wanted(name="more", title="More", declaration=PEOPLE, population="people")
+    )
+    assert made.state == "open"
+    again.close()
+
+
+def test_a_rotation_that_fails_changes_nothing(tmp_path: Path) -> None:
+    house = House(tmp_path / "hub", Clock())
+    ana = house.person("analyst")
+    with house.hub.database.begin() as db:
+        db.get_one(Person, ana.id).totp = OTHER.wrap(b"x", "of another hub")
+    with pytest.raises(WrongKey):
+        rotate(house.hub, OTHER)
+    house.close()
+    with Hub(Settings(data=tmp_path / "hub"), []) as hub:
+        assert len(hub.secret("ledger")) == 32

@@ -1,0 +1,136 @@
+"""Errors on their way out: problem details for programs, a page for people, and no word of what nobody foresaw."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+
+import pytest
+from fastapi import APIRouter
+from starlette.testclient import TestClient
+
+from cloister import errors
+from cloister.hub import problems
+from cloister.hub.app import make_app
+from cloister.hub.guard import needs
+from cloister.hub.problems import TooMany, Unauthenticated, problem_of
+from cloister.hub.service import Service
+from tests.hub.house import House
+
+CANARY = "canary-row-value-4711"
+
+
+def leaves(kind: type[errors.CloisterError]) -> list[type[errors.CloisterError]]:
+    return [kind, *(each for child in kind.__subclasses__() for each in leaves(child))]
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for _, kind in inspect.getmembers(errors, inspect.isclass)], ids=lambda kind: kind.__name__
+)
+def test_every_error_has_a_status_and_keeps_its_three_parts(kind: type[errors.CloisterError]) -> None:
+    problem = problem_of(kind("It was refused", why="a reason", instead="another line"))
+    told = problem.details()
+    assert 400 <= problem.status < 600
+    assert told["title"] == "It was refused"
+    assert (told["detail"], told["instead"]) == ("a reason", "another line")
+    assert told["type"].endswith(told["code"])
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (errors.AccessDenied("x"), 403),
+        (errors.UnknownTable("x"), 404),
+        (errors.BudgetExceeded("x"), 409),
+        (errors.MissingBound("x"), 422),
+        (errors.LedgerFrozen("x"), 503),
+        (errors.EngineError("x"), 502),
+        (Unauthenticated("x"), 401),
+        (problems.Conflict("x"), 409),
+    ],
+)
+def test_statuses(error: errors.CloisterError, status: int) -> None:
+    assert problem_of(error).status == status
+
+
+@pytest.fixture
+def failing(house: House) -> TestClient:
+    """An application with routes that fail in every way."""
+
+    def fail(kind: str) -> None:
+        if kind == "unforeseen":
+            raise ValueError(CANARY)
+        if kind == "chained":
+            try:
+                raise KeyError(CANARY)
+            except KeyError as error:
+                raise RuntimeError(CANARY) from error
+        if kind == "often":
+            raise TooMany("Too many log-ins", why="this address tried too often", instead="wait", after=77)
+        raise errors.UnsupportedQuery("<b>It</b> was refused", why="a & b", instead="<script>alert(1)</script>")
+
+    def routes() -> APIRouter:
+        router = APIRouter()
+        router.add_api_route("/failing/{kind}", fail, dependencies=[needs("public.read")])
+        return router
+
+    house.hub.services = (Service(name="failing", title="Failing", pages=routes, api=routes), *house.hub.services)
+    return TestClient(make_app(house.hub), raise_server_exceptions=False, client=("127.0.0.1", 1), follow_redirects=False)
+
+
+@pytest.mark.parametrize("kind", ["unforeseen", "chained"])
+@pytest.mark.parametrize("prefix", ["", "/api/v1"])
+def test_what_nobody_foresaw_shows_a_reference_and_nothing_else(
+    failing: TestClient, caplog: pytest.LogCaptureFixture, kind: str, prefix: str
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        answer = failing.get(f"{prefix}/failing/{kind}")
+    assert answer.status_code == 500
+    told = caplog.text + answer.text
+    assert CANARY not in told
+    assert "Traceback" not in told
+    if prefix:
+        reference = answer.json()["detail"].removeprefix("the log knows it as ")
+        assert reference in caplog.text
+
+
+def test_an_error_on_a_page_is_escaped_and_too_many_says_when(failing: TestClient) -> None:
+    page = failing.get("/failing/other")
+    assert page.status_code == 422
+    assert "<script>alert" not in page.text
+    assert "<b>It</b>" not in page.text
+    assert "&lt;script&gt;" in page.text
+    assert failing.get("/api/v1/failing/often").headers["retry-after"] == "77"
+    assert failing.get("/failing/often").headers["retry-after"] == "77"
+
+
+def test_the_api_answers_in_problem_details_and_pages_in_pages(house: House) -> None:
+    client = house.client()
+    api = client.get("/api/v1/no-such-thing")
+    assert api.headers["content-type"] == "application/problem+json"
+    assert (api.status_code, api.json()["code"]) == (404, "missing")
+    page = client.get("/no-such-page")
+    assert page.status_code == 404
+    assert page.headers["content-type"].startswith("text/html")
+    assert client.put("/api/v1/hub").json()["code"] == "method"
+    login = client.get("/api/v1/me")
+    assert (login.status_code, login.headers["www-authenticate"]) == (401, "Bearer")
+
+
+def test_who_is_not_logged_in_is_sent_to_log_in_and_back(house: House) -> None:
+    answer = house.client().get("/people?search=a%26b&after=%22")
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/login?next=%2Fpeople%3Fsearch%3Da%2526b%26after%3D%2522"
+    assert house.client().get("//evil.example.org/x").headers.get("location", "/login").startswith("/login")
+
+
+def test_a_malformed_body_is_refused_without_being_repeated(house: House) -> None:
+    ana = house.person("analyst")
+    for body in ({"sql": 7, CANARY: CANARY}, {"sql": "x", "spend": CANARY}, [CANARY], CANARY):
+        answer = house.client().post("/api/v1/questions", json=body, headers=ana.bearer)
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
+        assert answer.text.count(CANARY) <= 1  # the name of a field may be told, its value not
+    broken = house.client().post(
+        "/api/v1/questions", content=b'{"sql": ', headers=ana.bearer | {"Content-Type": "application/json"}
+    )
+    assert broken.status_code == 422

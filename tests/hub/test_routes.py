@@ -1,0 +1,126 @@
+"""Every route has a gate, and every gate lets through whom the table says: `routes.toml`, route by route and role by role."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute, iter_route_contexts
+
+from cloister.hub.guard import action_of
+from cloister.hub.policy.actions import ROLES
+from tests.hub.house import ROLES as TESTED
+from tests.hub.house import Clock, House
+
+TABLE = tomllib.loads((Path(__file__).parent / "routes.toml").read_text(encoding="utf-8"))
+UNGUARDED = {
+    "GET /api/v1/openapi.json": "the description of the API: the same for everybody, and public",
+    "HEAD /api/v1/openapi.json": "as GET",
+    " /static": "style sheets, scripts, fonts: the same for everybody",
+}
+"""Routes without an action, each with the reason."""
+NOBODY, NO_ROLE = "nobody", "no role"
+SAMPLES = {"form": "csv", "number": "1", "population": "people"}
+"""Values for the names in addresses; where none is given, a name of nothing."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    house = House(tmp_path_factory.mktemp("routes") / "hub", Clock())
+    yield house
+    house.close()
+
+
+def routes(app: FastAPI) -> dict[str, APIRoute | None]:
+    """Method and path of everything that answers, with its route."""
+    found: dict[str, APIRoute | None] = {}
+    for context in iter_route_contexts(app.routes):
+        for method in context.methods or [""]:
+            route = context.original_route
+            found[f"{method} {context.path}"] = route if isinstance(route, APIRoute) else None
+    return found
+
+
+def listed() -> dict[str, str]:
+    """Route → the head of the list that it stands in."""
+    found: dict[str, str] = {}
+    for who, names in TABLE.items():
+        for name in names:
+            assert name not in found, f"{name} stands in two lists"
+            found[name] = who
+    return found
+
+
+def test_every_route_names_an_action_or_has_a_reason_not_to(whole: House) -> None:
+    bare = {name for name, route in routes(whole.app).items() if route is None or action_of(route) is None}
+    assert bare == set(UNGUARDED)
+
+
+def test_the_table_holds_every_route_and_no_other(whole: House) -> None:
+    there = set(routes(whole.app)) - set(UNGUARDED)
+    missing, gone = there - set(listed()), set(listed()) - there
+    assert not missing, f"put these into routes.toml, after thinking who may: {sorted(missing)}"
+    assert not gone, f"these are no longer there: {sorted(gone)}"
+
+
+def test_the_roles_are_those_of_the_hub() -> None:
+    assert set(TESTED) == set(ROLES)
+    heads = {role for who in TABLE for role in who.split(", ")}
+    assert heads <= {*ROLES, "open", "logged in"}
+
+
+@pytest.mark.parametrize("role", [NOBODY, NO_ROLE, *TESTED])
+def test_each_gate_lets_through_whom_the_table_says(whole: House, role: str) -> None:
+    wrong = []
+    for name, who in listed().items():
+        method, _, path = name.partition(" ")
+        expected = outcome_for(who, role)
+        answer = asked(whole, role, method, filled(path))
+        found = outcome_of(answer)
+        if found != expected:
+            wrong.append(f"{name}: {found}, not {expected} (status {answer.status_code})")
+        if answer.status_code >= 500 and answer.status_code != 503:
+            wrong.append(f"{name}: it failed with {answer.status_code}")
+    assert not wrong, "\n".join(wrong)
+
+
+def outcome_for(who: str, role: str) -> str:
+    """What the table says."""
+    if who == "open":
+        return "through"
+    if role == NOBODY:
+        return "log in"
+    return "through" if who == "logged in" or role in who.split(", ") else "denied"
+
+
+def outcome_of(answer: httpx.Response) -> str:
+    """Which class an answer is of. A denial by the gate names the roles; what the policy or a form denies has other words."""
+    if answer.status_code == 401 and "nobody is logged in" in answer.text:
+        return "log in"
+    if answer.status_code == 303 and answer.headers["location"].startswith("/login?next="):
+        return "log in"
+    return "denied" if answer.status_code == 403 and "it is for the role" in answer.text else "through"
+
+
+def asked(house: House, role: str, method: str, path: str) -> httpx.Response:
+    """What the real application answers to somebody in that role, who sends nothing but what proves the log-in."""
+    if role == NOBODY:
+        return house.client().request(method, path)
+    visitor = house.person(*(() if role == NO_ROLE else (role,)))  # a new one each time: an act may end a log-in
+    if method in ("GET", "HEAD"):
+        return visitor.client.request(method, path)
+    csrf = visitor.csrf()
+    if path.startswith("/api/"):
+        return visitor.client.request(method, path, headers=csrf)
+    return visitor.client.request(method, path, data={"form_token": csrf["X-CSRF-Token"]})
+
+
+def filled(path: str) -> str:
+    """An address with something in the place of its names."""
+    parts = (part[1:-1] if part.startswith("{") else "" for part in path.split("/"))
+    pairs = zip(parts, path.split("/"), strict=True)
+    return "/".join(SAMPLES.get(name.partition(":")[0], "none-such") if name else part for name, part in pairs)

@@ -1,0 +1,148 @@
+"""Texts in two languages, complete, with the same places for values; and the tools that keep them so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from markupsafe import Markup
+
+from cloister.hub.web import languages
+from cloister.hub.web.languages import LANGUAGES, choose, language_of
+from scripts import translations
+
+PO = """
+msgid ""
+msgstr ""
+"Language: xx\\n"
+"Content-Type: text/plain; charset=utf-8\\n"
+"Plural-Forms: nplurals=2; plural=n > 1;\\n"
+
+msgid "Hello, %(name)s"
+msgstr "Salut, %(name)s"
+
+msgid "%(num)s row"
+msgid_plural "%(num)s rows"
+msgstr[0] "%(num)s ligne"
+msgstr[1] "%(num)s lignes"
+
+#, fuzzy
+msgid "Ask"
+msgstr "Guess"
+
+msgid "Later"
+msgstr ""
+"""
+
+
+@pytest.fixture
+def french(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> languages.Language:
+    (tmp_path / "fr.po").write_text(PO.replace("xx", "fr"), encoding="utf-8")
+    monkeypatch.setattr(languages, "TRANSLATIONS", tmp_path)
+    monkeypatch.setitem(LANGUAGES, "fr", languages.Language(code="fr", tag="fr", name="français"))
+    return language_of.__wrapped__("fr")
+
+
+def test_a_catalogue_is_read_from_its_file(french: languages.Language) -> None:
+    assert french.gettext("Hello, %(name)s", name="Ada") == "Salut, Ada"
+    assert [french.ngettext("%(num)s row", "%(num)s rows", number) for number in (0, 1, 2)] == ["0 ligne", "1 ligne", "2 lignes"]
+    assert french.gettext("Ask") == "Ask"
+    assert french.gettext("Later") == "Later"
+    assert french.ngettext("%(num)s day", "%(num)s days", 2) == "2 days"
+
+
+def test_a_text_without_values_may_hold_a_percent_sign() -> None:
+    assert language_of("en").gettext("95 % of answers") == "95 % of answers"
+    assert language_of("en").gettext("%(share)s %% of answers", share=95) == "95 % of answers"
+
+
+def test_a_value_is_escaped_where_another_is_markup() -> None:
+    said = language_of("en").gettext("%(who)s & %(link)s", who="<b>", link=Markup("<a>x</a>"))
+    assert said == "&lt;b&gt; &amp; <a>x</a>"
+    assert isinstance(said, Markup)
+    assert not isinstance(language_of("en").gettext("%(who)s", who="<b>"), Markup)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "code"),
+    [
+        ("zh", "zh_CN"),
+        ("zh-Hans-CN,en;q=0.9", "zh_CN"),
+        ("en-GB,zh;q=0.9", "en"),
+        ("zh;q=0, en;q=0.1", "en"),
+        ("zh;q=x", "en"),
+        ("", "en"),
+    ],
+)
+def test_what_a_browser_accepts(accepted: str, code: str) -> None:
+    assert choose("", "", accepted) == code
+
+
+@pytest.mark.parametrize("code", translations.LANGUAGES)
+def test_every_text_in_use_is_translated(code: str) -> None:
+    """`python -m scripts.translations` writes what is missing into the catalogue."""
+    new = translations.merged(translations.read(code), translations.extracted())
+    missing = [(message.id, sorted({place for place, _ in message.locations})) for message in translations.untranslated(new)]
+    assert not missing
+
+
+@pytest.mark.parametrize("code", translations.LANGUAGES)
+def test_a_translation_has_the_places_that_its_text_has(code: str) -> None:
+    def places(text: str) -> list[str]:
+        return sorted(re.findall(r"%\(\w+\)s|\{\w+\}", text))
+
+    wrong = []
+    for message in translations.read(code):
+        texts = message.id if isinstance(message.id, tuple | list) else (message.id,)
+        said = message.string if isinstance(message.string, tuple | list) else (message.string,)
+        wrong += [text for text in said if message.id and text and places(text) != places(texts[-1])]
+        wrong += [text for text in said if text and "%(" in text and re.search(r"%(?![(%])", text.replace("%%", ""))]
+    assert not wrong
+
+
+def test_texts_are_found_wherever_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "services" / "sample").mkdir(parents=True)
+    (tmp_path / "web" / "templates").mkdir(parents=True)
+    (tmp_path / "services" / "sample" / "pages.py").write_text(
+        "_ = request_gettext(request)\n"
+        "a = _('From Python')\n"
+        "b = N_('Marked')\n"
+        "c = Link(title='A link', path='/link')\n"
+        "raise Missing('Nothing like it', why=f'{c}', instead='ask for it')\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "web" / "templates" / "page.html").write_text(
+        "{{ _('From a template') }}{{ ngettext('One', 'Many', n) }}{% trans %}\n  A long\n  one\n{% endtrans %}", encoding="utf-8"
+    )
+    found = {message.id for message in translations.extracted(tmp_path) if message.id}
+    assert found == {
+        *("From Python", "Marked", "A link", "Nothing like it", "ask for it", "From a template", "A long one"),
+        ("One", "Many"),
+    }
+
+
+def test_what_was_translated_stays_and_what_is_not_used_goes() -> None:
+    kept = translations.Catalog(locale="zh_CN")
+    kept.add("Ask", "提问")
+    kept.add("Old", "旧")
+    used = translations.Catalog()
+    used.add("Ask")
+    used.add("New")
+    new = translations.merged(kept, used)
+    assert {message.id: message.string for message in new if message.id} == {"Ask": "提问", "New": None}
+    assert [message.id for message in translations.untranslated(new)] == ["New"]
+    assert translations.unused(kept, used) == ["Old"]
+
+
+def test_a_catalogue_is_written_as_it_is_read(tmp_path: Path) -> None:
+    catalogue = translations.Catalog(locale="zh_CN")
+    catalogue.add("Ask", "提问", locations=[("web/base.html", 3)])
+    catalogue.add(("%(num)s row", "%(num)s rows"), ("%(num)s 行",))
+    text = translations.written(catalogue)
+    (tmp_path / "zh_CN.po").write_bytes(text)
+    again = translations.read("zh_CN", tmp_path)
+    assert again.get("Ask").string == "提问"
+    assert again.get("%(num)s row").string == ("%(num)s 行",)
+    assert translations.written(again) == text
+    assert b":3" not in text
