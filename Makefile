@@ -9,7 +9,7 @@ ARGS   ?=
 CODE := $(wildcard src tests benchmarks scripts docs examples conftest.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench docs lint format slow clean setup
+.PHONY: help demo test bench docs lint format slow nightly clean setup
 
 help:  ## this list
 	@echo "cloister: share what the data says, not the data"
@@ -26,6 +26,10 @@ test: lint  ## everything that proves the code right: lint, types, floors, unit,
 
 slow: setup  ## the nightly tier: what takes minutes
 	@$(BIN)/python -m pytest -m slow $(ARGS)
+
+nightly: setup  ## the whole night: slow tests, with full fuzzing and no engine missing; then the hub under load
+	@CLOISTER_HYPOTHESIS=nightly CLOISTER_REQUIRE_ENGINES=1 $(BIN)/python -m pytest -m slow --timeout 3600 $(ARGS)
+	@$(BIN)/python scripts/bench.py hub_load
 
 lint: setup  ## ruff, mypy --strict, the floors of the house, no randomness outside noise/
 	@$(BIN)/ruff check --quiet $(CODE)

@@ -23,6 +23,7 @@ from _report import report
 
 from cloister.ledger import Ledger, operations
 from cloister.ledger.commit import Entry
+from cloister.ledger.request import Request
 from cloister.ledger.writer import Act
 from cloister.privacy.guarantee import PureDP
 
@@ -124,8 +125,7 @@ def fill(ledger: Ledger, count: int, batch: int = 1000) -> None:
     """Past charges, by the ledger's own steps, a thousand to a transaction."""
     for start in range(0, count, batch):
         requests = [
-            operations.Request.of({"people": COST}, "ada", f"past-{number}", "", rerun=True)
-            for number in range(start, start + batch)
+            Request.of({"people": COST}, "ada", f"past-{number}", "", rerun=True) for number in range(start, start + batch)
         ]
         reserved = [Entry(Act(lambda book, request=request: operations.reserve(book, request))) for request in requests]
         ledger._writer.run(reserved)

@@ -33,7 +33,7 @@ def settings() -> str:
 
 def permissions() -> str:
     """Every action against every role, in the order of their names."""
-    from cloister.hub.policy import role_table
+    from cloister.hub.policy import actions, role_table
     from cloister.hub.services import all_services
 
     all_services()  # each registers its actions as it is imported
@@ -42,7 +42,8 @@ def permissions() -> str:
     lines = [f"| action | {' | '.join(roles)} |", f"|---|{'---|' * len(roles)}"]
     for row in rows:
         cells = ("" if cell == "no" else cell for cell in row.cells.values())
-        lines.append(f"| `{row.action}`<br>{_cell(row.title)} | {' | '.join(cells)} |")
+        mark = "" if actions()[row.action].by_token else " (no token)"
+        lines.append(f"| `{row.action}`<br>{_cell(row.title)}{mark} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -1,7 +1,8 @@
 """Pictures of every page of a running hub, at two widths and in both looks, for the documentation and for a critical eye.
 
     make demo                                                     # prints a log-in link for each person
-    python -m scripts.screenshots http://127.0.0.1:8765 --as owner=/link/… --as analyst=/link/… --folder docs/images/hub
+    python -m scripts.screenshots http://127.0.0.1:8765 --as owner=/link/… --as analyst=/link/… --folder /tmp/pictures
+    python -m scripts.screenshots --tour                          # the documentation's own, from a demonstration
 
 For a visitor and each person, the first page is taken, every place of the navigation, and the first thing that each place leads
 to, so a new service needs no line here. A page that answers with an error, scrolls sideways or asks another host is a fault.
@@ -20,12 +21,14 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from scripts.engines import chromium
+from scripts.tour import tour
 
 WIDTHS = (360, 1280)
 THEMES = ("light", "dark")
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking")
 HEIGHT = 860
 TALLEST = 4000
+IMAGES = Path("docs/images/hub")
 
 
 @dataclass(kw_only=True)
@@ -125,11 +128,17 @@ def _stay_home(context: BrowserContext, address: str, taken: Taken) -> None:
 def main() -> int:
     """Take them all, and say what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("address", help="where the hub answers")
+    parser.add_argument("address", nargs="?", help="where the hub answers")
     parser.add_argument("--as", dest="people", action="append", default=[], metavar="NAME=LINK", help="a person's log-in link")
-    parser.add_argument("--folder", type=Path, default=Path("docs/images/hub"))
+    parser.add_argument("--folder", type=Path, help="where they are put; those of the documentation in docs/images/hub")
     parser.add_argument("--language", default="en")
+    parser.add_argument("--tour", action="store_true", help="start a demonstration, and take the pictures of the documentation")
     given = parser.parse_args()
+    if given.tour:
+        print(*tour(given.folder or IMAGES), sep="\n")
+        return 0
+    if not given.address or not given.folder:
+        parser.error("an address and --folder, or --tour")
     people = dict(each.split("=", 1) for each in given.people)
     taken = take(given.address.rstrip("/"), people, given.folder, language=given.language)
     print(f"{len(taken.files)} pictures in {given.folder}")

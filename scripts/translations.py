@@ -3,16 +3,15 @@
     python -m scripts.translations           # bring the catalogues up to date, and list what has no translation
     python -m scripts.translations --check   # change nothing; fail where a text is missing or is not used any more
 
-Texts are found by Babel's extractors: `_("…")`, `ngettext("…", "…", n)`, `N_("…")` and `{% trans %}`; besides them the constant
-titles of links, services, jobs and actions (`Link(title="…")`), and the constant parts of the errors of services, which pages
-translate where they show them. What was translated stays; a text that is not used any more is dropped.
+Texts are found by Babel's extractors: `_("…")`, `ngettext("…", "…", n)`, `N_("…")` and `{% trans %}`. What reaches a page in
+other ways is found in the code (`scripts/translations_found.py`). What was translated stays; a text that is not used any more is
+dropped.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import re
 import sys
 from collections.abc import Iterator
 from io import BytesIO
@@ -22,10 +21,16 @@ from babel.messages import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
-from cloister.hub.web.formats import is_address, is_code
+from scripts.translations_found import said
 
 ROOT = Path(__file__).resolve().parents[1]
 HUB = ROOT / "src" / "cloister" / "hub"
+BELOW = (
+    "ledger/operations.py",
+    "query/*.py",
+    *(f"session/{each}.py" for each in ("answer", "plan", "refinement", "rehearsal", "within")),
+)
+"""Files below the hub whose errors and notes an analyst reads on a page."""
 FOLDER = HUB / "web" / "translations"
 LANGUAGES = ("zh_CN",)
 METHODS = [("**.py", "python"), ("**/templates/**.html", "jinja2"), ("**/templates/**.svg", "jinja2")]
@@ -33,8 +38,7 @@ OPTIONS = {
     "**/templates/**.html": {"extensions": "jinja2.ext.i18n,jinja2.ext.do", "trimmed": "true", "silent": "false"},
     "**/templates/**.svg": {"extensions": "jinja2.ext.i18n,jinja2.ext.do", "trimmed": "true", "silent": "false"},
 }
-SHOWN = ("services/", "app.py", "caller.py", "gates.py", "guard.py", "web/")
-TITLED = ("Action", "JobType", "Link", "Service")
+SHOWN = ("services/", "app.py", "caller.py", "gates.py", "guard.py", "policy/", "storage/", "web/")
 KEYWORDS = {"_": None, "gettext": None, "N_": None, "ngettext": (1, 2)}
 HEADER = "# The pages of cloister's hub. Maintained by hand; `python -m scripts.translations` adds new texts."
 
@@ -47,35 +51,12 @@ def extracted(folder: Path = HUB) -> Catalog:
             found.add(message, locations=[(file.replace("\\", "/"), None)], auto_comments=comments, context=context)
     for path in sorted(folder.rglob("*.py")):
         file = path.relative_to(folder).as_posix()
-        for text in said_by_keyword(ast.parse(path.read_text(encoding="utf-8")), errors=file.startswith(SHOWN)):
+        for text in said(ast.parse(path.read_text(encoding="utf-8")), errors=file.startswith(SHOWN)):
             found.add(text, locations=[(file, None)])
+    for path in [each for pattern in BELOW for each in sorted(folder.parent.glob(pattern))] if folder == HUB else ():
+        for text in said(ast.parse(path.read_text(encoding="utf-8")), errors=True):
+            found.add(text, locations=[(path.relative_to(folder.parent).as_posix(), None)])
     return found
-
-
-def said_by_keyword(tree: ast.AST, *, errors: bool) -> Iterator[str]:
-    """The constant texts that reach a page without `_`: titles of what services bring, and the three parts of errors.
-
-    >>> code = 'Link(title="Ask", path="/ask"); raise Missing("No such job", why=f"{name}", instead="/jobs")'
-    >>> list(said_by_keyword(ast.parse(code), errors=True))
-    ['Ask', 'No such job']
-    """
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        given = {each.arg: each.value for each in node.keywords if each.arg}
-        if name in TITLED:
-            yield from texts_of([given.get("title")])
-        elif errors and "instead" in given:
-            yield from texts_of([*node.args[:1], given.get("what"), given.get("title"), given.get("why"), given["instead"]])
-
-
-def texts_of(nodes: list[ast.expr | None]) -> Iterator[str]:
-    """Those that are constant texts for people: not addresses, not code."""
-    for node in nodes:
-        text = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(text, str) and re.search(r"[a-z]", text) and not is_address(text) and not is_code(text):
-            yield text
 
 
 def read(code: str, folder: Path = FOLDER) -> Catalog:

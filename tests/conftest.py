@@ -45,7 +45,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One loud line for each engine whose tests were skipped."""
     for engine in ENGINES:
-        skipped = [report for report in terminalreporter.getreports("skipped") if engine in report.keywords or engine in dict(report.user_properties)]
+        skipped = [
+            report
+            for report in terminalreporter.getreports("skipped")
+            if engine in report.keywords or engine in dict(report.user_properties)
+        ]
         if skipped:
             line = f"!!! {len(skipped)} tests of {engine} were SKIPPED: the engine is not here"
             terminalreporter.write_line(line, red=True, bold=True)

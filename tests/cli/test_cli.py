@@ -174,7 +174,7 @@ def test_a_failure_of_our_own_is_one_line_without_a_word_of_the_error(
     from cloister.cli import main
 
     monkeypatch.setattr("cloister.cli.demo.run_demo", fails)
-    monkeypatch.setattr(sys, "argv", ["cloister", "demo", "--once"])
+    monkeypatch.setattr(sys, "argv", ["cloister", "demo", "--terminal", "--once"])
     monkeypatch.setenv("CLOISTER_DEBUG", debug)
     with pytest.raises(SystemExit) as ended:
         main()

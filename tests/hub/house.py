@@ -16,6 +16,7 @@ from typing import Any
 
 from argon2 import PasswordHasher
 from fastapi import FastAPI
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from cloister.hub import services
@@ -133,6 +134,11 @@ class House:
         client.cookies.set(cookie_name(self.settings), secret)
         return Visitor(caller=caller, client=client, token=token)
 
+    def awake(self, visitor: Visitor) -> None:
+        """Their browser was in use until now: it is logged in still, however far the clock was moved."""
+        with self.hub.database.begin() as db:
+            db.execute(update(WebSession).where(WebSession.person == visitor.id).values(used=self.hub.now()))
+
     def sample_data_set(
         self,
         name: str = "people",
@@ -171,20 +177,19 @@ class House:
             )
             db.add(row)
             db.flush()
-            db.add(
-                DataSetVersion(
-                    id=new_id(),
-                    data_set=row.id,
-                    number=1,
-                    kind="stored",
-                    file=stored.file,
-                    key=stored.wrapped_key,
-                    digest=stored.digest,
-                    length=stored.length,
-                    created=self.hub.now(),
-                    created_by=owned.id,
-                )
+            version = DataSetVersion(
+                id=new_id(),
+                data_set=row.id,
+                number=1,
+                kind="stored",
+                file=stored.file,
+                digest=stored.digest,
+                length=stored.length,
+                created=self.hub.now(),
+                created_by=owned.id,
             )
+            version.key = vault_of(self.hub).bound(stored, version.about).wrapped_key
+            db.add(version)
             bump(db)
         for reader in readers:
             self.grant(row, reader, by=owned)
@@ -215,7 +220,7 @@ class House:
         writer.writerow(rows)
         writer.writerows(zip(*rows.values(), strict=True))
         vault = vault_of(self.hub)
-        return vault.store(vault.receive([text.getvalue().encode()], "csv"))
+        return vault.store(vault.receive([text.getvalue().encode()], "csv"), about="test")
 
 
 @cache

@@ -100,14 +100,14 @@ def test_refusals_at_the_gate_carry_them_too_and_tls_adds_its_own(house: House, 
     secure.close()
 
 
-def address_of(house: House, peer: str, forwarded: str) -> str:
+def address_of(house: House, peer: str, *forwarded: str) -> str:
     from starlette.requests import Request
 
     scope = {
         "type": "http",
         "method": "GET",
         "path": "/",
-        "headers": [(b"x-forwarded-for", forwarded.encode())] if forwarded else [],
+        "headers": [(b"x-forwarded-for", each.encode()) for each in forwarded if each],
         "client": (peer, 1) if peer else None,
     }
     return Gates(house.app, house.hub)._address(Request(scope))
@@ -125,6 +125,9 @@ def address_of(house: House, peer: str, forwarded: str) -> str:
         ("10.0.0.1", "198.51.100.9, nonsense", "10.0.0.1"),
         ("10.0.0.1", "<script>", "10.0.0.1"),
         ("10.0.0.1", "2001:db8::7", "2001:db8::7"),
+        ("::ffff:10.0.0.1", "198.51.100.9", "198.51.100.9"),
+        ("10.0.0.1", "::ffff:198.51.100.9", "198.51.100.9"),
+        ("::ffff:192.0.2.7", "198.51.100.9", "192.0.2.7"),
         ("testclient", "198.51.100.9", "testclient"),
         ("", "198.51.100.9", ""),
     ],
@@ -135,6 +138,88 @@ def test_an_address_is_taken_from_a_proxy_that_is_believed_and_from_nobody_else(
     behind = House(tmp_path / "hub", Clock(), proxies="10.0.0.0/8")
     assert address_of(behind, peer, forwarded) == believed
     behind.close()
+
+
+def test_all_lines_of_the_header_are_one_list(tmp_path: Path) -> None:
+    """A client sends a line of its own; the proxy adds another below it: the last word is the proxy's."""
+    behind = House(tmp_path / "hub", Clock(), proxies="10.0.0.0/8")
+    assert address_of(behind, "10.0.0.1", "127.0.0.1", "198.51.100.9") == "198.51.100.9"
+    assert address_of(behind, "10.0.0.1", "203.0.113.5, 198.51.100.9", "10.0.0.2") == "198.51.100.9"
+    behind.close()
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Forwarded", "Via"])
+def test_the_metrics_are_not_read_through_a_proxy_that_nobody_named(house: House, tmp_path: Path, header: str) -> None:
+    """A proxy on this machine makes everybody seem to be on this machine."""
+    assert house.client().get("/metrics").status_code == 200
+    assert house.client().get("/metrics", headers={header: "127.0.0.1"}).status_code == 303  # to log in
+    behind = House(tmp_path / "hub", Clock(), proxies="127.0.0.1", metrics_token="word")
+    told = {header: "198.51.100.9", "Authorization": "Bearer word"}
+    assert behind.client().get("/metrics", headers=told).status_code == 200
+    assert behind.client().get("/metrics", headers={"X-Forwarded-For": "127.0.0.1"}).status_code == 303
+    behind.close()
+
+
+OWN_NAMES = ["127.0.0.1:8765", "localhost", "LOCALHOST:8765", "[::1]:8765", "127.9.9.9"]
+FOREIGN = ["evil.example:8765", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1"]
+STRANGE = ["x/uploads?", "x/api/v1/uploads?z=", "x#", "a@127.0.0.1", "127.0.0.1:x", "127.0.0.1,evil.example", ""]
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics", "/api/v1/hub", "/healthz", "/static/cloister.css"])
+def test_a_host_that_the_hub_does_not_have_is_refused(house: House, path: str) -> None:
+    for name in OWN_NAMES:
+        assert house.client().get(path, headers={"Host": name}).status_code < 400, name
+    for name in (*FOREIGN, *STRANGE):
+        answer = house.client().get(path, headers={"Host": name})
+        assert answer.status_code == 421, name
+        assert "evil" not in answer.text
+        assert answer.headers["content-security-policy"] == POLICY
+
+
+def test_the_names_of_a_hub_are_those_of_its_settings(tmp_path: Path) -> None:
+    named = House(tmp_path / "hub", Clock(), address="https://Hub.example.org", hosts="hub.internal, other.internal.")
+    for name, status in {
+        "hub.example.org": 200,
+        "hub.example.org:443": 200,
+        "hub.internal:8765": 200,
+        "OTHER.internal": 200,
+        "127.0.0.1:8765": 200,
+        "evil.example": 421,
+    }.items():
+        assert named.client().get("/healthz", headers={"Host": name}).status_code == status, name
+    twice = [("Host", "127.0.0.1"), ("Host", "hub.internal")]
+    assert named.client().get("/healthz", headers=twice).status_code == 421
+    named.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "origin", "refused"),
+    [
+        ("https://hub.example.org", "hub.example.org", "https://hub.example.org", False),
+        ("https://hub.example.org", "127.0.0.1:8765", "https://hub.example.org", False),
+        ("https://hub.example.org", "127.0.0.1:8765", "http://127.0.0.1:8765", True),
+        ("https://hub.example.org", "evil.example", "https://evil.example", True),
+        ("https://hub.example.org", "localhost", "http://localhost", True),
+        ("", "localhost:8765", "http://localhost:8765", False),
+        ("", "127.0.0.1:8765", "http://localhost:8765", True),
+        ("", "evil.example", "http://evil.example", True),
+    ],
+)
+def test_an_origin_is_not_taken_from_the_host_where_the_address_is_set(
+    tmp_path: Path, address: str, host: str, origin: str, refused: bool
+) -> None:
+    named = House(tmp_path / "hub", Clock(), address=address)
+    answer = named.client().post("/logout", headers={"Host": host, "Origin": origin})
+    assert ("another site" in answer.text or answer.status_code == 421) is refused
+    named.close()
+
+
+def test_no_answer_leads_to_the_host_that_a_client_names(house: House) -> None:
+    for path in ("/people/", "/login/", "/api/v1/me/", "/datasets/", "/static"):
+        answer = house.client().get(path, headers={"Host": "localhost:1"})
+        assert answer.status_code == 404, path
+        assert "localhost:1" not in answer.headers.get("location", "")
+    assert house.client().get("/account").headers["location"] == "/login?next=%2Faccount"
 
 
 def test_without_proxies_the_header_says_nothing(house: House) -> None:

@@ -16,13 +16,14 @@ from cloister.hub.kept import kept
 from cloister.hub.keys import Keys, WrongKey, master_key
 from cloister.hub.models import every_model
 from cloister.hub.records.accounts import Person, WebSession
+from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.rotation import ROTATED, _wrapped, rotate
 from cloister.hub.services.asking import Wish, ask
 from cloister.hub.services.catalogue.arrivals import kept as kept_upload
-from cloister.hub.services.catalogue.arrivals import sent
+from cloister.hub.services.catalogue.arrivals import sent, stored
 from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.hub.settings import Settings
-from tests.hub.house import PEOPLE, Clock, House
+from tests.hub.house import PEOPLE, Clock, House, Visitor
 
 ONE, OTHER = Keys(bytes(range(32))), Keys(bytes(range(1, 33)))
 
@@ -125,13 +126,14 @@ def test_rotation_wraps_everything_and_what_it_wraps_still_opens(tmp_path: Path)
         session = db.scalars(select(WebSession).where(WebSession.person == ana.id)).one()
         session.setup = house.hub.keys.wrap(b"a setup", f"second factor setup {session.digest}")
     arrived = kept_upload(house.hub, otto.caller, sent(house.hub, [b"age,sex,pay\n30,F,1\n"], "csv"))
+    _all_others(house, otto)
     fresh = Keys(bytes(range(3, 35)))
     with house.hub.database.reading() as db:
-        assert {f"{row.__tablename__}.{column}" for row, column, _ in _wrapped(db)} == ROTATED - {
-            "data_set_version.address",
-            "arrival.key",
-        }
-    assert rotate(house.hub, fresh) >= 5
+        assert {f"{row.__tablename__}.{column}" for row, column, _ in _wrapped(db)} == ROTATED
+        listed = sorted(getattr(row, column) for row, column, _ in _wrapped(db))
+    assert listed == sorted(_bytes_in(house)), "every value of every column of bytes that holds a secret is on the list"
+    assert rotate(house.hub, fresh) == len(listed)
+    assert not set(listed) & set(_bytes_in(house)), "and none of them is as it was"
     house.close()
     with pytest.raises(WrongKey):
         House(tmp_path / "hub", Clock())
@@ -148,6 +150,34 @@ def test_rotation_wraps_everything_and_what_it_wraps_still_opens(tmp_path: Path)
     )
     assert made.state == "open"
     again.close()
+
+
+def _all_others(house: House, otto: Visitor) -> None:
+    """A connection that arrived, one that is a version, and an upload that was stored and is no data set yet."""
+    keys, now = house.hub.keys, house.hub.now()
+    columns = {"person": otto.id, "columns": [], "typed": {}, "created": now}
+    waiting = kept_upload(house.hub, otto.caller, sent(house.hub, [b"age,sex,pay\n31,F,1\n"], "csv"))
+    stored(house.hub, waiting)
+    row = house.sample_data_set("elsewhere", owner=otto)
+    with house.hub.database.begin() as db:
+        db.add(Arrival(id="c1", kind="connection", wrapped=keys.wrap(b"an address", "connection c1"), **columns))
+        db.get_one(DataSet, row.id).state = "closed"
+        version = DataSetVersion(id="c2", data_set=row.id, number=2, kind="connection", created=now, created_by=otto.id)
+        version.address = keys.wrap(b"an address", f"connection {version.place}")
+        db.add(version)
+
+
+def _bytes_in(house: House) -> list[bytes]:
+    """Every value of every column of bytes, but those that hold no secret."""
+    every_model()
+    columns = [
+        column
+        for table in Base.metadata.tables.values()
+        for column in table.columns
+        if isinstance(column.type, LargeBinary) and f"{table.name}.{column.name}" not in PLAIN
+    ]
+    with house.hub.database.reading() as db:
+        return [value for column in columns for value in db.scalars(select(column).where(column.is_not(None)))]
 
 
 def test_a_rotation_that_fails_changes_nothing(tmp_path: Path) -> None:

@@ -75,7 +75,8 @@ def failing(house: House) -> TestClient:
         return router
 
     house.hub.services = (Service(name="failing", title="Failing", pages=routes, api=routes), *house.hub.services)
-    return TestClient(make_app(house.hub), raise_server_exceptions=False, client=("127.0.0.1", 1), follow_redirects=False)
+    app, more = make_app(house.hub), {"raise_server_exceptions": False, "follow_redirects": False}
+    return TestClient(app, base_url=house.settings.origin, client=("127.0.0.1", 1), **more)
 
 
 @pytest.mark.parametrize("kind", ["unforeseen", "chained"])

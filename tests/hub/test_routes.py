@@ -9,10 +9,12 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, iter_route_contexts
 
 from cloister.hub.guard import action_of
 from cloister.hub.policy.actions import ROLES
+from cloister.hub.web.forms import form_of, written_here
 from tests.hub.house import ROLES as TESTED
 from tests.hub.house import Clock, House
 
@@ -23,6 +25,14 @@ UNGUARDED = {
     " /static": "style sheets, scripts, fonts: the same for everybody",
 }
 """Routes without an action, each with the reason."""
+UNFORGED = {
+    "POST /uploads": "the form comes as a stream, and the handler looks at its first field before it takes the file",
+    "POST /uploads/versions/{name}": "as above",
+    "POST /uploads/windows/{name}": "as above",
+    "POST /register/{number}": "a form of more fields than others, checked by the same rule",
+    "POST /register/{number}/rows": "as above",
+}
+"""Routes that write and check the token against forgery by other means, each with the reason."""
 NOBODY, NO_ROLE = "nobody", "no role"
 SAMPLES = {"form": "csv", "number": "1", "population": "people"}
 """Values for the names in addresses; where none is given, a name of nothing."""
@@ -58,6 +68,36 @@ def listed() -> dict[str, str]:
 def test_every_route_names_an_action_or_has_a_reason_not_to(whole: House) -> None:
     bare = {name for name, route in routes(whole.app).items() if route is None or action_of(route) is None}
     assert bare == set(UNGUARDED)
+
+
+def test_every_route_that_writes_asks_for_what_only_our_pages_know(whole: House) -> None:
+    """A route of the API that a session may write by checks the token against forgery, and a page's form holds it."""
+    bare = []
+    for name, route in routes(whole.app).items():
+        method, _, path = name.partition(" ")
+        if route is None or method in ("GET", "HEAD", "OPTIONS", ""):
+            continue
+        checks = set(_calls(route.dependant))
+        if (written_here if path.startswith("/api/") else form_of) not in checks and name not in UNFORGED:
+            bare.append(name)
+    assert not bare, f"these write, and check nothing against forgery: {bare}"
+    assert set(UNFORGED) <= set(routes(whole.app))
+
+
+def test_those_that_check_it_by_other_means_check_it(whole: House) -> None:
+    olga = whole.person("owner")
+    whole.sample_data_set("forged", owner=olga, rows={"age": [30], "sex": ["F"], "pay": [1]})
+    for name in UNFORGED:
+        path = filled(name.partition(" ")[2].replace("{name}", "forged"))
+        for given in ({"form_token": "0" * 64}, {}):
+            answer = olga.client.post(path, data=given, files={"file": ("a.csv", b"age,sex,pay\n30,F,1\n", "text/csv")})
+            assert (answer.status_code, "does not come from a page" in answer.text) == (403, True), (name, given)
+
+
+def _calls(dependant: Dependant) -> Iterator[object]:
+    for each in dependant.dependencies:
+        yield each.call
+        yield from _calls(each)
 
 
 def test_the_table_holds_every_route_and_no_other(whole: House) -> None:

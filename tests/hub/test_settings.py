@@ -90,6 +90,7 @@ WEAK: list[tuple[dict[str, Any], str, bool]] = [
     ({"password_length": 6}, "password_length", True),
     ({"oidc_issuer": "http://login.example.org"}, "oidc_issuer", True),
     ({"master_key": "x"}, "master_key", False),
+    ({"address": "https://hub.example.org"}, "proxies", True),
     ({"pg_port": 5433, "host": "0.0.0.0", "address": "https://hub.example.org"}, "pg_port", True),
     ({"tick_ms": 0}, "tick_ms", True),
 ]
@@ -112,11 +113,20 @@ def test_what_is_wrong_or_weak_is_said_and_what_is_grave_keeps_a_hub_from_starti
 
 def test_a_hub_on_this_machine_is_in_order_and_so_is_one_behind_a_proxy(tmp_path: Path) -> None:
     assert weaknesses(Settings(data=tmp_path)) == []
-    behind = Settings(data=tmp_path, host="0.0.0.0", address="https://hub.example.org", second_factor="owners")
+    behind = Settings(
+        data=tmp_path, host="0.0.0.0", address="https://hub.example.org", proxies="10.0.0.2", second_factor="owners"
+    )
     assert weaknesses(behind) == []
     assert behind.secure
     assert behind.origin == "https://hub.example.org"
     check(behind)
+
+
+def test_a_hub_that_ends_tls_itself_needs_no_proxies(tmp_path: Path) -> None:
+    own = Settings(data=tmp_path, address="https://hub.example.org", certificate=__file__, certificate_key=__file__)
+    assert weaknesses(own) == []
+    unnamed = next(weak for weak in weaknesses(Settings(data=tmp_path, address="https://hub.example.org")) if weak.grave)
+    assert unnamed.instead == 'proxies = "127.0.0.1"'
 
 
 def test_the_master_key_comes_from_file_environment_or_is_made(tmp_path: Path) -> None:

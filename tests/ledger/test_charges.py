@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from cloister.errors import BudgetExceeded, InvalidParameter, LedgerError, NotConvertible
-from cloister.ledger import Ledger
+from cloister.ledger import Bound, Ledger
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 
 TENTH = PureDP("0.1")
@@ -333,6 +333,31 @@ class TestAllotments:
         assert [(line.kind, line.payload["who"]) for line in people.lines(after=people.head[0] - 1)] == [("drawn", "bob")]
         assert people.verify() is True
 
+    def test_debits_named_in_all_are_made_once(self, people):
+        people.allot("people", "bob", PureDP("0.3"), who="owner")
+        for whole, left in (("0.1", "0.2"), ("0.1", "0.2"), ("0.25", "0.05"), ("0.2", "0.05")):
+            people.charge_allotment({"people": PureDP(whole)}, who="bob", what="plan", in_all=True)
+            assert people.allotment("people", "bob") == (PureDP("0.3"), PureDP(left))
+        assert people.drawn("people", "bob", "plan") == PureDP("0.25")
+        with pytest.raises(BudgetExceeded, match="share of 'bob'"):
+            people.charge_allotment({"people": PureDP("0.4")}, who="bob", what="plan", in_all=True)
+        assert people.drawn("people", "bob", "plan") == PureDP("0.25")
+        assert people.verify() is True
+
+    def test_a_debit_and_a_charge_stand_or_fall_together(self, people):
+        people.allot("people", "bob", PureDP("0.3"), who="owner")
+        head = people.head
+        with pytest.raises(BudgetExceeded, match="a debit for what others paid"):
+            people.reserve({"people": PureDP("0.2")}, who="bob", what="plan", drawn={"people": PureDP("0.2")})
+        assert people.head == head
+        first = people.reserve({"people": PureDP("0.1")}, who="bob", what="plan", drawn={"people": PureDP("0.2")})
+        assert people.allotment("people", "bob") == (PureDP("0.3"), PureDP(0))
+        assert (people.spent("people"), people.drawn("people", "bob", "plan")) == (PureDP("0.1"), PureDP("0.2"))
+        again = people.reserve({"people": PureDP("0.1")}, who="bob", what="plan", drawn={"people": PureDP("0.2")})
+        assert (first.id, again.attempt) == (again.id, 2), "a second attempt, and no second debit"
+        assert people.spent("people") == PureDP("0.1")
+        assert people.verify() is True
+
     def test_a_share_is_in_the_budgets_measure(self, people):
         with pytest.raises(NotConvertible):
             people.allot("people", "ada", ZCDP("0.1"), who="owner")
@@ -432,3 +457,49 @@ class TestSources:
     def test_secrets_follow_from_the_key_and_the_parts(self, people: Ledger) -> None:
         assert people.derive("order", "a", "b") == people.derive("order", "a", "b")
         assert len({people.derive(*parts) for parts in (("a", "b"), ("ab",), ("b", "a"), ("a", "b", ""))}) == 4
+
+
+def bound(amount, **more):
+    return {"people": [Bound(most=amount, why="the ceiling is lower", **more)]}
+
+
+def test_a_bound_from_outside_is_kept_to_the_last_unit(place):
+    with place.open() as ledger:
+        ledger.open("people", PureDP(10), who="owner")
+        ledger.reserve({"people": PureDP("0.6")}, who="ada", what="one", at_most=bound(PureDP(1)))
+        with pytest.raises(BudgetExceeded, match="the ceiling is lower") as refused:
+            ledger.reserve({"people": PureDP("0.41")}, who="bob", what="two", at_most=bound(PureDP(1), rule="mandatory:m1"))
+        assert refused.value.rule == "mandatory:m1"
+        ledger.reserve({"people": PureDP("0.4")}, who="bob", what="two", at_most=bound(PureDP(1)))
+        assert ledger.spent("people") == PureDP(1)
+        assert ledger.verify() is True
+
+
+def test_a_bound_on_delta_is_kept(place):
+    with place.open() as ledger:
+        ledger.open("people", ApproxDP(10, "1e-5"), who="owner")
+        ledger.reserve({"people": ApproxDP(1, "1e-7")}, who="ada", what="one", at_most=bound(ApproxDP(10, "1e-6")))
+        with pytest.raises(BudgetExceeded, match="the ceiling is lower"):
+            ledger.reserve({"people": ApproxDP(1, "1e-6")}, who="ada", what="two", at_most=bound(ApproxDP(10, "1e-6")))
+
+
+def test_a_bound_on_a_share_counts_what_one_person_drew_and_no_other(place):
+    with place.open() as ledger:
+        ledger.open("people", PureDP(10), who="owner")
+        ledger.reserve({"people": PureDP(5)}, who="bob", what="his", share_at_most=bound(PureDP(5)))
+        ledger.charge_allotment({"people": PureDP("0.6")}, who="ada", what="his", share_at_most=bound(PureDP(1)))
+        with pytest.raises(BudgetExceeded, match="the ceiling is lower"):
+            ledger.charge_allotment({"people": PureDP("0.6")}, who="ada", what="more", share_at_most=bound(PureDP(1)))
+        with pytest.raises(BudgetExceeded, match="the ceiling is lower"):
+            ledger.reserve({"people": PureDP("0.6")}, who="ada", what="hers", share_at_most=bound(PureDP(1)))
+        assert ledger.spent_by("people", "ada") == PureDP("0.6")
+        ledger.allot("people", "ada", PureDP(9), who="owner")
+        with pytest.raises(BudgetExceeded, match="the ceiling is lower"):
+            ledger.reserve({"people": PureDP("0.6")}, who="ada", what="hers", share_at_most=bound(PureDP(1)))
+
+
+def test_an_attempt_that_is_taken_over_was_charged_already_and_passes_no_bound(place):
+    with place.open() as ledger:
+        ledger.open("people", PureDP(10), who="owner")
+        ledger.reserve({"people": PureDP(1)}, who="ada", what="one", at_most=bound(PureDP(1)))
+        assert ledger.reserve({"people": PureDP(1)}, who="ada", what="one", at_most=bound(PureDP(1))).attempt == 2

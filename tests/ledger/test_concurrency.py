@@ -11,6 +11,7 @@ import pytest
 from cloister.errors import BudgetExceeded, LedgerError
 from cloister.ledger import operations
 from cloister.ledger.commit import Entry, GroupCommit
+from cloister.ledger.request import Request
 from cloister.ledger.writer import Act
 from cloister.privacy import PureDP
 
@@ -205,7 +206,7 @@ class TestGroupCommit:
 def test_a_refusal_in_a_batch_leaves_the_others_charged(ledger):
     ledger.open("people", PureDP(1), who="owner")
     requests = [
-        operations.Request.of({"people": PureDP(cost)}, "ada", f"plan {number}", "", rerun=True)
+        Request.of({"people": PureDP(cost)}, "ada", f"plan {number}", "", rerun=True)
         for number, cost in enumerate(["0.4", "0.9", "0.6", "0.1"])
     ]
     batch = [Entry(Act(lambda book, request=request: operations.reserve(book, request))) for request in requests]
@@ -213,3 +214,46 @@ def test_a_refusal_in_a_batch_leaves_the_others_charged(ledger):
     assert [type(entry.error) for entry in batch] == [type(None), BudgetExceeded, type(None), BudgetExceeded]
     assert ledger.remaining("people") == PureDP(0)
     assert ledger.verify() is True
+
+
+BOUNDED = """
+import sys, threading
+from pathlib import Path
+from cloister.errors import BudgetExceeded
+from cloister.ledger import Bound, Ledger
+from cloister.privacy import PureDP
+
+where, head, name = sys.argv[1], sys.argv[2], sys.argv[3]
+ceiling = {"people": [Bound(most=PureDP(1), why="the ceiling is 1", rule="mandatory:m1")]}
+done = []
+
+def ask(number):
+    try:
+        ledger.reserve({"people": PureDP("0.3")}, who=f"{name} {number}", what=f"plan {name} {number}", at_most=ceiling)
+    except BudgetExceeded as error:
+        assert error.rule == "mandatory:m1", error
+    else:
+        done.append(number)
+
+with Ledger(where if "://" in where else Path(where), key=bytes(range(32)), head=head) as ledger:
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+print(len(done))
+"""
+
+
+def test_eight_threads_of_two_processes_keep_to_a_ceiling_below_the_budget(durable):
+    with durable.open() as ledger:
+        ledger.open("people", PureDP(50), who="owner")
+    clients = [
+        subprocess.Popen(
+            [sys.executable, "-c", BOUNDED, str(durable.where), str(durable.head), f"client {number}"], stdout=subprocess.PIPE
+        )
+        for number in range(2)
+    ]
+    done = [int(client.communicate()[0]) for client in clients]
+    with durable.open() as ledger:
+        assert sum(done) == 3
+        assert ledger.spent("people") == PureDP("0.9")
+        assert ledger.verify() is True

@@ -155,7 +155,7 @@ def test_a_spend_or_a_margin_but_not_both(session: cl.Session) -> None:
 
 
 def test_explain_takes_sql(session: cl.Session) -> None:
-    plan = session.explain("SELECT sex, AVG(age) AS a FROM people GROUP BY sex", spend="0.1")
+    plan = session.explain("SELECT sex, AVG(age) AS a FROM people WHERE pay > 17 GROUP BY sex", spend="0.1")
     assert plan.cost == cl.PureDP("0.1")
     assert "people" in str(plan)
     assert plan.margin(group_size=100)["a"][0] < plan.margin(group_size=10)["a"][0]

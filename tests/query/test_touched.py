@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cloister as cl
+import cloister.query.session as query_session
 from cloister.session.house import with_columns
 from tests.query.hospital import rows, tables
 
@@ -86,7 +88,22 @@ def test_a_table_that_is_not_touched_can_be_left_out(declared: dict[str, Any]) -
             {"visits": {"fee", "ward"}},
             set(),
         ),
-        ("SELECT COUNT(*) FROM people WHERE town IN (SELECT town FROM towns)", {"people": {"town"}}, set()),
+        (
+            "SELECT COUNT(*) FROM people WHERE town IN (SELECT town FROM towns)",
+            {"people": {"town"}, "towns": {"town"}},
+            set(),
+        ),
+        (
+            "SELECT COUNT(*) FROM people WHERE age > (SELECT MAX(inhabitants) FROM towns WHERE province = 'ZH')",
+            {"people": {"age"}, "towns": {"inhabitants", "province"}},
+            set(),
+        ),
+        (
+            "SELECT COUNT(*) FROM people WHERE town IN"
+            " (SELECT town FROM towns WHERE inhabitants > (SELECT MIN(inhabitants) FROM towns))",
+            {"people": {"town"}, "towns": {"town", "inhabitants"}},
+            set(),
+        ),
     ],
 )
 def test_what_is_named(declared: dict[str, Any], sql: str, columns: dict[str, set[str]], joined: set[str]) -> None:
@@ -94,6 +111,58 @@ def test_what_is_named(declared: dict[str, Any], sql: str, columns: dict[str, se
         touched = session.touched(sql)
     assert dict(touched) == columns
     assert touched.joined == joined
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) AS n FROM people WHERE town IN (SELECT town FROM towns WHERE province = 'ZH')",
+        "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT MAX(inhabitants) FROM towns)",
+        "WITH big AS (SELECT town FROM towns WHERE inhabitants > 80)"
+        " SELECT COUNT(*) AS n FROM people WHERE town IN (SELECT town FROM big)",
+        "SELECT province, COUNT(*) AS n FROM people JOIN towns ON people.town = towns.town GROUP BY province",
+    ],
+)
+def test_who_sees_the_touched_tables_alone_can_ask(declared: dict[str, Any], sql: str) -> None:
+    with cl.Session(declared, budget=cl.PureDP(10)) as session:
+        touched = session.touched(sql)
+        assert "towns" in touched
+        ana = session.on_behalf("ana", tables=touched)
+        assert ana.sql(sql, spend="0.1").num_rows
+        assert ana.touched(sql) == touched
+        with pytest.raises(cl.UnknownTable):
+            session.on_behalf("bob", tables=[name for name in touched if name != "towns"]).sql(sql, spend="0.1")
+
+
+def test_two_threads_that_read_at_once_each_get_their_own_text(declared: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread reads its text between this one's reading and its use of what was read."""
+    texts = {"SELECT SUM(age) AS x FROM people": {"age"}, "SELECT SUM(pay) AS x FROM people": {"pay"}}
+    with cl.Session(declared, budget=cl.PureDP(10)) as session:
+        barrier, found = threading.Barrier(2), {}
+        read = query_session.parse
+
+        def together(*given: Any) -> Any:
+            parsed = read(*given)
+            barrier.wait(10)
+            return parsed
+
+        monkeypatch.setattr(query_session, "parse", together)
+        for _ in range(40):
+            session._last_read = None
+            threads = [threading.Thread(target=lambda text=text: found.update({text: session.touched(text)})) for text in texts]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert {text: set(each["people"]) for text, each in found.items()} == texts
+
+
+def test_a_session_without_tables_says_so(tmp_path: Any) -> None:
+    with (
+        cl.Session({}, ledger=tmp_path / "ledger.db") as session,
+        pytest.raises(cl.UnknownTable, match="the session knows no table"),
+    ):
+        session.touched("SELECT COUNT(*) FROM people")
 
 
 def test_a_person_s_own_column_counts_only_where_it_is_a_value() -> None:

@@ -172,13 +172,40 @@ def test_the_whole_and_the_view_are_different_questions_with_different_answers(h
 
 def test_margins_plans_and_within_are_of_the_view(house: cl.Session) -> None:
     ana = house.on_behalf("ana", rows=WARD_A)
-    assert "where: ward = 'A'" in str(ana.explain("SELECT COUNT(*) FROM visits", spend=1))
+    told = str(ana.explain("SELECT COUNT(*) FROM visits", spend=1))
+    assert "rows: those that your view shows" in told
+    assert "where" not in told, "what the owner wrote is the owner's"
+    assert "where: cost > 3" in str(ana.explain("SELECT COUNT(*) FROM visits WHERE cost > 3", spend=1))
     answer = ana.sql("SELECT COUNT(*) AS n FROM visits", within=1)
     assert int(answer["n"][0]) in (2, 3, 4)
     assert ana.afford("SELECT COUNT(*) AS n FROM visits", [1, 2])
-    assert dict(ana.touched("SELECT COUNT(*) FROM visits")) == {"visits": {"ward"}}
+    assert dict(ana.touched("SELECT COUNT(*) FROM visits")) == {"visits": set()}
     rehearsed = ana.sql("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", spend=1, rehearse=True)
     assert rehearsed["ward"].tolist() == ["A"]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda session: session.explain("SELECT COUNT(*) AS n FROM visits", spend=1),
+        lambda session: session.explain("SELECT COUNT(*) AS n FROM visits WHERE cost > 3", spend=1).summary(),
+        lambda session: session.explain("SELECT COUNT(*) AS n FROM (SELECT who FROM visits WHERE cost > 3) x", spend=1),
+        lambda session: session.explain("SELECT COUNT(*) AS n FROM visits a JOIN visits b ON a.who = b.who", spend=1).picture(),
+        lambda session: session.explain_workload(
+            [
+                Question(table="visits", statistics=(Count(),), where=Compare("<", Column("cost"), Literal(most)))
+                for most in (5, 10, 20)
+            ],
+            spend=1,
+        ),
+        lambda session: session.touched("SELECT SUM(cost) AS s FROM visits"),
+        lambda session: session.touched("SELECT COUNT(*) AS n FROM (SELECT who FROM visits WHERE cost > 3) x"),
+        lambda session: session.sql("SELECT SUM(cost) AS s FROM visits", spend=1),
+    ],
+)
+def test_nothing_names_what_a_view_hides(house: cl.Session, ask: Any) -> None:
+    ana = house.on_behalf("ana", rows=WARD_A, columns={"visits": ["cost"]})
+    assert "ward" not in str(ask(ana))
 
 
 def test_a_bias_speaks_of_the_view_alone() -> None:

@@ -13,7 +13,8 @@ import cloister as cl
 from cloister.noise import Random
 from cloister.session import Count, Door, Mean, Persons, Question, Sum, histogram, marginal
 from cloister.session.formulas import Linear
-from cloister.tables import Column, Compare, Literal
+from cloister.session.question import OverCap
+from cloister.tables import Base, Column, Compare, Filtered, Literal
 
 HUGE = cl.PureDP(10**9)
 
@@ -359,3 +360,13 @@ def test_what_was_spent_can_be_read_after_the_session(people: cl.PrivateTable) -
     assert door.remaining == cl.PureDP("0.75")
     with pytest.raises(cl.LedgerError):
         door.measure(Question(table="people", by=("sex",), statistics=(Count(),)), spend="0.25")
+
+
+def test_units_over_their_cap_are_asked_of_a_table_alone_and_refused_before_they_are_charged(visits: cl.PrivateTable) -> None:
+    with Door({"visits": visits}, budget=cl.PureDP(1)) as door:
+        base = Base(name="visits", table=door.tables["visits"])  # type: ignore[arg-type]
+        some = Filtered(source=base, where=Compare(">=", Column("cost"), Literal(0)))
+        for ask in (door.explain, door.measure):
+            with pytest.raises(cl.UnsupportedQuery, match="about a table itself"):
+                ask(Question(table=some, statistics=(OverCap(),)), "0.5")
+        assert door.spent == cl.PureDP(0)

@@ -134,3 +134,51 @@ def test_arithmetic_that_names_other_statistics_is_not_taken_for_the_same(door: 
     door.measure(question(("sex",), None, one), spend=10**6)
     answer = door.measure(question((), None, turned), spend=10**6)
     assert answer["c"][0] == pytest.approx(N / sum(ROWS["hours"]), rel=1e-3)
+
+
+FINE_SQL = "SELECT hours, COUNT(*) AS n FROM people GROUP BY hours"
+TOTAL_SQL = "SELECT COUNT(*) AS n FROM people"
+
+
+@pytest.fixture
+def session() -> Iterator[cl.Session]:
+    """A session that holds 41 groups, bought for ε = 0.1."""
+    table = cl.PrivateTable(ROWS, columns=COLUMNS)
+    with cl.Session({"people": table}, budget=cl.PureDP(10), random=Random.deterministic(1)) as opened:
+        opened.sql(FINE_SQL, spend="0.1")
+        yield opened
+
+
+def test_a_finer_answer_is_served_only_where_its_margin_is_within(session: cl.Session) -> None:
+    answer = session.sql(TOTAL_SQL, within=31)
+    assert float(answer.margin()["n"][0]) <= 31
+    assert not answer.provenance.repeated
+    assert session.spent != cl.PureDP("0.1")
+
+
+def test_the_confidence_of_within_is_that_of_the_margin_that_is_compared(session: cl.Session) -> None:
+    wide = float(session.sql(TOTAL_SQL, spend="0.1").margin(0.8)["n"][0])
+    assert session.sql(TOTAL_SQL, within=wide, confidence=0.8).provenance.repeated
+    assert session.spent == cl.PureDP("0.1")
+    surer = session.sql(TOTAL_SQL, within=wide, confidence=0.9999)
+    assert float(surer.margin(0.9999)["n"][0]) <= wide
+
+
+def test_a_margin_that_is_wide_enough_costs_nothing(session: cl.Session) -> None:
+    assert session.sql(TOTAL_SQL, within=1000).provenance.repeated
+    assert session.spent == cl.PureDP("0.1")
+
+
+@pytest.mark.parametrize("spend", ["0.05", "0.1", "0.2"])
+@pytest.mark.parametrize("sql", [TOTAL_SQL, "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", FINE_SQL])
+def test_explain_foresees_what_sql_does(session: cl.Session, sql: str, spend: str) -> None:
+    before, plan = session.spent, session.explain(sql, spend=spend)
+    told = str(plan)
+    answer = session.sql(sql, spend=spend)
+    assert session.spent.epsilon == before.epsilon + plan.cost.epsilon  # type: ignore[union-attr]
+    assert float(plan.margin()["n"][0]) == float(answer.margin()["n"].max())
+    assert plan.digest == answer.provenance.digest
+    assert ("fresh=True" in told) == any("fresh=True" in note for note in answer.notes)
+    assert plan.picture()
+    assert plan.summary()["cost"]
+    assert float(session.afford(sql, [spend]).margins["n"][0]) == float(plan.margin()["n"][0])

@@ -183,6 +183,90 @@ def test_a_spoilt_text_is_refused_or_can_be_worked_with(texts: list[str]) -> Non
     assert refused > 300
 
 
+EXTREMES: list[Any] = [
+    *(1e308, -1e308, 1e-320, 1e200, 10**4000, -(10**400), 0, -1, 2**62),
+    *({"$": "float", "v": "nan"}, {"$": "float", "v": "inf"}, {"$": "float", "v": "-inf"}),
+    *({"$": "Fraction", "v": "1" + "0" * 3999}, {"$": "Fraction", "v": "1/1" + "0" * 3999}, {"$": "Fraction", "v": "-1/3"}),
+]
+
+
+def test_extreme_numbers_are_refused_or_can_be_worked_with(texts: list[str]) -> None:
+    """In the place of every number that a formula, a noise or the release itself holds."""
+    draw, refused = random.Random(11), 0
+    for text in texts:
+        document = json.loads(text)
+        numbers = [path for path in places(document) if path and type(at(document, path)) in (int, float)]
+        numbers += [
+            path
+            for path in places(document)
+            if isinstance(at(document, path), dict) and at(document, path).get("$") == "Fraction"
+        ]
+        for path in draw.sample(numbers, min(60, len(numbers))):
+            spoilt = json.dumps(changed(document, path, draw.choice(EXTREMES)))
+            try:
+                release = from_json(spoilt)
+            except cl.InvalidParameter:
+                refused += 1
+                continue
+            with np.errstate(all="ignore"):
+                for confidence in (0.5, 0.95, 1 - 1e-9):
+                    release.margin(confidence, joint=True)
+                assert len(release.table) == release.num_rows
+                assert repr(release)
+                assert release.drowned().num_rows == release.num_rows
+    assert refused > 200
+
+
+def at(document: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        document = document[key]
+    return document
+
+
+@pytest.mark.parametrize("weight", [0, 0.0, 1e308, 1e-320, {"$": "float", "v": "nan"}, {"$": "float", "v": "inf"}])
+def test_a_noise_that_is_none_or_without_end_is_refused(texts: list[str], weight: Any) -> None:
+    document = json.loads(texts[0])
+    for path in [path for path in places(document) if path and path[-1] == "weight"][:3]:
+        with pytest.raises(cl.InvalidParameter):
+            from_json(json.dumps(changed(document, path, weight)))
+
+
+@pytest.mark.parametrize("width", [0, 0.0, -1.0, 1e308, {"$": "float", "v": "nan"}])
+def test_a_range_of_no_width_is_refused(texts: list[str], width: Any) -> None:
+    for text in texts[:2]:
+        document = json.loads(text)
+        widths = [path for path in places(document) if path and (path[-1] == "width" or path[-2:-1] == ("widths",))]
+        assert widths
+        for path in widths[:4]:
+            if type(at(document, path)) is float:
+                with pytest.raises(cl.InvalidParameter):
+                    from_json(json.dumps(changed(document, path, width)))
+
+
+def test_more_rows_than_there_were_groups_are_refused(texts: list[str]) -> None:
+    document = json.loads(texts[0])
+    for cells in (0, 1):
+        with pytest.raises(cl.InvalidParameter):
+            from_json(json.dumps(changed(document, ("release", "cells"), cells)))
+
+
+def test_more_noises_than_any_question_buys_are_refused() -> None:
+    with cl.Session(tables(rows()), budget=cl.PureDP(10**4), random=Random.deterministic(4)) as opened:
+        document = json.loads(to_json(opened.sql("SELECT AVG(age) AS a FROM people", spend=10)))
+    [first, *_] = [path for path in places(document) if path and path[-1] == "terms"]
+    [term] = at(document, first)
+
+    def of(number: int) -> str:
+        found = document
+        for path in [path for path in places(document) if path and path[-1] == "terms"]:
+            found = changed(found, path, [{**term, "weight": 1 + place * 1e-6} for place in range(number)])
+        return json.dumps(found)
+
+    with pytest.raises(cl.InvalidParameter):
+        from_json(of(10_001))
+    assert float(from_json(of(400)).margin()["a"][0]) > float(from_json(of(100)).margin()["a"][0])
+
+
 def test_numbers_that_would_fill_the_memory_are_refused(texts: list[str]) -> None:
     document = json.loads(texts[2])
     leaves = [path for path in places(document) if path and path[-1] == "leaves"]

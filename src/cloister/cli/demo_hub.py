@@ -48,7 +48,17 @@ _TABLES = {
     "wards": ("Wards", "Public: building and beds of each ward.", ""),
     "towns": ("Towns", "Public: inhabitants and university of each town.", ""),
 }
-_MAY = ("dataset.see", "dataset.describe", "question.ask", "question.explain", "question.rehearse", "release.see", "budget.see")
+_MAY = (
+    "dataset.see",
+    "dataset.describe",
+    "question.ask",
+    "question.explain",
+    "question.rehearse",
+    "release.see",
+    "release.download",
+    "release.share",
+    "budget.see",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

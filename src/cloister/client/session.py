@@ -28,6 +28,11 @@ class RemoteSession(RemoteBalance):
 
     It is made by `cloister.connect`. What a session on this machine does with objects (`measure`, `run`, …) a hub does not take:
     it answers SQL.
+
+    >>> import cloister as cl
+    >>> with cl.connect("http://127.0.0.1:8765", token="clo_of_an_analyst", purpose="a study") as session:
+    ...     isinstance(session, cl.RemoteSession), session
+    (True, <RemoteSession: http://127.0.0.1:8765>)
     """
 
     def __init__(self, transport: Transport, *, project: str = "", purpose: str = "") -> None:

@@ -22,6 +22,7 @@ from cloister.hub.ids import new_id
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.web.assets import Assets
 from cloister.hub.web.home import home_pages
+from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render
 
 __all__ = ["make_app"]
@@ -43,6 +44,7 @@ def make_app(hub: Hub) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=living,
+        redirect_slashes=False,  # the redirection would be made of what the client calls the host
         responses={
             status: {"description": "A problem", "content": {"application/problem+json": {"schema": PROBLEM_SCHEMA}}}
             for status in (400, 401, 403, 404, 409, 422, 429, 503)
@@ -82,7 +84,7 @@ PROBLEM_SCHEMA: dict[str, Any] = {
 
 def answer(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:
     """A problem in the form that the client reads: problem details under /api, a page elsewhere."""
-    if request.url.path.startswith("/api/"):
+    if request.scope["path"].startswith("/api/"):
         extra = dict(headers or {})
         if problem.status == 401:
             extra["WWW-Authenticate"] = "Bearer"
@@ -90,7 +92,8 @@ def answer(request: Request, problem: Problem, headers: dict[str, str] | None = 
     if problem.status == 401 and request.method in ("GET", "HEAD"):
         from urllib.parse import quote
 
-        back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        query = request.scope.get("query_string", b"").decode("latin-1")
+        back = request.scope["path"] + (f"?{query}" if query else "")
         return Response(status_code=303, headers={"Location": f"/login?next={quote(back, safe='')}"})
     page = render(request, "error.html", status=problem.status, problem=problem)
     page.headers.update(headers or {})
@@ -116,7 +119,11 @@ async def _malformed(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    titles = {404: "There is no such page", 405: "This address does not take that method", 413: "The request is too large"}
+    titles = {
+        404: N_("There is no such page"),
+        405: N_("This address does not take that method"),
+        413: N_("The request is too large"),
+    }
     problem = Problem(
         status=error.status_code,
         code={404: "missing", 405: "method", 413: "too-large"}.get(error.status_code, "refused"),

@@ -38,6 +38,8 @@ class Caller:
     """Of an API token: the actions it may do; None: all of the person's."""
     session: str = ""
     """The digest by which the log-in is kept, for forms and for logging out."""
+    token: str = ""
+    """The id of the API token, where one was shown."""
     address: str = ""
     second_factor: bool = False
 

@@ -74,6 +74,7 @@ class Base(DeclarativeBase):
 class Database:
     """A database by its address: "sqlite:///…" or "postgresql://…".
 
+    >>> from sqlalchemy import text
     >>> database = Database("sqlite://")
     >>> with database.reading() as db:
     ...     db.execute(text("SELECT 1")).scalar()

@@ -4,6 +4,9 @@ answer.
 *Origin.* A browser tells where a request comes from (Sec-Fetch-Site, Origin). One that writes and comes from another site is
 refused before anything reads it; forms carry a token besides (`web/forms.py`).
 
+*Host.* A request names the host that it is meant for. One that names none of the hub's is refused: it comes from a page of
+another site whose name leads here. Nothing is ever decided by that name but this.
+
 *Turns.* So many questions are inside at once as the hub works on (`asking`); the others wait here, first come first served, and
 hold no thread while they do, so that pages are served meanwhile. A turn begins when the whole body is here: who sends slowly
 takes nobody's.
@@ -15,7 +18,7 @@ import asyncio
 import ipaddress
 import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
 from starlette.concurrency import run_in_threadpool
@@ -44,6 +47,9 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
+_FORWARDING = ("x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "forwarded", "via")
+"""What a proxy adds."""
+_IP: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _METHODS = (*_SAFE, "POST", "PUT", "PATCH", "DELETE")
 _API = "/api/v1"
@@ -72,15 +78,23 @@ class Gates:
         request = Request(scope, receive)
         state = scope.setdefault("state", {})
         state["address"] = self._address(request)
+        state["forwarded"] = self._forwarded(request)
         path = scope["path"]
         begun = time.perf_counter()
         send_on = self._with_headers(send, path)
         limited = receive
         try:
+            self._check_host(request)
             self._check_origin(request)
             limited = self._limited(request, receive)
             if not path.startswith("/static/"):
                 request.state.caller = await run_in_threadpool(identify, self.hub, request)
+        except _Misdirected:
+            scope["headers"] = [each for each in scope["headers"] if each[0] != b"host"]  # nothing is made of that name
+            why, line = "the hub is not known by that name", 'address = "https://…", or hosts = "…", in the hub\'s settings'
+            problem = Problem(status=421, code="misdirected", title="The request was refused", why=why, instead=line)
+            await answer(Request(scope), problem)(scope, receive, send_on)
+            return
         except _TooLarge:
             problem = Problem(status=413, code="too-large", title="The request is too large", instead="an upload for files")
             await answer(request, problem)(scope, receive, send_on)
@@ -121,12 +135,20 @@ class Gates:
             if not begun:
                 await response(scope, receive, send)
 
+    def _check_host(self, request: Request) -> None:
+        """Refuse a request that calls the hub by a name that it does not have."""
+        named = request.headers.getlist("host")
+        if len(named) > 1 or (named and not all(self.hub.settings.known_host(each) for each in named)):
+            raise _Misdirected
+
     def _check_origin(self, request: Request) -> None:
         if request.method in _SAFE:
             return
         site = request.headers.get("sec-fetch-site")
         origin = request.headers.get("origin")
-        here = {self.hub.settings.origin, f"{request.url.scheme}://{request.headers.get('host', '')}"}
+        here = {self.hub.settings.origin}
+        if not self.hub.settings.address:  # nothing says how people reach it; the name was looked at in `_check_host`
+            here.add(f"{request.scope['scheme']}://{request.headers.get('host', '')}")
         foreign = site not in (None, "same-origin", "none") or (origin is not None and origin not in here)
         if foreign:
             raise AccessDenied(
@@ -135,7 +157,7 @@ class Gates:
 
     def _limited(self, request: Request, receive: Receive) -> Receive:
         """The body in pieces, up to the limit; uploads have a limit of their own (`services/catalogue`)."""
-        if request.url.path.startswith(_UPLOADS):
+        if request.scope["path"].startswith(_UPLOADS):  # never `request.url`, which is made of what the client calls the host
             return receive
         told = request.headers.get("content-length")
         if told is not None and (not told.isdigit() or int(told) > _BODY):
@@ -187,23 +209,29 @@ class Gates:
         return counted
 
     def _address(self, request: Request) -> str:
-        """The client's address; that of a proxy's client where the proxy is believed."""
+        """The client's address; that of a proxy's client where the proxy is believed. Lines of the header are one list."""
         peer = request.client.host if request.client else ""
-        try:
-            known = ipaddress.ip_address(peer)
-        except ValueError:
+        known = _ip(peer)
+        if known is None:
             return peer
-        if not any(known in network for network in self._proxies):
-            return peer
-        told = [part.strip() for part in request.headers.get("x-forwarded-for", "").split(",") if part.strip()]
-        for each in reversed(told):
-            try:
-                address = ipaddress.ip_address(each)
-            except ValueError:
-                return peer
-            if not any(address in network for network in self._proxies):
-                return each
-        return peer
+        if not self._believed(known):
+            return str(known)
+        told = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
+        for each in reversed([part.strip() for part in told if part.strip()]):
+            address = _ip(each)
+            if address is None:
+                return str(known)
+            if not self._believed(address):
+                return str(address)
+        return str(known)
+
+    def _believed(self, address: _IP) -> bool:
+        return any(address in network for network in self._proxies)
+
+    def _forwarded(self, request: Request) -> bool:
+        """Whether somebody passed the request on who is none of the proxies that are believed: it may come from anywhere."""
+        peer = _ip(request.client.host if request.client else "")
+        return (peer is None or not self._believed(peer)) and any(name in request.headers for name in _FORWARDING)
 
 
 async def _whole(receive: Receive) -> Receive:
@@ -228,9 +256,22 @@ async def _whole(receive: Receive) -> Receive:
 
 
 def _template(scope: Scope) -> str:
-    """The route of a request, never its address: that may hold a name. (A router knows of itself what stands behind its prefix.)"""
+    """The route of a request, never its address: that may hold a name. (A router knows only what stands behind its prefix.)"""
     path: str = getattr(scope.get("route"), "path", "(none)")
     return _API + path if scope["path"].startswith(_API) and path.startswith("/") and not path.startswith(_API) else path
+
+
+def _ip(text: str) -> _IP | None:
+    """An address, None where it is none; one of IPv4 inside IPv6 is itself."""
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
+
+
+class _Misdirected(Exception):
+    """The request was meant for another host, or for several."""
 
 
 class _TooLarge(Exception):

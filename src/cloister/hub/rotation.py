@@ -55,11 +55,11 @@ def _wrapped(db: Session) -> Iterator[tuple[Base, str, str]]:
         yield session, "setup", f"second factor setup {session.digest}"
     for version in db.scalars(select(DataSetVersion)):
         if version.key is not None:
-            yield version, "key", f"table {version.file}"
+            yield version, "key", version.about
         if version.address is not None:
-            yield version, "address", f"connection {version.id}"
+            yield version, "address", f"connection {version.place}"
     for arrival in db.scalars(select(Arrival)):
         what = "connection" if arrival.kind == "connection" else "upload"
         yield arrival, "wrapped", f"{what} {arrival.id}"
         if arrival.key is not None:
-            yield arrival, "key", f"table {arrival.file}"
+            yield arrival, "key", arrival.about

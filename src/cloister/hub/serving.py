@@ -7,6 +7,7 @@ is refused in the handshake. A hub that was set up with grave faults does not st
 from __future__ import annotations
 
 import contextlib
+import gc
 import signal
 import ssl
 import threading
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["check", "serve", "server"]
 
 _BACKLOG = 2048
+_COLLECT = (20_000, 20, 20)
+"""After so many new objects the collector looks at the youngest, and so on: one question makes some thousands."""
 
 
 def check(settings: Settings) -> None:
@@ -77,8 +80,16 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None) -> None:
             ready()
 
     web.startup = startup  # type: ignore[method-assign, assignment]
+    _settle()
     with _orderly():
         web.run()
+
+
+def _settle() -> None:
+    """What was loaded by now stays: the collector need not look at it again and again while questions are answered."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)
 
 
 @contextlib.contextmanager

@@ -7,11 +7,13 @@ and the environment wins over the file. A name that is not known is refused. `we
 from __future__ import annotations
 
 import ipaddress
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cloister.errors import InvalidParameter
 
@@ -45,7 +47,12 @@ class Settings:
     certificate: str = _set("", "The TLS certificate (PEM); empty: plain HTTP, for loopback or behind a proxy that ends TLS.")
     certificate_key: str = _set("", "The key of the TLS certificate (PEM).")
     client_authority: str = _set("", "Accept only clients with a certificate of this authority (PEM): mutual TLS.")
-    proxies: str = _set("", "Addresses of proxies whose X-Forwarded-For and -Proto are believed, separated by commas.")
+    hosts: str = _set(
+        "", "Further names that a request's Host may have, separated by commas; what is none of the hub's names is refused."
+    )
+    proxies: str = _set(
+        "", "Addresses of proxies whose X-Forwarded-For is believed, separated by commas; `address` says whether TLS ends there."
+    )
     session_hours: int = _set(12, "How long a log-in lasts.")
     idle_minutes: int = _set(60, "How long a log-in lasts without being used.")
     token_days: int = _set(90, "How long an API token may last at most.")
@@ -65,6 +72,7 @@ class Settings:
     delta_floor: str = _set("1e-5", "The largest δ that any release may have.")
     workers: int = _set(1, "How many jobs run at once in the hub's own process; 0: only `cloister worker` processes run them.")
     asking: int = _set(8, "How many questions are worked on at once in a process.")
+    zone: str = _set("UTC", "The time zone in which the hours of grants are meant, as Europe/Lisbon.")
     memory: str = _set("1GiB", "The most memory that the engine of one data set takes.")
     log_level: str = _set("info", "debug, info, warning or error.")
     metrics_token: str = _set("", "What /metrics asks for as a bearer token; empty: it answers on loopback only.", secret=True)
@@ -84,6 +92,23 @@ class Settings:
         if self.address:
             return self.address.rstrip("/")
         return f"{'https' if self.certificate else 'http'}://{self.host}:{self.port}"
+
+    def known_host(self, host: str) -> bool:
+        """Whether a request may name this host, port and all: a name of the hub's own, this machine, or one in `hosts`. A page of
+        another site whose name was made to lead here (DNS rebinding) names its own.
+
+        >>> settings = Settings(data=Path("hub"), hosts="hub.internal")
+        >>> [settings.known_host(each) for each in ("localhost:8765", "[::1]", "hub.internal", "evil.example:8765", "")]
+        [True, True, True, False, False]
+        """
+        from urllib.parse import urlsplit
+
+        found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?", host)
+        if found is None:
+            return False
+        name = found[1].strip("[]").casefold().rstrip(".")
+        names = {self.host, urlsplit(self.address).hostname or "", *(each.strip() for each in self.hosts.split(","))}
+        return _loopback(name) or name in {each.casefold().rstrip(".") for each in names if each}
 
     def shown(self) -> dict[str, str]:
         """All values, secrets hidden.
@@ -159,6 +184,9 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         value = getattr(settings, name)
         if value and not Path(value).is_file():
             weak(name, "there is no such file", f'{name} = "/path/to/file.pem"', grave=True)
+    if settings.address.startswith("https://") and not settings.certificate and not settings.proxies.strip():
+        why = "TLS ends at a proxy that is not named, so that everybody seems to come from the proxy's address"
+        weak("proxies", why, 'proxies = "127.0.0.1"', grave=True)
     for name in ("database", "ledger"):
         value = getattr(settings, name)
         if value and not value.startswith("postgresql://"):
@@ -185,9 +213,24 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         weak("master_key", "an environment is seen by every program of its user", "master_key_file = a mounted secret")
     if settings.pg_port and not settings.certificate and not _loopback(settings.host):
         weak("pg_port", "tokens would cross the network in the clear", "certificate =", grave=True)
+    if not known_zone(settings.zone):
+        weak("zone", "there is no such time zone", 'zone = "Europe/Lisbon"', grave=True)
     if settings.tick_ms < 1:
         weak("tick_ms", "without ticks the time of an answer may tell of rows", "tick_ms = 10", grave=True)
     return sorted(found, key=lambda each: not each.grave)
+
+
+def known_zone(name: str) -> bool:
+    """Whether a time zone has this name.
+
+    >>> known_zone("Europe/Lisbon"), known_zone("Lisbon"), known_zone("")
+    (True, False, False)
+    """
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return False
+    return True
 
 
 def _of_file(path: Path) -> dict[str, Any]:

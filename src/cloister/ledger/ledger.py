@@ -23,6 +23,7 @@ from cloister.ledger import operations, reading
 from cloister.ledger.measure import kind_of
 from cloister.ledger.opening import Opened, open_ledger
 from cloister.ledger.records import BrokenLine, Charge, Freeze, Line, Reservation, StoredRelease
+from cloister.ledger.request import Bounds, Request
 from cloister.ledger.store import Store
 from cloister.ledger.verify import verify
 from cloister.ledger.writer import Step, Writer, frozen_error, head_unavailable
@@ -117,13 +118,28 @@ class Ledger:
         self._do(lambda book: operations.allot(book, population, user, share, who))
 
     def reserve(
-        self, costs: Mapping[str, Guarantee], *, who: str, what: str, purpose: str = "", rerun: bool = True
+        self,
+        costs: Mapping[str, Guarantee],
+        *,
+        who: str,
+        what: str,
+        purpose: str = "",
+        rerun: bool = True,
+        at_most: Bounds | None = None,
+        share_at_most: Bounds | None = None,
+        drawn: Mapping[str, Guarantee] | None = None,
     ) -> Reservation:
         """Charge every population named, or none: before any private row is read.
 
         `what` is the digest of the plan. An unsettled first attempt by the same person at the same plan and costs, whose work
         never left the door, is taken over instead of charged again (it is looked for among the eight newest charges of that
         plan); `rerun=False` neither takes one over nor leaves one to be taken over.
+
+        `drawn` is what the person's shares are debited in all for releases of this plan that others bought (as in
+        `charge_allotment`, with `in_all`): both fit the shares and stand, or neither.
+
+        `at_most` bounds what each population, and `share_at_most` what this person of it, may have been charged with it; it is
+        looked at in the same transaction.
 
         >>> from cloister.privacy import PureDP
         >>> ledger = Ledger()
@@ -135,7 +151,9 @@ class Ledger:
         cloister.errors.BudgetExceeded: A charge of ε = 0.6 to population 'people' was refused: ε = 0.4 of its budget of ε = 1...
         """
         _check_request(costs, who=who, what=what, purpose=purpose)
-        request = operations.Request.of(costs, who, what, purpose, rerun=rerun)
+        if drawn:
+            _check_request(drawn, who=who, what=what, purpose=purpose)
+        request = Request.of(costs, who, what, purpose, rerun=rerun, at_most=at_most, share_at_most=share_at_most, drawn=drawn)
         reservation: Reservation = self._do(lambda book: operations.reserve(book, request))
         return reservation
 
@@ -172,11 +190,32 @@ class Ledger:
         """
         self._do(lambda book: operations.void(book, reservation))
 
-    def charge_allotment(self, costs: Mapping[str, Guarantee], *, who: str, what: str, purpose: str = "") -> None:
-        """Debit a person's shares for a stored release that another had bought; the populations are not charged again."""
+    def charge_allotment(
+        self,
+        costs: Mapping[str, Guarantee],
+        *,
+        who: str,
+        what: str,
+        purpose: str = "",
+        share_at_most: Bounds | None = None,
+        in_all: bool = False,
+    ) -> None:
+        """Debit a person's shares for a stored release that another had bought; the populations are not charged again.
+
+        With `in_all` the costs are what may be debited for this plan in all: only what was not debited before is, in the same
+        transaction, so that asking twice at the same instant debits once.
+
+        >>> from cloister.privacy import PureDP
+        >>> ledger = Ledger()
+        >>> _ = ledger.open("people", PureDP(1), who="owner")
+        >>> for _ in range(2):
+        ...     ledger.charge_allotment({"people": PureDP("0.3")}, who="bob", what="plan-1", in_all=True)
+        >>> ledger.drawn("people", "bob", "plan-1")
+        PureDP(epsilon='0.3')
+        """
         _check_request(costs, who=who, what=what, purpose=purpose)
-        request = operations.Request.of(costs, who, what, purpose, rerun=False)
-        self._do(lambda book: operations.draw(book, request))
+        request = Request.of(costs, who, what, purpose, rerun=False, share_at_most=share_at_most)
+        self._do(lambda book: operations.draw(book, request, in_all=in_all))
 
     def bind(self, source: str, population: str, *, who: str) -> None:
         """Write down that a source holds rows of this population: registered under any other name, it spends the same budget.
@@ -293,6 +332,19 @@ class Ledger:
         """An analyst's share of a population and what is left of it; None where nothing but the budget caps the analyst."""
         with self._reading() as store:
             return reading.allotment(store, population, user)
+
+    def spent_by(self, population: str, user: str) -> Guarantee:
+        """What one analyst was charged of a population, and debited for what others had bought, whether or not a share caps it.
+
+        >>> from cloister.privacy import PureDP
+        >>> ledger = Ledger()
+        >>> _ = ledger.open("people", PureDP(1), who="owner")
+        >>> _ = ledger.reserve({"people": PureDP("0.1")}, who="ada", what="plan-1")
+        >>> ledger.spent_by("people", "ada"), ledger.spent_by("people", "bob")
+        (PureDP(epsilon='0.1'), PureDP(epsilon='0'))
+        """
+        with self._reading() as store:
+            return reading.spent_by(store, population, user)
 
     def populations(self) -> list[str]:
         """The names of all populations, sorted."""

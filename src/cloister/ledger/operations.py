@@ -9,15 +9,16 @@ A step that raises has written nothing, so that the others of its batch go on. T
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from cloister.errors import BudgetExceeded, LedgerError
 from cloister.ledger.book import Book, Population, Spender
 from cloister.ledger.chain import reserved_text, settled_text
 from cloister.ledger.head import Account
-from cloister.ledger.measure import Price, Units, decode, encode, guarantee_of, in_measure, kind_of, price, units_down, units_up
-from cloister.ledger.records import Reservation
+from cloister.ledger.measure import Units, decode, encode, guarantee_of, in_measure, kind_of, units_down, units_up
+from cloister.ledger.records import Bound, Reservation
+from cloister.ledger.request import Request
 from cloister.privacy.guarantee import Guarantee
 
 LARGEST_RELEASE = 500 * 2**20
@@ -36,28 +37,6 @@ _STANDING = """SELECT outcomes.state, outcomes.attempt, releases.settled
 
 _DRAWN = "SELECT spent, slack FROM draws WHERE population = ? AND who = ? AND what = ?"
 _BOUND = "SELECT population FROM sources WHERE source = ?"
-
-
-class Request(NamedTuple):
-    """A reservation that is asked for, with everything computed that needs no transaction."""
-
-    costs: Mapping[str, Guarantee]
-    prices: Mapping[str, Price]
-    who: str
-    what: str
-    purpose: str
-    rerun: bool
-
-    @classmethod
-    def of(cls, costs: Mapping[str, Guarantee], who: str, what: str, purpose: str, *, rerun: bool) -> Request:
-        """The request, in the order in which it will be written."""
-        ordered = dict(sorted(costs.items())) if len(costs) > 1 else dict(costs)
-        return cls(ordered, {name: price(cost) for name, cost in ordered.items()}, who, what, purpose, rerun)
-
-    @property
-    def encoded(self) -> dict[str, list[str]]:
-        """The costs as they stand in a line."""
-        return {name: found.texts for name, found in self.prices.items()}
 
 
 def open_population(book: Book, name: str, budget: Guarantee | None, who: str) -> Guarantee:
@@ -104,22 +83,28 @@ def allot(book: Book, name: str, user: str, share: Guarantee, who: str) -> None:
 
 
 def reserve(book: Book, request: Request) -> Reservation:
-    """Charge every population named, or none; or take over an earlier attempt at the same."""
+    """Charge every population named, or none; or take over an earlier attempt at the same. What is drawn beside it is debited
+    with it, or not at all."""
+    owed = _still_owed(book, request, request.drawn) if request.drawn else None
     if request.rerun:
         earlier = _earlier_attempt(book, request)
         if earlier is not None:
+            _draw(book, owed, _debits(book, owed))
             book.live.pop(earlier, None)
             book.line("claimed", id=earlier, who=request.who)
             book.write("INSERT INTO outcomes (id, state, attempt) VALUES (?, 'reserved', 2)", (earlier,))
             return _reservation(request, earlier, attempt=2)
-    _, prices, who, what, purpose, rerun = request
+    _, prices, who, what, purpose, rerun, *_ = request
+    debits = _debits(book, owed)
+    beside = {name: units for name, (_, units) in debits.items()}
     charges = []
     extra: dict[str, Any] = {} if rerun else {"rerun": False}
     for name, cost in request.costs.items():
-        population, spender, units = _fitting(book, name, cost, request)
+        population, spender, units = _fitting(book, name, cost, request, beside.get(name, (0, 0)))
         charges.append((name, population, spender, units))
         if prices[name].kind != population.kind or not prices[name].whole:  # another measure, or rounded up to a unit
             extra.setdefault("charged", {})[name] = encode(guarantee_of(population.kind, units))
+    _draw(book, owed, debits)
     if extra:
         number = book.line("reserved", who=who, what=what, purpose=purpose, costs=request.encoded, **extra)
     else:
@@ -163,11 +148,43 @@ def void(book: Book, reservation: Reservation) -> None:
         book.save_spender(name, payload["who"], spender)
 
 
-def draw(book: Book, request: Request) -> None:
-    """Debit a person's shares for a release that another had bought: fairness alone, so the populations are not charged."""
-    debits = [(name, _debit(book, book.population(name), cost, request)) for name, cost in request.costs.items()]
+def draw(book: Book, request: Request, *, in_all: bool = False) -> None:
+    """Debit a person's shares for a release that another had bought: fairness alone, so the populations are not charged.
+
+    With `in_all` the costs are those of all debits for this plan: what was debited before is taken off them here, so that two
+    requests at the same instant debit once.
+    """
+    owed = _still_owed(book, request, request.costs) if in_all else request
+    _draw(book, owed, _debits(book, owed))
+
+
+def _still_owed(book: Book, request: Request, costs: Mapping[str, Guarantee]) -> Request | None:
+    """What is left of debits that are named in all; None where nothing is."""
+    rest = {}
+    for name, cost in costs.items():
+        kind = book.population(name).kind
+        whole = units_up(in_measure(cost, kind))
+        row = book.store.execute(_DRAWN, (name, request.who, request.what)).fetchone() or (0, 0)
+        left = max(whole[0] - int(row[0]), 0), max(whole[1] - int(row[1]), 0)
+        if any(left):
+            rest[name] = guarantee_of(kind, left)
+    share_at_most = request.share_at_most
+    return (
+        Request.of(rest, request.who, request.what, request.purpose, rerun=False, share_at_most=share_at_most) if rest else None
+    )
+
+
+def _debits(book: Book, request: Request | None) -> dict[str, tuple[Spender, Units]]:
+    """What a request for debits comes to, where all of them fit."""
+    costs = {} if request is None else request.costs
+    return {name: _debit(book, book.population(name), cost, request) for name, cost in costs.items() if request is not None}
+
+
+def _draw(book: Book, request: Request | None, debits: Mapping[str, tuple[Spender, Units]]) -> None:
+    if request is None:
+        return
     book.line("drawn", who=request.who, what=request.what, purpose=request.purpose, costs=request.encoded)
-    for name, (spender, units) in debits:
+    for name, (spender, units) in debits.items():
         spender.add(units)
         book.save_spender(name, request.who, spender)
         place = (name, request.who, request.what)
@@ -258,30 +275,57 @@ def charged_units(payload: Mapping[str, object], kinds: Mapping[str, str]) -> di
     return {name: units_up(in_measure(decode(charged.get(name, cost)), kinds[name])) for name, cost in costs.items()}
 
 
-def _fitting(book: Book, name: str, cost: Guarantee, request: Request) -> tuple[Population, Spender, Units]:
+def _fitting(book: Book, name: str, cost: Guarantee, request: Request, beside: Units) -> tuple[Population, Spender, Units]:
     population = book.population(name)
-    spender, units = _debit(book, population, cost, request)
+    spender, units = _debit(book, population, cost, request, beside)
     if not population.has_room(units):
         raise BudgetExceeded(
             f"A charge of {cost} to population {name!r} was refused",
             why=f"{population.remaining()} of its budget of {population.budget} remains",
             instead="a smaller spend=, or a budget that its owner raises",
         )
+    if request.at_most:
+        _keep_within(request.at_most.get(name, ()), population, cost, population.spent, units)
     return population, spender, units
 
 
-def _debit(book: Book, population: Population, cost: Guarantee, request: Request) -> tuple[Spender, Units]:
+def _debit(
+    book: Book, population: Population, cost: Guarantee, request: Request, beside: Units = (0, 0)
+) -> tuple[Spender, Units]:
+    """The spender, and what a charge comes to, where it fits the share beside another debit of the same step."""
     name, who, found = population.name, request.who, request.prices[population.name]
     units = found.units if found.kind == population.kind else units_up(in_measure(cost, population.kind))
     spender = book.spender(name, who)
-    if not spender.has_room(units):
+    both = _plus(units, beside)
+    if not spender.has_room(both):
         left = spender.left()
+        told = f"A charge of {cost}" if both == units else f"A charge of {cost}, and a debit for what others paid,"
         raise BudgetExceeded(
-            f"A charge of {cost} to population {name!r} was refused",
+            f"{told} to population {name!r} was refused",
             why=f"{guarantee_of(population.kind, left)} of the share of {who!r}, {spender.share}, remains",
             instead="a smaller spend=, or a larger share from the population's owner",
         )
+    if request.share_at_most:
+        _keep_within(request.share_at_most.get(name, ()), population, cost, spender.spent, both)
     return spender, units
+
+
+def _keep_within(bounds: Sequence[Bound], population: Population, cost: Guarantee, spent: Units, units: Units) -> None:
+    """Refuse a charge that would bring what was spent beyond a bound."""
+    for bound in bounds:
+        limit = units_down(in_measure(bound.most, population.kind))
+        if spent[0] + units[0] > limit[0] or spent[1] + units[1] > limit[1]:
+            error = BudgetExceeded(
+                f"A charge of {cost} to population {population.name!r} was refused",
+                why=bound.why,
+                instead="a smaller spend=, or ask whoever made the rule",
+            )
+            error.rule = bound.rule  # type: ignore[attr-defined]
+            raise error
+
+
+def _plus(left: Units, right: Units) -> Units:
+    return left[0] + right[0], left[1] + right[1]
 
 
 def _less(left: Units, right: Units) -> Units:

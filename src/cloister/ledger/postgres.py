@@ -68,16 +68,27 @@ class PostgresStore:
         if self._connection.closed:
             self._connection = self._connect()
 
+    def _first(self, statement: str) -> None:
+        """Begin a transaction. That a server went away and came back shows only when it is spoken to; nothing was begun then, so
+        it is said once more, on a new connection.
+        """
+        self._awake()
+        try:
+            self._connection.execute(statement)
+        except self.errors:
+            if not self._connection.closed:
+                raise
+            self._awake()
+            self._connection.execute(statement)
+
     def begin(self) -> None:
         """A transaction that holds the chain's lock before it reads anything."""
-        self._awake()
-        self._connection.execute("BEGIN")
+        self._first("BEGIN")
         self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CHAIN,))
 
     def begin_reading(self) -> None:
         """A transaction that sees one moment, and blocks nobody."""
-        self._awake()
-        self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._first("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def commit(self) -> None:
         """Returns when the server's log is on its disk."""

@@ -49,6 +49,13 @@ def allotment(store: Store, name: str, user: str) -> tuple[Guarantee, Guarantee]
     return None if spender.share is None else (spender.share, guarantee_of(found.kind, spender.left()))
 
 
+def spent_by(store: Store, name: str, user: str) -> Guarantee:
+    """What one person was charged and debited."""
+    book = Book(store, b"", time.time)
+    found = book.population(name)
+    return guarantee_of(found.kind, book.spender(name, user).spent)
+
+
 def head(store: Store) -> tuple[int, str]:
     """The end of the chain."""
     book = Book(store, b"", time.time)

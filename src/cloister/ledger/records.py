@@ -35,6 +35,19 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """The most that may have been charged once a charge stands, by a rule that is kept outside of the ledger.
+
+    It is looked at in the transaction of the charge, so that no race of charges passes it. `why` is the sentence of the refusal,
+    `rule` the name of the rule.
+    """
+
+    most: Guarantee
+    why: str
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
     """One row of a population's account. `cost` is in the budget's own measure; None where nothing bounds it."""
 

@@ -14,7 +14,7 @@ What is not on the list is refused by name, with the line to write instead. Noth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -45,7 +45,8 @@ class Parsed:
     """The questions that a text asks, one for each grouping set, and how their answer is laid out.
 
     `spend` is what the text says that it may cost, where it says so; `notes` are what else its asker should know; `written` are
-    the names of columns that stand in the text, in small letters.
+    the names of columns that stand in the text, in small letters; `publics` the columns of public tables that were read to find
+    constants.
 
     >>> from cloister.query.layout import Shown
     >>> from cloister.session import Count
@@ -59,6 +60,7 @@ class Parsed:
     spend: Guarantee | None = None
     notes: tuple[str, ...] = ()
     written: frozenset[str] = frozenset()
+    publics: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def question(self) -> Question:
@@ -118,6 +120,7 @@ def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: 
         spend=options.spend,
         notes=(*options.notes, *notes),
         written=written,
+        publics={name: frozenset(columns) for name, columns in environment.read.items()},
     )
 
 

@@ -8,7 +8,7 @@ constants or as a public table.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -65,6 +65,8 @@ class PublicSource:
     table: PublicTable
     qualifiers: tuple[Qualifier, ...] = ()
     conditions: tuple[exp.Expression, ...] = ()
+    noted: dict[str, set[str]] = field(default_factory=dict, compare=False)
+    """Where what is read is noted, by table: an answer that becomes a constant leaves no other trace in a question."""
 
     def fields(self) -> list[Field]:
         """Its columns."""
@@ -76,6 +78,7 @@ class PublicSource:
 
     def lists(self, columns: Sequence[str]) -> list[list[Any]]:
         """The values as a join would see them: those of the declared domain, or of the one that they make."""
+        self.noted.setdefault(self.name, set()).update(columns)
         found = read(self.name, self.table.source, columns)
         return [self._values(column, values) for column, values in zip(columns, found, strict=True)]
 

@@ -1,7 +1,8 @@
 """What a question in SQL touches: what its questions read, and what its text names besides.
 
-A subquery may select a column by name that nothing above it reads. It is not read; but the question stands only where the column
-may be named, so it counts. Whether a text names a column is found by reading the text without it.
+A subquery about public tables is answered while the text is read, and stands in the question as its answer; what it read was
+noted then. Another subquery may select a column by name that nothing above it reads. It is not read; but the question stands only
+where the column may be named, so it counts. Whether a text names a column is found by reading the text without it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Tables = Mapping[str, PrivateTable | PublicTable]
 
 def touched_in(parsed: Parsed, sql: str, tables: Tables, dialect: str | None, touched: Callable[[Question], Touched]) -> Touched:
     """What a text touches, as it was read, given what a question does."""
-    found = Touched({})
+    found = Touched(parsed.publics)
     for question in parsed.questions:
         found |= touched(question)
     written = parsed.written

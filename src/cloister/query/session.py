@@ -89,7 +89,8 @@ class Session(Door):
         if len(parsed.questions) > 1:
             answers = self.workload_all(parsed.questions, spend, purpose=purpose)
         else:
-            answers = [self.measure(parsed.question, spend=spend, purpose=purpose, fresh=fresh)]
+            how: dict[str, Any] = {"purpose": purpose, "fresh": fresh, "within": within, "confidence": confidence}
+            answers = [self.measure(parsed.question, spend=spend, **how)]
         return laid_out(answers, parsed)
 
     @steady
@@ -119,8 +120,9 @@ class Session(Door):
         if not isinstance(question, str):
             return super().afford(question, spends, confidence=confidence)
         parsed = self._parsed(question, dialect)
-        found = super().afford(parsed.questions, spends, confidence=confidence)
-        return found.renamed(parsed.names) if len(parsed.questions) == 1 else found
+        if len(parsed.questions) > 1:
+            return super().afford(parsed.questions, spends, confidence=confidence)
+        return super().afford(parsed.question, spends, confidence=confidence).renamed(parsed.names)
 
     @steady
     def workload(
@@ -178,9 +180,9 @@ class Session(Door):
     def touched(self, question: str | Question, *, dialect: str | None = None) -> Touched:
         """Which declared columns of which tables a question reads, and which tables it joins: spends nothing and reads no row.
 
-        Read are keys, aggregates, conditions, columns of joins and of what is computed, in subqueries too, and what a view's
-        condition stands on. The columns of public tables are named as well. `touched.joined` are the tables whose rows stand
-        beside another table's.
+        Read are keys, aggregates, conditions, columns of joins and of what is computed, in subqueries too; not what the condition
+        of a view stands on, which is the owner's. The columns of public tables are named as well, also where a subquery reads
+        them whose answer is a constant of the question. `touched.joined` are the tables whose rows stand beside another table's.
 
         >>> import cloister as cl
         >>> people = cl.PrivateTable({"age": [30], "pay": [1]}, columns={"age": cl.Integer(17, 90), "pay": cl.Integer(0, 9)})
@@ -228,7 +230,7 @@ class Session(Door):
         >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
         ...     ana = session.on_behalf("ana", rows={"people": "sex = 'F'"}, columns={"people": ["age"]})
         ...     ana.touched("SELECT AVG(age) AS a FROM people")
-        <people: age, sex>
+        <people: age>
         """
         return super().on_behalf(
             who,
@@ -264,10 +266,12 @@ class Session(Door):
     def _parsed(self, sql: str, dialect: str | None) -> Parsed:
         """The text, read against the tables that are seen now. The last one is kept: whoever decides on a question reads it
         before it is asked."""
-        seen, key = self.seen, (sql, dialect)
-        if self._last_read is None or self._last_read[0] is not seen or self._last_read[1] != key:
-            self._last_read = (seen, key, parse(sql, seen.tables, dialect))
-        return self._last_read[2]
+        seen, key, last = self.seen, (sql, dialect), self._last_read
+        if last is not None and last[0] is seen and last[1] == key:
+            return last[2]
+        parsed = parse(sql, seen.tables, dialect)
+        self._last_read = (seen, key, parsed)
+        return parsed  # not what is kept, which another thread may have replaced by now
 
     def _spend_within(self, parsed: Parsed, within: float, pilot: Spending | None, confidence: float, purpose: str) -> Guarantee:
         if len(parsed.questions) > 1:

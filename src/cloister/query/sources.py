@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -33,6 +33,8 @@ class Environment:
     depth: int = 0
     count: list[int] = field(default_factory=lambda: [0])
     """How many sources the whole question has read: a name from WITH counts each time."""
+    read: dict[str, set[str]] = field(default_factory=dict)
+    """The columns of public tables whose values were read to find constants."""
     until: str | None = None
     """The column whose values the rows of this question belong to; None where they belong to persons."""
     wanted: str | None = None
@@ -49,6 +51,7 @@ class Environment:
             named=self.named,
             depth=self.depth + 1,
             count=self.count,
+            read=self.read,
             until=self.wanted,
         )
         with_ = query.args.get("with_")
@@ -69,6 +72,7 @@ def _frozen(environment: Environment) -> Environment:
         named=dict(environment.named),
         depth=environment.depth,
         count=environment.count,
+        read=environment.read,
     )
 
 
@@ -99,7 +103,7 @@ class Item:
         ]
         public = self.public
         if isinstance(public, PublicSource):
-            public = PublicSource(name=public.name, table=public.table, qualifiers=qualifiers)
+            public = replace(public, qualifiers=qualifiers)
         return Item(label=label, relation=self.relation, public=public, fields=fields)
 
 
@@ -163,10 +167,11 @@ def _item(tree: exp.Expression, environment: Environment) -> Item:
         for known, (cte, where) in reversed(list(environment.named.items())):
             if same(parts[0], known):
                 return environment.derive(cte.this, where).qualified(qualifiers, known)
-    return _table(parts, qualifiers, environment.tables)
+    return _table(parts, qualifiers, environment)
 
 
-def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], tables: Mapping[str, PrivateTable | PublicTable]) -> Item:
+def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], environment: Environment) -> Item:
+    tables = environment.tables
     wanted = ".".join(part.name for part in parts)
     quoted = any(part.args.get("quoted") for part in parts)
     matches = [name for name in tables if name == wanted]
@@ -177,12 +182,12 @@ def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], tables: Mapping[
     if len(matches) != 1:
         raise UnknownTable(
             f"The table {clipped(wanted)} was refused",
-            why=f"the session knows {', '.join(tables)}",
+            why=f"the session knows {', '.join(tables) or 'no table'}",
             instead=f"FROM {next(iter(tables), 'people')}",
         )
     name, table = matches[0], tables[matches[0]]
     if isinstance(table, PublicTable):
-        public = PublicSource(name=name, table=table, qualifiers=qualifiers)
+        public = PublicSource(name=name, table=table, qualifiers=qualifiers, noted=environment.read)
         return Item(label=name, public=public, fields=public.fields())
     fields = [
         Field(name=each, column=each, unit=each == table.unit, qualifiers=qualifiers, origin=(name, each))

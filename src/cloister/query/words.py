@@ -1,10 +1,11 @@
 """From text to one parsed SELECT, in bounded time.
 
-sqlglot reads far more than is answered here, and on some texts it would not come to an end. Two causes were measured, and both
+sqlglot reads far more than is answered here, and on some texts it would not come to an end. Three causes were measured, and all
 are seen among the words (tokens) before anything is parsed:
 
 - *Other statements.* COPY is one that may loop for ever. A statement can stand at the beginning, and after WITH: so the first
   word is SELECT or WITH, and every WITH is followed by `name AS (SELECT …`, again and again, and then by SELECT.
+- *Conditions.* Each is read, checked and bounded in time that grows with their number; at most 500 are joined by AND and OR.
 - *Types and brackets within one another.* `DATE(`, `DECIMAL(`, `ARRAY[` and `{` are read first as a type and then as something
   else, so the time doubles with each level: 3 s at 16 levels in every dialect. They may be nested 5 deep, and 2 to the power
   of each one's depth may add up to 5,000, about a second. Functions, CASE, subqueries and plain parentheses take time in
@@ -29,11 +30,13 @@ from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
 __all__ = ["check_words", "statement", "unheard"]
 
 _LONGEST = 50_000
+_MOST_CONDITIONS = 500
 _DEEPEST_DOUBLING, _DEEPEST = 5, 60
 _MOST_DOUBLING, _MOST_TYPES = 5_000, 5
 _WITH = "WITH totals AS (SELECT patient, SUM(cost) AS total FROM visits GROUP BY patient) SELECT AVG(total) FROM totals"
 _FILTERS = threading.Lock()
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
+_JOINING = frozenset({TokenType.AND, TokenType.OR, TokenType.XOR})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 _NESTED = frozenset(sqlglot.Parser.NESTED_TYPE_TOKENS)
 _TYPES = (
@@ -82,6 +85,8 @@ def check_words(tokens: Sequence[Token]) -> None:
         raise refused("The question was refused", "it must be exactly one statement", EXAMPLE)
     if kinds[0] not in (TokenType.SELECT, TokenType.WITH):
         raise unsupported(clipped(tokens[0].text), EXAMPLE)
+    if sum(kind in _JOINING for kind in kinds) > _MOST_CONDITIONS:
+        raise refused("The question was refused", f"more than {_MOST_CONDITIONS} conditions are joined in it", "x IN (1, 2, 3)")
     _check_nesting(kinds)
     for at, kind in enumerate(kinds):
         if kind is TokenType.WITH:

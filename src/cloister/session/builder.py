@@ -161,10 +161,11 @@ class Builder(Sharing):
 
     def _over_cap(self, statistic: OverCap) -> Linear:
         alone = len(self.question.statistics) == 1 and not self.question.by and self.question.where is None
-        if not alone or self.declaration.unit is None:
+        table = self.question.table
+        if not alone or self.declaration.unit is None or not isinstance(table, str):
             raise UnsupportedQuery(
                 "OverCap was refused",
-                why="it stands alone in its question, about a table with a unit and a cap",
+                why="it stands alone in its question, about a table itself, with a unit and a cap",
                 instead=f'Question(table="{table_name(self.question.table)}", statistics=[Count()])',
             )
         self._add(over_cap_block())

@@ -2,16 +2,25 @@
 
 Exact values computed from private rows exist in calls made through `sealed`, between the reservation and the noise. What was
 bought before is counted in, so that nothing is paid twice; what others paid for debits this person's allotment, once.
+
+The rule. Whoever asks for a spend of s gets what is stored where that cost s or more, as sharp as it is, and pays for s: of what
+others paid, so much is debited that it makes s together with what this person paid and was debited for the same question; never
+more than others paid. Where less than s was spent, the rest is bought in the same step, and stands or is refused together with
+the debit. So nobody's allotment loses more than what that person named, however much others paid.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from cloister.errors import EngineError, InvalidParameter, LedgerError
+from cloister.ledger import Bound
 from cloister.noise import Random
+from cloister.privacy import Guarantee
 from cloister.session.answer import aggregations_of, measured
 from cloister.session.balance import Balance
 from cloister.session.history import History, Purchase
@@ -19,14 +28,27 @@ from cloister.session.house import House
 from cloister.session.limits import stopped_after
 from cloister.session.plan import Plan, following, price
 from cloister.session.question import Question
+from cloister.session.refinement import Refinement, refinement, subject
 from cloister.session.registry import Registry
 from cloister.session.sealed import sealed
 from cloister.session.shape import Shape, check_numbers, digest_of
-from cloister.session.spend import Spending, less, measure_of, spend_of
+from cloister.session.spend import Spend, Spending, least, less, measure_of, spend_of
 from cloister.session.store import Found, Stored, to_bytes
 from cloister.session.view import View
 from cloister.session.workload import Workload, workload_of
 from cloister.tables import check_aggregation
+
+_MOST_ASKED = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """By population, the most that may be charged of it in all (`ceilings`), and to this person (`shares`), by rules that are
+    kept outside of the ledger.
+    """
+
+    ceilings: Mapping[str, Sequence[Bound]] = field(default_factory=dict)
+    shares: Mapping[str, Sequence[Bound]] = field(default_factory=dict)
 
 
 class Buyer(Balance):
@@ -38,6 +60,23 @@ class Buyer(Balance):
     _random: Random
     _progress: Callable[[str], None]
     _time_limit: float | None
+    _asked: dict[tuple[str, str, str], OrderedDict[str, Shape]]
+    _bounds: Bounds = Bounds()
+
+    def keep_within(self, bounds: Bounds) -> None:
+        """From here on, charge nothing that passes these bounds: each charge is held against them as it is made.
+
+        >>> from cloister.ledger import Bound
+        >>> from cloister.privacy import PureDP
+        >>> from cloister.session import Count
+        >>> from cloister.session.examples import small_door
+        >>> with small_door() as door:
+        ...     door.keep_within(Bounds(ceilings={"people": [Bound(most=PureDP("0.4"), why="the ceiling is ε = 0.4")]}))
+        ...     door.measure(Question(table="people", statistics=(Count(),)), spend="0.5")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        cloister.errors.BudgetExceeded: A charge of ε = 0.5 to population 'people' was refused: the ceiling is ε = 0.4...
+        """
+        self._bounds = bounds
 
     @property
     def _registry(self) -> Registry:
@@ -72,10 +111,12 @@ class Buyer(Balance):
     ) -> tuple[Plan, History]:
         """The plan and the history that its answer stands on, after what was missing has been bought."""
         plan, history = self._planned(shapes, spend, weights)
-        self._debit(history, plan.digest, purpose)  # a refusal by the allotment must come before anything is bought
-        if not plan.repeated:
+        owed = self._owed(history, self._spends(shapes, spend))
+        if plan.repeated:
+            self._debit(owed, plan.digest, purpose)
+        else:
             try:
-                history = history.with_fresh(*self._answer(plan, purpose))
+                history = history.with_fresh(*self._answer(plan, purpose, owed))
             except _Answered:
                 plan, history = self._planned(shapes, spend, weights)
         return plan, history
@@ -87,7 +128,7 @@ class Buyer(Balance):
         for shape in shapes:
             for aggregation in aggregations_of(shape, None):
                 check_aggregation(aggregation, shape.declaration)
-        spends = {shape.population: spend_of(spend, self.ledger.budget(shape.population)) for shape in shapes}
+        spends = self._spends(shapes, spend)
         history = self._history(shapes)
         missing = history.missing(spends)
         history = history.usable(fresh=missing is not None)
@@ -100,20 +141,27 @@ class Buyer(Balance):
         history = self._history(shapes)
         if not history.stored:
             return None
-        budgets = {shape.population: self.ledger.budget(shape.population) for shape in shapes}
-        if spend is not None and history.missing({name: spend_of(spend, budget) for name, budget in budgets.items()}) is not None:
+        spends = None if spend is None else self._spends(shapes, spend)
+        if spends is not None and history.missing(spends) is not None:
             return None
-        paid = {name: spend_of(cost, budgets[name]) for name, cost in history.cost().items()}
-        plan = following(price(shapes, paid, weights), history, missing=False)
-        self._debit(history, plan.digest, purpose)
+        plan = self._repeated(shapes, history, weights)
+        self._debit(self._owed(history, spends), plan.digest, purpose)
         return plan, history
+
+    def _repeated(self, shapes: Sequence[Shape], history: History, weights: Sequence[Fraction] | None = None) -> Plan:
+        """The plan of what was bought already."""
+        paid = {name: spend_of(cost, self.ledger.budget(name)) for name, cost in history.cost().items()}
+        return following(price(shapes, paid, weights), history, missing=False)
+
+    def _spends(self, shapes: Sequence[Shape], spend: Spending) -> dict[str, Spend]:
+        return {shape.population: spend_of(spend, self.ledger.budget(shape.population)) for shape in shapes}
 
     def _history(self, shapes: Sequence[Shape]) -> History:
         populations = list(dict.fromkeys(shape.population for shape in shapes))
         combinable = all(shape.grid.declared for shape in shapes)
         return History.of(self.ledger, digest_of(shapes), populations, combinable=combinable)
 
-    def _answer(self, plan: Plan, purpose: str) -> tuple[Purchase, Stored]:
+    def _answer(self, plan: Plan, purpose: str, owed: Mapping[str, Guarantee]) -> tuple[Purchase, Stored]:
         """The way of a question. Preparing reads rows but tells nobody anything; the charge stands from the reservation on."""
         self._progress("preparing the tables")
         tables = {part.shape.question.table: self._registry.rows_of(part.shape.question.table) for part in plan.parts}
@@ -122,7 +170,16 @@ class Buyer(Balance):
             for aggregation in aggregations_of(part.shape, prepared):
                 prepared.plan(aggregation)  # what cannot be compiled is refused before it is charged
         self._progress("reserving the cost")
-        reservation = self.ledger.reserve(plan.costs, who=self.who, what=plan.digest, purpose=purpose)
+        ceilings, shares = self._bounds.ceilings, self._bounds.shares
+        reservation = self.ledger.reserve(
+            plan.costs,
+            who=self.who,
+            what=plan.digest,
+            purpose=purpose,
+            at_most=ceilings,
+            share_at_most=shares,
+            drawn=owed,
+        )
 
         def noisy() -> list[Found]:
             return [measured(part, tables[part.shape.question.table], self._random) for part in plan.parts]
@@ -147,15 +204,46 @@ class Buyer(Balance):
         purchase = Purchase(id=reservation.id, who=self.who, when=time.time(), costs=reservation.costs)
         return purchase, Stored(tuple(found), self._random.marked)
 
-    def _debit(self, history: History, digest: str, purpose: str) -> None:
-        """The use of what others paid for debits this person's allotment, once."""
-        owed = {}
-        for population, cost in history.paid_by_others(self.who).items():
-            rest = less(cost, self.ledger.drawn(population, self.who, digest))
+    def _owed(self, history: History, spends: Mapping[str, Spend] | None) -> dict[str, Guarantee]:
+        """What this person's allotment is debited in all for the use of what others paid: by the rule above; all of it where no
+        spend was named."""
+        owed = history.paid_by_others(self.who)
+        if spends is None:
+            return owed
+        own, found = history.paid_by(self.who), {}
+        for population, cost in owed.items():
+            named = spends[population].whole()
+            rest = less(named, own[population]) if population in own else named
             if rest is not None:
-                owed[population] = rest
+                found[population] = least(cost, rest)
+        return found
+
+    def _finer(self, shape: Shape, spend: Spending) -> tuple[Refinement, History] | None:
+        """How the answer follows from a finer release which this session bought for as much, where there is one."""
+        wanted = spend_of(spend, self.ledger.budget(shape.population))
+        asked = self._asked.get(subject(shape), OrderedDict())
+        if shape.digest in asked:
+            return None
+        for finer in reversed(list(asked.values())):
+            how = refinement(shape, finer)
+            history = self._history([finer]) if how is not None else History()
+            if how is not None and history.stored and history.had(finer.population) >= wanted.amount:
+                return how, history
+        return None
+
+    def _remember(self, shape: Shape) -> None:
+        """What was bought in this session, of each table the latest."""
+        asked = self._asked.setdefault(subject(shape), OrderedDict())
+        asked[shape.digest] = shape
+        asked.move_to_end(shape.digest)
+        while len(asked) > _MOST_ASKED:
+            asked.popitem(last=False)
+
+    def _debit(self, owed: Mapping[str, Guarantee], digest: str, purpose: str) -> None:
+        """Debits so much in all: what was debited for this question before is taken off in the ledger's own step."""
         if owed:
-            self.ledger.charge_allotment(owed, who=self.who, what=digest, purpose=purpose)
+            shares = self._bounds.shares
+            self.ledger.charge_allotment(owed, who=self.who, what=digest, purpose=purpose, share_at_most=shares, in_all=True)
 
 
 class _Answered(Exception):

@@ -7,7 +7,6 @@ transaction. Every way in goes through `Seen.applied`, so that whoever asks on s
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,24 +21,20 @@ from cloister.privacy import Exact, Guarantee
 from cloister.session.afford import Affordable, affordable
 from cloister.session.answer import assembled, refined
 from cloister.session.bias import Bias, buy_bias
-from cloister.session.history import History
 from cloister.session.house import House, steady
 from cloister.session.limits import checked_limit
 from cloister.session.plan import Plan
 from cloister.session.question import Question
-from cloister.session.refinement import refinement, subject
+from cloister.session.refinement import foreseen
 from cloister.session.registry import Table
-from cloister.session.release import Release
+from cloister.session.release import Release, widest_margin
 from cloister.session.running import Runner
-from cloister.session.shape import Shape
-from cloister.session.spend import Spending, spend_of
+from cloister.session.spend import Spending
 from cloister.session.touched import Touched, touched_by
 from cloister.session.view import Seen, View, view_of
 from cloister.session.within import least_spend, least_spend_after
 from cloister.session.workload import assembled_workload, expected_workload
 from cloister.tables import Base, Expression, Prepared
-
-_MOST_ASKED = 64
 
 
 class Door(Runner):
@@ -100,7 +95,7 @@ class Door(Runner):
         """`owned` says whether the ledger is closed with this session; None, that the house is not this session's either."""
         self.who, self._view, self._progress, self._time_limit, self._owned = who, view, progress, time_limit, owned
         self._random = self.house.random
-        self._asked: dict[tuple[str, str, str], OrderedDict[str, Shape]] = {}
+        self._asked = {}
         self._through: Seen | None = None
 
     # ── tables and persons ───────────────────────────────────────────────────────────────────────
@@ -147,7 +142,7 @@ class Door(Runner):
         if tables is not None or rows or columns:
             view = view_of(self.seen, tables, rows or {}, columns or {})
         light = object.__new__(type(self))
-        light.house, light.ledger = self.house, self.ledger
+        light.house, light.ledger, light._bounds = self.house, self.ledger, self._bounds
         limit = self._time_limit if time_limit is None else checked_limit(time_limit)
         light._enter(who, view, progress or self._progress, limit, owned=None)
         return light
@@ -155,7 +150,7 @@ class Door(Runner):
     def through(self, other: Door) -> Self:
         """A light session of this house that sees what another one sees in its own: for the same tables with other rows."""
         light = self.on_behalf(other.who)
-        light._view = other._view.within(self._view)
+        light._view, light._bounds = other._view.within(self._view), other._bounds
         return light
 
     def add(self, name: str, table: Table, budget: Guarantee | None = None) -> None:
@@ -198,26 +193,43 @@ class Door(Runner):
         What was bought before is counted in: the cost is what is still to pay, and the error that of all readings together.
         """
         shapes = self._shapes([question] if isinstance(question, Question) else list(question))
-        plan, _ = self._planned(shapes, spend)
+        finer = self._finer(shapes[0], spend) if isinstance(question, Question) else None
+        plan = (
+            self._planned(shapes, spend)[0] if finer is None else foreseen(finer[0], self._repeated([finer[0].finer], finer[1]))
+        )
         slow = [
             f"table {name!r} could not be prepared, since its database is read-only: each question works out the cap anew, slower"
             for name in dict.fromkeys(name for shape in shapes for name in self._registry.slow(shape.question.table))
         ]
-        return replace(plan, notes=tuple(slow))
+        return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), notes=(*plan.notes, *slow))
 
     @steady
-    def measure(self, question: Question, spend: Spending, *, purpose: str = "", fresh: bool = False) -> Release:
+    def measure(
+        self,
+        question: Question,
+        spend: Spending,
+        *,
+        purpose: str = "",
+        fresh: bool = False,
+        within: float | None = None,
+        confidence: float = 0.95,
+    ) -> Release:
         """The private answer to one question.
 
         The same question again is answered from the ledger when its stored releases are worth the spend already; a larger spend
         buys the difference, and the readings are combined by inverse variance. A coarser question that follows from a release
         which cost as much, and which this session holds, is read off that release and costs nothing, with the margin that the
-        sum of its groups has; with `fresh` it is bought anew.
+        sum of its groups has; with `fresh` it is bought anew, and so it is where a margin `within` is wanted at `confidence` and
+        that of the sum is wider.
         """
         [shape] = shapes = self._shapes([question])
-        follows = None if fresh else self._following(shape, question, spend, purpose)
-        if follows is not None:
-            return follows
+        finer = None if fresh else self._finer(shape, spend)
+        if finer is not None:
+            how, history = finer
+            release = refined(how, history, who=self.who)
+            if within is None or widest_margin(release, confidence) <= within:
+                self._debit(self._owed(history, self._spends([how.finer], spend)), how.finer.digest, purpose)
+                return self._tied([release], [question])[0]
         plan, history = self._bought(shapes, spend, purpose)
         self._remember(shape)
         return self._tied(assembled(plan, history, who=self.who), [question])[0]
@@ -275,11 +287,14 @@ class Door(Runner):
         shapes = self._shapes(questions)
         workload = self._workload(questions, shapes)
         plan, _ = self._planned(self._measured(workload), spend, workload.weights)
-        return replace(plan, wanted=expected_workload(workload, shapes, plan))
+        wanted = expected_workload(workload, shapes, plan, shown=[self.seen.shown(shape) for shape in shapes])
+        return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), wanted=wanted)
 
     @steady
     def touched(self, question: Question) -> Touched:
         """Which declared columns of which tables a question reads, and which tables it joins: spends nothing and reads no row.
+
+        It is said of the question as it was asked: what the condition of a view stands on is the owner's, and not named.
 
         >>> from cloister.session import Count
         >>> from cloister.session.examples import small_door
@@ -287,8 +302,8 @@ class Door(Runner):
         ...     door.touched(Question(table="people", by=("sex",), statistics=(Count(),)))
         <people: sex>
         """
-        [shape] = self._shapes([question])
-        return touched_by(shape.question)
+        self._shapes([question])  # what could not be answered is refused
+        return touched_by(question)
 
     @steady
     def spend_within(self, question: Question, within: float, *, confidence: float = 0.95) -> Guarantee:
@@ -351,29 +366,6 @@ class Door(Runner):
         return f"<{type(self).__name__} {', '.join(self.tables)}; spent of {spent or 'nothing'}>"
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────────
-
-    def _following(self, shape: Shape, question: Question, spend: Spending, purpose: str) -> Release | None:
-        """The answer that follows from a finer release which this session bought for as much, where there is one."""
-        wanted = spend_of(spend, self.ledger.budget(shape.population))
-        asked = self._asked.get(subject(shape), OrderedDict())
-        if shape.digest in asked:
-            return None
-        for finer in reversed(list(asked.values())):
-            how = refinement(shape, finer)
-            history = self._history([finer]) if how is not None else History()
-            if how is not None and history.stored and history.had(finer.population) >= wanted.amount:
-                self._debit(history, finer.digest, purpose)
-                [release] = self._tied([refined(how, history, who=self.who)], [question])
-                return release
-        return None
-
-    def _remember(self, shape: Shape) -> None:
-        """What was bought in this session, of each table the latest."""
-        asked = self._asked.setdefault(subject(shape), OrderedDict())
-        asked[shape.digest] = shape
-        asked.move_to_end(shape.digest)
-        while len(asked) > _MOST_ASKED:
-            asked.popitem(last=False)
 
     def _tied(self, releases: Sequence[Release], questions: Sequence[Question]) -> list[Release]:
         def tied(release: Release, question: Question) -> Release:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cloister.session.formulas import Formula, Linear, Ratio, Reading, ordered
+from cloister.session.formulas import Formula, Linear, Ratio, Reading
 from cloister.session.shape import Shape
 from cloister.session.uncertainty import half_width, scaled
 from cloister.session.zoom import Zoom
@@ -39,7 +39,7 @@ def expected(shape: Shape, sharpness: Mapping[str, Reading], rows: float | None)
 def expected_margin(formula: Formula, readings: Mapping[str, Reading], confidence: float, rows: float | None) -> float:
     """The margin of one formula: exact for counts and sums, for others at that size of the group."""
     if isinstance(formula, Linear):
-        return half_width(ordered(formula.terms(readings)), confidence, formula.kind == "integer")
+        return half_width(formula.terms(readings), confidence, formula.kind == "integer")
     if isinstance(formula, Ratio):
         return _of_mean(formula, readings, confidence, rows)
     return float(formula.margins(readings, confidence)[0])
@@ -50,5 +50,5 @@ def _of_mean(formula: Ratio, readings: Mapping[str, Reading], confidence: float,
     if not rows:
         return formula.width
     above, below = readings[formula.above].terms, readings[formula.below].terms
-    width = half_width(ordered(scaled(above, 0.5) + scaled(below, -0.5)), confidence) / (rows * formula.codes)
+    width = half_width(scaled(above, 0.5) + scaled(below, -0.5), confidence) / (rows * formula.codes)
     return min(width, 1.0) * formula.width

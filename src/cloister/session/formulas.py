@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cloister.session.frames import Kind, Series, whole
 from cloister.session.linearised import Certainty, Floats, Linearised, Weights, unknown
-from cloister.session.uncertainty import Noise, Term, Terms, half_width, scaled, variance
+from cloister.session.uncertainty import Noise, Term, Terms, half_width, half_widths, scaled, variance
 from cloister.session.zoom import Zoom
 
 
@@ -45,10 +45,8 @@ def combined(readings: list[Reading]) -> Reading:
     weights = [1 / max(variance(reading.terms), 1e-300) for reading in readings]
     total = math.fsum(weights)
     values = sum(reading.values.astype(np.float64) * (weight / total) for reading, weight in zip(readings, weights, strict=True))
-    terms = tuple(
-        term for reading, weight in zip(readings, weights, strict=True) for term in scaled(reading.terms, weight / total)
-    )
-    return Reading(np.asarray(values), terms)
+    weighed = [term for reading, weight in zip(readings, weights, strict=True) for term in scaled(reading.terms, weight / total)]
+    return Reading(np.asarray(values), tuple(term for term in weighed if term.weight) or readings[0].terms)
 
 
 def _beside(readings: list[Reading]) -> Reading:
@@ -118,7 +116,7 @@ class Linear(Formula):
 
     def margins(self, readings: Mapping[str, Reading], confidence: float) -> Floats:
         """The half-width of the interval, the same in every cell."""
-        width = half_width(ordered(self.terms(readings)), confidence, self.kind == "integer")
+        width = half_width(self.terms(readings), confidence, self.kind == "integer")
         return np.full(len(readings[self.raws[0]].values), width)
 
     def linearised(self, readings: Mapping[str, Reading], certainty: Certainty) -> Linearised:
@@ -202,13 +200,17 @@ class Ratio(Formula):
     @staticmethod
     def interval(above: Floats, both: Floats, above_terms: Terms, below_terms: Terms, confidence: float) -> tuple[Floats, Floats]:
         """The least and greatest θ in [0, 1] with |above − θ·both| ≤ the margin of (1 − θ)·noise − θ·noise′."""
+        if len(above_terms) + len(below_terms) > _MANY:
+            shares = {"above": 1 - _SHARES, "below": -_SHARES}
+            return fieller(above, both, half_widths(shares, {"above": above_terms, "below": below_terms}, confidence))
         widths = np.array(
-            [half_width(ordered(scaled(above_terms, 1 - theta) + scaled(below_terms, -theta)), confidence) for theta in _SHARES]
+            [half_width(scaled(above_terms, 1 - theta) + scaled(below_terms, -theta), confidence) for theta in _SHARES]
         )
         return fieller(above, both, widths)
 
 
 _ROUNDING = 1e-13  # of floating point, which is felt where the noise is next to nothing
+_MANY = 24  # noises, from which on all shares are looked up at once
 _SHARES = np.linspace(0.0, 1.0, 33)
 
 
@@ -263,16 +265,6 @@ def mean_of(
     rest = np.where(sure, certainty.radius(noise) * (1 / tight - 1 / safe) + clipped, np.maximum(share, top - share))
     weights: Weights = {name: np.where(sure, weight / safe, 0.0) for name, weight in noise.items()}
     return Linearised(share, weights, rest).within(0.0, top, certainty)
-
-
-def ordered(terms: Terms) -> Terms:
-    """The terms that count, in a fixed order: equal sums of noises then have equal tuples, and their margin is worked out
-    once."""
-    return tuple(sorted((term for term in terms if term.weight), key=_order))
-
-
-def _order(term: Term) -> tuple[str, float, float]:
-    return type(term.noise).__name__, float(term.noise.scale), abs(term.weight)
 
 
 def reading_of(values: npt.NDArray[Any], noise: Noise) -> Reading:

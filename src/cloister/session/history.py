@@ -82,6 +82,10 @@ class History:
         """What others paid for the releases that are used: their use debits this person's allotment, once."""
         return _summed(purchase.costs for purchase in self.purchases if purchase.who != who)
 
+    def paid_by(self, who: str) -> dict[str, Guarantee]:
+        """What somebody paid for the releases that are used."""
+        return _summed(purchase.costs for purchase in self.purchases if purchase.who == who)
+
     def cost(self) -> dict[str, Guarantee]:
         """What all of it cost, by population."""
         return _summed(purchase.costs for purchase in self.purchases)

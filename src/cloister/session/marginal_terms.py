@@ -85,4 +85,5 @@ def _joined(rest: Sequence[Copies]) -> Terms:
     number = min(_EQUAL, max(1, int(fourth / max(each.term.fourth for each in rest) + _NOTHING)))
     each = Term((fourth / (12 * number)) ** 0.25 / _SCALE, laplace)
     left = max(square - number * each.variance, 0.0)
-    return (*(each,) * number, Term(math.sqrt(left / float(gaussian.variance)), gaussian))
+    gauss = Term(math.sqrt(left / float(gaussian.variance)), gaussian)
+    return (*(each,) * number, *([gauss] if left else []))

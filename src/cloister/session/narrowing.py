@@ -90,6 +90,19 @@ def conjuncts(condition: Expression | None) -> Iterator[Expression]:
         yield condition
 
 
+def without(condition: Expression | None, hidden: Expression | None) -> Expression | None:
+    """The condition without the parts of another that AND joins to it; None where nothing is left.
+
+    >>> from cloister.tables import Column, Compare, Literal
+    >>> adult, woman = Compare(">=", Column("age"), Literal(18)), Compare("=", Column("sex"), Literal("F"))
+    >>> without(And(adult, woman), adult) == woman, without(adult, adult)
+    (True, None)
+    """
+    told = [str(part.describe()) for part in conjuncts(hidden)]
+    left = [part for part in conjuncts(condition) if str(part.describe()) not in told]
+    return condition if not told else None if not left else left[0] if len(left) == 1 else And(*left)
+
+
 def _conditions(where: Expression | None, declaration: Declared) -> Iterator[Expression]:
     yield from conjuncts(where)
     while isinstance(declaration, Extended | Filtered):

@@ -28,7 +28,7 @@ from cloister.session.shape import Shape, digest_of
 from cloister.session.spend import Spend, shares
 from cloister.session.threshold import Threshold, threshold_for
 from cloister.session.uncertainty import Noise, Term, Terms, check_confidence, in_words
-from cloister.tables import wording
+from cloister.tables import Expression, wording
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +50,10 @@ class Part:
     """The noises of readings that were bought before and will be combined with these."""
     repeated: bool = False
     """Whether all of the spend was bought before: then nothing is measured."""
+    told: Expression | None = None
+    """The condition as its asker wrote it, where the part is `narrowed`."""
+    narrowed: bool = False
+    """Whether a view keeps some of the rows from its asker: by a condition that is not told."""
 
     def sensitivity(self, block_name: str) -> Sensitivity:
         """How far one unit moves a block, in units of its raws' widths."""
@@ -269,8 +273,11 @@ def _words(part: Part) -> list[str]:
     question = shape.question
     lines = [f"table {table_name(question.table)!r}, population {shape.population!r}, version {shape.version}"]
     lines.append(f"  groups: {shape.grid.words()}")
-    if question.where is not None:
-        lines.append(f"  where: {wording.in_words(question.where)}")
+    told = part.told if part.narrowed else question.where
+    if part.narrowed:
+        lines.append("  rows: those that your view shows")
+    if told is not None:
+        lines.append(f"  where: {wording.in_words(told)}")
     unit = shape.declaration.unit
     lines.append(
         "  protects: a row (each row is one person)"

@@ -16,13 +16,15 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from cloister.session.answer import additive, cellwise
+from cloister.session.answer import FOLLOWS, additive, cellwise
 from cloister.session.formulas import Formula, Reading
 from cloister.session.grid import Axis, Grid
 from cloister.session.history import History
 from cloister.session.marginal_terms import Copies, gathered
+from cloister.session.plan import Plan
 from cloister.session.question import Combined, Statistic, key_name
 from cloister.session.shape import Shape
+from cloister.session.uncertainty import Terms
 from cloister.tables import Expression
 from cloister.tables.evaluate import holds
 
@@ -48,7 +50,11 @@ class Refinement:
         kind = object if reading.values.dtype == object else reading.values.dtype
         values = np.zeros(self.wanted.grid.cells, dtype=kind)
         np.add.at(values, self.places[inside], reading.values[inside])
-        return Reading(values, gathered([Copies(term, self.cells) for term in reading.terms]))
+        return Reading(values, self.summed(reading.terms))
+
+    def summed(self, terms: Terms) -> Terms:
+        """The noises of a wanted group, given those of a finer one."""
+        return gathered([Copies(term, self.cells) for term in terms])
 
 
 def subject(shape: Shape) -> tuple[str, str, str]:
@@ -70,6 +76,15 @@ def refinement(wanted: Shape, finer: Shape) -> Refinement | None:
     if len(set(counts.tolist())) != 1 or counts[0] == 0 or (counts[0] > 1 and not additive(finer)):
         return None
     return Refinement(wanted, finer, places, formulas, int(counts[0]))
+
+
+def foreseen(how: Refinement, plan: Plan) -> Plan:
+    """The plan of an answer that follows: nothing is measured and nothing is to pay, and the error is that of the sums of the
+    finer groups. `plan` is the finer question's, of which everything was bought."""
+    [part] = plan.parts
+    earlier = tuple({name: how.summed(terms) for name, terms in bought.items()} for bought in part.earlier)
+    shape = replace(how.wanted, blocks=how.finer.blocks, formulas=how.formulas)
+    return replace(plan, parts=(replace(part, shape=shape, earlier=earlier),), notes=(FOLLOWS,))
 
 
 def _formulas(statistics: Sequence[Statistic], finer: Shape) -> tuple[Formula, ...] | None:

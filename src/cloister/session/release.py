@@ -196,7 +196,7 @@ class Release:
     @staticmethod
     def from_json(text: str) -> Release:
         """The release that such a text holds: equal tables, margins and words. Anything else is refused, and nothing in it is
-        run.
+        run. A text is not authenticated: its numbers are as true as whoever it came from.
 
         >>> from cloister.session.examples import small_release
         >>> answer = small_release()
@@ -289,6 +289,17 @@ class Release:
         if self.threshold is not None and formula.raws == ("units",):
             margins = _of_chosen(self.readings["units"].values.astype(np.float64), margins, self.threshold.least)
         return Series("real", margins)
+
+
+def widest_margin(release: Release, confidence: float) -> float:
+    """The widest margin of any cell.
+
+    >>> from cloister.session.examples import small_release
+    >>> widest_margin(small_release(), 0.95)
+    6.0
+    """
+    margins = release.margin(confidence)
+    return max((float(np.max(np.nan_to_num(margins[name]), initial=0.0)) for name in release.statistics()), default=0.0)
 
 
 def _of_chosen(counts: npt.NDArray[np.float64], margins: npt.NDArray[np.float64], least: int) -> npt.NDArray[np.float64]:

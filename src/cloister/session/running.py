@@ -28,7 +28,15 @@ class Runner(Buyer):
         plan = self.explain_run(method, table, spend)
         prepared = self._registry.prepare(table)
         declaration, condition = self._row_entry(table).declaration, self._view.rows.get(table)
-        reservation = self.ledger.reserve({plan.population: plan.cost}, who=self.who, what=plan.digest, purpose=purpose)
+        ceilings, shares = self._bounds.ceilings, self._bounds.shares
+        reservation = self.ledger.reserve(
+            {plan.population: plan.cost},
+            who=self.who,
+            what=plan.digest,
+            purpose=purpose,
+            at_most=ceilings,
+            share_at_most=shares,
+        )
 
         def released() -> bytes:
             rows = prepared.rows(list(method.columns), where=condition)

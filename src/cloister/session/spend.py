@@ -63,6 +63,15 @@ def less(whole: Guarantee, part: Guarantee) -> Guarantee | None:
     return Spend(measure_of(whole), amount, delta).whole() if amount or delta else None
 
 
+def least(one: Guarantee, other: Guarantee) -> Guarantee:
+    """The less of two promises in one measure, in each of their amounts.
+
+    >>> least(PureDP(3), PureDP(1))
+    PureDP(epsilon='1')
+    """
+    return Spend(measure_of(one), min(amount_of(one), amount_of(other)), min(one.delta, other.delta)).whole()
+
+
 def spend_of(spend: Spending, budget: Guarantee) -> Spend:
     """What was written as `spend=`, in the budget's measure.
 

@@ -25,9 +25,11 @@ from typing import Any
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.session.house import House
-from cloister.session.narrowing import conjuncts
+from cloister.session.narrowing import conjuncts, without
+from cloister.session.plan import Part
 from cloister.session.question import OverCap, Question, unknown_column
 from cloister.session.registry import Registry, Table, unknown_table
+from cloister.session.shape import Shape
 from cloister.session.touched import columns_read
 from cloister.tables import And, Base, Expression, Filtered, PrivateTable, Projected, PublicJoined, Relation
 from cloister.tables.compiler import Layout
@@ -99,6 +101,18 @@ class Seen:
         for name in question.table.publics():
             self.check(name)
         return replace(question, table=_rebuilt(question.table, self._base))
+
+    def shown(self, shape: Shape) -> Shape:
+        """The shape of a question with that condition alone which its asker wrote: a view's is the owner's."""
+        table = shape.question.table
+        hidden = self.view.rows.get(table) if isinstance(table, str) else None
+        return replace(shape, question=replace(shape.question, where=without(shape.question.where, hidden)))
+
+    def worded(self, part: Part) -> Part:
+        """The part of a plan, in words that leave out the view's condition."""
+        table = part.shape.question.table
+        narrowed = not self.view.rows.keys().isdisjoint([table] if isinstance(table, str) else table.bases())
+        return replace(part, told=self.shown(part.shape).question.where, narrowed=narrowed)
 
     def _alone(self, question: Question, name: str) -> Question:
         self.check(name)

@@ -5,6 +5,9 @@ exact numbers, arrays, and our own frozen dataclasses, each made by its own cons
 in a text can name code, and nothing in it is run. What is wrong with it is refused as an `InvalidParameter` before it is used,
 and so is what would take far more memory than the text itself.
 
+A text is not authenticated: whoever writes one can make up any numbers, margins and provenance, and they are read as they stand.
+Take it from a place that you trust, or compare its charges with the ledger's.
+
 The tie to a session (`buy_bias`) does not travel.
 """
 
@@ -38,7 +41,7 @@ from cloister.session.release import Provenance, Release
 from cloister.session.sheets import Sheets
 from cloister.session.threshold import Threshold
 from cloister.session.uncertainty import Term
-from cloister.session.wire_checks import check_release, check_sheets, check_types, refused
+from cloister.session.wire_checks import MOST_TERMS, check_release, check_sheets, check_types, refused
 from cloister.session.zoom import Zoom
 from cloister.session.zoomed import Zoomed
 from cloister.tables import Boolean, Category, Date, Identifier, Integer, Real, Text
@@ -189,6 +192,8 @@ def _read(value: Any) -> Any:
     if not isinstance(name, str) or name not in _KINDS:
         raise _Malformed("it names a kind of value that is not on the list")
     kind = _KINDS[name]
+    if kind is Reading and len(value.get("terms", ())) > MOST_TERMS:
+        raise _Malformed("a reading in it holds more noises than any question buys")
     given = {each: _read(part) for each, part in value.items() if each != "$"}
     if kind in _OTHERWISE:
         return _OTHERWISE[kind][1](**given)

@@ -6,9 +6,11 @@ readings in the shape that it reads, and no number makes a later computation far
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import typing
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from cloister.errors import InvalidParameter
 from cloister.session.combined import Calculated
-from cloister.session.formulas import Formula, Linear, Reading
+from cloister.session.formulas import Formula, Linear, Ratio, Reading
 from cloister.session.frames import Series
 from cloister.session.leaves import MOST_LEAVES
 from cloister.session.moment_formulas import Moment
@@ -27,7 +29,14 @@ from cloister.session.threshold import Threshold
 from cloister.session.zoom import Zoom, height_of
 from cloister.session.zoomed import Zoomed
 
-_MOST_TERMS = 100_000
+MOST_TERMS = 10_000
+"""How many noises a reading may hold: it holds one for each purchase of the same question."""
+_MOST_LOOKED_AT = 500_000
+"""How many noises all columns together may stand on: their margins look at each."""
+_LARGEST = 1e100
+"""The largest number that anything may be: none overflows in what is worked out from it."""
+_LATEST = 253_402_300_799.0  # the last second of the year 9999
+_TRIED = 3
 _MOST_DEGREE = 8
 _KINDS_OF_ARRAY = {"integer": "iO", "real": "fO", "text": "O", "date": "O", "boolean": "bO"}
 
@@ -94,7 +103,23 @@ def check_release(release: Release) -> None:
     if not set(release.names.values()) <= {*names, *release.groups}:
         raise refused("it shows a column that it does not have")
     for formula in release.formulas:
+        _check_numbers(formula)
         _check_formula(formula, release.readings)
+    looked_at = sum(len(release.readings[raw].terms) for formula in release.formulas for raw in formula.raws)
+    if looked_at > _MOST_LOOKED_AT:
+        raise refused("its columns stand on more noises than any question buys")
+    if release.num_rows > release.cells:
+        raise refused("it has more rows than there were groups")
+    _check_answers(release)
+
+
+def _check_answers(release: Release) -> None:
+    """Works out the first rows: numbers that fit one by one may still not fit together."""
+    few = release.take(range(min(_TRIED, release.num_rows)))
+    with np.errstate(all="ignore"):
+        few.margin()
+        if len(few.table) != few.num_rows or not few.text():
+            raise refused("its columns are of several lengths")
 
 
 def check_sheets(release: Sheets) -> None:
@@ -115,6 +140,11 @@ def _check_fields(release: Release) -> None:
             raise refused(f"its {name!r} are of another type")
     if not 0 <= release.cells < 2**62:
         raise refused("it has no number of cells")
+    if not 0 <= release.provenance.when <= _LATEST:
+        raise refused("it is of no day")
+    for guarantee in (release.cost, *release.spent_by.values()):
+        _check_numbers(guarantee)
+    _check_numbers(release.threshold)
 
 
 def _release_hints() -> dict[str, Any]:
@@ -136,18 +166,47 @@ def _release_hints() -> dict[str, Any]:
 
 def _check_reading(reading: Reading) -> None:
     whole = reading.values.dtype.kind in "if" or all(type(each) in (int, float) for each in reading.values.ravel())
-    if not whole or not reading.terms or len(reading.terms) > _MOST_TERMS:
+    if not whole or not reading.terms or len(reading.terms) > MOST_TERMS:
         raise refused("a reading in it holds no numbers, or no noise")
+    if not _in_range(reading.values):
+        raise refused("a reading in it holds a number that is no quantity")
     for term in reading.terms:
+        weight, scale = abs(term.weight), float(term.noise.scale)
+        if not 1 / _LARGEST <= weight <= _LARGEST or not 1 / _LARGEST <= scale <= _LARGEST:
+            raise refused("a noise in it is none, or without end")
         if isinstance(term.noise, Zoom) and not 2 <= term.noise.leaves <= MOST_LEAVES:
             raise refused("a noise in it is of more values than there are")
 
 
+def _in_range(values: np.ndarray[Any, Any]) -> bool:
+    """Whether all numbers are finite and none is so large that a sum or a square of it overflows."""
+    if values.dtype.kind == "f":
+        return bool(np.all(np.abs(values) <= _LARGEST))
+    return values.dtype.kind == "i" or all(abs(each) <= _LARGEST for each in values.ravel())
+
+
+def _check_numbers(value: Any) -> None:
+    """The same of every number in a formula, however deep it lies."""
+    if isinstance(value, tuple):
+        for each in value:
+            _check_numbers(each)
+    elif isinstance(value, Fraction | int | float):
+        if not abs(float(value)) <= _LARGEST:  # or an error of Python's, which refuses it as well
+            raise refused("a number in it is too large, or none")
+    elif dataclasses.is_dataclass(value):
+        for each in dataclasses.fields(value):
+            _check_numbers(getattr(value, each.name))
+
+
 def _check_formula(formula: Formula, readings: Mapping[str, Reading]) -> None:
+    if isinstance(formula, Ratio) and (formula.width <= 0 or formula.codes <= 0):
+        raise refused("a mean in it is of no range")
     if isinstance(formula, Moment):
         sides = formula.moments.sides
         if not 1 <= len(sides) <= 2 or len(formula.lows) != len(sides) or len(formula.widths) != len(sides):
             raise refused("a moment in it is of no column, or of several")
+        if any(width <= 0 for width in formula.widths):
+            raise refused("a moment in it is of no range")
         if len(formula.tops) < len(sides) or not all(1 <= side.degree <= _MOST_DEGREE and side.width > 0 for side in sides):
             raise refused("a moment in it is of no degree")
     if isinstance(formula, OfLeaves):

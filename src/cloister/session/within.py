@@ -9,7 +9,7 @@ import numpy as np
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy import Guarantee
-from cloister.session.formulas import Linear, Reading, combined, ordered
+from cloister.session.formulas import Linear, Reading, combined
 from cloister.session.history import History
 from cloister.session.plan import Part, Plan, following, price
 from cloister.session.shape import Shape
@@ -43,7 +43,7 @@ def least_spend(shape: Shape, budget: Guarantee, within: float, confidence: floa
 
     def wide(part: Part) -> bool:
         readings = part.sharpness()
-        widths = (half_width(ordered(formula.terms(readings)), confidence, formula.kind == "integer") for formula in formulas)
+        widths = (half_width(formula.terms(readings), confidence, formula.kind == "integer") for formula in formulas)
         return any(width > within for width in widths)
 
     return _search(shape, budget, history, wide)

@@ -216,8 +216,11 @@ def assembled_workload(workload: Workload, shapes: Sequence[Shape], plan: Plan, 
     return [released[place] for place in range(len(shapes))]
 
 
-def expected_workload(workload: Workload, shapes: Sequence[Shape], plan: Plan) -> tuple[tuple[str, dict[str, float]], ...]:
-    """For each question of a family its words, and the margin of its counts and sums, before anything is measured."""
+def expected_workload(
+    workload: Workload, shapes: Sequence[Shape], plan: Plan, *, shown: Sequence[Shape]
+) -> tuple[tuple[str, dict[str, float]], ...]:
+    """For each question of a family its words, as those of `shown`, and the margin of its counts and sums, before anything is
+    measured."""
     found: list[tuple[str, dict[str, float]]] = []
     for number, family in enumerate(workload.families):
         first = workload.place(number)
@@ -227,7 +230,7 @@ def expected_workload(workload: Workload, shapes: Sequence[Shape], plan: Plan) -
         ]
         for place, (formulas, known) in family.answers(shapes, readings).items():
             margins = {each.name: float(each.margins(known, 0.95)[0]) for each in formulas if isinstance(each, Linear)}
-            found.append((family.words(shapes[place]), margins))
+            found.append((family.words(shown[place]), margins))
     return tuple(found)
 
 

@@ -28,15 +28,15 @@ def test_others_cannot_touch_or_tell_a_grant(house: House, owner: Visitor, perso
     bob, mallory = person("analyst"), person("owner")
     house.sample_data_set("mine", owner=mallory)
     number = grant(house.hub, owner.caller, data_set="people", role="r", members={"people": [bob.id]}, rules=ASKING)
-    real = mallory.client.delete(f"/api/v1/grants/{number}", headers=mallory.bearer)
-    made_up = mallory.client.delete("/api/v1/grants/AAAAAAAAAAAAAAAAAAAAAA", headers=mallory.bearer)
+    real = mallory.client.delete(f"/api/v1/grants/{number}", headers=mallory.csrf())
+    made_up = mallory.client.delete("/api/v1/grants/AAAAAAAAAAAAAAAAAAAAAA", headers=mallory.csrf())
     assert (real.status_code, real.json()) == (404, made_up.json()), "whether it exists is not told"
     assert post(mallory, f"/datasets/mine/access/{number}/revoke", "/datasets/mine/access").status_code == 404
     assert mallory.client.get("/datasets/people/access").status_code == 404
-    assert mallory.client.get("/api/v1/grants", params={"data_set": "people"}, headers=mallory.bearer).status_code == 404
+    assert mallory.client.get("/api/v1/grants", params={"data_set": "people"}, headers=mallory.csrf()).status_code == 404
     body = {"data_set": "people", "role": "me", "members": {"people": [mallory.id]}, "rules": ASKING}
-    assert mallory.client.post("/api/v1/grants", json=body, headers=mallory.bearer).status_code == 404
-    assert bob.client.post("/api/v1/grants", json=body, headers=bob.bearer).status_code == 403, "the role is missing"
+    assert mallory.client.post("/api/v1/grants", json=body, headers=mallory.csrf()).status_code == 404
+    assert bob.client.post("/api/v1/grants", json=body, headers=bob.csrf()).status_code == 403, "the role is missing"
     with house.hub.database.reading() as db:
         assert db.get_one(Grant, number).revoked is None
 
@@ -53,7 +53,7 @@ def test_requests_of_others_are_missing(house: House, owner: Visitor, person: Pe
     bob, eve, steward = person("analyst"), person("analyst", "owner"), person("steward")
     grant(house.hub, owner.caller, data_set="people", role="l", members={"anybody": True}, rules={"actions": ["dataset.see"]})
     body = {"data_set": "people", "purpose": "secret plans", "wanted": ASKING}
-    number = bob.client.post("/api/v1/access-requests", json=body, headers=bob.bearer).json()["id"]
+    number = bob.client.post("/api/v1/access-requests", json=body, headers=bob.csrf()).json()["id"]
     for path in ("", "/messages", "/withdraw", "/grant", "/refuse"):
         method = eve.client.get if not path else eve.client.post
         more = (
@@ -61,15 +61,15 @@ def test_requests_of_others_are_missing(house: House, owner: Visitor, person: Pe
             if not path
             else {"json": {"/messages": {"text": "x"}, "/grant": {"rules": ASKING}, "/refuse": {"reason": "x"}}.get(path)}
         )
-        answer = method(f"/api/v1/access-requests/{number}{path}", headers=eve.bearer, **more)
+        answer = method(f"/api/v1/access-requests/{number}{path}", headers=eve.csrf(), **more)
         assert answer.status_code == 404, path
         assert "secret plans" not in answer.text
     for path in ("withdraw", "grant"):
-        refused = steward.client.post(f"/api/v1/access-requests/{number}/{path}", json={"rules": ASKING}, headers=steward.bearer)
+        refused = steward.client.post(f"/api/v1/access-requests/{number}/{path}", json={"rules": ASKING}, headers=steward.csrf())
         assert refused.status_code in (403, 404)
-    assert steward.client.get(f"/api/v1/access-requests/{number}", headers=steward.bearer).status_code == 200, "a steward watches"
-    assert owner.client.post(f"/api/v1/access-requests/{number}/withdraw", headers=owner.bearer).status_code == 404
-    bob_grants = bob.client.post(f"/api/v1/access-requests/{number}/grant", json={"rules": ASKING}, headers=bob.bearer)
+    assert steward.client.get(f"/api/v1/access-requests/{number}", headers=steward.csrf()).status_code == 200, "a steward watches"
+    assert owner.client.post(f"/api/v1/access-requests/{number}/withdraw", headers=owner.csrf()).status_code == 404
+    bob_grants = bob.client.post(f"/api/v1/access-requests/{number}/grant", json={"rules": ASKING}, headers=bob.csrf())
     assert bob_grants.status_code == 403
     with house.hub.database.reading() as db:
         assert db.get_one(AccessRequest, number).state == "open"
@@ -81,9 +81,9 @@ def test_requests_of_others_are_missing(house: House, owner: Visitor, person: Pe
 )
 def test_nobody_sets_what_nobody_offers(owner: Visitor, more: dict[str, Any]) -> None:
     body = {"data_set": "people", "role": "r", "members": {"anybody": True}, "rules": ASKING, **more}
-    assert owner.client.post("/api/v1/grants", json=body, headers=owner.bearer).status_code == 422
+    assert owner.client.post("/api/v1/grants", json=body, headers=owner.csrf()).status_code == 422
     del body[next(iter(more))]
-    assert owner.client.post("/api/v1/grants", json=body, headers=owner.bearer).status_code == 201
+    assert owner.client.post("/api/v1/grants", json=body, headers=owner.csrf()).status_code == 201
 
 
 def test_a_request_is_always_ones_own(house: House, owner: Visitor, person: People) -> None:
@@ -91,12 +91,12 @@ def test_a_request_is_always_ones_own(house: House, owner: Visitor, person: Peop
     grant(house.hub, owner.caller, data_set="people", role="l", members={"anybody": True}, rules={"actions": ["dataset.see"]})
     body = {"data_set": "people", "purpose": "p", "wanted": ASKING}
     for more in ({"person": eve.id}, {"state": "granted"}, {"decided_by": owner.id}):
-        assert bob.client.post("/api/v1/access-requests", json=body | more, headers=bob.bearer).status_code == 422
+        assert bob.client.post("/api/v1/access-requests", json=body | more, headers=bob.csrf()).status_code == 422
     form = {"data_set": "people", "purpose": "p", "actions": "question.ask", "person": eve.id, "state": "granted"}
     made = post(bob, "/access/requests", "/", **form)
     assert made.status_code == 303
-    assert [each["state"] for each in bob.client.get("/api/v1/access-requests", headers=bob.bearer).json()["items"]] == ["open"]
-    assert eve.client.get("/api/v1/access-requests", headers=eve.bearer).json()["items"] == []
+    assert [each["state"] for each in bob.client.get("/api/v1/access-requests", headers=bob.csrf()).json()["items"]] == ["open"]
+    assert eve.client.get("/api/v1/access-requests", headers=eve.csrf()).json()["items"] == []
 
 
 def test_forged_forms_are_refused(owner: Visitor, person: People) -> None:
@@ -145,10 +145,10 @@ def test_a_token_does_not_write_the_policy(person: People) -> None:
 )
 def test_what_could_never_hold_is_refused(owner: Visitor, rules: dict[str, Any]) -> None:
     body = {"data_set": "people", "role": "r", "members": {"anybody": True}, "rules": rules}
-    answer = owner.client.post("/api/v1/grants", json=body, headers=owner.bearer)
+    answer = owner.client.post("/api/v1/grants", json=body, headers=owner.csrf())
     assert answer.status_code == 422, answer.text
     assert answer.json()["instead"]
-    assert owner.client.get("/api/v1/grants", params={"data_set": "people"}, headers=owner.bearer).json()["items"] == []
+    assert owner.client.get("/api/v1/grants", params={"data_set": "people"}, headers=owner.csrf()).json()["items"] == []
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "{{ 7*7 }}", "'; DROP TABLE grant_; --", "=HYPERLINK(1)", "名字"])
@@ -160,14 +160,14 @@ def test_hostile_texts_are_shown_as_texts(owner: Visitor, person: People, text: 
     assert "<script>alert" not in page
     assert "<img" not in page
     assert (text in page) or (text.replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;") in page)
-    listed = owner.client.get("/api/v1/grants", params={"data_set": "people"}, headers=owner.bearer).json()["items"]
+    listed = owner.client.get("/api/v1/grants", params={"data_set": "people"}, headers=owner.csrf()).json()["items"]
     assert listed[0]["role"] == text
 
 
 @pytest.mark.parametrize("text", ["a\ud800b", "a\x00b"])
 def test_texts_that_no_database_keeps_are_refused(owner: Visitor, person: People, text: str) -> None:
     raw = json.dumps({"name": "fine", "title": text, "purpose": "p"})
-    headers = {**owner.bearer, "Content-Type": "application/json"}
+    headers = {**owner.csrf(), "Content-Type": "application/json"}
     assert owner.client.post("/api/v1/projects", content=raw, headers=headers).status_code == 422
     for members in ({"people": [text]}, {"people": [f"{text}@x.example"]}, {"projects": [text]}, {"institutions": [text]}):
         grant_of = json.dumps({"data_set": "people", "role": "r", "members": members, "rules": ASKING})

@@ -34,6 +34,7 @@ def test_a_project_over_two_owners_is_charged_as_one(house: House, person: Peopl
     started = post(lead, "/projects", name="heart", title="The heart study", purpose="hearts")
     assert started.status_code == 303, started.text
     assert post(lead, "/projects/heart/members", "/projects/heart", email=mate.caller.email).status_code == 303
+    assert post(mate, "/projects/heart/join", "/projects").status_code == 303
     for name in ("people", "staff"):
         assert post(lead, "/projects/heart/data", "/projects/heart", data_set=name).status_code == 303
     project = lead.client.get("/api/v1/projects/heart").json()
@@ -75,6 +76,7 @@ def test_closing_and_leaving_end_what_the_project_was_granted(house: House, pers
     post(lead, "/projects", name="heart", title="The heart study", purpose="hearts")
     number = lead.client.get("/api/v1/projects/heart").json()["id"]
     post(lead, "/projects/heart/members", "/projects/heart", email=mate.caller.email)
+    post(mate, "/projects/heart/join", "/projects")
     grant(house.hub, olga.caller, data_set="people", role="l", members={"anybody": True}, rules={"actions": ["dataset.see"]})
     post(lead, "/projects/heart/data", "/projects/heart", data_set="people")
     grant(house.hub, olga.caller, data_set="people", role="r", members={"projects": ["heart"]}, rules=ASKING)

@@ -8,7 +8,7 @@ import pytest
 
 from cloister.hub.ids import new_id
 from cloister.hub.services.accounts import caller_for, caller_of_token
-from cloister.hub.services.accounts.people import roles_of
+from cloister.hub.services.accounts.people import folded, roles_of
 from cloister.hub.services.accounts.reading import reading
 from tests.hub.accounts.world import PASSWORD, Browser, World
 
@@ -213,3 +213,23 @@ def test_the_look_and_the_zone_are_kept_in_the_browser(world: World) -> None:
     assert 'data-theme="dark"' in text
     assert '<option value="Europe/Berlin" selected>' in text
     assert "UTC</time>" not in text
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Ada@Example.ORG", "ada@example.org", True),
+        ("  ada@example.org ", "ada@example.org", True),
+        ("andre\u0301@example.org", "andr\u00e9@example.org", True),
+        ("straße@uni.de", "strasse@uni.de", False),
+        ("ⓐda@example.org", "ada@example.org", False),
+        ("ada@eⅹample.org", "ada@example.org", False),
+        ("ﬁ@x.org", "fi@x.org", False),
+        ("İ@x.org", "i\u0307@x.org", False),
+        ("\u212aate@x.org", "kate@x.org", True),  # the sign for kelvin is K by definition
+        ("É@x.org", "é@x.org", False),
+    ],
+)
+def test_only_ascii_letters_are_folded_in_an_address(one: str, other: str, same: bool) -> None:
+    """What a mail server keeps apart, the hub keeps apart: nobody comes in by an address that only looks like an invited one."""
+    assert (folded(one) == folded(other)) is same

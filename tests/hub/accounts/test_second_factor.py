@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import re
 
 import pytest
 
-from cloister.hub.services.accounts import totp
+from cloister.hub.keys import Keys
 from cloister.hub.records.accounts import Person, RecoveryCode
+from cloister.hub.rotation import rotate
+from cloister.hub.services.accounts import totp
 from cloister.hub.services.accounts.reading import reading
 from tests.hub.accounts.world import OTHER_PASSWORD, PASSWORD, Browser, World
 
@@ -23,8 +26,6 @@ def set_up(browser: Browser) -> tuple[bytes, list[str]]:
     page = browser.get("/account/second-factor")
     shown = re.search(r'id="key">([A-Z2-7 ]+)<', page.text)
     assert shown is not None, page.text
-    import base64
-
     key = base64.b32decode(shown[1].replace(" ", ""))
     done = browser.post("/account/second-factor", code=totp.code_of(key, totp.step_at(browser.world.clock())))
     assert done.status_code == 200, done.text
@@ -207,3 +208,18 @@ def test_a_new_password_does_not_go_round_it(world: World) -> None:
     with reading(world.hub) as db:
         assert db.get_one(Person, ada).totp is not None
     assert PASSWORD not in page.text
+
+
+def test_fall_back_codes_outlive_the_master_key(world: World) -> None:
+    ada = world.logged_in("ada@example.org", "owner")
+    _, codes = set_up(ada)
+    fresh = Keys(bytes(range(32)))
+    rotate(world.hub, fresh)
+    world.close()
+    (world.settings.data / "master.key").write_text(base64.b64encode(bytes(range(32))).decode())
+    world = World(world.folder, world.clock)
+    other = world.browser()
+    other.log_in("ada@example.org")
+    assert other.post("/login/second", code=codes[0]).status_code == 303
+    assert other.who() == "ada@example.org"
+    world.close()

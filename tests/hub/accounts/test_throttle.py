@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import func, select
 
 from cloister.hub.problems import TooMany
-from cloister.hub.services.accounts import throttle
 from cloister.hub.records.accounts import Attempts
+from cloister.hub.services.accounts import throttle
 from tests.hub.accounts.world import OTHER_PASSWORD, PASSWORD, Browser, World
 
 
@@ -123,3 +123,14 @@ def test_what_is_forgotten_is_swept_out(world: World) -> None:
     world = world.again()
     with world.hub.database.reading() as db:
         assert db.scalar(select(func.count()).select_from(Attempts)) == 0
+
+
+def test_an_address_of_ipv4_inside_ipv6_is_that_address(world: World) -> None:
+    """A server that listens on both kinds sees 203.0.113.9 as ::ffff:203.0.113.9: not all of IPv4 as one network."""
+    plain, mapped, other = (
+        throttle.network(world.hub, each).key for each in ("203.0.113.9", "::ffff:203.0.113.9", "::ffff:203.0.113.10")
+    )
+    assert mapped == plain
+    assert mapped != other
+    near, far = (throttle.network(world.hub, each).key for each in ("2001:db8::1", "2001:db8::2"))
+    assert near == far

@@ -9,8 +9,8 @@ import pytest
 
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Unauthenticated
-from cloister.hub.services.accounts import caller_of_token
 from cloister.hub.records.accounts import ApiToken
+from cloister.hub.services.accounts import caller_of_token
 from cloister.hub.services.accounts.reading import reading
 from tests.hub.accounts.world import Browser, World
 

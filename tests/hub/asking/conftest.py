@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cloister.hub.hub import Hub
-from cloister.hub.services.catalogue.models import DataSet
+from cloister.hub.records.catalogue import DataSet
 from tests.hub.house import READS, House, Visitor
 
 COUNT = "SELECT COUNT(*) AS n FROM people"

@@ -92,7 +92,7 @@ class Died(BaseException):
 
 @pytest.mark.parametrize("place", ["between charge and store", "before the charge"])
 def test_a_process_that_died_leaves_a_key_that_is_taken_over(stage: Stage, monkeypatch: pytest.MonkeyPatch, place: str):
-    def dies(*how: Any) -> Any:
+    def dies(*how: Any, **more: Any) -> Any:
         raise Died
 
     with monkeypatch.context() as here:

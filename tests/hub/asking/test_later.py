@@ -51,7 +51,7 @@ def test_the_same_key_submits_one_job(stage: Stage):
 def test_a_worker_that_died_leaves_one_charge_and_one_release(stage: Stage, monkeypatch: pytest.MonkeyPatch, place: str):
     job = submitted(stage)
 
-    def dies(*how: Any) -> Any:
+    def dies(*how: Any, **more: Any) -> Any:
         raise Died
 
     target: tuple[Any, str] = {

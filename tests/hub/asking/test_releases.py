@@ -16,7 +16,7 @@ from cloister.hub.generation import bump
 from cloister.hub.records.access import Grant, Project, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.session import Release
-from tests.hub.asking.conftest import BY_SEX, COUNT, Stage
+from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
 from tests.hub.house import Visitor
 
 
@@ -108,7 +108,7 @@ def test_no_cell_is_a_formula(stage: Stage):
     declaration = {"columns": {"=HYPERLINK(1)": {"kind": "category", "values": ["=1+1", "@SUM(A1)", "-2", "plain"]}}, "size": 40}
     rows = {"=HYPERLINK(1)": ["=1+1", "@SUM(A1)", "-2", "plain"] * 10}
     odd = stage.house.sample_data_set("odd", owner=stage.owner, rows=rows, declaration=declaration)
-    stage.house.grant(odd, stage.ana, by=stage.owner)
+    stage.house.grant(odd, stage.ana, by=stage.owner, actions=MAY)
     told = stage.ask('SELECT "=HYPERLINK(1)", COUNT(*) AS n FROM odd GROUP BY "=HYPERLINK(1)"')
     content = stage.get(f"/releases/{told['id']}/download/csv").content
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -110,7 +110,7 @@ def test_a_ceiling_for_labelled_data_binds_the_population(house: House, owner: V
 def test_shares_cap_people_and_projects(house: House, owner: Visitor, bob: Visitor, person: People) -> None:
     house.sample_data_set(owner=owner, readers=[bob])
     path = "/budgets/people"
-    assert post(owner, f"{path}/allot", path, who="nobody@x.example", amount="0.1").status_code == 422
+    assert post(owner, f"{path}/allot", path, who="nobody at x", amount="0.1").status_code == 422
     assert post(bob, f"{path}/allot", path, who="bob@south.example", amount="1").status_code == 403
     assert post(owner, f"{path}/allot", path, who="BOB@south.example", amount="0.15").status_code == 303
     assert one(bob).json()["mine"] == {"who": "bob@south.example", "share": {"epsilon": "0.15"}, "left": {"epsilon": "0.15"}}
@@ -147,7 +147,7 @@ def test_more_is_asked_for_and_granted_narrower(house: House, owner: Visitor, bo
     page = owner.client.get(path).text
     assert "a follow-up &lt;b&gt;study&lt;/b&gt;" in page
     assert "One request waits for you" in owner.client.get("/").text
-    number = owner.client.get("/api/v1/budget-requests?to_decide=true", headers=owner.bearer).json()["items"][0]["id"]
+    number = owner.client.get("/api/v1/budget-requests?to_decide=true", headers=owner.csrf()).json()["items"][0]["id"]
     assert post(bob, f"{path}/requests/{number}/decide", path, decision="grant").status_code == 403
     assert post(owner, f"{path}/requests/{number}/decide", path, decision="refuse").status_code == 422, "a no has a reason"
     granted = post(owner, f"{path}/requests/{number}/decide", path, decision="grant", amount="0.3", message="not so much")
@@ -162,18 +162,28 @@ def test_requests_of_others_are_missing(house: House, owner: Visitor, bob: Visit
     house.sample_data_set(owner=owner, readers=[bob])
     eve = person("analyst", "owner")
     body = {"amount": "0.5", "reason": "mine"}
-    made = bob.client.post("/api/v1/budgets/people/requests", json=body, headers=bob.bearer)
+    made = bob.client.post("/api/v1/budgets/people/requests", json=body, headers=bob.csrf())
     assert made.status_code == 201, made.text
     number = made.json()["id"]
     for path, given in (("decide", {"grant": True}), ("withdraw", None)):
-        answer = eve.client.post(f"/api/v1/budget-requests/{number}/{path}", json=given, headers=eve.bearer)
+        answer = eve.client.post(f"/api/v1/budget-requests/{number}/{path}", json=given, headers=eve.csrf())
         assert answer.status_code == 404
-    assert eve.client.post("/api/v1/budgets/people/requests", json=body, headers=eve.bearer).status_code == 404
+    assert eve.client.post("/api/v1/budgets/people/requests", json=body, headers=eve.csrf()).status_code == 404
     for extra in ({"person": eve.id}, {"state": "granted"}):
-        assert bob.client.post("/api/v1/budgets/people/requests", json=body | extra, headers=bob.bearer).status_code == 422
-    gone = bob.client.post(f"/api/v1/budget-requests/{number}/withdraw", headers=bob.bearer)
+        assert bob.client.post("/api/v1/budgets/people/requests", json=body | extra, headers=bob.csrf()).status_code == 422
+    gone = bob.client.post(f"/api/v1/budget-requests/{number}/withdraw", headers=bob.csrf())
     assert gone.json()["state"] == "withdrawn"
     assert house.hub.ledger.allotment("people", "bob@south.example") is None
+
+
+def test_a_share_for_an_address_is_answered_in_the_same_way_whoever_has_it(house: House, owner: Visitor, bob: Visitor) -> None:
+    house.sample_data_set(owner=owner)
+    told = [
+        post(owner, "/budgets/people/allot", "/budgets/people", who=each, amount="0.1")
+        for each in (bob.caller.email, "nobody@x.example")
+    ]
+    assert [each.status_code for each in told] == [303, 303]
+    assert house.hub.ledger.allotment("people", "nobody@x.example") == (PureDP("0.1"), PureDP("0.1"))
 
 
 def test_forged_forms_change_nothing(house: House, owner: Visitor) -> None:

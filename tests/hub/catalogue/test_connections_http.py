@@ -63,7 +63,8 @@ def test_a_table_elsewhere_is_declared_and_asked(world: World, ada: Sender, plac
         body = {"upload": again["id"], "name": "again", "title": "Again", "columns": columns, "population": "other"}
         twice = sender.api("POST", "/datasets", json=body | {"budget": {"epsilon": "9"}})
         assert twice.status_code == 422, "the same rows spend the same budget, under whatever name"
-        assert "keeps what it has spent" in twice.json()["detail"]
+        assert "has its budget" in twice.json()["detail"]
+        assert twice.json()["instead"].startswith("population = ")
         shown = page + sender.get("/datasets/people/manage").text + sender.get("/register").text + twice.text
         kept = str([[each.details, each.object] for each in opened.rows(TrailLine)])
         assert PASSWORD not in shown + kept

@@ -14,7 +14,7 @@ from cloister.hub.services.asking import Wish, ask
 from cloister.hub.services.catalogue import expire, live_of
 from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.privacy import PureDP
-from tests.hub.catalogue.world import CANARY, DECLARED, PEOPLE, SERVICES, Sender, World
+from tests.hub.catalogue.world import CANARY, DECLARED, PEOPLE, SERVICES, Sender, World, rows_of
 
 NEW = PEOPLE + PEOPLE.split(b"\n", 1)[1]
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -188,7 +188,9 @@ def test_windows_have_budgets_of_their_own(world: World, ada: Sender) -> None:
     assert 'value="2027-Q1"' in ada.get(page).text
     answer = ada.send(NEW, path="/uploads/windows/visits_2026_q4", page=page, window="2027-Q1")
     assert answer.status_code == 303, answer.text
-    more = ada.upload().json()["id"]
+    again = ada.api("POST", "/datasets/visits_2026_q4/windows", json={"upload": ada.upload().json()["id"]})
+    assert (again.status_code, again.json()["instead"]) == (422, 'population = "patients 2026-Q4"'), "another window, other rows"
+    more = ada.upload(rows_of("next")).json()["id"]
     third = ada.api("POST", "/datasets/visits_2026_q4/windows", json={"upload": more}).json()
     assert (third["name"], third["title"], third["budget"]) == ("visits_2027_q2", "Visits 2027-Q2", {"epsilon": "1"})
     for window, size in (("2026_q4", 400), ("2027_q1", 800), ("2027_q2", 400)):
@@ -204,7 +206,7 @@ def test_windows_have_budgets_of_their_own(world: World, ada: Sender) -> None:
     for wrong in ("2027", "2027-Q9", "../x"):
         answer = ada.api("POST", "/datasets/visits_2026_q4/windows", json={"upload": again, "window": wrong})
         assert answer.status_code == 422
-    world.register()
+    world.register(source=[rows_of("last")])
     assert ada.api("POST", "/datasets/people/windows", json={"upload": again}).status_code == 422
 
 

@@ -17,7 +17,6 @@ from typing import Any
 from tests.hub.faults.prepared import Prepared
 
 ROOT = Path(__file__).resolve().parents[3]
-PROGRAM = ("-m", "cloister")
 PATIENCE = 60.0
 """Seconds after which a process that is not ready, or does not end, has failed; no test measures by it."""
 
@@ -104,12 +103,12 @@ class Hall:
 
     def hub(self, port: int, **settings: str) -> Process:
         """`cloister hub` on a port."""
-        words = [sys.executable, *PROGRAM, "hub", "--data", str(self.place.folder), "--port", str(port)]
+        words = [sys.executable, "-m", "cloister", "hub", "--data", str(self.place.folder), "--port", str(port)]
         return self.start(f"hub-{port}", words, ready=" is at ", environment=self._environment(settings))
 
     def worker(self) -> Process:
         """`cloister worker`, two jobs at once."""
-        words = [sys.executable, *PROGRAM, "worker", "--data", str(self.place.folder), "--jobs", "2", "--grace", "0"]
+        words = [sys.executable, "-m", "cloister", "worker", "--data", str(self.place.folder), "--jobs", "2", "--grace", "0"]
         return self.start("worker", words, ready="ready", environment=self._environment({}))
 
     def clients(self, address: str, **what: Any) -> Clients:

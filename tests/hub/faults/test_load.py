@@ -38,11 +38,13 @@ def test_a_tenth_of_a_minute(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_minute(tmp_path: Path) -> None:
     ask_for_twice_the_budget(prepare(tmp_path / "hub", pays_for=1500), tmp_path)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.postgres
 def test_a_minute_on_postgres(tmp_path: Path, server: Server) -> None:
     ask_for_twice_the_budget(prepare(tmp_path / "hub", pays_for=1500, database=server.now.url), tmp_path)

@@ -94,6 +94,7 @@ def test_one_of_three_is_killed(tmp_path: Path, server: Server) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.postgres
 @pytest.mark.parametrize("keys", [True, False])
 def test_one_after_another_is_killed(tmp_path: Path, server: Server, keys: bool) -> None:

@@ -46,5 +46,6 @@ def test_restarted_under_load(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_restarted_under_load_over_and_over(tmp_path: Path) -> None:
     restart_under_load(tmp_path, 10, people=50, seed=2)

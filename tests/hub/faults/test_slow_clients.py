@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -125,10 +126,10 @@ def test_a_half_sent_upload_leaves_nothing(house: House, address: str, monkeypat
     assert asked(house, address) == 201
 
 
-def files(hub: Hub) -> list[Any]:
-    """What lies in the vault of what is being sent, or was."""
+def files(hub: Hub) -> list[str]:
+    """What lies in the vault of what is being sent, or was; folders may vanish while this looks."""
     folder = vault_of(hub).folder
-    return [path for name in ("uploads", "working") for path in (folder / name).rglob("*") if path.is_file()]
+    return [each for name in ("uploads", "working") for _, _, found in os.walk(folder / name) for each in found]
 
 
 def until(holds: Any) -> None:

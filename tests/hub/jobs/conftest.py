@@ -10,9 +10,9 @@ import pytest
 
 from cloister.errors import UnsupportedQuery
 from cloister.hub.hub import Hub
+from cloister.hub.records.jobs import Job
 from cloister.hub.service import JobType, Progress, Service
 from cloister.hub.services.jobs import SERVICE, Stopped, submit
-from cloister.hub.records.jobs import Job
 from cloister.hub.services.trail import SERVICE as TRAIL
 from tests.hub.trail.conftest import Clock, add_person, clock, opens, postgres_server, settings
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from cloister.hub.hub import Hub
-from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.records.jobs import Job
+from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP
 from tests.hub.jobs.charging import COST, open_hub

@@ -9,10 +9,10 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.hub.problems import Missing
+from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.jobs import Timing, Workers, cancel
 from cloister.hub.services.jobs.queue import beat, claim, finish, give_back
 from cloister.hub.services.trail import verify
-from cloister.hub.records.trail import TrailLine
 from tests.hub.jobs.conftest import ask, look
 from tests.hub.trail.conftest import add_person
 

@@ -67,8 +67,8 @@ def test_a_derived_table_carries_labels_columns_and_provenance() -> None:
     assert found.purposes == some("genetics")
     assert found.labels == some("genetic", "clinical")
     assert found.sources == {
-        Source(object="genes", version="2", columns=("age", "gene")),
-        Source(object="clinical", columns=("sex",)),
+        Source(object="genes", version="2", columns=("age", "gene"), institution=genes.institution, population=genes.population),
+        Source(object="clinical", columns=("sex",), institution="north", population="patients"),
     }
     assert derived([(genes, ["age"])]).purposes is None
 

@@ -72,7 +72,11 @@ bob:none  | dataset.see      | health | -        | - | no token scope
 bob:none  | public.read      | -      | -        | - | yes public public
 bob:all   | learn.run        | health | research | - | no grant:g-gcp training
 bob:all   | token.manage     | token  | -        | - | no token token
-ada:all   | dataset.grant    | health | -        | - | yes owner owner
+ada:all   | dataset.grant    | health | -        | - | no token token
+ada:all   | dataset.budget   | health | -        | - | no token token
+ada:all   | budget.raise     | health | -        | - | no token token
+ada:all   | access.decide    | health | -        | - | no token token
+root:all  | people.invite    | -      | -        | - | no token token
 bob       | token.manage     | token  | -        | - | yes owner owner
 eve       | token.manage     | token  | -        | - | no owner not-owner
 root      | token.manage     | token  | -        | - | yes overseer overseer

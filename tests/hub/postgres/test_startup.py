@@ -60,6 +60,20 @@ def test_without_a_certificate_tls_is_declined_and_libpq_that_wants_it_goes(runn
         running.connect(sslmode="require")
 
 
+def test_with_a_certificate_plain_text_is_refused_from_this_machine_too(start: Start, context: ssl.SSLContext) -> None:
+    """What comes over loopback in the clear may be somebody's tunnel; a client that prefers TLS gets it."""
+    running = start(context=context)
+    with pytest.raises(psycopg.OperationalError, match="not encrypted"):
+        running.connect(sslmode="disable")
+    with running.connect(sslmode="prefer") as connection:
+        assert connection.pgconn.ssl_in_use
+    with Raw(running.port) as raw:
+        raw.send(startup(user="ada"))
+        letter, body = raw.read()
+        assert (letter, fields(body)["C"]) == ("E", "28000")
+        assert raw.ended()
+
+
 def test_plain_text_from_elsewhere_is_refused_before_the_token_is_asked_for(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.hub.house import Clock, House
+from tests.hub.house import Clock, House, application
 from tests.hub.security.walk import Place, places
 from tests.hub.security.world import World, populated
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path) -> Iterator[World]:
+def populated_world(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("security") / "hub"
     shutil.copytree(empty_hub, folder)
     house = House(folder, Clock())
@@ -23,8 +23,13 @@ def world(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path) -> Iterator
 
 
 @pytest.fixture
-def every(world: World) -> list[Place]:
-    """Every route of the hub. (Another test's hub may have been put into the application meanwhile: ours is put back.)"""
-    from tests.hub.house import application
+def world(populated_world: World) -> World:
+    """That hub, back in the one application: another test's may have been put there meanwhile."""
+    application(populated_world.house.hub)
+    return populated_world
 
-    return places(application(world.house.hub))
+
+@pytest.fixture
+def every(world: World) -> list[Place]:
+    """Every route of the hub."""
+    return places(world.house.app)

@@ -13,7 +13,7 @@ import pytest
 
 from cloister.hub.ids import new_id
 from tests.hub.house import House, Visitor
-from tests.hub.security.walk import FORM, body_of, form_token, places
+from tests.hub.security.walk import FORM, addresses, body_of, form_token, places
 from tests.hub.security.world import CANARIES, MAY, WORD, World, populated
 
 QUESTIONS = (
@@ -23,7 +23,7 @@ QUESTIONS = (
     "SELECT code FROM secrets_zqx LIMIT 1",
     "SELECT MAX(nick) FROM secrets_zqx",
     "SELECT COUNT(*) AS n FROM secrets_zqx WHERE CAST(nick AS INTEGER) > 1",
-    "SELECT COUNT(*) AS n FROM secrets_zqx WHERE 1 / (code - 7310554017) > 0",
+    "SELECT COUNT(*) AS n FROM secrets_zqx WHERE 1 / (code - 7310554016 - 1) > 0",
     "SELECT COUNT(*) AS n FROM secrets_zqx HAVING 1 / 0 > 1",
     "SELECT SUM(code * code * code) AS n FROM secrets_zqx",
     "SELECT COUNT(*) AS n FROM secrets_zqx AS a JOIN secrets_zqx AS b ON a.code = b.code",
@@ -34,8 +34,13 @@ ASKING = ("/questions", "/questions/explain", "/questions/afford", "/questions/r
 
 
 @pytest.fixture
-def world(house: House, caplog: pytest.LogCaptureFixture) -> World:
+def talkative(caplog: pytest.LogCaptureFixture) -> None:
+    """Every logger says all it has, also those of libraries, which look at their level once when they begin."""
     caplog.set_level(logging.DEBUG)
+
+
+@pytest.fixture
+def world(talkative: None, house: House) -> World:
     return populated(house)
 
 
@@ -51,14 +56,10 @@ def everything(world: World, visitor: Visitor) -> list[str]:
     """What each page and route says to somebody, with the ids of things that are theirs."""
     said = []
     for place in places(world.house.app):
-        if place.writes:
-            continue
-        for number in {*world.ids.values(), new_id()} if set(place.parameters) - {"form"} else {""}:
-            for form in ("csv", "json", "parquet") if "form" in place.parameters else ("",):
-                address = place.at(**{name: form if name == "form" else number for name in place.parameters})
-                answer = visitor.client.get(address)
-                assert answer.status_code < 500, (address, answer.text[:200])
-                said.append(f"{address}\n{answer.headers}\n{answer.content.decode('utf-8', 'replace')}")
+        for address in () if place.writes else addresses(place, world.ids):
+            answer = visitor.client.get(address)
+            assert answer.status_code < 500, (address, answer.text[:200])
+            said.append(f"{address}\n{answer.headers}\n{answer.content.decode('utf-8', 'replace')}")
     return said
 
 
@@ -139,7 +140,6 @@ def test_what_nobody_foresaw_shows_nothing(
     def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError(f"could not convert {CANARIES[0]}")
 
-    monkeypatch.setattr("cloister.hub.services.asking.api.answered_to", fails, raising=False)
     monkeypatch.setattr("cloister.hub.services.asking.api_releases.releases_of", fails)
     client = world.house.client(raise_server_exceptions=False)
     answer = client.get("/api/v1/releases", headers=world.analyst.bearer)

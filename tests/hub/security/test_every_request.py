@@ -95,8 +95,11 @@ def test_no_answer_repeats_the_host_that_was_asked_for(world: World, every: list
 def test_an_invitation_leads_to_the_hub_itself(world: World) -> None:
     client = world.administrator.client
     form = {"email": "new@example.org", "role": ["analyst"], "form_token": form_token(world.administrator)}
-    answer = client.post("/people/invite", data=form, headers={"Host": EVIL, "X-Forwarded-Host": EVIL})
+    refused = client.post("/people/invite", data=form, headers={"Host": EVIL})
+    assert (refused.status_code, EVIL in refused.text) == (421, False)
+    answer = client.post("/people/invite", data=form, headers={"Host": "localhost:1", "X-Forwarded-Host": EVIL})
     assert answer.status_code == 200
+    assert "localhost:1" not in answer.text
     assert f"{world.house.settings.origin}/link/" in answer.text
     assert EVIL not in answer.text
 
@@ -204,7 +207,7 @@ def test_a_header_cannot_be_put_into_an_answer(world: World) -> None:
 def test_the_metrics_are_for_this_machine_even_where_a_proxy_stands_on_it(house: House) -> None:
     """A proxy on the same machine that nobody named in `proxies`, or a page that a browser here shows, asks by another host."""
     assert house.client().get("/metrics").status_code == 200
-    assert house.client().get("/metrics", headers={"Host": EVIL}).status_code == 303
+    assert house.client().get("/metrics", headers={"Host": EVIL}).status_code == 421
     assert house.client("203.0.113.9").get("/metrics").status_code == 303
 
 
@@ -219,3 +222,18 @@ def test_metrics_count_by_route_and_never_by_what_was_sent(house: House, caplog:
     assert "canary" not in told.lower()
     assert 'route="/api/v1/datasets/{name}"' in told
     assert 'route="/datasets/{name}"' in told
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["169.254.169.254", "127.0.0.1", "localhost", "[::1]", "0x7f000001", "10.0.0.5", "no-such.example", "a@127.0.0.1"],
+)
+def test_no_address_that_is_not_listed_is_connected_to(world: World, monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    """A connection string is no way to look around inside the institution: what is there and what is not is refused alike."""
+    called = []
+    monkeypatch.setattr("psycopg.connect", lambda *given, **more: called.append(given))
+    address = f"postgresql://user:word@{host}:5432/db::people"
+    answer = world.owner.client.post("/api/v1/connections", json={"address": address}, headers=world.owner.csrf())
+    assert answer.status_code in (403, 422), answer.text
+    assert called == []
+    assert "word" not in answer.text

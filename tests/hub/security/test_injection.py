@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from tests.hub.house import House, Visitor
-from tests.hub.security.walk import form_token, places
+from tests.hub.security.walk import addresses, form_token, places
 from tests.hub.security.world import MAY, World, populated
 
 HTML = "<zqx onclick=x>"
 TEMPLATE = "{{7*191}}${7*191}<%=7*191%>#{7*191}"
 SQL = "x'); DROP TABLE person; --"
 FORMULAS = ("=cmd|'/C calc'!A0", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\uff1d1+1")
-PAYLOADS = (f"{HTML}\"'>", TEMPLATE, SQL, "../../../etc/passwd", "%s%n%x{0}", "\u202egnp.exe", "=1+1")
+TEXT = f"{HTML}\"'> {TEMPLATE} {SQL} ../../etc/passwd %s%n {{0}}"
 
 
 @pytest.fixture
@@ -50,25 +50,19 @@ def written(world: World, text: str) -> None:
     assert analyst.client.post("/account", data=form).status_code < 500
 
 
-@pytest.mark.parametrize("text", PAYLOADS, ids=lambda text: text[:12].encode("ascii", "replace").decode())
-def test_what_people_write_is_shown_as_text_on_every_page(world: World, text: str) -> None:
-    written(world, text)
+def test_what_people_write_is_shown_as_text_on_every_page(world: World) -> None:
+    written(world, TEXT)
     shown = 0
     for visitor in (world.analyst, world.owner, world.administrator):
         for place in places(world.house.app):
-            if place.writes or place.api:
-                continue
-            for number in world.ids.values() if set(place.parameters) - {"form"} else ("",):
-                address = place.at(**{name: "csv" if name == "form" else number for name in place.parameters})
+            for address in () if place.writes or place.api else addresses(place, world.ids):
                 answer = visitor.client.get(address)
                 assert answer.status_code < 500, (address, answer.text[:300])
-                if not answer.headers.get("content-type", "").startswith(("text/html", "image/svg")):
-                    continue
-                assert HTML not in answer.text, address
-                assert "1337" not in answer.text, address
-                shown += "&lt;zqx" in answer.text
-    if text.startswith(HTML):
-        assert shown > 0, "it was shown nowhere: the walk shows nothing"
+                if answer.headers.get("content-type", "").startswith(("text/html", "image/svg")):
+                    assert HTML not in answer.text, address
+                    assert "1337" not in answer.text, address
+                    shown += "&lt;zqx" in answer.text
+    assert shown > 5, "it was shown nowhere: the walk shows nothing"
 
 
 def test_the_database_is_as_it_was(world: World) -> None:

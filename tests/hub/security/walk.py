@@ -19,8 +19,12 @@ BODIES: Mapping[str, Any] = {
     "Changes": {"title": "Mine now"},
     "Details": {"institution": "Elsewhere"},
     "Renaming": {"name": "mine"},
-    "Asking": {"data_set": "people", "purpose": "care", "wanted": {"actions": ["question.ask"]}},
-    "Deciding": {"rules": {"actions": ["question.ask"]}},
+    "access__api_models__Asking": {"data_set": "people", "purpose": "care", "wanted": {"actions": ["question.ask"]}},
+    "access__api_models__Deciding": {"rules": {"actions": ["question.ask"]}},
+    "budgets__api_models__Asking": {"amount": "0.1", "reason": "more"},
+    "budgets__api_models__Deciding": {"grant": True, "amount": "0.1"},
+    "Raising": {"amount": "9", "why": "more"},
+    "Allotting": {"who": "mallory@example.org", "amount": "0.1"},
     "Saying": {"text": "hello"},
     "Refusing": {"reason": "no"},
     "NewVersion": {"upload": "x"},
@@ -46,12 +50,29 @@ FORM: Mapping[str, str | list[str]] = {
     "role": ["administrator"],
     "actions": ["question.ask"],
     "present": "yes",
+    "amount": "0.1",
+    "why": "more",
+    "who": "mallory@example.org",
+    "decision": "grant",
     "which": "everybody",
     "to": "mallory@example.org",
     "rows": "5",
     "json": "{}",
 }
 """What a posted form holds: more than any of them asks for."""
+
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "name": ("data set", "population", "project", "algorithm"),
+    "population": ("population",),
+    "number": ("request", "budget request", "release", "saved question", "upload", "rule"),
+    "person": ("person",),
+    "data_set": ("data set",),
+    "grant": ("grant",),
+    "token": ("token",),
+    "job": ("job",),
+}
+"""What a part of an address may name (`world.ids`); of others, nothing is there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +106,15 @@ class Place:
         return f"{self.method} {self.path}"
 
 
+def addresses(place: Place, ids: Mapping[str, str]) -> Iterator[str]:
+    """Its addresses with the things that are there, with one that is not, and in each form."""
+    named = [name for name in place.parameters if name != "form"]
+    found = {kind: ids[kind] for name in named for kind in KINDS.get(name, ())}
+    for form in ("csv", "json", "parquet", "jsonl") if "form" in place.parameters else ("",):
+        for number in [*found.values(), "nothing"] if named else [""]:
+            yield place.at(**{name: form if name == "form" else number for name in place.parameters})
+
+
 def places(app: FastAPI) -> list[Place]:
     """Every route, in the order of its address."""
     return sorted(_found(app), key=lambda place: (place.path, place.method))
@@ -116,7 +146,7 @@ def body_of(openapi: Mapping[str, Any], place: Place) -> Any:
     if schema is None:
         return None
     name = schema.get("$ref", "").rpartition("/")[2]
-    return BODIES.get(name, {})
+    return next((body for known, body in BODIES.items() if name == known or name.endswith(f"__{known}")), {})
 
 
 def form_token(visitor: Visitor) -> str:

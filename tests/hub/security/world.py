@@ -7,9 +7,9 @@ from datetime import date, timedelta
 from typing import Any
 
 from cloister.hub.ids import new_id
+from cloister.hub.records.access import AccessRequest, InstitutionRule
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
-from cloister.hub.services.access.models import InstitutionRule
-from cloister.hub.services.catalogue.models import DataSet
 from tests.hub.house import READS, House, Visitor
 
 MAY = (*READS, "release.download", "release.share", "question.manage", "question.see", "dataset.version", "dataset.uses")
@@ -73,6 +73,8 @@ def populated(house: House) -> World:
     ask = {"sql": "SELECT COUNT(*) AS n FROM secrets_zqx", "spend": "0.1", "purpose": "care"}
     ids["release"] = _made(analyst, "/questions", ask)["id"]
     ids["saved question"] = _made(analyst, "/questions/saved", {"title": "How many", "sql": ask["sql"]})["id"]
+    more = _made(analyst, "/budgets/patients_zqx/requests", {"amount": "0.5", "reason": "another study"})
+    ids["budget request"] = more["id"]
     ids["project"] = "study_zqx"
     project = _made(analyst, "/projects", {"name": "study_zqx", "title": "A study", "purpose": "care", "about": ""})
     ids["project's id"] = project.get("id", "study_zqx")
@@ -84,7 +86,7 @@ def populated(house: House) -> World:
     )
     assert upload.status_code == 201, upload.text
     ids["upload"] = upload.json()["id"]
-    ids |= _rows(house, analyst, steward)
+    ids |= _rows(house, analyst, steward, data_set)
     return World(
         house=house,
         administrator=administrator,
@@ -109,9 +111,9 @@ def _listed(visitor: Visitor, path: str) -> Any:
     return answer.json()
 
 
-def _rows(house: House, analyst: Visitor, steward: Visitor) -> dict[str, str]:
+def _rows(house: House, analyst: Visitor, steward: Visitor, data_set: DataSet) -> dict[str, str]:
     """What no request makes at once."""
-    job, rule = new_id(), new_id()
+    job, rule, request = new_id(), new_id(), new_id()
     with house.hub.database.begin() as db:
         now = house.hub.now()
         db.add(Job(id=job, kind="question", person=analyst.id, title="Long work", payload={}, created=now))
@@ -120,4 +122,6 @@ def _rows(house: House, analyst: Visitor, steward: Visitor) -> dict[str, str]:
                 id=rule, title="No one at night", rule={"epsilon_of_population": "3"}, made_by=steward.id, created=now
             )
         )
-    return {"job": job, "rule": rule}
+        wanted = {"actions": ["question.ask"]}
+        db.add(AccessRequest(id=request, data_set=data_set.id, person=analyst.id, purpose="care", wanted=wanted, created=now))
+    return {"job": job, "rule": rule, "request": request}

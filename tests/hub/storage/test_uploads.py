@@ -13,6 +13,7 @@ import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -161,7 +162,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
     wrapped = KEYS.wrap(bytes(32), f"upload {name}")
     received = Received(id=name, kind="csv", digest="", length=0, wrapped_key=wrapped)
     vault = Vault(tmp_path, KEYS)
-    for work in (vault.look, vault.store, vault.discard):
+    for work in (vault.look, partial(vault.store, about="test"), vault.discard):
         with pytest.raises(CloisterError, match="name"):
             work(received)
 
@@ -326,7 +327,7 @@ def test_a_page_that_is_larger_than_the_footer_says(tmp_path: Path) -> None:
     received = receive(folder, content, "parquet", limits=limits)
     before = files(folder)
     with pytest.raises(CloisterError, match="could not be written"):
-        Vault(folder, KEYS, limits=limits).store(received)
+        Vault(folder, KEYS, limits=limits).store(received, about="test")
     assert files(folder) == before
 
 
@@ -339,5 +340,5 @@ def test_a_damaged_parquet_file_is_read_or_refused_and_nothing_else(at: int, val
         with suppress(CloisterError):
             received = receive(folder, content, "parquet")
             Vault(folder, KEYS).look(received, rows=2)
-            Vault(folder, KEYS).store(received)
+            Vault(folder, KEYS).store(received, about="test")
         assert len(files(folder)) <= 1

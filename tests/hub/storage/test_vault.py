@@ -36,7 +36,7 @@ COLUMNS = {"name": Text(), "k": Integer(0, 9), "x": Real(0, 10, step="0.5")}
 
 
 def stored_from(vault: Vault, content: bytes = CSV, kind: str = "csv") -> StoredTable:
-    return vault.store(vault.receive([content], kind))
+    return vault.store(vault.receive([content], kind), about="test")
 
 
 def rows_of(source: Any, columns: Any = COLUMNS, **options: Any) -> list[tuple[Any, ...]]:
@@ -121,7 +121,7 @@ def test_no_row_is_ever_on_the_disk_in_plain(tmp_path: Path, kind: str, monkeypa
         vault = Vault(tmp_path / "vault", KEYS)
         received = vault.receive((content[i : i + 2**16] for i in range(0, len(content), 2**16)), kind)
         vault.look(received, rows=5)
-        stored = vault.store(received)
+        stored = vault.store(received, about="test")
         rows = rows_of(vault.open(stored, name="people"), temporary_directory=scratch)
     assert len(rows) == count + 1
     assert {"part", "prepared.duckdb", stored.file} <= watch.seen
@@ -140,7 +140,7 @@ def test_nothing_shows_a_key_or_a_row(vault: Vault, caplog: pytest.LogCaptureFix
     caplog.set_level(logging.DEBUG)
     received = vault.receive([CSV], "csv")
     header = vault.look(received, rows=3)
-    stored = vault.store(received)
+    stored = vault.store(received, about="test")
     source = vault.open(stored, name="people", identity="data set 7")
     key = KEYS.unwrap(stored.wrapped_key or b"", stored.about)
     shown = " ".join(map(repr, (vault, received, header, stored, source, source.identity(), source.describe()))) + caplog.text
@@ -197,6 +197,15 @@ def test_every_version_has_a_key_of_its_own(vault: Vault) -> None:
     assert len(keys) == 2
     with pytest.raises(WrongKey):
         vault.open(replace(one, wrapped_key=other.wrapped_key), name="people")
+
+
+def test_a_key_opens_only_what_it_is_bound_to(vault: Vault) -> None:
+    stored = stored_from(vault)
+    bound = vault.bound(stored, f"data set 1 version 1 file {stored.file}")
+    assert rows_of(vault.open(bound, name="people")) == rows_of(vault.open(stored, name="people"))
+    for about in ("", stored.about, f"data set 2 version 1 file {stored.file}", f"data set 1 version 2 file {stored.file}"):
+        with pytest.raises(WrongKey):
+            vault.open(replace(bound, about=about), name="people")
 
 
 @pytest.mark.parametrize("at", [0, 20, 60, 200, -1])
@@ -296,14 +305,14 @@ def test_a_failed_store_leaves_the_upload_and_nothing_else(vault: Vault, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr("cloister.tables.encrypted.os.fsync", full)
         with pytest.raises(EngineError, match="disk is full"):
-            vault.store(received)
+            vault.store(received, about="test")
     assert files(vault) == before
     with monkeypatch.context() as patch:
         patch.setattr(vault_module, "settle", full)
         with pytest.raises(OSError, match="no space"):
-            vault.store(received)
+            vault.store(received, about="test")
     assert files(vault) == before
-    assert rows_of(vault.open(vault.store(received), name="people"))
+    assert rows_of(vault.open(vault.store(received, about="test"), name="people"))
 
 
 @pytest.mark.parametrize("moment", ["cloister.tables.encrypted.os.fsync", "cloister.hub.storage.vault.settle"])
@@ -316,16 +325,16 @@ def test_a_process_killed_while_it_stores_leaves_the_upload(tmp_path: Path, mome
         received = vault.receive([{CSV!r}], "csv")
         print(received.id, received.wrapped_key.hex(), flush=True)
         with unittest.mock.patch({moment!r}, lambda *_: os.kill(os.getpid(), 9)):
-            vault.store(received)
+            vault.store(received, about="test")
     """
     said = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False, capture_output=True, text=True).stdout
     number, wrapped = said.split()
     vault = Vault(tmp_path, KEYS)
     assert files(vault) == [f"uploads/{number}"]
     received = vault_module.Received(id=number, kind="csv", digest="", length=0, wrapped_key=bytes.fromhex(wrapped))
-    assert rows_of(vault.open(vault.store(received), name="people"))
+    assert rows_of(vault.open(vault.store(received, about="test"), name="people"))
     with pytest.raises(RefusedUpload, match="not here"):
-        vault.store(received)
+        vault.store(received, about="test")
 
 
 def test_no_file_stays_open(vault: Vault) -> None:
@@ -343,4 +352,4 @@ def test_two_hubs_over_one_folder(tmp_path: Path) -> None:
     one, other = Vault(tmp_path, KEYS), Vault(tmp_path, KEYS, limits=Limits(bytes=10**6))
     received = one.receive([CSV], "csv")
     assert other.look(received).columns[0].name == "name"
-    assert rows_of(one.open(other.store(received), name="people"))
+    assert rows_of(one.open(other.store(received, about="test"), name="people"))

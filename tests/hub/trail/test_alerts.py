@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from cloister.hub.caller import Caller
+from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.trail import question_details, watch, write_alone
 from cloister.hub.services.trail.alerts import Sensitivity, alerts, notices
 from cloister.hub.services.trail.fingerprints import closeness, fingerprint
-from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.trail.profiles import Histories, History, Question, read_history
 from tests.hub.trail.conftest import START, add_person
 

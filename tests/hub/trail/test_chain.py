@@ -7,14 +7,18 @@ import threading
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
+from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import NOBODY, Caller
 from cloister.hub.keys import Keys
+from cloister.hub.records.trail import TrailHead, TrailLine
 from cloister.hub.rotation import rotate
 from cloister.hub.services.trail import BrokenLine, accept, verify, write, write_alone
-from cloister.hub.records.trail import TrailHead, TrailLine
+from cloister.hub.services.trail.export import export
+from cloister.hub.services.trail.profiles import read_history
+from cloister.hub.services.trail.reading import Filters, Scope, by_day, of_data_set, read_batch, read_page
 from cloister.hub.services.trail.writing import keeper_of
 
 ADA = Caller(id="ada", via="session", address="192.0.2.7")
@@ -75,6 +79,16 @@ def test_secrets_are_not_written(hub):
     assert verify(hub) is True
 
 
+def test_a_name_that_people_chose_may_look_like_a_secret(hub):
+    """A population called "secretaries" is asked about and opened like any other."""
+    chosen = {"secretaries": "ε = 0.1", "totp_study": "ε = 1", "cookies and passwords": "ε = 2"}
+    number = write_alone(hub, ADA, "dataset.register", cost=chosen, budget=chosen, rule={"labels": {"password": "x"}})
+    with hub.database.reading() as db:
+        line = db.get(TrailLine, number)
+        assert (line.cost, line.details["budget"]) == (chosen, chosen)
+    assert verify(hub) is True
+
+
 def test_an_undone_transaction_leaves_no_line(hub):
     fill(hub, 2)
     with pytest.raises(ZeroDivisionError), hub.database.begin() as db:  # noqa: PT012
@@ -95,7 +109,7 @@ def test_an_undone_transaction_leaves_no_line(hub):
 def test_a_line_outside_a_transaction_is_refused(hub):
     if hub.database.grown_up:
         return  # every session of PostgreSQL is a transaction
-    with hub.database.reading() as db, pytest.raises(RuntimeError, match="in a transaction"):
+    with Session(hub.database.engine) as db, pytest.raises(RuntimeError, match="in a transaction"):
         write(db, hub, ADA, "dataset.see")
 
 
@@ -152,6 +166,59 @@ def test_a_cut_end_is_found_when_the_head_row_is_cut_too(hub):
     assert "line 5 is known" in verify(hub).reason
 
 
+BEHIND = """INSERT INTO trail (number, moment, person, action, kind, object, purpose, cost, outcome, details, hash)
+SELECT number + {further}, moment, person, action, kind, object, 'forged', cost, outcome, details, hash FROM trail
+WHERE number = 5"""
+
+
+@pytest.mark.parametrize("further", [1, 500])
+def test_a_line_behind_the_end_is_found_and_not_shown(hub, further):
+    """Whoever writes to the database can put a line behind the end, where no hash follows it."""
+    fill(hub)
+    execute(hub, BEHIND.format(further=further))
+    execute(hub, f"INSERT INTO trail_about (object, number) VALUES ('data-set:d4', {5 + further})")
+    broken = verify(hub)
+    assert isinstance(broken, BrokenLine)
+    assert (broken.number, "behind the end" in broken.reason) == (5 + further, True)
+    with hub.database.reading() as db:
+        whole, about = read_page(db, Filters(), Scope()), read_page(db, Filters(), Scope(objects=("data-set:d4",)))
+        assert [line.number for line in whole.lines] == [5, 4, 3, 2, 1]
+        assert [line.number for line in about.lines] == [5]
+        assert sum(count for _, count in by_day(db, hub, Filters(), Scope())) == 5
+        assert db.scalars(select(TrailLine.number).where(of_data_set("d4"))).all() == [5]
+        assert [line.number for line in read_batch(db, Filters(), Scope(), after=0, until=10**6)] == [1, 2, 3, 4, 5]
+        assert read_history(db, "ada").total == 0
+    assert "forged" not in "".join(export(hub, "jsonl", Filters(), Scope()))
+
+
+def test_an_index_entry_behind_the_end_is_found(hub):
+    fill(hub, 3)
+    execute(hub, BEHIND.replace("number = 5", "number = 3").format(further=7))
+    execute(hub, "INSERT INTO trail_about (object, number) VALUES ('data-set:d0', 10)")
+    assert verify(hub).number == 10
+
+
+def test_without_the_head_file_nothing_is_verified_and_the_next_process_writes_that_down(hub, opens, settings):
+    """Cut the end, move the head's row, and take the file that would tell: what cannot be told is not called whole."""
+    fill(hub)
+    cut(hub, 3)
+    (settings.data / "trail.head").unlink()
+    broken = verify(hub)
+    assert isinstance(broken, BrokenLine)
+    assert (broken.number, "head file is missing" in broken.reason) == (4, True)
+    again = opens()
+    broken = verify(again)
+    assert (broken.number, "nobody has answered" in broken.reason) == (4, True)
+    accept(again, ADA, who="the board", why="the folder was moved")
+    assert verify(again) is True
+
+
+def test_a_head_file_without_a_record_that_holds_is_as_good_as_none(hub, settings):
+    fill(hub)
+    (settings.data / "trail.head").write_text("5 " + "0" * 64)
+    assert "head file is missing" in verify(hub).reason
+
+
 def cut(hub, number: int) -> None:
     execute(hub, f"DELETE FROM trail_about WHERE number > {number}")
     execute(hub, f"DELETE FROM trail WHERE number > {number}")
@@ -197,7 +264,8 @@ def test_another_history_of_the_same_length_is_found(hub, opens, settings, clock
     (settings.data / "trail.head").rename(settings.data / "aside")
     changed = opens()
     clock.now += timedelta(minutes=1)
-    fill(changed, 2)
+    fill(changed, 1)
+    accept(changed, ADA, who="the board", why="the head file was lost")
     assert verify(changed) is True
     changed.close()
     (settings.data / "aside").rename(settings.data / "trail.head")

@@ -10,11 +10,11 @@ from datetime import timedelta
 import pytest
 
 from cloister.hub.caller import Caller
-from cloister.hub.services import access, accounts, trail
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.trail import TrailLine
+from cloister.hub.services import access, accounts, trail
 from cloister.hub.services.trail import write_alone
 from cloister.hub.services.trail.alerts import Notice, _keep
-from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.trail.profiles import Question
 from tests.hub.trail.browsing import Visitor
 
@@ -29,8 +29,8 @@ def people(hub, clock):
     """A steward, an owner with a data set, an analyst; and what they did."""
     ada, olga, sue = (Caller(id=name, via="session") for name in ("ada", "olga", "sue"))
     ask = {"kind": "release", "object_id": "r1", "purpose": "=cmd|' /C calc'!A0", "cost": {"people": "ε = 0.1"}}
-    write_alone(hub, ada, "question.ask", **ask, data_sets=["people"], columns=["people.age"], sql="SELECT 1")
-    write_alone(hub, ada, "question.ask", outcome="denied", data_sets=["towns"])
+    write_alone(hub, ada, "question.ask", **ask, data_sets=["d1"], columns=["people.age"], sql="SELECT 1")
+    write_alone(hub, ada, "question.ask", outcome="denied", data_sets=["d2"])
     clock.now += timedelta(days=1)
     write_alone(hub, olga, "dataset.grant", kind="data-set", object_id="d1", to="ada")
     write_alone(hub, sue, "people.invite", kind="person", object_id="zoe")
@@ -69,7 +69,7 @@ class TestWhoSees:
     def test_an_owner_sees_what_is_about_their_data(self, people):
         olga = people["olga"]
         assert numbers(olga, "/trail/uses") == [3, 1]
-        assert numbers(olga, "/trail/uses?object=towns") == []
+        assert numbers(olga, "/trail/uses?object=d2") == []
         page = olga.get("/trail/uses").text
         assert "SELECT 1" in page
         assert "zoe" not in page
@@ -98,8 +98,10 @@ class TestFilters:
             ("action=question", [2, 1]),
             ("action=question.ask", [2, 1]),
             ("action=quest", []),
-            ("object=people", [1]),
-            ("object=d1", [3]),
+            ("object=people", [3, 1]),
+            ("object=d1", [3, 1]),
+            ("object=data-set:d1", [3, 1]),
+            ("object=population:people", []),
             ("outcome=denied", [2]),
             ("since=2026-03-03", [4, 3]),
             ("until=2026-03-02", [2, 1]),

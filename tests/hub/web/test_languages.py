@@ -79,6 +79,27 @@ def test_what_a_browser_accepts(accepted: str, code: str) -> None:
     assert choose("", "", accepted) == code
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Ask a question: denied", "提出查询：拒绝"),
+        ("it is for the role data owner or data user", "此操作仅限以下角色：数据所有者或数据用户"),
+        ("it is longer than 200 characters", "超过 200 个字符"),
+        ("The name was refused", "名称被拒绝"),
+        ("nobody granted this to you (rule grants)", "没有人授予您此权限（规则 grants）"),
+        ("ask its owner (Ada Lovelace)", "请联系其所有者（Ada Lovelace）"),
+        ("'{name}' was not opened", "'{name}' 未能开放"),
+        # a part would stay English, so all of it does
+        ("The shape of the earth was refused", "The shape of the earth was refused"),
+        ("Something unheard of: denied", "Something unheard of: denied"),
+        ("Visits or stays", "Visits or stays"),
+    ],
+)
+def test_a_text_that_was_filled_before_is_known_by_its_shape(text: str, said: str) -> None:
+    assert language_of("zh_CN").gettext(text) == said
+    assert language_of("en").gettext(text) == text
+
+
 @pytest.mark.parametrize("code", translations.LANGUAGES)
 def test_every_text_in_use_is_translated(code: str) -> None:
     """`python -m scripts.translations` writes what is missing into the catalogue."""
@@ -109,7 +130,11 @@ def test_texts_are_found_wherever_they_are_written(tmp_path: Path) -> None:
         "a = _('From Python')\n"
         "b = N_('Marked')\n"
         "c = Link(title='A link', path='/link')\n"
-        "raise Missing('Nothing like it', why=f'{c}', instead='ask for it')\n",
+        "raise Missing('Nothing like it', why=f'{c}', instead='ask for it')\n"
+        "raise Missing(f'{row.name!r} is gone', why='none' if c else f'{len(a):,} rows', instead='SELECT 1')\n"
+        "def refused(why, instead): return Missing('No', why=why, instead=instead)\n"
+        "raise refused('it is so', '/ask')\n"
+        "go(request, '/', request_gettext(request)('It was done.'))\n",
         encoding="utf-8",
     )
     (tmp_path / "web" / "templates" / "page.html").write_text(
@@ -118,6 +143,7 @@ def test_texts_are_found_wherever_they_are_written(tmp_path: Path) -> None:
     found = {message.id for message in translations.extracted(tmp_path) if message.id}
     assert found == {
         *("From Python", "Marked", "A link", "Nothing like it", "ask for it", "From a template", "A long one"),
+        *("{name} is gone", "none", "{a} rows", "No", "it is so", "It was done."),
         ("One", "Many"),
     }
 

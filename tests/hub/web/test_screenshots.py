@@ -1,13 +1,15 @@
-"""Pictures are taken of what a person can reach, and what is wrong with a page is said."""
+"""Pictures are taken of what a person can reach, and what is wrong with a page is said; the documentation has all of its own."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from scripts import screenshots
 from scripts.engines import chromium
+from scripts.tour import MOST_BYTES, STOPS
 from tests.hub.web.browser import missing, served
 from tests.hub.web.gallery import make_gallery
 
@@ -22,3 +24,12 @@ def test_every_place_is_taken_and_every_fault_is_said(tmp_path: Path, pytestconf
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in taken.files)
     assert any("/ask: answered 404" in fault for fault in taken.faults)
     assert not any("/gallery" in fault for fault in taken.faults)
+
+
+def test_the_tutorial_shows_every_picture_of_the_tour() -> None:
+    folder = Path(__file__).parents[3] / "docs"
+    files = {file.stem: file for file in (folder / screenshots.IMAGES.relative_to("docs")).iterdir()}
+    told = re.findall(r"images/hub/([\w-]+)\.webp", (folder / "tutorials" / "a-first-hub.md").read_text())
+    assert told == [stop.name for stop in STOPS if stop.shown]
+    assert sorted(files) == sorted(told)
+    assert all(file.stat().st_size <= MOST_BYTES for file in files.values())

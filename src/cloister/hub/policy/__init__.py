@@ -1,12 +1,14 @@
 """The hub's policy: decisions as pure functions of (who, what, which, context, the institution's rules).
 
 `actions` lists what can be done, `facts` what a decision is made from, `decide` makes it, `explain` says it in words, `texts`
-reads and writes the rules as people write them, and `release` says what holds for what is derived. No database, no clock, no row.
+reads and writes the rules as people write them, `bounds` hands the
+ceilings to the ledger, and `release` says what holds for what is derived. No database, no clock, no row.
 """
 
 from __future__ import annotations
 
 from cloister.hub.policy.actions import Action, actions, known, register_actions
+from cloister.hub.policy.bounds import Ceiling, ceilings
 from cloister.hub.policy.decide import decide, decide_together, in_scope, may
 from cloister.hub.policy.decision import Ask, Decision, Narrowed
 from cloister.hub.policy.explain import denied, role_table, whom, words
@@ -30,6 +32,7 @@ from cloister.hub.policy.texts import parse_grant, parse_policy, parse_rule, wri
 __all__ = [
     "Action",
     "Ask",
+    "Ceiling",
     "Context",
     "Decision",
     "GrantFacts",
@@ -46,6 +49,7 @@ __all__ = [
     "Who",
     "actions",
     "canonical",
+    "ceilings",
     "decide",
     "decide_together",
     "denied",

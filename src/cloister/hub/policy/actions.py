@@ -70,7 +70,8 @@ class Action:
     implied_by: frozenset[str] = frozenset()
     """Actions whose grant gives this one too."""
     by_token: bool = True
-    """False: only a person in a browser, never an API token."""
+    """False: only a person in a browser, never an API token. So is whatever gives people, roles, access or budget: it would
+    outlive the token, and a stolen one could make itself a successor."""
     by_algorithm: bool = False
     """A guest's algorithm runs, and the context must name it."""
 
@@ -105,7 +106,7 @@ BUILT_IN = (
     _of("profile.manage", N_("Change one's own profile"), ANYBODY, by_token=False),
     _of("token.manage", N_("Make and revoke API tokens"), ANYBODY, by="owner", overseers=(ADMINISTRATOR,), by_token=False),
     _of("people.see", N_("See who uses the hub"), *_OFFICE),
-    _of("people.invite", N_("Invite people"), *_OFFICE),
+    _of("people.invite", N_("Invite people"), *_OFFICE, by_token=False),
     _of("people.block", N_("Block people"), ADMINISTRATOR, by_token=False),
     _of("roles.give", N_("Give and take roles"), ADMINISTRATOR, by_token=False),
     _of("policy.see", N_("Read the institution's policy"), ANYBODY),
@@ -129,13 +130,13 @@ BUILT_IN = (
     _of("dataset.uses", N_("See what ran on a data set"), ANYBODY, by="grant", overseers=(STEWARD,)),
     _of("dataset.manage", N_("Manage a data set"), OWNER, by="owner"),
     _of("dataset.delete", N_("Delete a data set"), OWNER, by="owner"),
-    _of("dataset.grant", N_("Grant and revoke access"), OWNER, by="owner"),
-    _of("dataset.budget", N_("Set a budget and its allotments"), OWNER, by="owner"),
+    _of("dataset.grant", N_("Grant and revoke access"), OWNER, by="owner", by_token=False),
+    _of("dataset.budget", N_("Set a budget and its allotments"), OWNER, by="owner", by_token=False),
     _of("contribution.see", N_("See for what one's contribution was used"), PROVIDER, OWNER, by="owner"),
     _of("contribution.manage", N_("Attach a policy to one's contribution"), PROVIDER, OWNER, by="owner"),
     _of("access.ask", N_("Ask for access"), ANYBODY),
     _of("access.see", N_("See a request for access"), ANYBODY, by="owner", overseers=(STEWARD,)),
-    _of("access.decide", N_("Decide on a request for access"), OWNER, by="owner"),
+    _of("access.decide", N_("Decide on a request for access"), OWNER, by="owner", by_token=False),
     _of("project.create", N_("Start a project"), *_USERS, *_OFFICE),
     _of("project.manage", N_("Manage a project"), *_USERS, *_OFFICE, by="owner"),
     _of("project.see", N_("See a project"), ANYBODY, by="grant", overseers=_OFFICE),
@@ -165,7 +166,7 @@ BUILT_IN = (
     _of("job.cancel", N_("Cancel a job"), ANYBODY, by="owner", overseers=(ADMINISTRATOR,)),
     _of("budget.see", N_("See a budget"), ANYBODY, by="grant", overseers=_OFFICE, implied_by=_READS),
     _of("budget.ask", N_("Ask for more budget"), *_USERS),
-    _of("budget.raise", N_("Raise a budget"), OWNER, by="owner"),
+    _of("budget.raise", N_("Raise a budget"), OWNER, by="owner", by_token=False),
 )
 """What the frame itself knows; services register theirs."""
 

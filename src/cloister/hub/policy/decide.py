@@ -45,7 +45,7 @@ def decide(who: Who, what: str, which: Object | None, context: Context, mandator
     no = _beforehand(who, action, which, context)
     if no is not None:
         return _no(what, no)
-    labels = frozenset[str]() if which is None else labels_of(which, context.columns.get(which.id, frozenset()))
+    labels = frozenset[str]() if which is None else labels_of(which, context.read(which.id))
     no = by_institution(who, action, which, context, mandatory, labels)
     if no is not None:
         return _no(what, no)
@@ -133,13 +133,15 @@ def _columns(
 ) -> tuple[frozenset[str], No | None]:
     """The columns that are closed by policies of their own, and the refusal where one of them is touched."""
     closed: set[str] = set()
+    read = context.read(which.id)
     for name, policy in which.column_policies.items():
-        alone = replace(context, columns={**context.columns, which.id: frozenset({name})})
-        no = by_policy(action, which, alone, policy, f"policy:{which.id}.{name}")
+        alone = replace(context, columns={**context.columns, which.id: frozenset({name})}, behind={})
+        asked = context if name in read else alone  # a combination with other columns counts where both are read
+        no = by_policy(action, which, asked, policy, f"policy:{which.id}.{name}")
         if no is None and policy.labels:
-            no = by_institution(who, action, which, alone, mandatory, policy.labels)
+            no = by_institution(who, action, which, asked, mandatory, policy.labels)
         if no is not None:
-            if name in context.columns.get(which.id, frozenset()):
+            if name in read:
                 return frozenset(closed), no
             closed.add(name)
     return frozenset(closed), None

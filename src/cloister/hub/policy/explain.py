@@ -40,7 +40,7 @@ def whom(ask: Ask | None, gettext: Callable[[str], str] = str, name: str = "") -
     if ask is None:
         return ""
     role = gettext(_ASKED[ask.role])
-    return f"{role} ({name})" if name else role
+    return gettext("{whom} ({name})").format(whom=role, name=name) if name else role
 
 
 def denied(decision: Decision, gettext: Callable[[str], str] = str, name: str = "") -> AccessDenied:

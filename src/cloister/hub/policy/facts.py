@@ -45,7 +45,8 @@ class Who:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
     """Who is in a role on an object. Each kind that is stated must hold: one of the people, institutions and projects, and all of
-    the certificates and attributes. Nothing stated is nobody; `anybody` is everyone who has logged in.
+    the certificates and attributes. Nothing stated is nobody; `anybody` is everyone who has logged in. People are named by their
+    id, or by the e-mail address that they have here, now or later.
 
     >>> Members(institutions=frozenset({"north"}), training=frozenset({"GCP"})).anybody
     False
@@ -136,7 +137,8 @@ Combination: TypeAlias = frozenset[Part]
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Source:
-    """Where something comes from: an object, its version, and the columns of it that were read.
+    """Where something comes from: an object, its version, and the columns of it that were read; whose it was, and whose rows it
+    held, for the institution's rules.
 
     >>> Source(object="health", version="3", columns=("age", "sex")).columns
     ('age', 'sex')
@@ -145,6 +147,10 @@ class Source:
     object: str
     version: str = ""
     columns: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
+    """Columns that were read by the condition on the rows that somebody may see, and that nobody asked about."""
+    institution: str = ""
+    population: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +224,8 @@ class Context:
     purpose: str = ""
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The columns that are touched, by object. An object that is missing here is one of which this is not yet known."""
+    behind: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The columns that a grant's own condition on rows reads besides: every rule counts them, but for that grant's columns."""
     together: tuple[Object, ...] = ()
     """The other objects that are asked at the same time."""
     spend: Mapping[str, Spend] = field(default_factory=dict)
@@ -229,6 +237,16 @@ class Context:
         if self.now.utcoffset() is None:
             why = "a moment without a time zone is not one moment"
             raise InvalidParameter(f"now={self.now} was refused", why=why, instead="now=datetime.now(UTC)")
+
+    def read(self, number: str) -> frozenset[str]:
+        """Every column that is read of an object, asked about or not.
+
+        >>> from datetime import UTC
+        >>> context = Context(now=datetime.now(UTC), columns={"d1": frozenset({"age"})}, behind={"d1": frozenset({"pay"})})
+        >>> sorted(context.read("d1"))
+        ['age', 'pay']
+        """
+        return self.columns.get(number, frozenset()) | self.behind.get(number, frozenset())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

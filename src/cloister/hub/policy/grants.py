@@ -147,7 +147,7 @@ def _named(members: Members, who: Who) -> bool:
     narrowed = not (people is None and institutions is None and projects is None)
     if not who.id or not (narrowed or members.anybody or members.training or members.attributes):
         return False
-    if people is not None and who.id not in people:
+    if people is not None and who.id not in people and (not who.email or who.email not in people):
         return False
     if institutions is not None and who.institution not in institutions:
         return False

@@ -36,7 +36,7 @@ def by_institution(
     items: list[Touched] | None = None
     totals: list[_Total] | None = None
     for rule in rules:
-        if not _governs(rule, who, which, labels):
+        if not governs(rule, who, which, labels):
             continue
         applies = action.data if rule.actions is None else action.name in rule.actions
         found = _demanded(rule, who, context) if applies else None
@@ -100,7 +100,12 @@ def missing_training(needed: frozenset[str], who: Who, now: datetime) -> frozens
     return frozenset([each for each in needed if each not in held or now >= held[each]])
 
 
-def _governs(rule: MandatoryRule, who: Who, which: Object | None, labels: frozenset[str]) -> bool:
+def governs(rule: MandatoryRule, who: Who, which: Object | None, labels: frozenset[str]) -> bool:
+    """Whether a rule applies to somebody and an object that bears these labels.
+
+    >>> governs(MandatoryRule(id="m1", institution="north"), Who(id="p1"), Object(kind="data-set", id="d1"), frozenset())
+    False
+    """
     if rule.for_institutions is not None and who.institution not in rule.for_institutions:
         return False
     if which is None:
@@ -208,10 +213,14 @@ def touched(action: Action, which: Object, context: Context) -> list[Touched]:
     found: list[Touched] = []
     for each in (which, *context.together):
         columns = context.columns.get(each.id, (each.columns or None) if action.data else frozenset())
+        if columns is not None:
+            columns |= context.behind.get(each.id, frozenset())
         labels = labels_of(each, columns)
         found.append((each.id, columns, labels))
         found.extend(
-            (source.object, frozenset(source.columns) or None, labels) for policy in each.policies for source in policy.sources
+            (source.object, frozenset(source.columns + source.behind) or None, labels)
+            for policy in each.policies
+            for source in policy.sources
         )
     return found
 

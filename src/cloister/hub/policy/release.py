@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from cloister.hub.policy.facts import SENSITIVITIES, Object, Policy, Source
@@ -30,8 +30,12 @@ def inherit(policies: Iterable[Policy]) -> Policy:
     return functools.reduce(_both, policies, Policy())
 
 
-def derived(objects: Iterable[tuple[Object, Iterable[str]]], versions: dict[str, str] | None = None) -> Policy:
-    """The policy of what was derived from objects, of each of which these columns were read.
+def derived(
+    objects: Iterable[tuple[Object, Iterable[str]]],
+    versions: Mapping[str, str] | None = None,
+    behind: Mapping[str, Iterable[str]] | None = None,
+) -> Policy:
+    """The policy of what was derived from objects, of each of which these columns were read; `behind`: by a condition on rows.
 
     It holds the objects' own labels, the policies of the columns that were read, and as provenance the object, its version and
     its columns, besides all that those came from.
@@ -39,16 +43,24 @@ def derived(objects: Iterable[tuple[Object, Iterable[str]]], versions: dict[str,
     >>> from cloister.hub.policy.facts import Object
     >>> health = Object(kind="dataset", id="health", labels=frozenset({"clinical"}))
     >>> found = derived([(health, ["age"])], {"health": "3"})
-    >>> found.labels, found.sources
-    (frozenset({'clinical'}), frozenset({Source(object='health', version='3', columns=('age',))}))
+    >>> found.labels, found.sources  # doctest: +ELLIPSIS
+    (frozenset({'clinical'}), frozenset({Source(object='health', version='3', columns=('age',), ...)}))
     """
     found = []
     for each, columns in objects:
-        read = tuple(sorted(set(columns)))
-        source = Source(object=each.id, version=(versions or {}).get(each.id, ""), columns=read)
+        asked = tuple(sorted(set(columns)))
+        hidden = tuple(sorted(set((behind or {}).get(each.id, ())) - set(asked)))
+        source = Source(
+            object=each.id,
+            version=(versions or {}).get(each.id, ""),
+            columns=asked,
+            behind=hidden,
+            institution=each.institution,
+            population=each.population,
+        )
         found.append(Policy(labels=each.labels, sources=frozenset({source})))
         found.extend(each.policies)
-        found.extend(each.column_policies[name] for name in read if name in each.column_policies)
+        found.extend(each.column_policies[name] for name in asked + hidden if name in each.column_policies)
     return inherit(found)
 
 

@@ -193,13 +193,19 @@ def _part(value: object, place: str) -> Part:
 
 
 def _source(value: object, place: str) -> Source:
-    readers = {"object": strict.identifier, "version": strict.identifier, "columns": strict.identifiers}
+    readers = {
+        "object": strict.identifier,
+        "version": strict.identifier,
+        "columns": strict.identifiers,
+        "behind": strict.identifiers,
+        "institution": strict.name,
+        "population": strict.identifier,
+    }
     found = _parts(value, place, readers)
     if "object" not in found:
         raise strict.wrong(place, "it names no object", '{"object": "health"}')
-    return Source(
-        object=found["object"], version=found.get("version", ""), columns=tuple(sorted(found.get("columns", frozenset())))
-    )
+    lists = {key: tuple(sorted(found.get(key, frozenset()))) for key in ("columns", "behind")}
+    return Source(**{**found, **lists})
 
 
 def _sensitivity(value: object, place: str) -> str:

@@ -139,4 +139,13 @@ def _part(part: Part) -> dict[str, str]:
 
 
 def _source(source: Source) -> dict[str, Any]:
-    return _said({"object": source.object, "version": source.version or None, "columns": list(source.columns) or None})
+    return _said(
+        {
+            "object": source.object,
+            "version": source.version or None,
+            "columns": list(source.columns) or None,
+            "behind": list(source.behind) or None,
+            "institution": source.institution or None,
+            "population": source.population or None,
+        }
+    )

@@ -1,6 +1,7 @@
 """How a connection begins: encryption, the client's wishes, and a token as the password.
 
-The token goes over the wire as it is, so it is asked for over TLS or on loopback only. SCRAM, which never sends the password,
+The token goes over the wire as it is, so it is asked for over TLS only; where the hub has no certificate, on loopback only (with
+one, what comes over loopback in the clear may have come through somebody's tunnel). SCRAM, which never sends the password,
 needs a salted verifier that was made when the password was set. Of a token only a plain digest is kept, from which no verifier
 can be made; keeping one beside it would be one more thing to steal. TLS protects the token on its way.
 """
@@ -56,7 +57,7 @@ async def greet(
             writer.write(b"N")
             await writer.drain()
         elif code >> 16 == protocol.VERSION_3:
-            if not encrypted and not is_loopback(address):
+            if not encrypted and (context is not None or not is_loopback(address)):
                 raise Refused(
                     "The connection was refused",
                     why="it is not encrypted, and the token would travel in the clear",

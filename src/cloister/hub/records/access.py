@@ -10,7 +10,17 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = ["AccessRequest", "Algorithm", "Grant", "InstitutionRule", "Message", "Project", "ProjectDataSet", "ProjectMember"]
+__all__ = [
+    "AccessRequest",
+    "Algorithm",
+    "Grant",
+    "InstitutionRule",
+    "Message",
+    "Project",
+    "ProjectDataSet",
+    "ProjectInvitation",
+    "ProjectMember",
+]
 
 
 class Grant(Base):
@@ -99,6 +109,16 @@ class ProjectMember(Base):
     project: Mapped[str] = mapped_column(ForeignKey("project.id"), primary_key=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), primary_key=True)
     joined: Mapped[datetime]
+
+
+class ProjectInvitation(Base):
+    """An e-mail address that was invited: whoever has it here, now or later, may come in. Nobody is looked up."""
+
+    __tablename__ = "project_invitation"
+
+    project: Mapped[str] = mapped_column(ForeignKey("project.id"), primary_key=True)
+    email: Mapped[str] = mapped_column(String(254), primary_key=True)
+    invited: Mapped[datetime]
 
 
 class ProjectDataSet(Base):

@@ -82,9 +82,22 @@ class DataSetVersion(Base):
     """The connection, wrapped."""
     format: Mapped[str] = mapped_column(String(20), default="")
     length: Mapped[int] = mapped_column(BigInteger, default=0)
+    origin: Mapped[str] = mapped_column(String(64), default="", index=True)
+    """A keyed digest of what was sent, or of the table that is connected: the same rows are found again, and nobody without the
+    hub's secret can try files against it."""
     created: Mapped[datetime]
     created_by: Mapped[str] = mapped_column(String(32))
     destroyed: Mapped[datetime | None] = mapped_column(default=None)
+
+    @property
+    def about(self) -> str:
+        """What its key is bound to: whose rows, which version, which file."""
+        return f"data set {self.data_set} version {self.number} file {self.file}"
+
+    @property
+    def place(self) -> str:
+        """What its connection's address is bound to, as `storage` has it."""
+        return f"{self.id} of data set {self.data_set} version {self.number}"
 
 
 class Arrival(Base):
@@ -114,3 +127,8 @@ class Arrival(Base):
     file_digest: Mapped[str] = mapped_column(String(64), default="")
     file_length: Mapped[int] = mapped_column(BigInteger, default=0)
     created: Mapped[datetime]
+
+    @property
+    def about(self) -> str:
+        """What the key of its stored table is bound to."""
+        return f"arrival {self.id} file {self.file}"

@@ -55,11 +55,8 @@ class StoredTable:
     """SHA-256 of the encrypted file."""
     length: int
     wrapped_key: bytes | None = field(repr=False)
-
-    @property
-    def about(self) -> str:
-        """What its key was wrapped about."""
-        return f"table {self.file}"
+    about: str
+    """What its key is bound to: whose rows these are, and the file. A key that is put in another's place opens nothing."""
 
 
 class Vault:
@@ -92,11 +89,14 @@ class Vault:
         """The columns of an upload, and so many of its first rows for its owner."""
         return header(self._upload(received), self._key_of(received), received.kind, rows)
 
-    def store(self, received: Received) -> StoredTable:
-        """An upload as a table under a fresh key. The upload is gone afterwards; a failure leaves it, and nothing else."""
+    def store(self, received: Received, *, about: str) -> StoredTable:
+        """An upload as a table under a fresh key, bound to what it is for. The upload is gone afterwards; a failure leaves it,
+        and nothing else.
+        """
         path, upload_key = self._upload(received), self._key_of(received)
         key = default_random().bytes(KEY_BYTES)
-        stored = StoredTable(file=new_id(), digest="", length=0, wrapped_key=None)
+        file = new_id()
+        stored = StoredTable(file=file, digest="", length=0, wrapped_key=None, about=f"{about} file {file}")
         working = PrivateFolder(self.folder / "working")
         try:
             part = working.path / "part"
@@ -106,6 +106,12 @@ class Vault:
             working.remove()
         path.unlink(missing_ok=True)
         return replace(stored, digest=written.digest, length=written.bytes, wrapped_key=self._keys.wrap(key, stored.about))
+
+    def bound(self, stored: StoredTable, about: str) -> StoredTable:
+        """The same table with its key bound to something else, as when an upload becomes a version; the file stays as it is."""
+        assert stored.wrapped_key is not None
+        key = self._keys.unwrap(stored.wrapped_key, stored.about)
+        return replace(stored, wrapped_key=self._keys.wrap(key, about), about=about)
 
     def discard(self, received: Received) -> None:
         """Removes an upload that is not wanted."""

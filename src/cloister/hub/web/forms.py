@@ -16,12 +16,12 @@ from starlette.exceptions import HTTPException
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.caller import caller_of
 from cloister.hub.hub import hub_of
-from cloister.hub.ids import new_secret
+from cloister.hub.ids import new_secret, same
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-__all__ = ["TOKEN_FIELD", "Form", "FormDep", "form_of", "keep_visit", "token_of"]
+__all__ = ["TOKEN_FIELD", "Form", "FormDep", "form_of", "keep_visit", "token_of", "written_here"]
 
 TOKEN_FIELD = "form_token"  # noqa: S105  (the name of a field)
 _VISIT = "cloister-visit"
@@ -102,6 +102,18 @@ def _bound_to(request: Request) -> str:
     if visit is None:
         visit = request.state.visit = new_secret()
     return f"visit {visit}"
+
+
+async def written_here(request: Request) -> None:
+    """Refuse what a browser's session writes through the API without the token against forgery. An API token needs none: no
+    browser sends it by itself. Every route of the API that writes has this among its dependencies.
+    """
+    if caller_of(request).via != "session":
+        return
+    if not same(request.headers.get("x-csrf-token", ""), token_of(request)):
+        raise AccessDenied(
+            "The request was denied", why="it bears no X-CSRF-Token of this log-in", instead="the `csrf` of GET /api/v1/me"
+        )
 
 
 async def form_of(request: Request) -> Form:

@@ -2,6 +2,7 @@
 
 A text is its own name: what has no translation is shown in English. `_("%(n)s rows", n=…)` puts values in; a text without values
 is taken as it stands, so that "95 %" needs no doubling there. Values that are no markup are escaped where the text meets markup.
+A text into which values were put already is known by its shape (`retelling.py`).
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 import gettext
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from babel import Locale
 from babel.messages.pofile import read_po
 from markupsafe import Markup, escape
+
+from cloister.hub.web.retelling import Shapes
 
 __all__ = ["LANGUAGES", "N_", "Language", "choose", "language_of"]
 
@@ -48,6 +51,11 @@ class Language:
         """How this language writes numbers and dates."""
         return Locale.parse(self.code)
 
+    @cached_property
+    def shapes(self) -> Shapes:
+        """The texts with places, to find again those that were filled before they came here."""
+        return Shapes(self.messages)
+
     def gettext(self, text: str, /, **values: Any) -> str:
         """The text in this language, with the values put in.
 
@@ -55,7 +63,9 @@ class Language:
         '3 rows'
         """
         found = self.messages.get(text)
-        return _filled(found if isinstance(found, str) and found else text, values)
+        if isinstance(found, str) and found:
+            return _filled(found, values)
+        return _filled(text, values) if values or not self.messages else self.shapes.told(str(text)) or text
 
     def ngettext(self, one: str, many: str, num: int, /, **values: Any) -> str:
         """The text for so many; `num` is among the values.

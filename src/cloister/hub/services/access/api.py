@@ -55,7 +55,7 @@ def routes(router: APIRouter) -> None:
     ) -> Items[DecisionOut]:
         with reading(hub) as db:
             _row, which = own_data_set(hub, db, caller, data_set)
-            found = person_called(db, person)
+            found = person_called(db, which, person)
             foreseen = preview(hub, db, found, which, purpose=purpose, address=address)
         return Items(items=[DecisionOut.of(each) for each in foreseen])
 

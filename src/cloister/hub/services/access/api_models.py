@@ -249,7 +249,9 @@ class ProjectOut(BaseModel):
     about: str
     lead: str
     members: list[str]
+    invited: list[str] = Field(description="For its members: the addresses whose invitation is open.")
     data_sets: dict[str, bool] = Field(description="Data set → whether its owner approved.")
+    waiting: dict[str, list[str]] = Field(description="Data set → members who joined after its owner approved.")
     created: datetime
     closed: datetime | None
 

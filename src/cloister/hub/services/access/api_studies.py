@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Body, Depends
+from fastapi import APIRouter, Body, Depends, Path
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.access import Grant
-from cloister.hub.services.access import algorithms, projects
+from cloister.hub.services.access import algorithms, invitations, projects
 from cloister.hub.services.access.api_models import (
     After,
     AlgorithmOut,
@@ -34,11 +34,13 @@ from cloister.hub.services.accounts.api import written_here
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+    from cloister.hub.caller import Caller
     from cloister.hub.records.access import Project
 
 __all__ = ["routes"]
 
 _WRITTEN = Depends(written_here)
+_Member = Annotated[str, Path(max_length=254, pattern=r"^[^\x00-\x20/]+$")]
 
 
 def routes(router: APIRouter) -> None:
@@ -53,7 +55,7 @@ def _projects(router: APIRouter) -> None:
     @router.get("/projects", dependencies=[sees], summary="The projects that you see")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[ProjectOut]:
         with reading(hub) as db:
-            found = [_shown(db, row) for row in projects.projects_of(hub, db, caller)]
+            found = [_shown(db, caller, row) for row in projects.projects_of(hub, db, caller)]
         return paged(found, after, limit)
 
     @router.post("/projects", dependencies=[creates, _WRITTEN], status_code=201, summary="Start a project")
@@ -62,30 +64,41 @@ def _projects(router: APIRouter) -> None:
             made = projects.make_project(
                 db, hub, caller, name=body.name, title=body.title, purpose=body.purpose, about=body.about
             )
-            return _shown(db, made)
+            return _shown(db, caller, made)
 
     @router.get("/projects/{name}", dependencies=[sees], summary="One project")
     def one(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with reading(hub) as db:
-            return _shown(db, projects.seen_project(hub, db, caller, name))
+            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
-    @router.post("/projects/{name}/members", dependencies=[manages, _WRITTEN], summary="Take somebody in")
-    def join(hub: HubDep, caller: PersonDep, name: Name, body: Joining) -> ProjectOut:
+    @router.post("/projects/{name}/members", dependencies=[manages, _WRITTEN], summary="Invite somebody")
+    def invite(hub: HubDep, caller: PersonDep, name: Name, body: Joining) -> ProjectOut:
+        """Whoever has the address here may come in; the answer is the same whether or not anybody has."""
         with hub.database.begin() as db:
-            projects.add_member(db, hub, caller, name, body.email)
-            return _shown(db, projects.seen_project(hub, db, caller, name))
+            row = projects.seen_project(hub, db, caller, name, "project.manage", open_=True)
+            invitations.invite(db, hub, caller, row, body.email)
+            return _shown(db, caller, row)
 
-    @router.delete("/projects/{name}/members/{person}", dependencies=[manages, _WRITTEN], summary="Take somebody out")
-    def leave(hub: HubDep, caller: PersonDep, name: Name, person: Id) -> ProjectOut:
+    @router.post("/projects/{name}/join", dependencies=[sees, _WRITTEN], summary="Come in, where you are invited")
+    def join(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
+        with hub.database.begin() as db:
+            return _shown(db, caller, invitations.join(db, hub, caller, name))
+
+    @router.delete(
+        "/projects/{name}/members/{person}",
+        dependencies=[manages, _WRITTEN],
+        summary="Take somebody out, by id; or invite an address no longer",
+    )
+    def leave(hub: HubDep, caller: PersonDep, name: Name, person: _Member) -> ProjectOut:
         with hub.database.begin() as db:
             projects.remove_member(db, hub, caller, name, person)
-            return _shown(db, projects.seen_project(hub, db, caller, name))
+            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
     @router.post("/projects/{name}/data-sets", dependencies=[manages, _WRITTEN], summary="Ask an owner for a data set")
     def ask(hub: HubDep, caller: PersonDep, name: Name, body: AskDataSet) -> ProjectOut:
         with hub.database.begin() as db:
             projects.ask_data_set(db, hub, caller, name, body.data_set)
-            return _shown(db, projects.seen_project(hub, db, caller, name))
+            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
     approves = needs("access.decide")
 
@@ -96,12 +109,19 @@ def _projects(router: APIRouter) -> None:
         """Let the project work with a data set of yours; the body is the grant's rules in their JSON form."""
         with hub.database.begin() as db:
             projects.approve(db, hub, caller, name, data_set, rules)
-            return _shown(db, projects.seen_project(hub, db, caller, name))
+            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
+
+    @router.post("/projects/{name}/data-sets/{data_set}/confirm", dependencies=[approves, _WRITTEN], summary="Let new members in")
+    def confirm(hub: HubDep, caller: PersonDep, name: Name, data_set: Name) -> ProjectOut:
+        """Let those work with a data set of yours who joined the project after you approved."""
+        with hub.database.begin() as db:
+            projects.confirm(db, hub, caller, name, data_set)
+            return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
     @router.post("/projects/{name}/close", dependencies=[manages, _WRITTEN], summary="End a project")
     def close(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.begin() as db:
-            return _shown(db, projects.close_project(db, hub, caller, name))
+            return _shown(db, caller, projects.close_project(db, hub, caller, name))
 
 
 def _algorithms(router: APIRouter) -> None:
@@ -143,9 +163,10 @@ def _algorithms(router: APIRouter) -> None:
             return GrantOut.of(grant_views(hub, db, [revoke_in(db, hub, caller, number)])[0])
 
 
-def _shown(db: Session, row: Project) -> ProjectOut:
+def _shown(db: Session, caller: Caller, row: Project) -> ProjectOut:
     members = [each.person for each in projects.members_of(db, row)]
     names = names_in(db, people=[row.lead, *members])
+    waiting = projects.waiting_members(db, row)
     return ProjectOut(
         id=row.id,
         name=row.name,
@@ -154,6 +175,8 @@ def _shown(db: Session, row: Project) -> ProjectOut:
         about=row.about,
         lead=names.person(row.lead),
         members=[names.person(each) for each in members],
+        invited=invitations.invited_to(db, row) if caller.id in members else [],
+        waiting={data_set: sorted(map(names.person, people)) for data_set, people in waiting.items()},
         data_sets={data_set.name: place.approved is not None for place, data_set in projects.data_sets_in(db, row)},
         created=row.created,
         closed=row.closed,

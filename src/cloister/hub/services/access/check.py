@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from cloister.errors import AccessDenied
 from cloister.hub.policy import Context, Decision, Object, Spend, actions, decide, decide_together, denied
@@ -30,10 +31,11 @@ def context_of(
     algorithm: str = "",
     project: str = "",
     risk: Fraction | None = None,
+    behind: Mapping[str, frozenset[str]] | None = None,
 ) -> Context:
     """When, from where, for what and with what a caller acts."""
     return Context(
-        now=hub.now(),
+        now=hub.now().astimezone(ZoneInfo(hub.settings.zone)),
         address=caller.address,
         purpose=purpose,
         columns=columns or {},
@@ -41,6 +43,7 @@ def context_of(
         algorithm=algorithm,
         project=project,
         risk=risk,
+        behind=behind or {},
     )
 
 

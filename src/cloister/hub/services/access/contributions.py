@@ -14,10 +14,10 @@ from cloister.hub.policy import Object, Policy, parse_policy, write_policy
 from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.trail import TrailAbout, TrailLine
+from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access.check import check
 from cloister.hub.services.access.drafts import listed
-from cloister.hub.services.trail import write
+from cloister.hub.services.trail import of_data_set, write
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -93,9 +93,8 @@ def policy_draft(form: Form) -> dict[str, Any]:
 
 def uses_of(db: Session, row: DataSet, *, before: int | None = None, limit: int = 50) -> tuple[list[Use], int | None]:
     """For what a data set was used, the newest first, and where the older uses begin. Who asked is known by institution alone."""
-    about = select(TrailAbout.number).where(TrailAbout.object.in_([row.id, row.name]))
     wanted = select(TrailLine, Person.institution).outerjoin(Person, Person.id == TrailLine.person)
-    wanted = wanted.where(TrailLine.number.in_(about), TrailLine.action.in_(_READS), TrailLine.outcome == "done")
+    wanted = wanted.where(of_data_set(row.id), TrailLine.action.in_(_READS), TrailLine.outcome == "done")
     if before is not None:
         wanted = wanted.where(TrailLine.number < before)
     rows = list(db.execute(wanted.order_by(TrailLine.number.desc()).limit(limit + 1)))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cloister.hub.web.forms import Form
     from cloister.privacy import Guarantee
 
-__all__ = ["PRESETS", "check_grant", "draft_of", "grantable", "last_day", "listed", "share_of"]
+__all__ = ["PRESETS", "check_grant", "condition_columns", "draft_of", "grantable", "last_day", "listed", "share_of"]
 
 _AREAS = {"data-set": ("dataset", "question", "learn", "anonymize", "synthesise", "release", "budget", "algorithm.run")}
 _NOT_HERE = ("question.see", "question.manage")
@@ -136,13 +136,14 @@ def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None)
     if unknown:
         raise _wrong("columns", "one of them is not declared", ", ".join(sorted(which.columns)))
     if grant.rules.rows:
-        _check_rows(grant.rules.rows, row)
+        condition_columns(grant.rules.rows, row)
     if grant.rules.share is not None:
         _check_share(hub, grant.rules.share, row)
 
 
-def _check_rows(text: str, row: DataSet) -> None:
-    """Read the condition over the declaration alone, as a session will."""
+def condition_columns(text: str, row: DataSet) -> frozenset[str]:
+    """The columns that a condition on rows reads, by the declaration alone, as a session will read it; one that is none is
+    refused."""
     from cloister.hub.services.catalogue.declarations import table_of
     from cloister.query.views import row_condition
     from cloister.tables import PrivateTable
@@ -151,7 +152,7 @@ def _check_rows(text: str, row: DataSet) -> None:
     table = table_of(row, {name: [] for name in names}, "declared")
     if not isinstance(table, PrivateTable):
         raise _wrong("rows", "a public table is seen whole", "leave it empty")
-    row_condition(text, row.name, table)
+    return frozenset(row_condition(text, row.name, table).columns())
 
 
 def _check_share(hub: Hub, share: Guarantee, row: DataSet) -> None:

@@ -38,7 +38,16 @@ if TYPE_CHECKING:
 __all__ = ["Facts", "algorithm_object", "data_set_object", "facts_of", "inside", "project_object", "who_of"]
 
 _PART = "access facts"
-_OPEN = ("dataset.see", "dataset.describe", "question.ask", "question.explain", "question.rehearse", "release.see")
+_OPEN = (
+    "dataset.see",
+    "dataset.describe",
+    "question.ask",
+    "question.explain",
+    "question.rehearse",
+    "release.see",
+    "release.download",
+    "release.share",
+)
 _PUBLIC = GrantFacts(id="public", role="public", members=Members(anybody=True), rules=Rules(actions=frozenset(_OPEN)))
 """What everybody who has logged in may do with a public table: it protects nobody."""
 

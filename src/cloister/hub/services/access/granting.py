@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -11,9 +12,10 @@ from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
 from cloister.hub.policy import GrantFacts, Object, Spend, parse_grant, write_grant
 from cloister.hub.problems import Missing
-from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet
+from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access.check import allowed, check, context_of
+from cloister.hub.services.access.closed import check_condition
 from cloister.hub.services.access.drafts import check_grant
 from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.access.names import resolved
@@ -26,10 +28,12 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 __all__ = [
+    "confirm_in",
     "facts_of_grant",
     "grant",
     "grant_in",
     "grants_on",
+    "newcomers",
     "own_algorithm",
     "own_data_set",
     "revoke",
@@ -66,8 +70,10 @@ def grant_in(
     request: str = "",
 ) -> GrantFacts:
     """Keep a grant in the transaction of `db`, once its text, the object and the institution's rules allow it."""
-    found = parse_grant(resolved(hub, db, caller, draft), id=new_id(), granted_by=caller.id)
+    found = _to_present(db, parse_grant(resolved(hub, db, caller, draft), id=new_id(), granted_by=caller.id))
     check_grant(hub, found, which, row)
+    if row is not None and found.rules.rows:
+        check_condition(hub, db, found, which, row)
     spend = {which.population: Spend(allotment=found.rules.share)} if found.rules.share is not None else None
     action = "dataset.grant" if which.kind == "data-set" else "algorithm.manage"
     check(hub, db, caller, action, which, context_of(hub, caller, spend=spend))
@@ -108,6 +114,27 @@ def revoke_in(db: Session, hub: Hub, caller: Caller, number: str) -> Grant:
         bump(db)
         _told(db, hub, caller, action, found.kind, found.object, grant=found.id, role=found.role, revoked=True)
     return found
+
+
+def confirm_in(db: Session, hub: Hub, caller: Caller, row: Grant, which: Object) -> frozenset[str]:
+    """Let those into a project's grant who joined the project after it was made; who they are."""
+    action = "dataset.grant" if row.kind == "data-set" else "algorithm.manage"
+    check(hub, db, caller, action, which)
+    found = facts_of_grant(row)
+    new = newcomers(db, found)
+    if new:
+        people = (found.members.people or frozenset()) | new
+        row.attributes = {**row.attributes, "people": sorted(people)}
+        bump(db)
+        _told(db, hub, caller, action, row.kind, row.object, grant=row.id, role=row.role, joined=sorted(new))
+    return new
+
+
+def newcomers(db: Session, found: GrantFacts) -> frozenset[str]:
+    """Members of a grant's projects for whom it was not given."""
+    if found.members.projects is None or found.members.people is None:
+        return frozenset()
+    return _members(db, found) - found.members.people
 
 
 def grants_on(db: Session, kind: str, number: str) -> list[Grant]:
@@ -152,6 +179,17 @@ def seen_algorithm(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[Al
     if row is None or which is None or not allowed(hub, db, caller, "algorithm.see", which).allowed:
         raise Missing("There is no such algorithm", why="it does not exist, or is not open to you", instead="/algorithms")
     return row, which
+
+
+def _to_present(db: Session, found: GrantFacts) -> GrantFacts:
+    """A grant to a project is given to the members that it has: whoever leads the project lets nobody else in by it."""
+    if found.members.projects is None or found.members.people is not None:
+        return found
+    return replace(found, members=replace(found.members, people=_members(db, found)))
+
+
+def _members(db: Session, found: GrantFacts) -> frozenset[str]:
+    return frozenset(db.scalars(select(ProjectMember.person).where(ProjectMember.project.in_(found.members.projects or ()))))
 
 
 def _told(db: Session, hub: Hub, caller: Caller, action: str, kind: str, number: str, **details: Any) -> None:

@@ -15,12 +15,13 @@ from sqlalchemy import select
 
 from cloister.errors import InvalidDeclaration
 from cloister.hub.policy import GrantFacts, Object
-from cloister.hub.records.access import Algorithm, Project
+from cloister.hub.records.access import AccessRequest, Algorithm, Project, ProjectDataSet, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access.check import allowed
 from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.accounts import person_by_email
+from cloister.hub.services.accounts.people import folded
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -46,6 +47,8 @@ class Names:
     projects: Mapping[str, str] = field(default_factory=dict)
     data_sets: Mapping[str, str] = field(default_factory=dict)
     algorithms: Mapping[str, str] = field(default_factory=dict)
+    zone: str = "UTC"
+    """In which the hours of grants are meant."""
 
     def person(self, number: str) -> str:
         """A person's name."""
@@ -75,16 +78,32 @@ def names_in(db: Session, grants: Iterable[GrantFacts] = (), people: Iterable[st
     )
 
 
-def person_called(db: Session, text: str) -> Person:
-    """The person of an e-mail address or an id."""
+def person_called(db: Session, which: Object, text: str) -> Person:
+    """The person of an e-mail address or an id, for the owner of an object: somebody who is in a grant on it, who asked for it,
+    or whose project did. Of anybody else it is not told whether they are here.
+    """
     found = person_by_email(db, text) if "@" in text else db.get(Person, text) if _ID.fullmatch(text) else None
-    if found is None:
-        raise _unknown("people", "nobody here has this address", '"ada@example.org"')
+    if found is None or not _known_to(db, which, found):
+        why = "nobody has this address of those whom you granted it, who asked you for it, or whose project did"
+        raise _unknown("people", why, '"ada@example.org"')
     return found
 
 
+def _known_to(db: Session, which: Object, person: Person) -> bool:
+    if any({person.id, person.email} & (grant.members.people or frozenset()) for grant in which.grants):
+        return True
+    asked = select(AccessRequest.id).where(AccessRequest.data_set == which.id, AccessRequest.person == person.id)
+    joined = select(ProjectMember.person).join(ProjectDataSet, ProjectDataSet.project == ProjectMember.project)
+    joined = joined.where(ProjectDataSet.data_set == which.id, ProjectMember.person == person.id)
+    return db.scalar(asked.limit(1)) is not None or db.scalar(joined.limit(1)) is not None
+
+
 def resolved(hub: Hub, db: Session, caller: Caller, draft: Mapping[str, Any]) -> dict[str, Any]:
-    """The draft of a grant with ids where names were written. What is no list is left as it is, for its reader to refuse."""
+    """The draft of a grant with ids where names were written. What is no list is left as it is, for its reader to refuse.
+
+    An e-mail address stays one, and nobody is looked up: whoever has it here, now or later, is meant, and its owner is not told
+    whether anybody does.
+    """
     facts = facts_of(hub, db)
 
     def among(objects: Iterable[Object], action: str) -> dict[str, str]:
@@ -106,13 +125,20 @@ def resolved(hub: Hub, db: Session, caller: Caller, draft: Mapping[str, Any]) ->
         return find
 
     found = dict(draft)
-    exchanged("members", "people", lambda text: person_called(db, text).id)
+    exchanged("members", "people", lambda text: folded(text) if "@" in text else _by_id(db, text))
     exchanged("members", "projects", one_of(among(facts.projects.values(), "project.see"), "projects"))
     exchanged("rules", "algorithms", one_of(among(facts.algorithms.values(), "algorithm.see"), "algorithms"))
     data_sets = among(facts.data_sets.values(), "dataset.see")
     algorithms = among(facts.algorithms.values(), "algorithm.see")
     exchanged("rules", "only_with", one_of(algorithms | data_sets, "only_with"))
     return found
+
+
+def _by_id(db: Session, text: str) -> str:
+    found = db.get(Person, text) if _ID.fullmatch(text) else None
+    if found is None:
+        raise _unknown("people", "it is neither an e-mail address nor the id of anybody", '"ada@example.org"')
+    return found.id
 
 
 def _unknown(place: str, why: str, instead: str) -> InvalidDeclaration:

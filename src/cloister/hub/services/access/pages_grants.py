@@ -90,7 +90,7 @@ def routes(router: APIRouter) -> None:
         gettext = request_gettext(request)
         with reading(hub) as db:
             row, which = own_data_set(hub, db, caller, name)
-            found = person_called(db, person.strip()) if person.strip() else None
+            found = person_called(db, which, person.strip()) if person.strip() else None
             given = {"purpose": purpose.strip(), "address": address.strip(), "gettext": gettext}
             foreseen = preview(hub, db, found, which, **given) if found is not None else []  # type: ignore[arg-type]
         values: dict[str, Any] = {

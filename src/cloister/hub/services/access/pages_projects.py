@@ -13,7 +13,7 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions
 from cloister.hub.records.asking import StoredRelease as Kept
-from cloister.hub.services.access import projects, purse
+from cloister.hub.services.access import invitations, projects, purse
 from cloister.hub.services.access.check import allowed
 from cloister.hub.services.access.drafts import draft_of, grantable
 from cloister.hub.services.access.facts import project_object
@@ -71,15 +71,36 @@ def routes(router: APIRouter) -> None:
         return render(request, "projects/project.html", **_one(hub, caller, name, {}))
 
     @router.post("/projects/{name}/members", dependencies=_MANAGE)
+    def invite(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Invite somebody; the page says the same whether or not anybody has that address."""
+        said = request_gettext(request)("Whoever has this address here may come in now. Tell them to look at their projects.")
+        email = form.text("email", most=320)
+
+        def act(db: Session) -> None:
+            row = projects.seen_project(hub, db, caller, name, "project.manage", open_=True)
+            invitations.invite(db, hub, caller, row, email)
+
+        return _act(request, hub, caller, name, form, said, act)
+
+    @router.post("/projects/{name}/join", dependencies=_SEE)
     def join(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        """Take somebody in."""
-        said, email = request_gettext(request)("They are a member now."), form.text("email", most=320)
-        return _act(request, hub, caller, name, form, said, lambda db: projects.add_member(db, hub, caller, name, email))
+        """Come in, where one is invited, or stay out."""
+        _, stays = request_gettext(request), form.flag("decline")
+        with hub.database.begin() as db:
+            (invitations.decline if stays else invitations.join)(db, hub, caller, name)
+        said = _("The invitation was declined.") if stays else _("You are a member now.")
+        return go(request, "/projects" if stays else f"/projects/{name}", said)
+
+    @router.post("/projects/{name}/data/confirm", dependencies=_DECIDE)
+    def confirm(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
+        """Let those work with a data set of one's own who joined since."""
+        said, wanted = request_gettext(request)("The new members may work with it now."), form.text("data_set", most=63)
+        return _act(request, hub, caller, name, form, said, lambda db: projects.confirm(db, hub, caller, name, wanted))
 
     @router.post("/projects/{name}/members/remove", dependencies=_MANAGE)
     def leave(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Take somebody out."""
-        said, person = request_gettext(request)("They are no member any more."), form.text("person", most=32)
+        said, person = request_gettext(request)("They are no member any more."), form.text("person", most=320)
         return _act(request, hub, caller, name, form, said, lambda db: projects.remove_member(db, hub, caller, name, person))
 
     @router.post("/projects/{name}/data", dependencies=_MANAGE)
@@ -128,10 +149,19 @@ def _act(
 def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
     with reading(hub) as db:
         rows = projects.projects_of(hub, db, caller)
-        names = names_in(db, people=[row.lead for row in rows])
         waiting = projects.waiting_for(db, caller)
+        invited = invitations.invitations_for(db, caller)
+        names = names_in(db, people=[row.lead for row in (*rows, *invited)])
     creates = not actions()["project.create"].roles.isdisjoint(caller.roles)
-    return {"projects": rows, "names": names, "waiting": waiting, "creates": creates, "typed": Typed(typed), "problem": None}
+    return {
+        "projects": rows,
+        "names": names,
+        "waiting": waiting,
+        "invited": invited,
+        "creates": creates,
+        "typed": Typed(typed),
+        "problem": None,
+    }
 
 
 def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
@@ -142,11 +172,14 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
         inside = row.id in caller.projects
         leads = row.closed is None and allowed(hub, db, caller, "project.manage", project_object(row)).allowed
         releases = _releases(db, row) if inside else []
+        waiting = projects.waiting_members(db, row)
         people = [row.lead, *(each.person for each in members), *(each[1].owner for each in data)]
         names = names_in(db, people=[*people, *(each.person for each in releases)])
         return {
             "row": row,
             "members": members,
+            "invited": invitations.invited_to(db, row) if leads else [],
+            "newcomers": {each.name: (each, waiting[each.name]) for _place, each in data if each.name in waiting},
             "data": data,
             "leads": leads,
             "inside": inside,

@@ -1,7 +1,8 @@
 """Projects: one study, its members, and the data sets of several owners, each of whom approves by a grant to the project.
 
 What a member asks inside a project is charged to the project (the ledger knows it as "project <name>") and seen by its members;
-it reads only data sets that were granted to the project. A project is closed, never deleted: its members then have nothing by it.
+it reads only data sets that were granted to the project. A grant is given to the members of its day: who joins later works with
+the data set once its owner has confirmed them. A project is closed, never deleted: its members then have nothing by it.
 """
 
 from __future__ import annotations
@@ -22,9 +23,17 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access.algorithms import checked_name
 from cloister.hub.services.access.check import allowed, check
 from cloister.hub.services.access.facts import project_object
-from cloister.hub.services.access.granting import grant_in, own_data_set, revoke_in, seen_data_set
+from cloister.hub.services.access.granting import (
+    confirm_in,
+    facts_of_grant,
+    grant_in,
+    newcomers,
+    own_data_set,
+    revoke_in,
+    seen_data_set,
+)
+from cloister.hub.services.access.invitations import withdraw_invitation
 from cloister.hub.services.access.messages import spoken
-from cloister.hub.services.access.names import person_called
 from cloister.hub.services.trail import write
 
 if TYPE_CHECKING:
@@ -34,10 +43,10 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 __all__ = [
-    "add_member",
     "approve",
     "ask_data_set",
     "close_project",
+    "confirm",
     "data_sets_in",
     "make_project",
     "members_of",
@@ -46,6 +55,7 @@ __all__ = [
     "remove_member",
     "seen_project",
     "waiting_for",
+    "waiting_members",
 ]
 
 _LONGEST = 200
@@ -103,19 +113,12 @@ def members_of(db: Session, row: Project) -> list[ProjectMember]:
     return list(db.scalars(wanted.order_by(ProjectMember.joined, ProjectMember.person)))
 
 
-def add_member(db: Session, hub: Hub, caller: Caller, name: str, email: str) -> None:
-    """Take somebody in."""
-    row = seen_project(hub, db, caller, name, "project.manage", open_=True)
-    person = person_called(db, email)
-    if db.get(ProjectMember, (row.id, person.id)) is None:
-        db.add(ProjectMember(project=row.id, person=person.id, joined=hub.now()))
-        bump(db)
-        _told(db, hub, caller, "project.manage", row, joined=person.id)
-
-
 def remove_member(db: Session, hub: Hub, caller: Caller, name: str, person: str) -> None:
-    """Take somebody out: at once they may do nothing more by it. Whoever leads stays."""
+    """Take somebody out: at once they may do nothing more by it. Whoever leads stays. An e-mail address: invite it no longer."""
     row = seen_project(hub, db, caller, name, "project.manage", open_=True)
+    if "@" in person:
+        withdraw_invitation(db, hub, caller, row, person)
+        return
     if person == row.lead:
         raise Conflict("The member stays", why="they lead the project", instead="close the project")
     found = db.get(ProjectMember, (row.id, person[:32]))
@@ -143,7 +146,7 @@ def ask_data_set(db: Session, hub: Hub, caller: Caller, name: str, data_set: str
 
 
 def approve(db: Session, hub: Hub, caller: Caller, name: str, data_set: str, rules: Mapping[str, Any]) -> GrantFacts:
-    """The owner of a data set lets the project work with it: a grant to its members, for work inside it."""
+    """The owner of a data set lets the project work with it: a grant to the members that it has now, for work inside it."""
     row = seen_project(hub, db, caller, name, open_=True)
     found, which = own_data_set(hub, db, caller, data_set, "access.decide")
     place = db.get(ProjectDataSet, (row.id, found.id))
@@ -160,6 +163,25 @@ def approve(db: Session, hub: Hub, caller: Caller, name: str, data_set: str, rul
     return made
 
 
+def confirm(db: Session, hub: Hub, caller: Caller, name: str, data_set: str) -> frozenset[str]:
+    """The owner of a data set lets those work with it who joined the project since it was approved; who they are."""
+    row = seen_project(hub, db, caller, name, open_=True)
+    found, which = own_data_set(hub, db, caller, data_set, "access.decide")
+    new: frozenset[str] = frozenset()
+    for grant in _given(db, row, found):
+        new |= confirm_in(db, hub, caller, grant, which)
+    return new
+
+
+def waiting_members(db: Session, row: Project) -> dict[str, frozenset[str]]:
+    """By name of a data set, the members for whom its owner has not approved it: they joined afterwards."""
+    found = {data_set.name: _given(db, row, data_set) for _place, data_set in data_sets_in(db, row)}
+    told = {
+        name: frozenset().union(*(newcomers(db, facts_of_grant(grant)) for grant in grants)) for name, grants in found.items()
+    }
+    return {name: people for name, people in told.items() if people}
+
+
 def remove_data_set(db: Session, hub: Hub, caller: Caller, name: str, data_set: str) -> None:
     """Take a data set out of a project: by whoever leads it, or by its owner, who takes back the grant with it."""
     row = seen_project(hub, db, caller, name, open_=True)
@@ -168,9 +190,8 @@ def remove_data_set(db: Session, hub: Hub, caller: Caller, name: str, data_set: 
     if found is None or place is None:
         raise Missing("There is no such data set", why="the project does not work with it", instead=f"/projects/{row.name}")
     if caller.id == found.owner:
-        given = select(Grant.id).where(Grant.request == row.id, Grant.object == found.id, Grant.revoked.is_(None))
-        for number in list(db.scalars(given)):
-            revoke_in(db, hub, caller, number)
+        for grant in _given(db, row, found):
+            revoke_in(db, hub, caller, grant.id)
     else:
         check(hub, db, caller, "project.manage", project_object(row))
         if place.approved is not None:
@@ -190,11 +211,18 @@ def close_project(db: Session, hub: Hub, caller: Caller, name: str) -> Project:
 
 
 def waiting_for(db: Session, caller: Caller) -> list[tuple[Project, DataSet]]:
-    """The projects that wait for an owner's approval."""
+    """The projects that wait for an owner's approval, or for a word on members who joined after it."""
     wanted = select(Project, DataSet).join(ProjectDataSet, ProjectDataSet.project == Project.id)
     wanted = wanted.join(DataSet, DataSet.id == ProjectDataSet.data_set)
-    wanted = wanted.where(ProjectDataSet.approved.is_(None), DataSet.owner == caller.id, Project.closed.is_(None))
-    return [(row[0], row[1]) for row in db.execute(wanted.order_by(ProjectDataSet.asked))]
+    wanted = wanted.where(DataSet.owner == caller.id, Project.closed.is_(None))
+    asked = db.execute(wanted.add_columns(ProjectDataSet.approved).order_by(ProjectDataSet.asked))
+    return [(row[0], row[1]) for row in asked if row[2] is None or row[1].name in waiting_members(db, row[0])]
+
+
+def _given(db: Session, row: Project, data_set: DataSet) -> list[Grant]:
+    """The grants by which an owner approved."""
+    given = select(Grant).where(Grant.request == row.id, Grant.object == data_set.id, Grant.revoked.is_(None))
+    return list(db.scalars(given))
 
 
 def _sees(hub: Hub, db: Session, caller: Caller, row: Project) -> bool:

@@ -71,7 +71,7 @@ def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[Line]
     if rules.until is not None:
         lines.append(Line(name=_("Until"), text="", moment=rules.until))
     if rules.hours is not None:
-        lines.append(Line(name=_("Hours"), text="; ".join(_hours(each, _) for each in rules.hours)))
+        lines.append(Line(name=_("Hours"), text="; ".join(_hours(each, names, _) for each in rules.hours)))
     if rules.networks is not None:
         lines.append(Line(name=_("Networks"), text=", ".join(str(each) for each in rules.networks)))
     return lines + _reach(rules, names, _)
@@ -146,10 +146,10 @@ def _titles(names: Iterable[str], _: Gettext) -> list[str]:
     return [_(known[name].title) if name in known else name for name in sorted(names)]
 
 
-def _hours(hours: Hours, _: Gettext) -> str:
+def _hours(hours: Hours, names: Names, _: Gettext) -> str:
     days = _("every day") if len(hours.days) == len(_DAYS) else ", ".join(_(_DAYS[day]) for day in hours.days)
     begin, end = (f"{each // 60:02}:{each % 60:02}" for each in (hours.start, hours.end))
-    return f"{days} {begin}–{end} UTC"  # the hub's clock, which decides (`Hours.hold`)
+    return f"{days} {begin}–{end} {names.zone}"  # the hub's clock, which decides (`Hours.hold`)
 
 
 def _part(part: Part, names: Names, _: Gettext) -> str:

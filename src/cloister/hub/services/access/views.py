@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -91,7 +91,7 @@ class ConflictView:
 def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str) -> list[GrantView]:
     """Grants with their sentences, in the order given."""
     found = [(row, facts_of_grant(row)) for row in rows]
-    names = names_in(db, (facts for _row, facts in found))
+    names = replace(names_in(db, (facts for _row, facts in found)), zone=hub.settings.zone)
     return [
         GrantView(
             id=row.id,
@@ -111,7 +111,8 @@ def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str) 
 def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gettext = str) -> list[RequestView]:
     """Requests with what they ask for, in the order given."""
     listed = list(rows)
-    names = names_in(db, people=[each for row in listed for each in (row.person, row.decided_by)])
+    found = names_in(db, people=[each for row in listed for each in (row.person, row.decided_by)])
+    names = replace(found, zone=hub.settings.zone)
     askers = {row.person for row in listed}
     places = _institutions(db, askers)
     return [

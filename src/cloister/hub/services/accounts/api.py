@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 
-from cloister.errors import AccessDenied
-from cloister.hub.caller import PersonDep, caller_of
+from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.ids import same
 from cloister.hub.services.accounts import links, people, sessions, tokens
 from cloister.hub.services.accounts.api_models import (
     Details,
@@ -32,7 +30,7 @@ from cloister.hub.services.accounts.api_models import (
 )
 from cloister.hub.services.accounts.people import Row
 from cloister.hub.services.accounts.reading import reading
-from cloister.hub.web.forms import token_of
+from cloister.hub.web.forms import token_of, written_here
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -43,19 +41,6 @@ After = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$", descrip
 Limit = Annotated[int, Query(ge=1, le=200)]
 Search = Annotated[str, Query(max_length=200)]
 Id = Annotated[str, Path(max_length=64)]
-
-
-async def written_here(request: Request) -> None:
-    """Refuse what a browser's session writes without the token against forgery. An API token needs none: no browser sends it by
-    itself.
-    """
-    caller = caller_of(request)
-    if caller.via != "session":
-        return
-    if not same(request.headers.get("x-csrf-token", ""), token_of(request)):
-        raise AccessDenied(
-            "The request was denied", why="it bears no X-CSRF-Token of this log-in", instead="the `csrf` of GET /api/v1/me"
-        )
 
 
 _WRITTEN = Depends(written_here)

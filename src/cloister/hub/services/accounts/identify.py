@@ -36,7 +36,7 @@ def identify(hub: Hub, request: Request) -> Caller:
     """Who asks. A bearer token that is not good is refused; a cookie that is not good is nobody's."""
     address = str(request.state.address)
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and request.url.path not in _OWN_TOKEN:
+    if scheme.lower() == "bearer" and request.scope["path"] not in _OWN_TOKEN:
         return caller_of_token(hub, value.strip(), address)
     secret = request.cookies.get(cookie_name(hub.settings), "")
     return _of_session(hub, digest(secret), address) if secret else Caller(address=address)
@@ -58,11 +58,24 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
             )
         row, person = found
         roles, projects = _standing(db, person.id)
+    if not row.second_factor and must_have_second_factor(hub.settings, roles):
+        raise Unauthenticated(
+            "The API token was refused",
+            why="this hub asks you for a second factor, and the log-in that made the token had none",
+            instead="log in with your second factor, and make another at /account/tokens",
+        )
     if row.used is None or now - row.used >= _USED_EACH:
         with hub.database.begin() as db:
             db.execute(update(ApiToken).where(ApiToken.id == row.id).values(used=now))
     return _caller(
-        person, roles, projects, via="token", scopes=frozenset(row.scopes), address=address, second_factor=row.second_factor
+        person,
+        roles,
+        projects,
+        via="token",
+        scopes=frozenset(row.scopes),
+        address=address,
+        second_factor=row.second_factor,
+        token=row.id,
     )
 
 
@@ -137,6 +150,7 @@ def _caller(
     address: str,
     second_factor: bool,
     session: str = "",
+    token: str = "",
 ) -> Caller:
     return Caller(
         id=person.id,
@@ -151,6 +165,7 @@ def _caller(
         via=via,
         scopes=scopes,
         session=session,
+        token=token,
         address=address,
         second_factor=second_factor,
     )

@@ -1,6 +1,7 @@
 """Links that work once: made here, handed over by hand (the hub sends no mail), kept as digests.
 
-Looking at a link does not use it, since programs look at links too; the form behind it does.
+Looking at a link does not use it, since programs look at links too; the form behind it does. A link works only while whoever made
+it may still make it: who is blocked, or has lost the role, has left no door open.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import TYPE_CHECKING
 from sqlalchemy import ColumnElement, delete, select, update
 
 from cloister.hub.ids import digest, new_secret, same
-from cloister.hub.policy.actions import ADMINISTRATOR
+from cloister.hub.policy.actions import ADMINISTRATOR, STEWARD, actions
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person
-from cloister.hub.services.accounts.people import check_roles, folded, person_by_email
+from cloister.hub.services.accounts.people import check_roles, folded, person_by_email, roles_of
 from cloister.hub.services.accounts.told import told
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = [
     "look",
     "open_invitations",
     "password_link",
+    "still_good",
     "use",
     "withdraw",
 ]
@@ -43,6 +45,10 @@ _LASTS = {
     "password": timedelta(days=1),
     "login": timedelta(days=1),
 }
+
+
+_MADE_BY = {"invitation": "people.invite", "password": "people.block"}
+"""What somebody must be able to do for links that they made to work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +104,28 @@ def password_link(db: Session, hub: Hub, caller: Caller, person: Person) -> str:
 def look(db: Session, hub: Hub, secret: str) -> OneTimeLink:
     """The link of a secret, while it works."""
     row = db.get(OneTimeLink, digest(secret))
-    if row is None or row.used is not None or row.expires <= hub.now() or (row.kind == "first" and _anybody(db)):
+    if row is None or row.used is not None or row.expires <= hub.now() or not still_good(db, row):
         raise Missing(
             "The link does not work", why="it was used, has expired, or was replaced", instead="ask an administrator for another"
         )
     return row
+
+
+def still_good(db: Session, row: OneTimeLink) -> bool:
+    """Whether whoever made a link may still make it. What the hub itself made (`made_by` empty) stays good; the link of the first
+    administrator while there is nobody.
+    """
+    if row.kind == "first":
+        return not _anybody(db)
+    if not row.made_by:
+        return True
+    maker = db.get(Person, row.made_by)
+    action = _MADE_BY.get(row.kind)
+    if maker is None or maker.blocked or action is None:
+        return False
+    roles = set(roles_of(db, maker.id))
+    governs = bool({ADMINISTRATOR, STEWARD} & set(row.roles))
+    return not actions()[action].roles.isdisjoint(roles) and (ADMINISTRATOR in roles or not governs)
 
 
 def use(db: Session, hub: Hub, secret: str) -> OneTimeLink:
@@ -126,6 +149,7 @@ def open_invitations(db: Session, hub: Hub) -> list[OpenLink]:
             expires=row.expires,
         )
         for row in db.scalars(wanted)
+        if still_good(db, row)
     ]
 
 

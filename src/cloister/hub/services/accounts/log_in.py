@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.problems import Conflict, Unauthenticated
-from cloister.hub.services.accounts import links, second_factor, sessions, throttle
 from cloister.hub.records.accounts import OneTimeLink, Person
+from cloister.hub.services.accounts import links, second_factor, sessions, throttle
 from cloister.hub.services.accounts.parts import parts_of
 from cloister.hub.services.accounts.password_rules import check_password
-from cloister.hub.services.accounts.people import add_person, folded, person_by_email
+from cloister.hub.services.accounts.people import add_person, folded, person_by_email, revoke_tokens
 from cloister.hub.services.accounts.reading import reading
 from cloister.hub.services.accounts.told import as_person, told
 
@@ -120,14 +120,17 @@ def enter_by_link(hub: Hub, request: Request, secret: str, *, email: str = "", n
         if row.kind == "password":
             person.password = kept
             sessions.end_all(db, person.id)
-            told(db, hub, as_person(person, address), "password.change", person.id, by="link")
+            ended = revoke_tokens(db, hub, person)
+            told(db, hub, as_person(person, address), "password.change", person.id, by="link", tokens_revoked=ended)
         begun = sessions.begin(db, hub, person.id, request)
         told(db, hub, as_person(person, address), "session.begin", person.id, by="link")
         return Entered(secret=begun, email=person.email)
 
 
-def change_password(hub: Hub, caller: Caller, old: str, new: str) -> str:
-    """Set another password in a log-in: all other log-ins end, and this one gets another secret for its cookie."""
+def change_password(hub: Hub, caller: Caller, old: str, new: str, *, keep_tokens: bool = False) -> str:
+    """Set another password in a log-in: all other log-ins end, and this one gets another secret for its cookie. API tokens are
+    revoked, unless they are wanted still: whoever knew the password may have made one.
+    """
     mine, shared = throttle.account(hub, caller.email), throttle.network(hub, caller.address)
     with hub.database.begin() as db:
         throttle.take(db, hub, mine, shared)
@@ -150,7 +153,8 @@ def change_password(hub: Hub, caller: Caller, old: str, new: str) -> str:
             raise Conflict("The password was not changed", why="it was changed meanwhile", instead="log in again")
         person.password = anew
         sessions.end_all(db, person.id, but=caller.session)
-        told(db, hub, caller, "password.change", person.id, by="person")
+        ended = 0 if keep_tokens else revoke_tokens(db, hub, person)
+        told(db, hub, caller, "password.change", person.id, by="person", tokens_revoked=ended)
         return sessions.renew(db, hub, caller.session)
 
 

@@ -12,9 +12,9 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.services.accounts import second_factor, sessions, tokens
 from cloister.hub.services.accounts.log_in import change_password
-from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.services.accounts.pages_common import again, password_twice
 from cloister.hub.services.accounts.people import clean
 from cloister.hub.services.accounts.reading import reading
@@ -63,10 +63,15 @@ def routes(router: APIRouter) -> None:
     @router.post("/account/password", dependencies=_OWN)
     def set_password(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
         try:
-            secret = change_password(hub, caller, form.get("present", ""), password_twice(form))
+            keep = form.flag("keep_tokens")
+            secret = change_password(hub, caller, form.get("present", ""), password_twice(form), keep_tokens=keep)
         except CloisterError as error:
             return again(request, "accounts/password.html", error, **_password(hub, caller))
-        said = request_gettext(request)("Your password was changed; all your other log-ins have ended.")
+        _ = request_gettext(request)
+        if keep:
+            said = _("Your password was changed; all your other log-ins have ended.")
+        else:
+            said = _("Your password was changed; all your other log-ins and your API tokens have ended.")
         response = go(request, "/account", said)
         sessions.give_cookie(response, hub, secret)
         return response

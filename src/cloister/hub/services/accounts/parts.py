@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cloister.hub.services.accounts import sessions, throttle
+from cloister.hub.services.accounts import second_factor, sessions, throttle
 from cloister.hub.services.accounts.hashing import Hasher
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def opened(hub: Hub) -> None:
             issuer=settings.oidc_issuer, client=settings.oidc_client, secret=settings.oidc_secret, clock=hub.clock
         )
     hub.parts[_NAME] = Parts(provider=provider)
+    hub.secret(second_factor.SECRET)  # made here, since codes are kept inside of transactions
     with hub.database.begin() as db:
         throttle.forget_old(db, hub.now())
         sessions.sweep(db, hub.now())

@@ -16,8 +16,8 @@ from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.policy.actions import ADMINISTRATOR, ROLES, STEWARD
 from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.accounts import ApiToken, OneTimeLink, Person, PersonRole
 from cloister.hub.services.accounts import sessions
-from cloister.hub.records.accounts import ApiToken, Person, PersonRole
 from cloister.hub.services.accounts.told import told
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ __all__ = [
     "page_of_people",
     "person_by_email",
     "person_by_id",
+    "revoke_tokens",
     "roles_of",
     "set_roles",
     "unblock",
@@ -58,12 +59,14 @@ class Row:
 
 
 def folded(email: str) -> str:
-    """An e-mail address as it is kept and compared.
+    """An e-mail address as it is kept and compared: A to Z are a to z, and a letter that is written in two parts is written as
+    one (NFC). Nothing else is taken for the same: ß is not ss, and ⓐ is not a, since to a mail server they are other people.
 
-    >>> folded(" Ada@Example.ORG ")
-    'ada@example.org'
+    >>> folded(" Ada@Example.ORG "), folded("Straße@Uni.de") == folded("strasse@uni.de")
+    ('ada@example.org', False)
     """
-    text = unicodedata.normalize("NFKC", email[:_LONGEST_EMAIL]).strip().casefold()
+    text = unicodedata.normalize("NFC", email[:_LONGEST_EMAIL].strip())
+    text = "".join(letter.lower() if letter.isascii() else letter for letter in text)
     if (
         len(email) >= _LONGEST_EMAIL
         or not _EMAIL.fullmatch(text)
@@ -172,7 +175,7 @@ def add_person(
 
 def set_roles(db: Session, hub: Hub, caller: Caller, person: Person, roles: Iterable[str]) -> bool:
     """Give a person exactly these roles; whether anything changed. What they are logged in to ends, since it may now do other
-    things; the last administrator stays one.
+    things, and so do open links that they made where a role is taken; the last administrator stays one.
     """
     wanted = set(check_roles(roles, caller))
     had = set(roles_of(db, person.id))
@@ -184,18 +187,27 @@ def set_roles(db: Session, hub: Hub, caller: Caller, person: Person, roles: Iter
     db.execute(delete(PersonRole).where(PersonRole.person == person.id, PersonRole.role.in_(had - wanted)))
     db.add_all(PersonRole(person=person.id, role=role, given_by=caller.id, given=now) for role in sorted(wanted - had))
     sessions.end_all(db, person.id, but=caller.session if caller.id == person.id else "")
+    if had - wanted:
+        _end_links(db, person)
     told(db, hub, caller, "roles.give", person.id, given=sorted(wanted - had), taken=sorted(had - wanted))
     return True
 
 
 def block(db: Session, hub: Hub, caller: Caller, person: Person) -> None:
-    """Keep a person out, at once: log-ins end, tokens are revoked."""
+    """Keep a person out, at once: log-ins and the links that they made or were made end, tokens are revoked."""
     _keep_one_administrator(db, person)
     person.blocked = True
     sessions.end_all(db, person.id)
-    mine = (ApiToken.person == person.id) & ApiToken.revoked.is_(None)
-    db.execute(update(ApiToken).where(mine).values(revoked=hub.now()))
+    revoke_tokens(db, hub, person)
+    _end_links(db, person)
     told(db, hub, caller, "people.block", person.id)
+
+
+def revoke_tokens(db: Session, hub: Hub, person: Person) -> int:
+    """End all API tokens of a person; how many those were."""
+    mine = (ApiToken.person == person.id) & ApiToken.revoked.is_(None)
+    ended = db.scalars(update(ApiToken).where(mine).values(revoked=hub.now()).returning(ApiToken.id)).all()
+    return len(ended)
 
 
 def unblock(db: Session, hub: Hub, caller: Caller, person: Person) -> None:
@@ -242,6 +254,12 @@ def page_of_people(db: Session, *, search: str = "", after: str = "", limit: int
     for owner, role in db.execute(held):
         roles[owner].append(role)
     return [Row(person=person, roles=tuple(roles[person.id])) for person in people], people[-1].id if more else ""
+
+
+def _end_links(db: Session, person: Person) -> None:
+    """What a person made that still could be used, and what was made for them to come in by."""
+    theirs = (OneTimeLink.made_by == person.id) | ((OneTimeLink.kind == "password") & (OneTimeLink.email == person.email))
+    db.execute(delete(OneTimeLink).where(theirs, OneTimeLink.used.is_(None)))
 
 
 def _keep_one_administrator(db: Session, person: Person) -> None:

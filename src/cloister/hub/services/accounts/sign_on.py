@@ -17,9 +17,10 @@ from cloister.errors import AccessDenied
 from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.policy.actions import ROLES
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.services.accounts import sessions
-from cloister.hub.services.accounts.log_in import Entered
 from cloister.hub.records.accounts import OneTimeLink, Person, SignOn
+from cloister.hub.services.accounts import sessions
+from cloister.hub.services.accounts.links import still_good
+from cloister.hub.services.accounts.log_in import Entered
 from cloister.hub.services.accounts.oidc import Identity, Provider
 from cloister.hub.services.accounts.parts import parts_of
 from cloister.hub.services.accounts.people import add_person, folded, person_by_email
@@ -137,7 +138,7 @@ def _new_person(db: Session, hub: Hub, who: Identity, address: str) -> Person:
         )
         .with_for_update()
     )
-    if invited is not None:
+    if invited is not None and still_good(db, invited):
         invited.used = hub.now()
         roles, by = tuple(invited.roles), invited.made_by
     else:

@@ -60,11 +60,14 @@ def code(hub: Hub, person: str) -> Subject:
 
 
 def network(hub: Hub, address: str) -> Subject:
-    """The network that an address is in: the address itself, or its /64 where one customer has so many."""
+    """The network that an address is in: the address itself, or its /64 where one customer has so many. ::ffff:192.0.2.7 is
+    192.0.2.7: else all of IPv4 would be one network.
+    """
     try:
         known = ipaddress.ip_address(address)
     except ValueError:
         return Subject(key=hub.keys.sign("attempts", "network unknown"), free=_FREE_OF_NETWORK)
+    known = (known.ipv4_mapped or known) if isinstance(known, ipaddress.IPv6Address) else known
     width = 32 if known.version == 4 else 64
     place = ipaddress.ip_network((known, width), strict=False)
     return Subject(key=hub.keys.sign("attempts", f"network {place}"), free=_FREE_OF_NETWORK)

@@ -16,8 +16,8 @@ from cloister.errors import InvalidParameter
 from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.policy.actions import ANYBODY, NOBODY, Action, actions
 from cloister.hub.problems import Conflict, Missing
-from cloister.hub.services.accounts.identify import TOKEN_PREFIX
 from cloister.hub.records.accounts import ApiToken
+from cloister.hub.services.accounts.identify import TOKEN_PREFIX
 from cloister.hub.services.accounts.people import clean
 from cloister.hub.services.accounts.told import told
 

@@ -7,7 +7,6 @@ answered, and the same question again is answered from the ledger at no further 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,7 +16,10 @@ from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import StoredRelease
-from cloister.hub.services.asking.ready import Ready, ready, spend_for
+from cloister.hub.services.asking.money import spend_for
+from cloister.hub.services.asking.ready import Ready, ready
+from cloister.hub.services.asking.seats import working
+from cloister.hub.services.asking.standing import check_standing
 from cloister.hub.services.asking.watching import look_later
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.services.trail import question_details, write, write_alone
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 __all__ = ["Answered", "Beside", "ask", "ask_together", "stored"]
-
-_SEATS = "asking seats"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ def stored(hub: Hub, caller: Caller, wish: Wish, *, beside: Beside | None = None
             )
         return [again]
 
-    [answered] = _way(hub, caller, wish, answer, None, "", beside)
+    [answered] = _way(hub, caller, wish, answer, None, "", beside, charges=False)
     return answered
 
 
@@ -104,27 +104,32 @@ def _way(
     progress: Callable[[str], None] | None,
     title: str,
     beside: Beside | None,
+    *,
+    charges: bool = True,
 ) -> list[Answered]:
+    paid: dict[str, str] = {}
     try:
-        with _seat(hub):
-            found = _ready(hub, caller, wish, progress)
+        with working(hub, caller):
+            found = _ready(hub, caller, wish, progress, charges=charges)
             if wish.pilot:  # its answer is bought first; what follows from it is put to the policy once more
                 spend = spend_for(found.session, wish, buy=True)
                 wish = replace(wish, within=None, pilot="", spend=spend or "")
                 found = _ready(hub, caller, wish, progress)
             releases = answer(found)
-        kept = _keep(hub, caller, wish, found, releases, title, beside)
+        if not releases[0].provenance.repeated:  # several share one charge
+            paid = {population: str(each) for population, each in releases[0].spent_by.items()}
+        kept = _keep(hub, caller, wish, found, releases, title, beside, paid)
     except CloisterError as error:
-        _refused(hub, caller, wish, error)
+        _refused(hub, caller, wish, error, paid)
         raise
     for each in releases:
         hub.meter.question("repeated" if each.provenance.repeated else "answered")
     return kept
 
 
-def _ready(hub: Hub, caller: Caller, wish: Wish, progress: Callable[[str], None] | None) -> Ready:
+def _ready(hub: Hub, caller: Caller, wish: Wish, progress: Callable[[str], None] | None, *, charges: bool = True) -> Ready:
     with hub.database.reading() as db:
-        return ready(hub, db, caller, wish, "question.ask", progress=progress)
+        return ready(hub, db, caller, wish, "question.ask", progress=progress, charges=charges)
 
 
 def _keep(
@@ -135,6 +140,7 @@ def _keep(
     releases: Sequence[Release],
     title: str,
     beside: Beside | None,
+    paid: dict[str, str],
 ) -> list[Answered]:
     ids = [each.id for each in found.objects]
     policy = write_policy(found.policy)
@@ -159,8 +165,8 @@ def _keep(
         for sql, release in zip(wish.texts, releases, strict=True)
     ]
     details = [question_details(sql=sql, data_sets=ids, columns=found.columns, dialect=wish.dialect) for sql in wish.texts]
-    paid = {} if kept[0].release.provenance.repeated else kept[0].row.cost  # several share one charge
     with hub.database.begin() as db:
+        check_standing(hub, db, caller, wish, found)
         db.add_all([each.row for each in kept])
         db.flush()
         if beside is not None:
@@ -184,8 +190,8 @@ def _keep(
     return kept
 
 
-def _refused(hub: Hub, caller: Caller, wish: Wish, error: CloisterError) -> None:
-    """A refusal stands in the trail too: what, why, and the asker's own words."""
+def _refused(hub: Hub, caller: Caller, wish: Wish, error: CloisterError, paid: dict[str, str]) -> None:
+    """A refusal stands in the trail too: what, why, what was charged all the same, and the asker's own words."""
     outcome = "denied" if isinstance(error, AccessDenied) else "failed"
     counted = "denied" if outcome == "denied" else "over-budget" if isinstance(error, BudgetExceeded) else "refused"
     hub.meter.question(counted)
@@ -196,13 +202,8 @@ def _refused(hub: Hub, caller: Caller, wish: Wish, error: CloisterError) -> None
         kind="question",
         purpose=wish.purpose,
         outcome=outcome,
+        cost=paid,
         sql="; ".join(wish.texts)[:2000],
         error=type(error).__name__,
         rule=str(getattr(error, "rule", "")),
     )
-
-
-def _seat(hub: Hub) -> threading.BoundedSemaphore:
-    """So many questions are worked on at once; the others wait, and hold nothing while they do."""
-    found: threading.BoundedSemaphore = hub.parts.setdefault(_SEATS, threading.BoundedSemaphore(max(hub.settings.asking, 1)))
-    return found

@@ -106,7 +106,7 @@ def _sharing(router: APIRouter) -> None:
     def shares(hub: HubDep, caller: CallerDep, number: Number) -> Shares:
         """The addresses and projects, for its asker."""
         with hub.database.reading() as db:
-            return _shares(hub, own_release(hub, db, caller, number, "release.share"))
+            return _shares(hub, own_release(hub, db, caller, number, "release.see"))
 
     @router.post("/releases/{number}/shares", dependencies=[needs("release.share"), WRITTEN], summary="Share a release")
     def share(hub: HubDep, caller: CallerDep, number: Number, wanted: Sharing) -> Shares:
@@ -127,7 +127,7 @@ def _sharing(router: APIRouter) -> None:
         """What was looked at or downloaded before is not undone."""
         _one(wanted)
         with hub.database.begin() as db:
-            row = own_release(hub, db, caller, number, "release.share")
+            row = own_release(hub, db, caller, number, "release.see")
             withdraw(db, hub, caller, row, email=wanted.email, project=wanted.project)
         return _shares(hub, row)
 

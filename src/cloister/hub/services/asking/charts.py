@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cloister.session import Release
@@ -37,8 +38,8 @@ def has_chart(release: Release) -> bool:
     return bool(release.statistics()) and 1 < release.num_rows <= MOST_ROWS
 
 
-def alt_text(release: Release, confidence: float) -> str:
-    """What the picture shows, in words.
+def alt_text(release: Release, confidence: float, gettext: Callable[[str], str] = str) -> str:
+    """What the picture shows, in the reader's words.
 
     >>> from cloister.session.examples import small_release
     >>> alt_text(small_release(), 0.95)
@@ -46,8 +47,9 @@ def alt_text(release: Release, confidence: float) -> str:
     """
     measured = release.statistics()
     keys = [name for name in release.column_names if name not in measured]
-    by = f" by {keys[0]}" if keys else ""
-    return f"{measured[0]}{by}, with bars of error at {100 * confidence:g} %: the table has the same numbers"
+    shown = gettext("{measured} by {key}").format(measured=measured[0], key=keys[0]) if keys else measured[0]
+    told = gettext("{shown}, with bars of error at {share} %: the table has the same numbers")
+    return told.format(shown=shown, share=f"{100 * confidence:g}")
 
 
 def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float) -> bytes:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cloister.errors import EngineError
+from cloister.hub.services.asking.sources import told_policy
 from cloister.session import Frame, Release
 from cloister.session.frames import Series
 
@@ -96,7 +97,7 @@ def provenance_of(row: StoredRelease, release: Release, confidence: float) -> di
         "guarantee": str(release.cost),
         "confidence_of_margins": confidence,
         "notes": list(release.notes),
-        "policy": dict(row.policy),
+        "policy": told_policy(row.policy),
     }
 
 

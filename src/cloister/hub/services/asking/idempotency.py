@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Claim", "once"]
+__all__ = ["OWN_KEYS", "Claim", "once"]
+
+OWN_KEYS = "hub: "
+"""How keys begin that the hub itself makes, as for a job; no client may send one, so that nobody takes it beforehand."""
 
 _BUSY = timedelta(seconds=3 * BEAT)
 _PATIENCE = 3 * BEAT + 3
@@ -63,20 +66,29 @@ class Claim:
 
 
 def once(
-    hub: Hub, caller: Caller, key: str, request: bytes, work: Callable[[Claim], tuple[int, bytes]], *, alone: bool = False
+    hub: Hub,
+    caller: Caller,
+    key: str,
+    request: bytes,
+    work: Callable[[Claim], tuple[int, bytes]],
+    *,
+    alone: bool = False,
+    own: bool = False,
 ) -> tuple[int, bytes]:
     """Status and bytes of the answer: those that are stored under the key, or those that `work` gives and that are stored now.
 
     `work` may store its answer itself, by `Claim.store`, in a transaction of its own. A refusal or a failure frees the key: what
     was charged answers the next attempt, and what was wrong may be mended. `alone`: whoever asks knows that nobody else is at
-    work under this key, or need not be waited for.
+    work under this key, or need not be waited for. `own`: it is a key of the hub's own.
     """
     claim = Claim(key)
     if not key:
         return work(claim)
-    if len(key) > 200 or not key.isprintable():
+    if len(key) > 200 or not key.isprintable() or key.startswith(OWN_KEYS) != own:
         raise InvalidParameter(
-            "The idempotency key was refused", why="it must be 1 to 200 printable characters", instead="a random one"
+            "The idempotency key was refused",
+            why=f"it must be 1 to 200 printable characters, and not begin with {OWN_KEYS!r}",
+            instead="a random one",
         )
     digest = hashlib.sha256(request).hexdigest()
     stored = _claimed(hub, caller, key, digest, timedelta(0)) if alone else _awaited(hub, caller, key, digest)
@@ -90,7 +102,7 @@ def once(
                 claim.store(db, status, body)
     except _AnsweredElsewhere:
         found = _awaited(hub, caller, key, digest)  # none: the other attempt failed after all, and the key is ours again
-        return found if found is not None else once(hub, caller, key, request, work, alone=True)
+        return found if found is not None else once(hub, caller, key, request, work, alone=True, own=own)
     except Exception:
         _free(hub, key)
         raise

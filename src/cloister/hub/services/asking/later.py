@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import AccessDenied
-from cloister.hub.services.accounts import caller_for
+from cloister.hub.caller import Caller
 from cloister.hub.services.asking.answering import Answered, ask
-from cloister.hub.services.asking.idempotency import Claim, once
+from cloister.hub.services.asking.idempotency import OWN_KEYS, Claim, once
+from cloister.hub.services.asking.standing import present
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.services.jobs import JobType, Stopped, submit
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
-    from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
 
@@ -31,19 +30,24 @@ _STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "asking the e
 def ask_later(db: Db, hub: Hub, caller: Caller, wish: Wish) -> str:
     """Put a question into the queue; the id of its job. From where and how the person came is kept for the policy."""
     scopes = None if caller.scopes is None else sorted(caller.scopes)
-    came = {"address": caller.address, "second_factor": caller.second_factor, "via": caller.via, "scopes": scopes}
+    came = {
+        "address": caller.address,
+        "second_factor": caller.second_factor,
+        "via": caller.via,
+        "scopes": scopes,
+        "token": caller.token,
+    }
     return submit(db, hub, caller, "question", {"wish": asdict(wish), "came": came}, purpose=wish.purpose)
 
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    """Ask it. The job's own key makes what was kept before a crash be given again."""
-    with hub.database.reading() as db:
-        person = caller_for(hub, db, progress.who)
-    if person is None:
-        raise AccessDenied("The question was denied", why="the account is blocked", instead="ask an administrator")
+    """Ask it, as long as the person and the token that it was asked with may. The job's own key makes what was kept before a
+    crash be given again."""
     came = payload["came"]
     scopes = None if came["scopes"] is None else frozenset(came["scopes"])
-    caller = replace(person, via=came["via"], scopes=scopes, address=came["address"], second_factor=came["second_factor"])
+    asker = Caller(id=progress.who, **{**came, "scopes": scopes})
+    with hub.database.reading() as db:
+        caller = present(hub, db, asker)
     wish = Wish(**{**payload["wish"], "more": tuple(payload["wish"]["more"])})
 
     def tell(stage: str) -> None:
@@ -58,7 +62,15 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
         answered = ask(hub, caller, wish, progress=tell, beside=beside)  # type: ignore[arg-type]
         return 201, _told(answered.id)
 
-    _, told = once(hub, caller, f"job {progress.job}", json.dumps(dict(payload), sort_keys=True).encode(), work, alone=True)
+    _, told = once(
+        hub,
+        caller,
+        f"{OWN_KEYS}job {progress.job}",
+        json.dumps(dict(payload), sort_keys=True).encode(),
+        work,
+        alone=True,
+        own=True,
+    )
     number = json.loads(told)["release"]
     return {"release": number, "href": f"/releases/{number}"}
 

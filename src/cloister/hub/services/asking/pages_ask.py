@@ -123,7 +123,7 @@ def _asked(hub: Hub, caller: Caller, wish: Wish, key: str) -> str:
     """Where the answer is, or will be."""
 
     def work(claim: Claim) -> tuple[int, bytes]:
-        if not wish.pilot and explain(hub, caller, wish).time_limit > LONG:
+        if _long(hub, caller, wish):
             with hub.database.begin() as db:
                 body = json.dumps({"job": ask_later(db, hub, caller, wish)}).encode()
                 claim.store(db, 202, body)
@@ -139,6 +139,14 @@ def _asked(hub: Hub, caller: Caller, wish: Wish, key: str) -> str:
     status, body = once(hub, caller, f"form {key}", repr(wish).encode(), work)
     told = json.loads(body)
     return f"/jobs/{told['job']}" if status == 202 else f"/releases/{told['release']}"
+
+
+def _long(hub: Hub, caller: Caller, wish: Wish) -> bool:
+    """Whether it runs as a job. What is refused here is refused again by asking, which writes that to the trail."""
+    try:
+        return not wish.pilot and explain(hub, caller, wish).time_limit > LONG
+    except CloisterError:
+        return False
 
 
 def _release_told(answered: Answered) -> bytes:

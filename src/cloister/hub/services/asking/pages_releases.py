@@ -115,7 +115,7 @@ def _release(router: APIRouter) -> None:
             confidences=[(each, f"{100 * float(each):g} %") for each in CONFIDENCES],
             joint=joint,
             chart=has_chart(found),
-            alt=alt_text(found, confidence) if has_chart(found) else "",
+            alt=alt_text(found, confidence, _) if has_chart(found) else "",
             guidance=guidance_of(found.cost),
             policy=policy_words(parse_policy(row.policy), data_sets, _),
             mine=mine,
@@ -163,7 +163,7 @@ def _acts(router: APIRouter) -> None:
         """Show it no longer."""
         _ = request_gettext(request)
         with hub.database.begin() as db:
-            row = own_release(hub, db, caller, number, "release.share")
+            row = own_release(hub, db, caller, number, "release.see")
             withdraw(db, hub, caller, row, email=form.text("email", most=300), project=form.text("project", most=40))
         return go(request, f"/releases/{number}", _("It is no longer shown there."))
 

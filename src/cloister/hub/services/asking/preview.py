@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied
 from cloister.hub.services.access import check_together, context_of, facts_of
-from cloister.hub.services.asking.ready import Ready, money_of, purse_of, ready, spend_for
+from cloister.hub.services.asking.money import money_of, purse_of, spend_for
+from cloister.hub.services.asking.ready import Ready, ready
+from cloister.hub.services.asking.seats import looking
 from cloister.hub.services.asking.wish import Wish
 from cloister.privacy import Guarantee
 from cloister.session import Affordable, Plan, Release
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 __all__ = ["Left", "Preview", "afford", "explain", "preview", "rehearse"]
+
+
+_ROUND = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5")
+"""Spends that tell nothing of what is left."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,39 +77,46 @@ class Preview:
 
 def explain(hub: Hub, caller: Caller, wish: Wish) -> Plan:
     """What an answer would measure, with which error, at which cost: spends nothing and reads no row."""
-    with hub.database.reading() as db:
+    with looking(hub, caller), hub.database.reading() as db:
         return _plan(ready(hub, db, caller, wish, "question.explain"), wish)
 
 
 def preview(hub: Hub, caller: Caller, wish: Wish) -> Preview:
     """The same, with what would be left, and with what the policy would say to asking it now."""
-    with hub.database.reading() as db:
+    with looking(hub, caller), hub.database.reading() as db:
         found = ready(hub, db, caller, wish, "question.explain")
         plan = _plan(found, wish)
         who = purse_of(facts_of(hub, db), caller, wish)
-        return Preview(plan=plan, left=tuple(_left(hub, who, plan.costs)), denied=_denied(hub, db, caller, wish, found, who))
+        left = tuple(_left(hub, db, caller, who, plan.costs))
+        return Preview(plan=plan, left=left, denied=_denied(hub, db, caller, wish, found, who))
 
 
 def rehearse(hub: Hub, caller: Caller, wish: Wish) -> Release:
     """An answer from made-up rows that follow the declarations: nothing private is touched and nothing is spent."""
-    with hub.database.reading() as db:
-        found = ready(hub, db, caller, wish, "question.rehearse")
-    return found.session.sql(
-        wish.sql,
-        wish.spend or None,
-        within=wish.within,
-        pilot=wish.pilot or None,
-        confidence=wish.confidence,
-        dialect=wish.dialect,
-        rehearse=True,
-    )
+    with looking(hub, caller):
+        with hub.database.reading() as db:
+            found = ready(hub, db, caller, wish, "question.rehearse")
+        return found.session.sql(
+            wish.sql,
+            wish.spend or None,
+            within=wish.within,
+            pilot=wish.pilot or None,
+            confidence=wish.confidence,
+            dialect=wish.dialect,
+            rehearse=True,
+        )
 
 
 def afford(hub: Hub, caller: Caller, wish: Wish) -> Affordable:
     """The margins to expect over a range of spends: spends nothing."""
-    with hub.database.reading() as db:
-        found = ready(hub, db, caller, wish, "question.explain")
-    return found.session.afford(wish.sql, confidence=wish.confidence, dialect=wish.dialect)
+    from cloister.hub.services.budgets import sees_budget
+
+    with looking(hub, caller):
+        with hub.database.reading() as db:
+            found = ready(hub, db, caller, wish, "question.explain")
+            known = all(sees_budget(hub, db, caller, each.population) for each in found.objects if each.population)
+        spends = None if known else _ROUND
+        return found.session.afford(wish.sql, spends, confidence=wish.confidence, dialect=wish.dialect)
 
 
 def _plan(found: Ready, wish: Wish) -> Plan:
@@ -115,11 +128,15 @@ def _plan(found: Ready, wish: Wish) -> Plan:
     return plan
 
 
-def _left(hub: Hub, who: str, costs: Mapping[str, Guarantee]) -> list[Left]:
+def _left(hub: Hub, db: Db, caller: Caller, who: str, costs: Mapping[str, Guarantee]) -> list[Left]:
+    """Of one's own share to everybody; of a budget to those who may see it."""
+    from cloister.hub.services.budgets import sees_budget
+
     found = []
     for population, cost in costs.items():
-        whole, before = hub.ledger.budget(population), hub.ledger.remaining(population)
-        found.append(Left(population=population, of_share=False, whole=whole, before=before, cost=cost))
+        if sees_budget(hub, db, caller, population):
+            whole, before = hub.ledger.budget(population), hub.ledger.remaining(population)
+            found.append(Left(population=population, of_share=False, whole=whole, before=before, cost=cost))
         share = hub.ledger.allotment(population, who)
         if share is not None:
             found.append(Left(population=population, of_share=True, whole=share[0], before=share[1], cost=cost))
@@ -131,7 +148,9 @@ def _denied(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, who: str
     try:
         money = money_of(hub, found.session, found.objects, who, wish, spend_for(found.session, wish, buy=False))
         columns = {each.id: found.touched[each.name] for each in found.objects}
-        context = context_of(hub, caller, purpose=wish.purpose, columns=columns, project=wish.project, spend=money)
+        context = context_of(
+            hub, caller, purpose=wish.purpose, columns=columns, behind=found.behind, project=wish.project, spend=money
+        )
         check_together(hub, db, caller, "question.ask", found.objects, context)
     except AccessDenied as error:
         return error

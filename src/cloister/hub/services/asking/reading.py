@@ -10,6 +10,7 @@ from cloister.hub.policy import Object, parse_policy
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
 from cloister.hub.services.access import check, context_of
+from cloister.hub.services.asking.sources import check_sources
 from cloister.session import Release
 
 if TYPE_CHECKING:
@@ -26,21 +27,24 @@ Which = Literal["all", "mine", "shown", "projects"]
 def seen_release(hub: Hub, db: Db, caller: Caller, number: str, action: str = "release.see") -> StoredRelease:
     """A release that this person may see (or download, or share); any other is missing, whether it exists or not.
 
-    The policy that it inherited is asked at each use: what its data may no longer be used for, it may not either.
+    The policy that it inherited is asked at each use: what its data may no longer be used for, it may not either. So are the
+    rules and the grants of what it came from (`sources.py`).
     """
     row = db.scalar(select(StoredRelease).where(StoredRelease.id == number, _readable(caller, "all")))
     if row is None:
         raise _missing()
-    check(hub, db, caller, action, release_object(row, caller), context_of(hub, caller, purpose=row.purpose))
+    which = release_object(row, caller)
+    check(hub, db, caller, action, which, context_of(hub, caller, purpose=row.purpose))
+    check_sources(hub, db, caller, row, which.policies[0], action)
     return row
 
 
 def own_release(hub: Hub, db: Db, caller: Caller, number: str, action: str) -> StoredRelease:
     """A release of the caller's own, to show it to others or to name it; another's is not told from none."""
-    row = seen_release(hub, db, caller, number, action)
-    if row.person != caller.id:
+    owns = (StoredRelease.id == number) & (StoredRelease.person == caller.id)
+    if db.scalar(select(StoredRelease.id).where(owns)) is None:
         raise _missing()
-    return row
+    return seen_release(hub, db, caller, number, action)
 
 
 def releases_of(

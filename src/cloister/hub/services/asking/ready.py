@@ -4,9 +4,11 @@
 in the words for what does not exist.
 2. The question is read against them, and says which columns it touches; nothing is spent and no row is read.
 3. All of them together are put to the policy with those columns and the purpose; the session that answers knows only the columns
-and the rows that the decisions leave.
+and the rows that the decisions leave. Where a grant's condition on rows reads further columns, the policy is asked again with
+those: what the institution, or a policy on a column, closes is not read by a detour.
 4. Where a ceiling or a share is to be kept, that session says what the answer would cost, and the policy is asked again with the
-money. A wanted margin is turned into its spend before that; what was paid for already costs nothing and passes no ceiling.
+money. A wanted margin is turned into its spend before that; what was paid for already costs nothing and passes no ceiling. The
+ceilings go with the session (`money.py`), so that no race of questions passes them.
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cloister.errors import InvalidParameter, UnknownTable
-from cloister.hub.policy import Decision, Object, Policy, Spend, decide, derived
+from cloister.hub.policy import Context, Decision, Object, Policy, Spend, decide, derived
 from cloister.hub.services.access import Facts, check_together, context_of, facts_of, who_of
+from cloister.hub.services.asking.money import bounded, bounds_of, keep_to_shares, money_of, purse_of, spend_for
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.services.catalogue.live import live_of
 from cloister.privacy import Guarantee
 from cloister.query import Session
-from cloister.session.spend import amount_of, less, spend_of
+from cloister.query.views import row_conditions
 from cloister.session.touched import Touched
 
 if TYPE_CHECKING:
@@ -32,10 +35,13 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Ready", "money_of", "purse_of", "ready", "spend_for", "visible"]
+__all__ = ["Ready", "ready", "visible"]
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _ROUNDS = 3
+
+Behind = Mapping[str, frozenset[str]]
+"""Columns that are read by the conditions of grants on rows, by data set: nobody asked about them, and every rule counts them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +52,13 @@ class Ready:
     objects: tuple[Object, ...]
     decisions: Mapping[str, Decision]
     touched: Touched
+    behind: Behind
     policy: Policy
     """What the answer will carry."""
     spend: str | Guarantee | None
     """What may be spent; None where the question names it itself."""
+    generation: int
+    """Of the facts that it was decided on."""
 
     @property
     def columns(self) -> list[str]:
@@ -57,8 +66,17 @@ class Ready:
         return [f"{name}.{column}" for name, columns in self.touched.items() for column in sorted(columns)]
 
 
-def ready(hub: Hub, db: Db, caller: Caller, wish: Wish, action: str, *, progress: Callable[[str], None] | None = None) -> Ready:
-    """The session that may answer a wish, or the refusal."""
+def ready(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    wish: Wish,
+    action: str,
+    *,
+    progress: Callable[[str], None] | None = None,
+    charges: bool = True,
+) -> Ready:
+    """The session that may answer a wish, or the refusal. `charges`: whether anything may be charged to a population."""
     facts = facts_of(hub, db)
     seen = {each.name: each for each in _meant(facts, wish.texts) if visible(hub, caller, facts, each)}
     live, who = live_of(hub), purse_of(facts, caller, wish)
@@ -67,94 +85,54 @@ def ready(hub: Hub, db: Db, caller: Caller, wish: Wish, action: str, *, progress
     objects = tuple(seen[name] for name in touched)
     columns = {each.id: touched[each.name] for each in objects}
 
-    def decided(money: Mapping[str, Spend] | None = None) -> Mapping[str, Decision]:
-        context = context_of(hub, caller, purpose=wish.purpose, columns=columns, project=wish.project, spend=money)
-        return check_together(hub, db, caller, action, objects, context)
+    def context(behind: Behind, money: Mapping[str, Spend] | None = None) -> Context:
+        return context_of(hub, caller, purpose=wish.purpose, columns=columns, behind=behind, project=wish.project, spend=money)
 
-    def narrowed(decisions: Mapping[str, Decision]) -> Session:
-        rows, narrow = _reach(objects, decisions)
+    def narrowed(rows: Mapping[str, str], narrow: Mapping[str, frozenset[str]]) -> Session:
         if not rows and not narrow:
             return first
         return live.session(db, who, tables=touched, rows=rows, columns=narrow, progress=progress)
 
-    decisions = decided()
-    session = narrowed(decisions)
-    spend = wish.spend or None
-    if action == "question.ask":
-        spend = spend_for(session, wish, buy=False)
-        if _bounded(facts, objects):
-            for _ in range(_ROUNDS):
-                again = decided(money_of(hub, session, objects, who, wish, spend))
-                settled = _reach(objects, again) == _reach(objects, decisions)
-                decisions = again
-                if settled:
-                    break
-                session = narrowed(decisions)
-                spend = spend_for(session, wish, buy=False)
-            else:
-                raise InvalidParameter(
-                    "The question was refused",
-                    why="which of your grants holds changes with what it costs",
-                    instead="a question that touches what one grant covers",
-                )
-            _keep_to_shares(hub, objects, decisions, who)
+    asks = action == "question.ask"
+    priced = asks and bounded(facts, objects)
+    decisions = check_together(hub, db, caller, action, objects, context({}))
+    for _ in range(_ROUNDS):
+        rows, narrow = _reach(objects, decisions)
+        session, behind = narrowed(rows, narrow), _behind(first, objects, rows)
+        spend = spend_for(session, wish, buy=False) if asks and charges else wish.spend or None
+        if not priced and not behind:
+            break
+        money = money_of(hub, session if charges else None, objects, who, wish, spend) if priced else None
+        decisions = check_together(hub, db, caller, action, objects, context(behind, money))
+        if _reach(objects, decisions) == (rows, narrow):
+            break
+    else:
+        raise InvalidParameter(
+            "The question was refused",
+            why="which of your grants holds changes with what it costs and reads",
+            instead="a question that touches what one grant covers",
+        )
+    if priced:
+        session.keep_within(bounds_of(hub, facts, caller, objects, decisions, context(behind)))
+        keep_to_shares(hub, objects, decisions, who)
     versions = {each.id: str(getattr(first.tables[each.name], "version", "")) for each in objects}
-    policy = derived(((each, touched[each.name]) for each in objects), versions)
-    return Ready(session=session, objects=objects, decisions=decisions, touched=touched, policy=policy, spend=spend)
+    policy = derived(((each, touched[each.name]) for each in objects), versions, behind)
+    return Ready(
+        session=session,
+        objects=objects,
+        decisions=decisions,
+        touched=touched,
+        behind=behind,
+        policy=policy,
+        spend=spend,
+        generation=facts.generation,
+    )
 
 
 def visible(hub: Hub, caller: Caller, facts: Facts, which: Object) -> bool:
     """Whether somebody may know that a data set exists, whatever their token was made for."""
     who = replace(who_of(caller, facts), token_scopes=None)
     return decide(who, "dataset.see", which, context_of(hub, caller), facts.mandatory).allowed
-
-
-def purse_of(facts: Facts, caller: Caller, wish: Wish) -> str:
-    """The name under which the ledger counts: the project's, whose members share an allotment, or the person's."""
-    project = facts.projects.get(wish.project)
-    return caller.email if project is None else f"project {project.name}"
-
-
-def spend_for(session: Session, wish: Wish, *, buy: bool) -> str | Guarantee | None:
-    """What a wish may spend. For a margin that needs a pilot, that first answer is bought with `buy`; without, it is the price of
-    the pilot. None: the question names its cost itself.
-    """
-    if wish.within is None:
-        return wish.spend or None
-    if wish.pilot and not buy:
-        return wish.pilot
-    return session.spend_for(
-        wish.sql,
-        within=wish.within,
-        pilot=wish.pilot or None,
-        confidence=wish.confidence,
-        purpose=wish.purpose,
-        dialect=wish.dialect,
-    )
-
-
-def money_of(
-    hub: Hub, session: Session, objects: tuple[Object, ...], who: str, wish: Wish, spend: str | Guarantee | None
-) -> dict[str, Spend]:
-    """What the policy has to know of the money, for populations whose budget is touched."""
-    costs = _costs(hub, session, objects, wish, spend)
-    found = {}
-    for population in dict.fromkeys(each.population for each in objects if each.population):
-        cost = costs.get(population)
-        allotment = hub.ledger.allotment(population, who)
-        drawn = None if allotment is None else less(*allotment)
-        asked = cost if cost is not None and amount_of(cost) > 0 else None
-        found[population] = Spend(asked=asked, spent=hub.ledger.spent(population), drawn=drawn)
-    return found
-
-
-def _costs(
-    hub: Hub, session: Session, objects: tuple[Object, ...], wish: Wish, spend: str | Guarantee | None
-) -> Mapping[str, Guarantee]:
-    if not wish.more:
-        return session.explain(wish.sql, spend, dialect=wish.dialect).costs
-    populations = dict.fromkeys(each.population for each in objects if each.population)
-    return {name: spend_of(spend or "", hub.ledger.budget(name)).whole() for name in populations}
 
 
 def _meant(facts: Facts, texts: Iterable[str]) -> list[Object]:
@@ -181,14 +159,7 @@ def _reach(objects: tuple[Object, ...], decisions: Mapping[str, Decision]) -> tu
     return rows, columns
 
 
-def _bounded(facts: Facts, objects: tuple[Object, ...]) -> bool:
-    """Whether any rule speaks of money."""
-    return bool(facts.mandatory) or any(grant.rules.share is not None for each in objects for grant in each.grants)
-
-
-def _keep_to_shares(hub: Hub, objects: tuple[Object, ...], decisions: Mapping[str, Decision], who: str) -> None:
-    """A grant's share becomes the ledger's allotment when it is first drawn on, so that no race of questions goes beyond it."""
-    for each in objects:
-        share = decisions[each.id].narrowed.share
-        if share is not None and each.population and hub.ledger.allotment(each.population, who) is None:
-            hub.ledger.allot(each.population, who, share, who=each.owner or "hub")
+def _behind(session: Session, objects: Iterable[Object], rows: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """The columns that the conditions on rows read, by data set."""
+    found = row_conditions(rows, session.tables)
+    return {each.id: frozenset(found[each.name].columns()) for each in objects if each.name in found}

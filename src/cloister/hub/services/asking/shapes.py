@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from cloister.hub.services.asking.sources import told_policy
 from cloister.hub.services.asking.wish import Wish
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ def answer_of(row: StoredRelease, release: Release) -> Answer:
         cost=dict(row.cost),
         repeated=release.provenance.repeated,
         notes=list(release.notes),
-        policy=dict(row.policy),
+        policy=told_policy(row.policy),
         created=row.created,
         sql=row.sql,
         purpose=row.purpose,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["SERVICE", "USUAL", "Advice", "advice", "odds"]
+__all__ = ["SERVICE", "USUAL", "Advice", "advice", "odds", "sees_budget"]
 
 _OFFICE = frozenset({"administrator", "steward"})
 register_actions(
@@ -37,6 +37,13 @@ register_actions(
         )
     ]
 )
+
+
+def sees_budget(hub: Hub, db: Session, caller: Caller, population: str) -> bool:
+    """Whether somebody may know what is left of a population's budget."""
+    from cloister.hub.services.budgets import reading
+
+    return reading.sees_budget(hub, db, caller, population)
 
 
 def _pages() -> APIRouter:

@@ -17,7 +17,7 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.budgets import BudgetRequest
 from cloister.hub.records.catalogue import Population
 from cloister.hub.services.access import check, context_of, facts_of, purse, say, spoken
-from cloister.hub.services.accounts import person_by_email
+from cloister.hub.services.accounts.people import folded
 from cloister.hub.services.budgets.reading import population_object, seen_population
 from cloister.hub.services.trail import write
 from cloister.privacy import Guarantee
@@ -170,16 +170,13 @@ def _check_ceilings(hub: Hub, db: Session, caller: Caller, action: str, which: O
 def _purse(db: Session, who: str) -> str:
     """The ledger's name of a person or a project: an address, or the name of a project with or without the word before it."""
     if "@" in who:
-        person = person_by_email(db, who)
-        if person is not None:
-            return person.email
-    else:
-        name = who.strip().removeprefix("project ").strip()
-        found = db.scalar(select(Project.name).where(Project.name == name, Project.closed.is_(None)))
-        if found is not None:
-            return purse(found)
+        return folded(who)  # nobody is looked up: the owner is not told whether anybody has it
+    name = who.strip().removeprefix("project ").strip()
+    found = db.scalar(select(Project.name).where(Project.name == name, Project.closed.is_(None)))
+    if found is not None:
+        return purse(found)
     raise InvalidParameter(
-        "The share was refused", why="nobody here has this address, and no open project this name", instead="ada@example.org"
+        "The share was refused", why="it is no e-mail address, and no open project has this name", instead="ada@example.org"
     )
 
 

@@ -121,7 +121,7 @@ def drawn(
     )
     return str(
         Markup(
-            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" font-family="sans-serif" font-size="12" role="img">'
+            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" font-family="sans-serif" font-size="14" role="img">'
             '<title>{}</title>{}<path d="{}" fill="{}" fill-opacity="0.85"/>'
             '<path d="{}" fill="none" stroke="{}" stroke-width="2" stroke-dasharray="6 4"/>{}</svg>'
         ).format(_WIDTH, _HEIGHT, title, marks, area, colours.fill, bound, colours.limit, days)

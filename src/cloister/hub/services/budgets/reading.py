@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -43,6 +43,7 @@ __all__ = [
     "purses_of",
     "reserved_in",
     "seen_population",
+    "sees_budget",
     "shares_of",
 ]
 
@@ -121,6 +122,12 @@ def seen_population(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[P
     if row is None or which is None or not allowed(hub, db, caller, "budget.see", which).allowed:
         raise Missing("There is no such budget", why="the population does not exist, or is not open to you", instead="/budgets")
     return row, which
+
+
+def sees_budget(hub: Hub, db: Session, caller: Caller, name: str) -> bool:
+    """Whether somebody may know what is left of a population's budget, whatever their token was made for."""
+    row, person = db.get(Population, name), replace(caller, scopes=None)
+    return row is not None and allowed(hub, db, person, "budget.see", population_object(hub, db, row)).allowed
 
 
 def balances(hub: Hub, db: Session, caller: Caller, most: int | None = None) -> list[Balance]:

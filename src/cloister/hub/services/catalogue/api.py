@@ -11,12 +11,13 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.accounts import names_of
-from cloister.hub.services.accounts.api import written_here
+from cloister.hub.services.asking.routing import TICKED
 from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.declarations import check_declaration, check_reasons
 from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.hub.services.catalogue.shapes import Changes, DataSetOut, DataSets, NewDataSet, PopulationOut, Populations
 from cloister.hub.services.catalogue.windows import check_window, window_name, window_population
+from cloister.hub.web.forms import written_here
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -53,7 +54,7 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             return shown(hub, db, caller, db.get_one(DataSet, row.id))
 
-    @router.get("/datasets/{name}", dependencies=[see], summary="A data set")
+    @router.get("/datasets/{name}", dependencies=[TICKED, see], summary="A data set")
     def one(hub: HubDep, caller: PersonDep, name: DataSetName) -> DataSetOut:
         """As it is declared."""
         with hub.database.reading() as db:

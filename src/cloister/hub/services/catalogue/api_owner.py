@@ -11,11 +11,11 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.accounts.api import written_here
 from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.api import DataSetName, shown
 from cloister.hub.services.catalogue.shapes import DataSetOut, NewVersion, NewWindow, VersionOut, Versions
 from cloister.hub.services.catalogue.versions import add_version, add_window
+from cloister.hub.web.forms import written_here
 
 __all__ = ["routes"]
 

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.services.accounts.api import written_here
 from cloister.hub.services.catalogue.arrivals import arrival_of, arrivals_of, connected, discard, kept, kind_of, received
 from cloister.hub.services.catalogue.live import vault_of
 from cloister.hub.services.catalogue.shapes import Connection, UploadOut, Uploads
+from cloister.hub.web.forms import written_here
 
 __all__ = ["routes"]
 

@@ -52,6 +52,7 @@ __all__ = [
     "received",
     "sent",
     "stored",
+    "table_in",
 ]
 
 _PIECE = 2**20
@@ -218,7 +219,7 @@ def stored(hub: Hub, row: Arrival) -> Arrival:
     """An upload as a table under a key of its own; written down at once, so that what fails afterwards can be done again."""
     if row.kind == "connection" or row.file:
         return row
-    table = vault_of(hub).store(_received(row))
+    table = vault_of(hub).store(_received(row), about=f"arrival {row.id}")
     with hub.database.begin() as db:
         found = db.get_one(Arrival, row.id)
         found.file, found.key, found.file_digest, found.file_length = table.file, table.wrapped_key, table.digest, table.length
@@ -227,7 +228,7 @@ def stored(hub: Hub, row: Arrival) -> Arrival:
 
 def discard(db: Session, hub: Hub, caller: Caller, row: Arrival) -> StoredTable | None:
     """Forget an arrival; the stored table that its caller removes once this is committed, if there was one."""
-    table = _table(row)
+    table = table_in(row)
     if row.kind != "connection":
         vault_of(hub).discard(_received(row))
     db.delete(row)
@@ -241,7 +242,7 @@ def forget_old(hub: Hub) -> int:
     with hub.database.begin() as db:
         old = list(db.scalars(select(Arrival).where(Arrival.created < hub.now() - _DAY)))
         for row in old:
-            tables.append(_table(row))
+            tables.append(table_in(row))
             if row.kind != "connection":
                 vault_of(hub).discard(_received(row))
             db.delete(row)
@@ -255,10 +256,12 @@ def _received(row: Arrival) -> Received:
     return Received(id=row.id, kind=row.kind, digest=row.digest, length=row.length, wrapped_key=row.wrapped)
 
 
-def _table(row: Arrival) -> StoredTable | None:
+def table_in(row: Arrival) -> StoredTable | None:
+    """The table that an upload was stored as, where it was."""
     if not row.file:
         return None
-    return StoredTable(file=row.file, digest=row.file_digest, length=row.file_length, wrapped_key=row.key)
+    digest, length = row.file_digest, row.file_length
+    return StoredTable(file=row.file, digest=digest, length=length, wrapped_key=row.key, about=row.about)
 
 
 def _check_few(db: Session, caller: Caller) -> None:

@@ -35,6 +35,10 @@ __all__ = ["Live", "live_of", "source_of", "vault_of"]
 _PART, _VAULT = "live tables", "vault"
 
 
+_AGAIN = 10.0
+"""After so many seconds a data set that could not be opened is tried again."""
+
+
 @dataclass(frozen=True)
 class _State:
     """What a name stood for when it was opened."""
@@ -50,6 +54,7 @@ class Live:
         self._hub = hub
         self._lock = threading.RLock()
         self._generation = -1
+        self._tried = 0.0
         self._states: dict[str, _State] = {}
         self._session: Session | None = None
         self.closed_for: dict[str, CloisterError] = {}
@@ -78,13 +83,14 @@ class Live:
         )
 
     def renew(self, db: Db) -> None:
-        """Take over what was registered, changed, closed or deleted since."""
+        """Take over what was registered, changed, closed or deleted since; and try again what could not be opened a while ago."""
         now = generation(db)
-        if now == self._generation:
+        if now == self._generation and not self._worth_a_try():
             return
         with self._lock:
-            if now == self._generation:
+            if now == self._generation and not self._worth_a_try():
                 return
+            self._tried = self._hub.clock()
             present = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)
             rows = db.execute(select(DataSet, DataSetVersion).join(DataSetVersion, present).where(DataSet.state == "open")).all()
             found = {row.name: (row, version) for row, version in rows}
@@ -94,6 +100,10 @@ class Live:
             for name, (row, version) in found.items():
                 self._take(name, row, version)
             self._generation = now
+
+    def _worth_a_try(self) -> bool:
+        """Whether something is closed that may be well again: a ledger thawed, a database back."""
+        return bool(self.closed_for) and self._hub.clock() >= self._tried + _AGAIN
 
     def close(self) -> None:
         """Remove all prepared rows."""
@@ -145,10 +155,12 @@ def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:
     """Where the rows of a version are: its stored file, checked and decrypted, or the database it is connected to."""
     if version.kind == "connection":
         assert version.address is not None
-        kept = KeptAddress(id=version.id, shown="", wrapped=version.address)
+        kept = KeptAddress(id=version.place, shown="", wrapped=version.address)
         authorities = hub.settings.source_authorities
         return reopen(kept, Allowed.read(hub.settings.sources), hub.keys, authorities=Path(authorities) if authorities else None)
-    stored = StoredTable(file=version.file, digest=version.digest, length=version.length, wrapped_key=version.key)
+    stored = StoredTable(
+        file=version.file, digest=version.digest, length=version.length, wrapped_key=version.key, about=version.about
+    )
     return vault_of(hub).open(stored, name=row.name, identity=f"data set {row.id}")
 
 

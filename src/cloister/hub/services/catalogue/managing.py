@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.policy import parse_policy
+from cloister.hub.policy.actions import ADMINISTRATOR, STEWARD
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.services.access import facts_of
 from cloister.hub.services.catalogue.declarations import table_of
 from cloister.hub.services.catalogue.live import source_of, vault_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
@@ -65,6 +67,7 @@ def describe(
         row.about, changed["about"] = found, "(changed)"
     if metadata is not None:
         policy = metadata_of({**metadata, "contribution": row.metadata_.get("contribution", {})}, row.declaration["columns"])
+        _check_labels(hub, db, caller, row, policy)
         if policy != row.metadata_:
             row.metadata_, changed["policy"] = policy, "(changed)"
     if provider is not None and (giver := provider_of(db, provider)) != row.provider:
@@ -77,6 +80,31 @@ def describe(
         row.changed = hub.now()
         bump(db)
         _told(db, hub, caller, "dataset.describe", row, changed=changed)
+
+
+def _check_labels(hub: Hub, db: Db, caller: Caller, row: DataSet, policy: Mapping[str, Any]) -> None:
+    """A label that a rule of the institution goes by stays where it was put: who took it off would be rid of the rule."""
+    if caller.has(STEWARD, ADMINISTRATOR):
+        return
+    before, after = _labels(row.metadata_), _labels(policy)
+    whole = after[""]
+    lost = {label for place, labels in before.items() for label in labels - after.get(place, frozenset()) - whole}
+    for rule in facts_of(hub, db).mandatory:
+        named = rule.labels | {part.label for combination in rule.forbidden for part in combination if part.label}
+        for label in sorted(lost & named):
+            error = AccessDenied(
+                f"The policy of {row.name!r} was not changed",
+                why=f"the institution's rule {rule.title or rule.id!r} goes by the label {label!r}",
+                instead="the label as it was; a steward may end the rule",
+            )
+            error.rule = f"mandatory:{rule.id}"  # type: ignore[attr-defined]
+            raise error
+
+
+def _labels(metadata: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """Column → its labels; those of the whole data set under no name."""
+    found = {name: parse_policy(policy).labels for name, policy in metadata.get("columns", {}).items()}
+    return {"": parse_policy(metadata.get("policy", {})).labels} | found
 
 
 def is_listed(db: Db, row: DataSet) -> bool:
@@ -192,7 +220,8 @@ def forget_keys(db: Db, hub: Hub, versions: list[DataSetVersion]) -> list[Stored
         if version.destroyed is not None:
             continue
         if version.kind == "stored":
-            tables.append(StoredTable(file=version.file, digest=version.digest, length=version.length, wrapped_key=None))
+            file, digest, length = version.file, version.digest, version.length
+            tables.append(StoredTable(file=file, digest=digest, length=length, wrapped_key=None, about=version.about))
         version.key, version.address, version.destroyed = None, None, hub.now()
     db.flush()
     return tables

@@ -12,6 +12,7 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.services.accounts import names_of
+from cloister.hub.services.asking.routing import TICKED
 from cloister.hub.services.catalogue import reading
 from cloister.hub.services.catalogue.guidance import guidance
 from cloister.hub.services.catalogue.versions import windows_of
@@ -43,7 +44,7 @@ def routes(router: APIRouter) -> None:
         values: dict[str, Any] = {"entries": entries, "names": names, "search": search, "mine": mine}
         return render(request, "catalogue/list.html", older=older, first=not after, **values)
 
-    @router.get("/datasets/{name}", dependencies=_SEE)
+    @router.get("/datasets/{name}", dependencies=[TICKED, *_SEE])
     def one(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         with hub.database.reading() as db:
             row = reading.seen(hub, db, caller, name)

@@ -16,9 +16,10 @@ from cloister.errors import AccessDenied, CloisterError
 from cloister.hub.policy import Object, Policy, decide, parse_policy
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet, Population
-from cloister.hub.records.trail import TrailAbout, TrailLine
+from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access import check, context_of, data_set_object, facts_of, who_of
 from cloister.hub.services.catalogue.names import plain_word
+from cloister.hub.services.trail import of_data_set
 from cloister.privacy import Guarantee
 
 if TYPE_CHECKING:
@@ -175,8 +176,7 @@ def last_day(policy: Policy) -> date | None:
 
 def uses_of(db: Db, row: DataSet, limit: int = 15) -> list[TrailLine]:
     """What was done with a data set, the newest first."""
-    about = select(TrailAbout.number).where(TrailAbout.object.in_((row.id, row.name)))
-    return list(db.scalars(select(TrailLine).where(TrailLine.number.in_(about)).order_by(TrailLine.number.desc()).limit(limit)))
+    return list(db.scalars(select(TrailLine).where(of_data_set(row.id)).order_by(TrailLine.number.desc()).limit(limit)))
 
 
 def populations_of(db: Db, caller: Caller) -> list[Population]:

@@ -24,11 +24,12 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.hub.services.access import check, context_of, data_set_object
-from cloister.hub.services.catalogue.arrivals import arrival_of, connected, kept, sent, stored
+from cloister.hub.services.catalogue.arrivals import arrival_of, connected, kept, sent, stored, table_in
 from cloister.hub.services.catalogue.declarations import check_against, check_declaration, table_of
-from cloister.hub.services.catalogue.live import source_of
+from cloister.hub.services.catalogue.live import source_of, vault_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
 from cloister.hub.services.catalogue.names import checked_text, plain_word
+from cloister.hub.services.catalogue.origins import check_origin, noticed, origin_of
 from cloister.hub.services.trail import write
 from cloister.privacy import Guarantee
 from cloister.query import Session
@@ -120,9 +121,11 @@ def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> DataSet
         provider = provider_of(db, wanted.provider)
         db.expunge_all()
     data_set = _drafted(hub, caller, arrival, wanted, provider)
+    origin = origin_of(hub, arrival)
     with hub.database.reading() as db:
         _check_free(db, hub, caller, data_set, wanted)
         _check_allowed(db, hub, caller, data_set, wanted)
+        check_origin(db, data_set, origin)
     arrival = stored(hub, arrival)
     version = version_of(hub, caller, arrival, data_set, 1)
     table = table_of(data_set, source_of(hub, data_set, version), version.id)
@@ -130,6 +133,7 @@ def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> DataSet
         with hub.database.begin() as db:
             _check_free(db, hub, caller, data_set, wanted)
             _check_allowed(db, hub, caller, data_set, wanted)
+            check_origin(db, data_set, origin)
             if not data_set.public and db.get(Population, wanted.population) is None:
                 db.add(_population(hub, caller, wanted))
             db.flush()
@@ -146,7 +150,10 @@ def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> DataSet
             bump(db)
             opened = {} if wanted.budget is None else {wanted.population: str(wanted.budget)}
             details: dict[str, Any] = {"name": data_set.name, "population": data_set.population or "", "budget": opened}
-            write(db, hub, caller, "dataset.register", kind="data-set", object_id=data_set.id, data_sets=[data_set.id], **details)
+            line = write(
+                db, hub, caller, "dataset.register", kind="data-set", object_id=data_set.id, data_sets=[data_set.id], **details
+            )
+            noticed(db, hub, caller, data_set, origin, line)
             if isinstance(table, PrivateTable):
                 _open_budget(hub, caller, data_set.name, table, wanted.budget)
     except IntegrityError:
@@ -155,22 +162,29 @@ def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> DataSet
 
 
 def version_of(hub: Hub, caller: Caller, arrival: Arrival, data_set: DataSet, number: int) -> DataSetVersion:
-    """What arrived, as a version of a data set; not yet in the database."""
+    """What arrived, as a version of a data set, to which its key or address is bound from now on; not yet in the database."""
     connection = arrival.kind == "connection"
-    return DataSetVersion(
+    version = DataSetVersion(
         id=arrival.id,
         data_set=data_set.id,
         number=number,
         kind="connection" if connection else "stored",
         file=arrival.file,
-        key=arrival.key,
         digest=arrival.file_digest,
-        address=arrival.wrapped if connection else None,
+        origin=origin_of(hub, arrival),
         format=arrival.kind,
         length=arrival.file_length,
         created=hub.now(),
         created_by=caller.id,
     )
+    table = table_in(arrival)
+    if connection:
+        version.address = hub.keys.wrap(
+            hub.keys.unwrap(arrival.wrapped, f"connection {arrival.id}"), f"connection {version.place}"
+        )
+    elif table is not None:
+        version.key = vault_of(hub).bound(table, version.about).wrapped_key
+    return version
 
 
 def schema_of(arrival: Arrival) -> dict[str, str]:

@@ -14,6 +14,7 @@ from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Pop
 from cloister.hub.services.catalogue.arrivals import arrival_of, discard, stored
 from cloister.hub.services.catalogue.declarations import check_against, table_of
 from cloister.hub.services.catalogue.live import source_of, vault_of
+from cloister.hub.services.catalogue.origins import check_origin, noticed, origin_of
 from cloister.hub.services.catalogue.registering import Wanted, registered, schema_of, version_of
 from cloister.hub.services.catalogue.windows import base_of, check_window, following, window_name, window_population
 from cloister.hub.services.trail import write
@@ -40,6 +41,9 @@ def add_version(hub: Hub, caller: Caller, data_set: str, number: str) -> int:
         _same_columns(row, schema_of(arrival))
     else:
         check_against(row.name, row.declaration, schema_of(arrival))
+    origin = origin_of(hub, arrival)
+    with hub.database.reading() as db:
+        check_origin(db, row, origin)
     arrival = stored(hub, arrival)
     trial = version_of(hub, caller, arrival, row, 0)
     table = table_of(row, source_of(hub, row, trial), trial.id)
@@ -50,23 +54,25 @@ def add_version(hub: Hub, caller: Caller, data_set: str, number: str) -> int:
             newest = db.scalar(
                 select(DataSetVersion.number).where(DataSetVersion.data_set == row.id).order_by(DataSetVersion.number.desc())
             )
-            trial.number = (newest or 0) + 1
+            version = version_of(hub, caller, arrival, row, (newest or 0) + 1)
+            check_origin(db, row, origin)
             found = db.get(Arrival, arrival.id)
             if found is None:
                 raise Conflict("The upload was refused", why="it was used meanwhile", instead="upload the file again")
             db.delete(found)
-            db.add(trial)
-            row.version, row.changed = trial.number, hub.now()
+            db.add(version)
+            row.version, row.changed = version.number, hub.now()
             db.flush()
             bump(db)
-            details: dict[str, Any] = {"version": trial.number, "name": row.name}
-            write(db, hub, caller, "dataset.version", kind="data-set", object_id=row.id, data_sets=[row.id], **details)
+            details: dict[str, Any] = {"version": version.number, "name": row.name}
+            line = write(db, hub, caller, "dataset.version", kind="data-set", object_id=row.id, data_sets=[row.id], **details)
+            noticed(db, hub, caller, row, origin, line)
             if isinstance(table, PrivateTable):
                 with Session({}, ledger=hub.ledger, who=caller.email or "owner") as session:
                     session.add(row.name, table)
     except IntegrityError:
         raise Conflict("The version was refused", why="another came at the same moment", instead="upload it again") from None
-    return trial.number
+    return version.number
 
 
 def add_window(hub: Hub, caller: Caller, data_set: str, number: str, label: str = "") -> DataSet:

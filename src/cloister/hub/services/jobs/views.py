@@ -9,8 +9,8 @@ from sqlalchemy import select
 from cloister.errors import AccessDenied
 from cloister.hub.policy import Object
 from cloister.hub.problems import Missing
-from cloister.hub.services.access import check
 from cloister.hub.records.jobs import Job
+from cloister.hub.services.access import check
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -14,9 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.hub.service import Card, Link, Service
-from cloister.hub.services.trail.alerts import unseen, watch
+from cloister.hub.services.trail.alerts import raise_alert, unseen, watch
 from cloister.hub.services.trail.chain import BrokenLine
 from cloister.hub.services.trail.profiles import question_details
+from cloister.hub.services.trail.reading import of_data_set
 from cloister.hub.services.trail.verifying import verify
 from cloister.hub.services.trail.writing import accept, closed, opened, write, write_alone
 
@@ -27,7 +28,19 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["SERVICE", "BrokenLine", "accept", "question_details", "unseen", "verify", "watch", "write", "write_alone"]
+__all__ = [
+    "SERVICE",
+    "BrokenLine",
+    "accept",
+    "of_data_set",
+    "question_details",
+    "raise_alert",
+    "unseen",
+    "verify",
+    "watch",
+    "write",
+    "write_alone",
+]
 
 
 def _pages() -> APIRouter:

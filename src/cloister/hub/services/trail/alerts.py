@@ -21,8 +21,8 @@ from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Missing
-from cloister.hub.services.trail.fingerprints import closeness
 from cloister.hub.records.trail import Alert
+from cloister.hub.services.trail.fingerprints import closeness
 from cloister.hub.services.trail.profiles import Histories, History, Question, questions_since
 from cloister.hub.services.trail.writing import write
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["KINDS", "Notice", "Sensitivity", "alerts", "mark_seen", "notices", "unseen", "watch"]
+__all__ = ["KINDS", "Notice", "Sensitivity", "alerts", "mark_seen", "notices", "raise_alert", "unseen", "watch"]
 
 
 N_ = str
@@ -43,6 +43,7 @@ KINDS: Mapping[str, str] = {
     "columns": N_("Columns never touched before"),
     "differencing": N_("Two questions that differ by a few people"),
     "variations": N_("Many variations of one question"),
+    "origin": N_("The same rows as another owner's, under another population"),
 }
 """The kinds of alert, with their titles."""
 _AGAIN = timedelta(days=1)
@@ -192,6 +193,15 @@ def _keep(db: Session, hub: Hub, person: str, line: int, question: Question, not
     db.flush()
     write(db, hub, _HUB, "alert.raise", kind="alert", object_id=alert.id, person=person, alert=notice.kind)
     return alert.id
+
+
+def raise_alert(db: Session, hub: Hub, person: str, kind: str, line: int, about: Mapping[str, Any]) -> None:
+    """An alert about what a line of the trail says of a person, in the transaction of `db`."""
+    told = {**about, "line": line, "last line": line, "times": 1}
+    alert = Alert(id=new_id(), person=person, kind=kind, about=told, created=hub.now())
+    db.add(alert)
+    db.flush()
+    write(db, hub, _HUB, "alert.raise", kind="alert", object_id=alert.id, person=person, alert=kind)
 
 
 def alerts(db: Session, *, seen: bool | None = None, person: str = "", limit: int = 200) -> list[Alert]:

@@ -12,17 +12,17 @@ from pydantic import BaseModel
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
+from cloister.hub.records.trail import Alert
 from cloister.hub.services.accounts import person_by_id
-from cloister.hub.services.accounts.api import written_here
 from cloister.hub.services.trail.alerts import alerts, mark_seen
 from cloister.hub.services.trail.chain import BrokenLine
 from cloister.hub.services.trail.export import Form, as_mapping, response
-from cloister.hub.records.trail import Alert
 from cloister.hub.services.trail.pages import LINE_NUMBER, NAME
 from cloister.hub.services.trail.profiles import read_history, shown
 from cloister.hub.services.trail.reading import PAGE, Filters, Scope, own_data_sets, read_page
 from cloister.hub.services.trail.verifying import verify
 from cloister.hub.services.trail.writing import write_alone
+from cloister.hub.web.forms import written_here
 
 __all__ = ["api"]
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["START", "Act", "BrokenLine", "about", "cleaned", "seal"]
+__all__ = ["DATA_SET", "START", "Act", "BrokenLine", "about", "cleaned", "key_of", "no_secrets", "seal"]
 
 START = "0" * 64
 """The hash before the first line."""
+DATA_SET = "data-set"
+"""The kind of a data set."""
 _LONGEST = 10_000
 _SECRET = ("password", "secret", "totp", "cookie")
 
@@ -72,16 +74,10 @@ def cleaned(value: Any) -> Any:
 
     >>> cleaned({"sets": ("a", "b"), "share": 0.5, "text": "x\\0y"})
     {'sets': ['a', 'b'], 'share': '0.5', 'text': 'x\ufffdy'}
-    >>> cleaned({"password": "x"})
-    Traceback (most recent call last):
-    ValueError: the trail keeps no secrets: password
     """
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, Mapping):
-        for name in value:
-            if any(word in str(name).lower() for word in _SECRET):
-                raise ValueError(f"the trail keeps no secrets: {name}")
         return {text_of(name): cleaned(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [cleaned(each) for each in value]
@@ -90,18 +86,40 @@ def cleaned(value: Any) -> Any:
     return text_of(value)
 
 
+def no_secrets(names: Iterable[str]) -> None:
+    """Refuse what code would write under a name such as `password`. Names inside of what is written, such as those of
+    populations, are chosen by people, and say nothing of what stands under them.
+
+    >>> no_secrets(["data_sets", "new_password"])
+    Traceback (most recent call last):
+    ValueError: the trail keeps no secrets: new_password
+    """
+    for name in names:
+        if any(word in name.lower() for word in _SECRET):
+            raise ValueError(f"the trail keeps no secrets: {name}")
+
+
 def text_of(value: Any, longest: int = _LONGEST) -> str:
     """A text that every database keeps, no longer than so."""
     text = str(value).replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def about(act_object: str, details: Mapping[str, Any]) -> Iterator[str]:
-    """The objects that a line is found by: its own, and those that `data_sets` names; each once.
+def key_of(kind: str, number: str) -> str:
+    """What an object is found by: its kind and its id. A data set and a population of the same name are two.
 
-    >>> list(about("r1", {"data_sets": ["people", "towns", "people"]}))
-    ['r1', 'people', 'towns']
+    >>> key_of("population", "patients"), key_of("", "")
+    ('population:patients', '')
+    """
+    return text_of(f"{kind}:{number}", 200) if number else ""
+
+
+def about(kind: str, number: str, details: Mapping[str, Any]) -> Iterator[str]:
+    """The objects that a line is found by: its own, and those whose ids `data_sets` names; each once.
+
+    >>> list(about("release", "r1", {"data_sets": ["d1", "d2", "d1"]}))
+    ['release:r1', 'data-set:d1', 'data-set:d2']
     """
     named = details.get("data_sets", ())
-    texts = [act_object, *(each for each in (named if isinstance(named, list) else ()) if isinstance(each, str))]
-    yield from dict.fromkeys(text_of(each, 200) for each in texts if each)
+    sets = [key_of(DATA_SET, each) for each in (named if isinstance(named, list) else ()) if isinstance(each, str)]
+    yield from dict.fromkeys(each for each in (key_of(kind, number), *sets) if each)

@@ -3,7 +3,8 @@ alerts."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
@@ -12,18 +13,24 @@ from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Missing
-from cloister.hub.services.accounts import names_of
 from cloister.hub.records.accounts import Person
+from cloister.hub.records.trail import TrailLine
+from cloister.hub.services.accounts import names_of
 from cloister.hub.services.trail.alerts import KINDS, alerts, mark_seen, unseen
+from cloister.hub.services.trail.chain import DATA_SET
 from cloister.hub.services.trail.export import Form, response
 from cloister.hub.services.trail.profiles import read_history, shown
 from cloister.hub.services.trail.reading import Filters, Scope, by_day, own_data_sets, read_page
 from cloister.hub.services.trail.verifying import verify
-from cloister.hub.services.trail.words import titles
+from cloister.hub.services.trail.words import KINDS as OBJECTS
+from cloister.hub.services.trail.words import names_of_objects, titles
 from cloister.hub.services.trail.writing import write_alone
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
 
 __all__ = ["LINE_NUMBER", "NAME", "pages"]
 
@@ -94,7 +101,7 @@ def pages() -> APIRouter:
                 "name": row.name,
                 "email": row.email,
                 "person": person,
-                "history": shown(hub, read_history(db, person)),
+                "history": _history(hub, db, person),
                 "alerts": alerts(db, person=person, limit=50),
             }
         return render(request, "trail/person.html", kinds=KINDS, **values)
@@ -135,7 +142,30 @@ def _lines(
             "days": by_day(db, hub, filters, scope),
             "older": f"{request.url.path}?{filters.query(before=page.older)}" if page.older else "",
             "newer": f"{request.url.path}?{filters.query(after=page.newer)}" if page.newer else "",
-            "history": shown(hub, read_history(db, caller.id)) if which == "mine" and before is None and after is None else None,
+            "objects": names_of_objects(db, _ids(page.lines), data_sets=_data_sets(scope)),
+            "history": _history(hub, db, caller.id) if which == "mine" and before is None and after is None else None,
             "waiting": unseen(db) if which == "all" else 0,
         }
-    return render(request, "trail/lines.html", which=which, filters=filters, titles=titles(), **values)
+    return render(request, "trail/lines.html", which=which, filters=filters, titles=titles(), kinds=OBJECTS, **values)
+
+
+def _history(hub: Hub, db: Session, person: str) -> dict[str, Any]:
+    """A person's history, with data sets by their names."""
+    told = shown(hub, read_history(db, person))
+    names = names_of_objects(db, [each for each, _ in told["data_sets"]])
+    return {**told, "data_sets": [(names.get(each, each), count) for each, count in told["data_sets"]]}
+
+
+def _ids(lines: list[TrailLine]) -> Iterator[str]:
+    """What lines are about, by id."""
+    for line in lines:
+        yield line.object
+        told = line.details.get("data_sets")
+        yield from (each for each in told if isinstance(each, str)) if isinstance(told, list) else ()
+
+
+def _data_sets(scope: Scope) -> list[str] | None:
+    """Whose names may be said: those of one's own, where only what is about one's own is seen."""
+    if scope.objects is None:
+        return None
+    return [each.removeprefix(f"{DATA_SET}:") for each in scope.objects if each.startswith(f"{DATA_SET}:")]

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from cloister.hub.services.trail.fingerprints import Fingerprint, fingerprint
 from cloister.hub.records.trail import TrailLine
+from cloister.hub.services.trail.fingerprints import Fingerprint, fingerprint
+from cloister.hub.services.trail.reading import sealed
 from cloister.privacy.rational import text_of
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def questions_since(db: Session, person: str, seen: int, *, until: int | None = 
     lines = (
         select(TrailLine.number, TrailLine.when, TrailLine.cost, TrailLine.details)
         .where(TrailLine.person == person, TrailLine.number > seen)
-        .where(TrailLine.action == ASK, TrailLine.outcome == "done")
+        .where(TrailLine.action == ASK, TrailLine.outcome == "done", sealed())
     )
     if until is not None:
         lines = lines.where(TrailLine.number <= until)

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, func, literal, or_, select
 
 from cloister.errors import InvalidParameter
 from cloister.hub.records.accounts import Person
-from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.trail import TrailAbout, TrailLine
+from cloister.hub.records.catalogue import DataSet, Population
+from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
+from cloister.hub.services.trail.chain import DATA_SET, key_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from cloister.hub.hub import Hub
 
-__all__ = ["OUTCOMES", "PAGE", "Filters", "Scope", "TrailPage", "by_day", "own_data_sets", "read_batch", "read_page"]
+__all__ = [
+    "OUTCOMES",
+    "PAGE",
+    "Filters",
+    "Scope",
+    "TrailPage",
+    "by_day",
+    "of_data_set",
+    "own_data_sets",
+    "read_batch",
+    "read_page",
+    "sealed",
+]
 
 OUTCOMES = ("done", "denied", "failed")
 PAGE = 50
@@ -42,6 +55,7 @@ class Filters:
     action: str = ""
     """An action, or an area of them such as "dataset"."""
     object: str = ""
+    """An id, the name of a data set, or a kind and an id as "population:patients"."""
     since: str = ""
     until: str = ""
     """A day, which is included; or a moment."""
@@ -87,7 +101,9 @@ class Filters:
             area = _escaped(self.action.rstrip(".")) + ".%"
             found.append(or_(TrailLine.action == self.action, TrailLine.action.like(area, escape="\\")))
         if self.object:
-            found.append(_about([self.object]))
+            named = select(literal(f"{DATA_SET}:") + DataSet.id).where(DataSet.name == self.object)
+            keys = (self.object, key_of(DATA_SET, self.object))
+            found.append(or_(TrailLine.object == self.object, _about(keys), _about(named)))
         if self.since:
             found.append(TrailLine.when >= _moment(self.since))
         if self.until:
@@ -103,6 +119,7 @@ class Scope:
 
     person: str | None = None
     objects: tuple[str, ...] | None = None
+    """By kind and id (`key_of`): a name alone may be that of things of several kinds."""
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """As conditions on lines."""
@@ -160,23 +177,34 @@ def by_day(db: Session, hub: Hub, filters: Filters, scope: Scope) -> list[tuple[
         day: ColumnElement[str] = func.to_char(func.timezone("UTC", TrailLine.when), "YYYY-MM-DD")
     else:
         day = func.strftime("%Y-%m-%d", TrailLine.when)
-    chosen = [*filters.conditions(), *scope.conditions(), TrailLine.when >= start]
+    chosen = [sealed(), *filters.conditions(), *scope.conditions(), TrailLine.when >= start]
     rows = {row[0]: row[1] for row in db.execute(select(day, func.count()).where(*chosen).group_by(day))}
     days = (until.date() - start.date()).days + 1
     return [(each, rows.get(each.isoformat(), 0)) for each in (start.date() + timedelta(days=back) for back in range(days))]
 
 
 def own_data_sets(db: Session, person: str) -> Scope:
-    """What is about the data sets that a person owns, or gave the data of."""
-    rows = db.execute(select(DataSet.id, DataSet.name).where(or_(DataSet.owner == person, DataSet.provider == person)))
-    return Scope(objects=tuple(each for row in rows for each in row))
+    """What is about the data sets that a person owns, or gave the data of, and about the populations that they own."""
+    sets = db.scalars(select(DataSet.id).where(or_(DataSet.owner == person, DataSet.provider == person)))
+    populations = db.scalars(select(Population.name).where(Population.owner == person))
+    return Scope(objects=(*(key_of(DATA_SET, each) for each in sets), *(key_of("population", each) for each in populations)))
+
+
+def of_data_set(data_set: str) -> ColumnElement[bool]:
+    """The condition on lines that are about a data set, by its id."""
+    return and_(sealed(), _about([key_of(DATA_SET, data_set)]))
+
+
+def sealed() -> ColumnElement[bool]:
+    """The condition on lines that belong to the chain. What stands behind its end was not written by the hub."""
+    return TrailLine.number <= select(TrailHead.number).scalar_subquery()
 
 
 def _wanted(filters: Filters, scope: Scope) -> Select[TrailLine]:
-    return select(TrailLine).where(*filters.conditions(), *scope.conditions())
+    return select(TrailLine).where(sealed(), *filters.conditions(), *scope.conditions())
 
 
-def _about(objects: list[str] | tuple[str, ...]) -> ColumnElement[bool]:
+def _about(objects: Sequence[str] | Select[Any]) -> ColumnElement[bool]:
     return TrailLine.number.in_(select(TrailAbout.number).where(TrailAbout.object.in_(objects)))
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import func, select
 
-from cloister.hub.services.trail.chain import START, Act, BrokenLine, about, seal
 from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
+from cloister.hub.services.trail.chain import START, Act, BrokenLine, about, seal
 from cloister.hub.services.trail.writing import ACCEPT, GAP, keeper_of
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
+    from sqlalchemy.orm import InstrumentedAttribute, Session
 
     from cloister.hub.hub import Hub
 
@@ -31,9 +31,12 @@ def verify(hub: Hub) -> Literal[True] | BrokenLine:
     keeper = keeper_of(hub)
     with hub.database.reading() as db:
         known = keeper.file().read()  # before the database's end: the file never leads
+        if known is None:
+            newest = db.scalar(select(func.max(TrailLine.number))) or 0
+            return BrokenLine(number=newest + 1, reason="the head file is missing, so nobody can tell whether lines are lost")
         end = db.execute(select(TrailHead.number, TrailHead.hash)).one_or_none()
         if end is None:
-            newest = max(db.scalar(select(func.max(TrailLine.number))) or 0, known.count if known else 0)
+            newest = max(db.scalar(select(func.max(TrailLine.number))) or 0, known.count)
             return BrokenLine(number=1, reason="the end of the chain is missing") if newest else True
         key, last, number, gap = keeper.key, START, 0, 0
         for line in lines_in_order(db, until=end.number):
@@ -43,7 +46,7 @@ def verify(hub: Hub) -> Literal[True] | BrokenLine:
             last = seal(key, last, number, act_of(line))
             if not hmac.compare_digest(last, line.hash):
                 return BrokenLine(number=number, reason="it, or the line before it, was changed")
-            if known is not None and known.count == number and known.hash != last:
+            if known.count == number and known.hash != last:
                 return BrokenLine(number=number, reason="it is not the line that the head file knows")
             if line.action == GAP:
                 gap = number
@@ -51,10 +54,13 @@ def verify(hub: Hub) -> Literal[True] | BrokenLine:
                 gap = 0
         if number != end.number or last != end.hash:
             return BrokenLine(number=number + 1, reason="the newest lines are missing")
-        if known is not None and known.count > number:
+        if known.count > number:
             return BrokenLine(number=number + 1, reason=f"the trail was cut or rolled back: line {known.count} is known")
         if gap:
             return BrokenLine(number=gap, reason="it tells of lost lines, and nobody has answered for them")
+        behind = _behind(db, TrailLine.number)
+        if behind is not None:
+            return BrokenLine(number=behind, reason="it stands behind the end of the chain: nobody wrote it by the hub")
         return _verify_index(db, end.number)
 
 
@@ -86,6 +92,11 @@ def act_of(line: TrailLine) -> Act:
     )
 
 
+def _behind(db: Session, column: InstrumentedAttribute[int]) -> int | None:
+    """The first number behind the chain's end, both as of one moment."""
+    return db.scalar(select(func.min(column)).where(column > select(TrailHead.number).scalar_subquery()))
+
+
 def _verify_index(db: Session, until: int) -> Literal[True] | BrokenLine:
     """Each line is found by exactly the objects that it names."""
     after = 0
@@ -94,9 +105,10 @@ def _verify_index(db: Session, until: int) -> Literal[True] | BrokenLine:
         found: dict[int, set[str]] = {}
         for row in db.execute(select(TrailAbout).where(TrailAbout.number > after, TrailAbout.number <= upto)).scalars():
             found.setdefault(row.number, set()).add(row.object)
-        lines = select(TrailLine.number, TrailLine.object, TrailLine.details)
+        lines = select(TrailLine.number, TrailLine.kind, TrailLine.object, TrailLine.details)
         for line in db.execute(lines.where(TrailLine.number > after, TrailLine.number <= upto).order_by(TrailLine.number)):
-            if set(about(line.object, line.details)) != found.get(line.number, set()):
+            if set(about(line.kind, line.object, line.details)) != found.get(line.number, set()):
                 return BrokenLine(number=line.number, reason="the index of its objects was changed")
         after = upto
-    return True
+    behind = _behind(db, TrailAbout.number)
+    return True if behind is None else BrokenLine(number=behind, reason="the index of its objects was changed")

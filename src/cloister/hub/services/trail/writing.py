@@ -17,8 +17,8 @@ from sqlalchemy import event, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from cloister.errors import InvalidParameter
-from cloister.hub.services.trail.chain import START, Act, about, cleaned, seal, text_of
 from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
+from cloister.hub.services.trail.chain import START, Act, about, cleaned, no_secrets, seal, text_of
 from cloister.ledger.head import Head, HeadFile
 
 if TYPE_CHECKING:
@@ -50,9 +50,10 @@ def write(
 ) -> int:
     """Write a line in the transaction of `db`; the line's number. It exists if and only if that transaction is committed.
 
-    `details` hold names and ids, and the asker's own question; `data_sets` (ids, or names, of data sets) makes the line visible
-    to their owners.
+    `details` hold names and ids, and the asker's own question; `data_sets` (ids of data sets, never names: a name may be
+    another's later) makes the line visible to their owners.
     """
+    no_secrets(details)
     if caller.via != "nobody":
         details = {"via": caller.via, **details}
     if caller.address:
@@ -142,11 +143,11 @@ class Keeper:
         with self._turn:
             head = file.read()
         if head is None:
-            if number:
-                _LOG.warning("the trail's head file was missing; it was made anew, and earlier losses cannot be seen")
             with self._turn:
                 file.begin()
                 file.replace(Head(count=number, hash=before))
+            if number:
+                self._move(db, *self._write_gap(db, number, before, None))
         elif not _contains(db, head):
             self._move(db, *self._write_gap(db, number, before, head.count))
         else:
@@ -197,15 +198,20 @@ class Keeper:
                 }
             )
         )
-        objects = [{"object": each, "number": number} for each in about(act.object, act.details)]
+        objects = [{"object": each, "number": number} for each in about(act.kind, act.object, act.details)]
         if objects:
             db.execute(insert(TrailAbout), objects)
         return number, last
 
-    def _write_gap(self, db: Session, number: int, before: str, known: int) -> tuple[int, str]:
-        """The trail ends before an end that is known: say so in the trail, and go on."""
-        _LOG.error("the trail was cut or rolled back: line %d is known, and it ends at %d", known, number)
-        details = {"known": known, "found": number}
+    def _write_gap(self, db: Session, number: int, before: str, known: int | None) -> tuple[int, str]:
+        """The trail ends before an end that is known, or nothing is known of its end: say so in the trail, and go on."""
+        details: dict[str, Any]
+        if known is None:
+            _LOG.error("the trail's head file is missing: whether lines are lost after line %d cannot be told", number)
+            details = {"found": number, "why": "the head file was missing"}
+        else:
+            _LOG.error("the trail was cut or rolled back: line %d is known, and it ends at %d", known, number)
+            details = {"known": known, "found": number}
         act = Act(when=self._hub.now(), person="", action=GAP, kind="trail", outcome="failed", details=details)
         db.info["trail replace"] = True
         return self._append(db, number, before, act)

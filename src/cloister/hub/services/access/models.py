@@ -1,3 +1,0 @@
-"""Moved: `cloister.hub.records.access`."""
-
-from cloister.hub.records.access import *  # noqa: F403

@@ -1,0 +1,110 @@
+"""What a wish costs, under whose name it is counted, and how much of it rules and grants allow.
+
+The policy is asked with the money before anything is charged, since its refusal names the rule and whom to ask. What it compared
+may have changed when the charge is made, by questions of others: so the same ceilings and shares go with the session, and the
+ledger holds each charge against them in the charge's own transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cloister.hub.policy import Context, Decision, Object, Spend, ceilings
+from cloister.hub.services.access import Facts, who_of
+from cloister.hub.services.asking.wish import Wish
+from cloister.ledger import Bound
+from cloister.privacy import Guarantee
+from cloister.query import Session, parse
+from cloister.session.buying import Bounds
+from cloister.session.spend import amount_of
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["bounded", "bounds_of", "keep_to_shares", "money_of", "purse_of", "spend_for"]
+
+
+def purse_of(facts: Facts, caller: Caller, wish: Wish) -> str:
+    """The name under which the ledger counts: the project's, whose members share an allotment, or the person's."""
+    project = facts.projects.get(wish.project)
+    return caller.email if project is None else f"project {project.name}"
+
+
+def spend_for(session: Session, wish: Wish, *, buy: bool) -> str | Guarantee | None:
+    """What a wish may spend. For a margin that needs a pilot, that first answer is bought with `buy`; without, it is the price of
+    the pilot. None: the question names its cost itself.
+    """
+    if wish.within is None:
+        return wish.spend or None
+    if wish.pilot and not buy:
+        return wish.pilot
+    return session.spend_for(
+        wish.sql,
+        within=wish.within,
+        pilot=wish.pilot or None,
+        confidence=wish.confidence,
+        purpose=wish.purpose,
+        dialect=wish.dialect,
+    )
+
+
+def money_of(
+    hub: Hub, session: Session | None, objects: Sequence[Object], who: str, wish: Wish, spend: str | Guarantee | None
+) -> dict[str, Spend]:
+    """What the policy has to know of the money: what is still to be charged to each population that is touched, what was spent of
+    it and what this purse drew. Without a session nothing is to be charged.
+    """
+    costs = {} if session is None else _costs(session, wish, spend)
+    found = {}
+    for population in _populations(objects):
+        cost = costs.get(population)
+        asked = cost if cost is not None and amount_of(cost) > 0 else None
+        drawn = hub.ledger.spent_by(population, who)
+        found[population] = Spend(asked=asked, spent=hub.ledger.spent(population), drawn=drawn)
+    return found
+
+
+def bounded(facts: Facts, objects: Iterable[Object]) -> bool:
+    """Whether any rule speaks of money."""
+    return bool(facts.mandatory) or any(grant.rules.share is not None for each in objects for grant in each.grants)
+
+
+def bounds_of(
+    hub: Hub, facts: Facts, caller: Caller, objects: Sequence[Object], decisions: Mapping[str, Decision], context: Context
+) -> Bounds:
+    """The ceilings of the institution's rules, and the shares of the grants that the decisions stand on, for the ledger."""
+    budgets = {population: hub.ledger.budget(population) for population in _populations(objects)}
+    above: dict[str, list[Bound]] = {}
+    shares: dict[str, list[Bound]] = {}
+    for each in ceilings(who_of(caller, facts), "question.ask", objects, context, facts.mandatory, budgets):
+        kept = shares if each.of_allotment else above
+        kept.setdefault(each.population, []).append(Bound(most=each.most, why=each.why, rule=each.rule))
+    for which in objects:
+        decision = decisions[which.id]
+        share = decision.narrowed.share
+        if share is not None and which.population:
+            why = f"your share of the budget under this grant is used up: {share}"
+            shares.setdefault(which.population, []).append(Bound(most=share, why=why, rule=decision.rule))
+    return Bounds(ceilings=above, shares=shares)
+
+
+def keep_to_shares(hub: Hub, objects: Sequence[Object], decisions: Mapping[str, Decision], who: str) -> None:
+    """A grant's share becomes an allotment in the ledger when it is first drawn on, so that its owner sees it there."""
+    for each in objects:
+        share = decisions[each.id].narrowed.share
+        if share is not None and each.population and hub.ledger.allotment(each.population, who) is None:
+            hub.ledger.allot(each.population, who, share, who=each.owner or "hub")
+
+
+def _costs(session: Session, wish: Wish, spend: str | Guarantee | None) -> Mapping[str, Guarantee]:
+    """What is still to be paid of each population: what was bought before is counted in."""
+    if not wish.more:
+        return session.explain(wish.sql, spend, dialect=wish.dialect).costs
+    questions = [each for text in wish.texts for each in parse(text, session.tables, wish.dialect).questions]
+    return session.explain_workload(questions, spend or "").costs
+
+
+def _populations(objects: Iterable[Object]) -> list[str]:
+    return list(dict.fromkeys(each.population for each in objects if each.population))

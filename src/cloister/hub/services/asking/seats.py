@@ -1,0 +1,85 @@
+"""So many questions are worked on at once, and of one person at most a part of them: nobody's questions hold up all others'.
+
+A person's own seat is taken first, so that those who wait for it hold none of the common ones. Of those who wait, too, one person
+has only so many, since each of them holds a thread of the server.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from cloister.hub.problems import TooMany
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["Seats", "looking", "working"]
+
+_WORKING, _LOOKING = "asking seats", "explaining seats"
+_WAITING = 2
+"""How many of one person may be there for each seat of the hub."""
+
+
+class Seats:
+    """A number of seats, of which one person takes at most a part.
+
+    >>> seats = Seats(8)
+    >>> seats.each, seats.most
+    (4, 16)
+    """
+
+    def __init__(self, number: int) -> None:
+        number = max(number, 1)
+        self.each, self.most = max(number // 2, 1), _WAITING * number
+        self._all = threading.BoundedSemaphore(number)
+        self._own: dict[str, tuple[threading.BoundedSemaphore, int]] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def taken(self, person: str) -> Iterator[None]:
+        """Hold a seat; refused at once to somebody of whom too many wait already."""
+        own = self._come(person)
+        try:
+            with own, self._all:
+                yield
+        finally:
+            self._go(person)
+
+    def _come(self, person: str) -> threading.BoundedSemaphore:
+        with self._lock:
+            own, here = self._own.get(person) or (threading.BoundedSemaphore(self.each), 0)
+            if here >= self.most:
+                raise TooMany(
+                    "The question was refused",
+                    why=f"{here} of your questions are being worked on, or wait",
+                    instead="wait for one of them",
+                    after=5,
+                )
+            self._own[person] = own, here + 1
+        return own
+
+    def _go(self, person: str) -> None:
+        with self._lock:
+            own, here = self._own[person]
+            if here == 1:
+                del self._own[person]
+            else:
+                self._own[person] = own, here - 1
+
+
+@contextmanager
+def working(hub: Hub, caller: Caller) -> Iterator[None]:
+    """A seat for a question that is answered."""
+    with hub.parts.setdefault(_WORKING, Seats(hub.settings.asking)).taken(caller.id):
+        yield
+
+
+@contextmanager
+def looking(hub: Hub, caller: Caller) -> Iterator[None]:
+    """A seat for a question that is only looked at: these keep to seats of their own, and leave the others to answers."""
+    with hub.parts.setdefault(_LOOKING, Seats(max(hub.settings.asking // 2, 1))).taken(caller.id):
+        yield

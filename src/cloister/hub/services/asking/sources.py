@@ -1,0 +1,98 @@
+"""What a release came from, when it is looked at, downloaded or shown: the rules that hold for data hold for what was derived.
+
+- *Looking* at what one asked, or was shown, stays one's own: what was read cannot be unread. But the institution's rules are
+  asked for every source, by the institution, population and labels that it has, and that it had when the answer left.
+- *Downloading and sharing* let it go further, so each source is asked as it is now: its owner must have granted
+  `release.download` or `release.share` on it, and not have revoked it. A grant of questions alone gives neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from cloister.hub.policy import Object, Policy, Source
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.access import check, check_together, context_of, data_set_object, facts_of, who_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.asking import StoredRelease
+
+__all__ = ["check_sources", "told_policy"]
+
+_FURTHER = ("release.download", "release.share")
+
+
+def check_sources(hub: Hub, db: Db, caller: Caller, row: StoredRelease, policy: Policy, action: str) -> None:
+    """Refuse what the institution, or the owner of a source, does not let be done with what was derived from it."""
+    facts = facts_of(hub, db)
+    sources = _sources(policy, row.data_sets)
+    project = row.project if row.project in who_of(caller, facts).projects else ""
+    context = context_of(
+        hub,
+        caller,
+        purpose=row.purpose,
+        columns={each.object: frozenset(each.columns) for each in sources},
+        behind={each.object: frozenset(each.behind) for each in sources},
+        project=project,
+    )
+    present = {each.object: _present(db, facts.data_sets.get(each.object), each.object) for each in sources}
+    then = [_then(each, present[each.object], policy, caller) for each in sources]
+    check_together(hub, db, caller, action, then, context)
+    for each in present.values():
+        if each is not None:
+            check(hub, db, caller, action, _theirs(each, policy, caller), context)
+    if action in _FURTHER:
+        now = [present[each.object] or Object(kind="data-set", id=each.object) for each in sources]
+        check_together(hub, db, caller, action, now, context)
+
+
+def told_policy(policy: dict[str, Any]) -> dict[str, Any]:
+    """The policy of a release as its readers are shown it: without the columns that only a condition on rows has read, which they
+    may not know of.
+
+    >>> told_policy({"sources": [{"object": "d1", "columns": ["age"], "behind": ["pay"]}]})
+    {'sources': [{'object': 'd1', 'columns': ['age']}]}
+    """
+    sources = [{name: value for name, value in each.items() if name != "behind"} for each in policy.get("sources", ())]
+    return {**policy, "sources": sources} if sources else dict(policy)
+
+
+def _sources(policy: Policy, data_sets: Iterable[str]) -> list[Source]:
+    """Each object once, with all that was read of it."""
+    found = {number: Source(object=number) for number in data_sets}
+    for each in sorted(policy.sources):
+        known = found.get(each.object, each)
+        found[each.object] = replace(
+            each,
+            columns=tuple(sorted({*known.columns, *each.columns})),
+            behind=tuple(sorted({*known.behind, *each.behind})),
+        )
+    return list(found.values())
+
+
+def _present(db: Db, live: Object | None, number: str) -> Object | None:
+    """A data set as it is now; one that was deleted still has its owner, and nothing is granted on it."""
+    row = db.get(DataSet, number) if live is None else None
+    return live if row is None else data_set_object(row)
+
+
+def _then(source: Source, present: Object | None, policy: Policy, caller: Caller) -> Object:
+    """A source as it was when the answer left."""
+    found = present or Object(kind="data-set", id=source.object)
+    return replace(
+        _theirs(found, policy, caller),
+        institution=source.institution or found.institution,
+        population=source.population or found.population,
+    )
+
+
+def _theirs(found: Object, policy: Policy, caller: Caller) -> Object:
+    """A source of which nothing counts but what the institution's rules look at; its owner is not asked."""
+    labels = found.labels | policy.labels
+    return replace(found, owner=caller.id, labels=labels, grants=(), policies=(), column_policies={})

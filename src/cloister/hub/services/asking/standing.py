@@ -1,0 +1,77 @@
+"""Whether an answer may still leave, once it is there: what was revoked while it was worked on keeps it back.
+
+The decision was made before the charge. Between the two the owner may have revoked the grant, the token may have been taken back,
+the person blocked. So in the transaction that keeps the release the person is looked up once more, and where anything has changed
+that decides who may ask what, the policy is asked again. The charge stands, since rows were read; the answer does not leave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cloister.errors import AccessDenied, CloisterError
+from cloister.hub.generation import generation
+from cloister.hub.records.accounts import ApiToken
+from cloister.hub.services.access import check_together, context_of, facts_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.services.asking.ready import Ready
+    from cloister.hub.services.asking.wish import Wish
+
+__all__ = ["check_standing", "present"]
+
+
+def present(hub: Hub, db: Db, caller: Caller) -> Caller:
+    """The same person as they stand now, come in the same way; refused where they are blocked, or their token is taken back."""
+    from cloister.hub.services.accounts import caller_for
+
+    person = caller_for(hub, db, caller.id)
+    if person is None:
+        raise AccessDenied("The question was denied", why="the account is blocked", instead="ask an administrator")
+    if caller.token:
+        token = db.get(ApiToken, caller.token)
+        if token is None or token.revoked is not None or token.expires <= hub.now():
+            raise AccessDenied(
+                "The question was denied",
+                why="the API token that it was asked with is revoked or expired",
+                instead="another token, made at /account/tokens",
+            )
+    return replace(
+        person,
+        via=caller.via,
+        scopes=caller.scopes,
+        token=caller.token,
+        session=caller.session,
+        address=caller.address,
+        second_factor=caller.second_factor,
+    )
+
+
+def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready) -> None:
+    """Refuse to let an answer leave that could not be asked for any more. Money is not asked about again: it is paid."""
+    try:
+        now = present(hub, db, caller)
+        if generation(db) == found.generation and (now.roles, now.projects) == (caller.roles, caller.projects):
+            return
+        data_sets = facts_of(hub, db).data_sets
+        objects = [data_sets.get(each.id) for each in found.objects]
+        if None in objects:
+            raise AccessDenied("The question was denied", why="the data set was deleted", instead="another data set")
+        columns = {each.id: found.touched[each.name] for each in found.objects}
+        context = context_of(hub, now, purpose=wish.purpose, columns=columns, behind=found.behind, project=wish.project)
+        decisions = check_together(hub, db, now, "question.ask", [each for each in objects if each is not None], context)
+        if any(decisions[name].narrowed.rows not in ("", each.narrowed.rows) for name, each in found.decisions.items()):
+            raise AccessDenied("The question was denied", why="fewer rows are open to you now", instead="ask it again")
+    except CloisterError as error:
+        withheld = AccessDenied(
+            "The answer was withheld",
+            why=f"{error.why}, since it was asked; it was charged, and the charge stands",
+            instead=error.instead,
+        )
+        withheld.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
+        raise withheld from None

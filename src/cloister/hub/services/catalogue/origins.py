@@ -1,0 +1,77 @@
+"""Whose rows arrived: the same file, or the same table of a database, must not be asked on two budgets.
+
+Of what arrives a digest is kept, keyed by a secret of the hub, so that nobody who reads the database can try files against it. An
+owner who registers the same content under another population is told which one it belongs to. Where the content is known from
+another owner, nothing is refused and nothing said, since that would tell what others hold: a steward is told.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from cloister.errors import InvalidParameter
+from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.services.trail import raise_alert
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.catalogue import Arrival
+
+__all__ = ["check_origin", "noticed", "origin_of", "told_of"]
+
+_SECRET = "origin of rows"  # noqa: S105  (the name of a secret)
+
+
+def origin_of(hub: Hub, arrival: Arrival) -> str:
+    """The keyed digest of what arrived. Not to be called for the first time inside of a transaction: the secret is made then."""
+    told = told_of(arrival.kind, arrival.digest, arrival.shown)
+    return hmac.digest(hub.secret(_SECRET), told.encode(), "sha256").hex()
+
+
+def told_of(kind: str, digest: str, shown: str) -> str:
+    """What tells one content from another: the digest of a file; of a connection the table, however its schema is written.
+
+    >>> told_of("csv", "2cf2", "people.csv")
+    'file 2cf2'
+    >>> told_of("connection", "", "postgresql://db:5432/hub::visits") == told_of("connection", "", "postgresql://db:5432/hub::public.visits")
+    True
+    """
+    if kind != "connection":
+        return f"file {digest}"
+    server, _, table = shown.rpartition("::")
+    return f"table {server}::{table if '.' in table else f'public.{table}'}"
+
+
+def check_origin(db: Db, data_set: DataSet, origin: str) -> None:
+    """Refuse rows that their owner has under another population already, in a version that is there or was."""
+    for other in _elsewhere(db, data_set, origin):
+        if other.owner == data_set.owner:
+            raise InvalidParameter(
+                f"The rows of {data_set.name!r} were refused",
+                why=f"the same content is the data set {other.name!r} of the population {other.population!r}, and has its budget",
+                instead=f'population = "{other.population}"',
+            )
+
+
+def noticed(db: Db, hub: Hub, caller: Caller, data_set: DataSet, origin: str, line: int) -> None:
+    """Tell a steward where the same content is another owner's too, under another population."""
+    others = sorted(other.name for other in _elsewhere(db, data_set, origin) if other.owner != data_set.owner)
+    if others:
+        raise_alert(db, hub, caller.id, "origin", line, {"data sets": [data_set.name, *others]})
+
+
+def _elsewhere(db: Db, data_set: DataSet, origin: str) -> list[DataSet]:
+    """Data sets of other populations that the same content was ever a version of."""
+    if data_set.public:
+        return []
+    same = select(DataSetVersion.data_set).where(DataSetVersion.origin == origin)
+    other = select(DataSet).where(
+        DataSet.id.in_(same), DataSet.population.is_not(None), DataSet.population != data_set.population
+    )
+    return list(db.scalars(other.order_by(DataSet.created, DataSet.id)))

@@ -1,0 +1,138 @@
+"""Who comes into a project, and works with whose data by it; and that nobody learns who is here by inviting and granting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cloister.hub.hub import Hub
+from cloister.hub.records.access import Grant
+from cloister.hub.services.access import allowed, context_of, facts_of, grant
+from tests.hub.access.forms import post
+from tests.hub.house import Clock, House, Visitor
+
+People = Callable[..., Visitor]
+ASKING = {"actions": ["question.ask"]}
+COUNT = "SELECT COUNT(*) AS n FROM people"
+
+
+@pytest.fixture
+def owner(house: House, person: People) -> Visitor:
+    found = person("owner", email="olga@example.org", name="Olga")
+    house.sample_data_set("people", owner=found)
+    grant(house.hub, found.caller, data_set="people", role="l", members={"anybody": True}, rules={"actions": ["dataset.see"]})
+    return found
+
+
+def api(who: Visitor, path: str, body: Any = None, method: str = "POST") -> Any:
+    return who.client.request(method, f"/api/v1{path}", json=body, headers=who.csrf())
+
+
+def ask(who: Visitor, project: str) -> int:
+    return int(api(who, "/questions", {"sql": COUNT, "spend": "0.1", "project": project}).status_code)
+
+
+def study(lead: Visitor) -> str:
+    return str(api(lead, "/projects", {"name": "study", "title": "The study", "purpose": "hearts"}).json()["id"])
+
+
+def test_who_joins_after_the_approval_waits_for_the_owner(house: House, owner: Visitor, person: People) -> None:
+    lead, late = person("analyst", name="Lea"), person("analyst", name="Tom")
+    project = study(lead)
+    assert api(lead, "/projects/study/data-sets", {"data_set": "people"}).status_code == 200
+    assert api(owner, "/projects/study/data-sets/people/approve", ASKING).status_code == 200
+    assert ask(lead, project) == 201
+    assert api(lead, "/projects/study/members", {"email": late.caller.email}).status_code == 200
+    assert api(late, "/projects/study/join").status_code == 200
+    assert ask(late, project) == 403, "the owner approved it for others"
+    told = api(owner, "/projects/study", method="GET").json()
+    assert told["waiting"] == {"people": ["Tom"]}
+    assert "Tom" in owner.client.get("/projects/study").text
+    assert "The study" in owner.client.get("/projects").text
+    assert "The study" in owner.client.get("/").text, "the owner is told"
+    assert api(lead, "/projects/study/data-sets/people/confirm").status_code == 403
+    assert ask(late, project) == 403
+    assert post(owner, "/projects/study/data/confirm", "/projects/study", data_set="people").status_code == 303
+    assert ask(late, project) == 201
+    assert api(owner, "/projects/study", method="GET").json()["waiting"] == {}
+    assert api(lead, f"/projects/study/members/{late.id}", method="DELETE").status_code == 200
+    assert ask(late, project) == 403
+
+
+def test_a_grant_to_a_project_is_given_to_its_members_of_that_day(house: House, owner: Visitor, person: People) -> None:
+    lead, late = person("analyst"), person("analyst")
+    project = study(lead)
+    api(lead, "/projects/study/data-sets", {"data_set": "people"})
+    number = grant(house.hub, owner.caller, data_set="people", role="r", members={"projects": [project]}, rules=ASKING)
+    with house.hub.database.reading() as db:
+        assert db.get_one(Grant, number).attributes == {"people": [lead.id], "projects": [project]}
+    api(lead, "/projects/study/members", {"email": late.caller.email})
+    api(late, "/projects/study/join")
+    assert (ask(lead, project), ask(late, project)) == (201, 403)
+
+
+def test_an_invitation_is_answered_in_the_same_way_whoever_has_the_address(owner: Visitor, person: People) -> None:
+    lead, bob, eve = person("analyst"), person("analyst", email="bob@example.org"), person("analyst")
+    study(lead)
+    told = [api(lead, "/projects/study/members", {"email": each}) for each in ("bob@example.org", "nil@example.org")]
+    assert [each.status_code for each in told] == [200, 200]
+    assert [each.json()["invited"] for each in told] == [["bob@example.org"], ["bob@example.org", "nil@example.org"]]
+    assert told[0].json()["members"] == told[1].json()["members"]
+    assert "The study" in bob.client.get("/projects").text
+    assert "The study" not in eve.client.get("/projects").text
+    assert api(eve, "/projects/study/join").status_code == 404
+    assert post(bob, "/projects/study/join", "/projects", decline="1").status_code == 303
+    assert api(bob, "/projects/study/join").status_code == 404
+    assert api(lead, "/projects/study/members/nil@example.org", method="DELETE").json()["invited"] == []
+
+
+def test_a_grant_by_address_is_answered_in_the_same_way_whoever_has_it(house: House, owner: Visitor, person: People) -> None:
+    bob = person("analyst", email="bob@example.org", name="Secret Name")
+    body: dict[str, Any] = {"data_set": "people", "role": "r", "rules": ASKING}
+    told = [
+        api(owner, "/grants", body | {"members": {"people": [each]}})
+        for each in ("Bob@Example.org", "nil@example.org", "no address")
+    ]
+    assert [each.status_code for each in told] == [201, 201, 422]
+    found = [{**each.json(), "id": "", "created": ""} for each in told[:2]]
+    assert "Secret" not in str(found)
+    assert str(found[0]).replace("bob@example.org", "nil@example.org") == str(found[1])
+    assert api(bob, "/questions", {"sql": COUNT, "spend": "0.1"}).status_code == 201
+    nil = person("analyst", email="nil@example.org")
+    assert api(nil, "/questions", {"sql": COUNT, "spend": "0.1"}).status_code == 201, "it was pending"
+
+
+def test_an_owner_looks_only_at_those_whom_they_know(house: House, owner: Visitor, person: People) -> None:
+    bob, _ = person("analyst", email="bob@example.org"), person("analyst", email="eve@example.org")
+
+    def foreseen(who: str) -> Any:
+        return owner.client.get("/api/v1/grants/preview", params={"data_set": "people", "person": who}, headers=owner.csrf())
+
+    here, nobody = foreseen("eve@example.org"), foreseen("nil@example.org")
+    assert (here.status_code, here.json()) == (422, nobody.json())
+    assert foreseen("bob@example.org").json() == nobody.json()
+    api(bob, "/access-requests", {"data_set": "people", "purpose": "hearts", "wanted": ASKING})
+    assert foreseen("bob@example.org").status_code == 200
+
+
+def test_hours_are_those_of_the_hubs_zone(tmp_path: Any, clock: Clock) -> None:
+    """Nine in London in March is five in the evening in Shanghai."""
+
+    def may_at_nine(hub: Hub, reader: Visitor) -> bool:
+        with hub.database.reading() as db:
+            [which] = facts_of(hub, db).data_sets.values()
+            return allowed(hub, db, reader.caller, "question.ask", which, context_of(hub, reader.caller)).allowed
+
+    for zone, expected in (("UTC", True), ("Asia/Shanghai", False)):
+        house = House(tmp_path / zone.replace("/", "-"), clock, zone=zone)
+        try:
+            owner, reader = house.person("owner"), house.person("analyst")
+            people = house.sample_data_set("people", owner=owner)
+            house.grant(people, reader, by=owner, hours=[{"from": "08:00", "to": "12:00"}])
+            assert may_at_nine(house.hub, reader) is expected
+            page = owner.client.get("/datasets/people/access").text
+            assert f"08:00–12:00 {zone}" in page
+        finally:
+            house.close()

@@ -1,0 +1,101 @@
+"""What the administrator, the steward and somebody without a role do in the stories."""
+
+from __future__ import annotations
+
+from tests.hub.stories.town import PASSWORD, Town, Visitor
+
+ALMA, OLGA, ANA, SAM, ROSA = (f"{name}@example.org" for name in ("alma", "olga", "ana", "sam", "rosa"))
+ROLES = {OLGA: "Data owner", ANA: "Data user", SAM: "Steward", ROSA: ""}
+
+
+def sets_up(town: Town) -> tuple[Visitor, dict[str, str]]:
+    """The administrator comes by the first link and invites everybody: their links."""
+    alma = town.visitor("Alma")
+    alma.reads("Share what the data says, not the data.")
+    alma.type_address(town.first_link)
+    alma.fill("E-mail address", ALMA)
+    joins(alma, "Alma")
+    invited = {}
+    for email, role in ROLES.items():
+        alma.go("People")
+        alma.follow("Invite somebody")
+        alma.fill("E-mail address", email)
+        for box in alma.main.get_by_role("checkbox").all():
+            box.uncheck()
+        if role:
+            alma.tick(role)
+        alma.press("Make the link")
+        invited[email] = town.reachable(alma.page.locator("#link").inner_text())
+        alma.follow("Done")
+    alma.reads("Open invitations", *ROLES)
+    alma.go("Settings")
+    alma.reads("All settings", "tick_ms")
+    alma.go("Trail")
+    alma.reads("Invite people", "Join the hub")
+    verifies(alma)
+    return alma, invited
+
+
+def joins(somebody: Visitor, name: str) -> None:
+    """The form behind a link: a name and a password."""
+    somebody.fill("Name", name)
+    somebody.fill("New password", PASSWORD)
+    somebody.fill("The password once more", PASSWORD)
+    somebody.press("Save and log in")
+    somebody.reads(f"Hello, {name}")
+
+
+def arrives(town: Town, link: str, name: str, *, expected: tuple[str, ...] = ()) -> Visitor:
+    """Somebody takes up an invitation."""
+    somebody = town.visitor(name, expected=expected)
+    somebody.type_address(link)
+    joins(somebody, name)
+    return somebody
+
+
+def verifies(somebody: Visitor) -> None:
+    """The chain of the trail is whole."""
+    somebody.press("Verify")
+    somebody.reads("Every line was checked: none was changed, dropped or rolled back.")
+
+
+def looks_after(sam: Visitor) -> None:
+    """The steward reads what was shown to them, an alert, and the trail by filters."""
+    sam.go("Answers")
+    sam.follow("Shown to me")
+    sam.follow("Care by sex")
+    sam.reads("ε = 0.1", "Asked by\nAna" if sam.narrow else "Ana", "care paths")
+    assert sam.main.get_by_label("Name of the answer").count() == 0, "an answer of somebody else is not renamed"
+    sam.go("Overview")
+    sam.follow("Alerts")
+    sam.reads("Two questions that differ by a few people", "age >= 40", "age >= 41")
+    sam.press("Mark as seen")
+    sam.reads("Marked as seen.", "Nothing to look at")
+    sam.go("Trail")
+    sam.unfold("Filters")
+    sam.fill("Person", ANA)
+    sam.fill("Action", "question.ask")
+    sam.main.get_by_label("Outcome").select_option("denied")
+    sam.press("Show")
+    lines = sam.main.locator("tbody tr")
+    assert lines.count() == 1, "one question was denied: the one after the grant was revoked"
+    assert "once more" in lines.first.inner_text()
+    sam.follow("Show everything")
+    verifies(sam)
+
+
+def sees_what_everybody_sees(rosa: Visitor) -> None:
+    """No role: the catalogue, one's own account and trail, and nothing of anybody's."""
+    offered = set(rosa.places())
+    assert {"Overview", "Data", "Requests", "What I did"} <= offered
+    assert not offered & {"Ask", "People", "Trail", "Settings", "Populations"}
+    rosa.go("Data")
+    rosa.follow("Patients of the town")
+    rosa.reads("You may not ask it yet", "the register takes adults")
+    assert "Charges" not in rosa.main.inner_text()
+    rosa.page.goto(rosa.page.url.split("/datasets")[0] + "/people")
+    rosa.look()
+    rosa.reads("You may not do this")
+    rosa.follow("To the first page")
+    rosa.log_out()
+    rosa.reads("People come here by invitation.")

@@ -1,0 +1,54 @@
+"""A hub's first week, as its people live it in Chromium: set up, register, ask for access, grant, ask, run out of budget, decide,
+revoke, audit. Clicks and typing only: with scripts in a wide window, without on a dark phone; some of each, at night all of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.hub.stories import analyst, office, owner
+from tests.hub.stories.town import opened
+from tests.hub.web.browser import Guarded, browser, visit  # noqa: F401  (fixtures)
+
+REFUSALS = ("status of 403", "status of 409", "status of 422")
+
+
+EVERYBODY = ("Alma", "Olga", "Ana", "Sam", "Rosa")
+
+
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        pytest.param(("Ana", "Sam"), id="with and without scripts"),
+        pytest.param(EVERYBODY, id="with scripts", marks=pytest.mark.slow),
+        pytest.param((), id="without scripts", marks=pytest.mark.slow),
+    ],
+)
+def test_a_first_week(tmp_path: Path, visit: Callable[..., Guarded], scripts: tuple[str, ...]) -> None:  # noqa: F811
+    with opened(tmp_path / "hub", visit, scripts=scripts) as town:
+        alma, links = office.sets_up(town)
+        olga = office.arrives(town, links[office.OLGA], "Olga", expected=REFUSALS)
+        owner.registers(olga)
+
+        ana = office.arrives(town, links[office.ANA], "Ana", expected=REFUSALS)
+        analyst.asks_for_access(ana)
+        owner.grants(olga)
+        analyst.explains_and_rehearses(ana)
+        sam = office.arrives(town, links[office.SAM], "Sam")
+        analyst.runs(ana)
+        analyst.saves_the_question(ana)
+        analyst.runs_out(ana)
+
+        owner.sees_the_uses(olga)
+        owner.decides_on_the_budget(olga)
+        analyst.goes_on(ana)
+        owner.revokes(olga)
+        analyst.is_denied(ana)
+
+        office.looks_after(sam)
+        office.sees_what_everybody_sees(office.arrives(town, links[office.ROSA], "Rosa", expected=REFUSALS))
+        alma.go("Trail")
+        office.verifies(alma)
