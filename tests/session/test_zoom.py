@@ -181,7 +181,7 @@ def test_the_plan_says_mechanism_and_error_and_a_pilot_finds_a_spend(table: cl.P
             assert words in str(plan)
         assert plan.margin(group_size=10**6)["median_pay"][0] < plan.margin(group_size=10**3)["median_pay"][0] < 100_000
         assert plan.margin(group_size=1)["median_pay"][0] >= 49_999
-        spend = door.spend_after_pilot(question, within=60, pilot=5)
+        spend = door.spend_after_pilot(question, within=60, pilot=50)
         answer = door.measure(question, spend=spend)
         assert answer.margin()["median_pay"][0] < 150
     with Door({"t": table}, ledger=tmp_path / "book.db") as door:
