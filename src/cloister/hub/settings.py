@@ -169,7 +169,7 @@ def weaknesses(settings: Settings) -> list[Weakness]:
     """What is wrong or weak, the grave first; empty for a hub that is in order.
 
     >>> [weak.name for weak in weaknesses(Settings(data=Path("hub"), host="0.0.0.0", address="http://hub.example.org"))]
-    ['certificate']
+    ['certificate', 'second_factor']
     """
     found: list[Weakness] = []
 
