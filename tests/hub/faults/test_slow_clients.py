@@ -20,7 +20,7 @@ from cloister.hub.services.catalogue.live import vault_of
 from tests.hub.house import House, served
 
 QUESTION = {"sql": "SELECT COUNT(*) AS n FROM people", "spend": "0.01"}
-BEGUN = b"POST /api/v1/questions HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 400\r\n"
+BEGUN = b"POST /api/v1/questions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 400\r\n"
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_others_are_served_while_many_are_slow(house: House, address: str) -> No
     """More of them than there are threads, seats and connections to the database."""
     with ExitStack() as stack:
         for _ in range(100):
-            stack.enter_context(connected(address, b"GET / HTTP/1.1\r\nHost: hub\r\nX-Slow: "))
+            stack.enter_context(connected(address, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "))
             stack.enter_context(connected(address, BEGUN, b'\r\n{"sql": "SEL'))
         assert asked(house, address) == 201
 
@@ -113,7 +113,7 @@ def test_a_half_sent_upload_leaves_nothing(house: House, address: str, monkeypat
     monkeypatch.setattr(Connection, "silent_seconds", 30 if leaves else 2)
     owner = house.person("owner")
     head = (
-        f"POST /api/v1/uploads HTTP/1.1\r\nHost: hub\r\nAuthorization: Bearer {owner.token}\r\n"
+        f"POST /api/v1/uploads HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {owner.token}\r\n"
         "Content-Type: text/csv\r\nContent-Length: 1000000\r\n\r\nage,sex\n"
     )
     with connected(address, head.encode(), b"30,F\n" * 60_000) as connection:
