@@ -81,8 +81,11 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None) -> None:
 
     web.startup = startup  # type: ignore[method-assign, assignment]
     _settle()
-    with _orderly():
-        web.run()
+    try:
+        with _orderly():
+            web.run()
+    finally:
+        gc.unfreeze()  # at the end everything may be looked at again, and let go
 
 
 def _settle() -> None:
