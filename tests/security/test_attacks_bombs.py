@@ -55,6 +55,7 @@ def listed(template: str, number: int, joint: str = ", ") -> str:
 
 
 REFUSED = {
+    "four thousand ORs": f"SELECT COUNT(*) AS n FROM t WHERE {listed('x = {}', 4_000, ' OR ')}",
     "groups beyond 10^7": "SELECT x, y, z, COUNT(*) FROM t GROUP BY x, y, z",
     "groups of days and numbers": "SELECT day, x, COUNT(*) FROM t GROUP BY day, x",
     "a cube of many keys": f"SELECT COUNT(*) FROM t GROUP BY CUBE ({', '.join(f'x % {n}' for n in range(2, 14))})",
@@ -93,7 +94,7 @@ REFUSED = {
 }
 ANSWERED = {
     "a list of 8,000": f"SELECT COUNT(*) AS n FROM t WHERE big IN ({listed('{}', 8_000)})",
-    "four thousand ORs": f"SELECT COUNT(*) AS n FROM t WHERE {listed('x = {}', 4_000, ' OR ')}",
+    "five hundred ORs": f"SELECT COUNT(*) AS n FROM t WHERE {listed('x = {}', 500, ' OR ')}",
     "a list of texts": f"SELECT COUNT(*) AS n FROM t WHERE word IN ({listed(chr(39) + '{}' + chr(39), 5_000)})",
     "a long pattern": f"SELECT COUNT(*) AS n FROM t WHERE word LIKE '{'%a_' * 300}b'",
     "a thousand quantiles": f"SELECT {listed('QUANTILE(big, {}/500)', 500)} FROM t",

@@ -54,9 +54,9 @@ def test_a_join_in_which_one_person_could_have_a_thousand_million_rows_is_refuse
         session.explain("SELECT COUNT(*) AS n FROM many AS a JOIN many AS b ON a.p = b.p JOIN many AS c ON a.p = c.p", spend=1)
 
 
-def test_thousands_of_conditions_on_a_wide_key_are_answered_without_looking_at_each_value(session: cl.Session) -> None:
+def test_hundreds_of_conditions_on_a_wide_key_are_answered_without_looking_at_each_value(session: cl.Session) -> None:
     wide = cl.PrivateTable({"big": [1]}, columns={"big": cl.Integer(0, 999_999)}, version="1")
-    conditions = " AND ".join(f"big <> {number}" for number in range(2000))
+    conditions = " AND ".join(f"big <> {number}" for number in range(500))
     with cl.Session({"wide": wide}, budget=cl.PureDP(1)) as opened:
         plan = opened.explain(f"SELECT big, COUNT(*) AS n FROM wide WHERE {conditions} GROUP BY big", spend=1)
     assert plan.parts[0].shape.grid.shown == 1_000_000

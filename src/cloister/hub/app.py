@@ -14,8 +14,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from cloister import __version__
 from cloister.errors import CloisterError
+from cloister.hub.edition import EDITION
 from cloister.hub.gates import Gates
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
@@ -39,7 +39,7 @@ def make_app(hub: Hub) -> FastAPI:
 
     app = FastAPI(
         title=f"{hub.settings.title} API",
-        version=__version__,
+        version=EDITION,
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,

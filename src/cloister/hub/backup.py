@@ -25,8 +25,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cloister import __version__
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.edition import EDITION
 
 if TYPE_CHECKING:
     from cloister.hub.settings import Settings
@@ -73,7 +73,7 @@ def back_up(settings: Settings, folder: Path) -> int:
         files = {str(path.relative_to(folder)): _digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
         told = {
             "format": _FORMAT,
-            "cloister": __version__,
+            "cloister": EDITION,
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
             "files": files,
         }

@@ -27,9 +27,9 @@ def version() -> str:
     >>> version().startswith("PostgreSQL 15.0 (cloister ")
     True
     """
-    from cloister import __version__
+    from cloister.hub.edition import EDITION
 
-    return f"PostgreSQL {VERSION} (cloister {__version__})"
+    return f"PostgreSQL {VERSION} (cloister {EDITION})"
 
 
 class Executor:

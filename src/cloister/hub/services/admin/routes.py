@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from starlette.responses import Response
 
-from cloister import __version__
+from cloister.hub.edition import EDITION
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.ids import same
@@ -48,7 +48,7 @@ def pages() -> APIRouter:
             meanings={each.name: each.metadata["about"] for each in fields(hub.settings)},
             weaknesses=weaknesses(hub.settings),
             health=health(hub).told(),
-            version=__version__,
+            version=EDITION,
         )
 
     return router
@@ -63,7 +63,7 @@ def api() -> APIRouter:
         return {
             "title": hub.settings.title,
             "institution": hub.settings.institution,
-            "version": __version__,
+            "version": EDITION,
             "health": health(hub).told(),
         }
 

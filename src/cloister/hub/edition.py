@@ -1,0 +1,9 @@
+"""Which release of cloister this hub is, read from the installed package: the hub uses no name of the front room."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+__all__ = ["EDITION"]
+
+EDITION = version("cloister")
