@@ -65,6 +65,7 @@ def test_it_prints_an_answer_with_its_error_its_cost_and_the_ways_in(tmp_path: P
     assert [charge["who"] for charge in charges if charge["state"] == "settled"] == ["ana@example.org"]  # the second was a repeat
 
 
+@pytest.mark.slow  # two hubs that start at once on one machine may choose the same port
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_told_to_end_and_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
     with running(temporary=tmp_path) as (process, found):
