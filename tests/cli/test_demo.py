@@ -22,6 +22,8 @@ import cloister as cl
 from cloister.cli.demo_hub import FIRST, PEOPLE
 from tests.cli.test_cli import cloister
 
+pytestmark = pytest.mark.xdist_group("documentation")  # the pages start demos too: one after another, for the usual port
+
 JOIN = "SELECT p.town, COUNT(*) AS n FROM patients AS p JOIN visits AS v ON v.patient = p.patient GROUP BY p.town"
 
 
