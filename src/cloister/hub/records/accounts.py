@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, String, UniqueConstraint
+from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
@@ -16,7 +16,6 @@ __all__ = [
     "OneTimeLink",
     "Person",
     "PersonRole",
-    "Preference",
     "RecoveryCode",
     "SignOn",
     "WebSession",
@@ -121,18 +120,6 @@ class Attempts(Base):
     failures: Mapped[int] = mapped_column(default=0)
     until: Mapped[datetime | None] = mapped_column(default=None)
     last: Mapped[datetime]
-
-
-class Preference(Base):
-    """Small things that a person chose, such as the look of pages."""
-
-    __tablename__ = "preference"
-    __table_args__ = (UniqueConstraint("person", "name"),)
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    person: Mapped[str] = mapped_column(ForeignKey("person.id"))
-    name: Mapped[str] = mapped_column(String(40))
-    value: Mapped[str] = mapped_column(String(500))
 
 
 class RecoveryCode(Base):

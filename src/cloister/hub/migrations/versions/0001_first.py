@@ -267,16 +267,6 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_population_owner"), "population", ["owner"], unique=False)
     op.create_table(
-        "preference",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("person", sa.String(length=32), nullable=False),
-        sa.Column("name", sa.String(length=40), nullable=False),
-        sa.Column("value", sa.String(length=500), nullable=False),
-        sa.ForeignKeyConstraint(["person"], ["person.id"], name=op.f("fk_preference_person_person")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_preference")),
-        sa.UniqueConstraint("person", "name", name=op.f("uq_preference_person")),
-    )
-    op.create_table(
         "project",
         sa.Column("id", sa.String(length=32), nullable=False),
         sa.Column("name", sa.String(length=63), nullable=False),

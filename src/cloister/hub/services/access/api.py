@@ -18,7 +18,7 @@ from cloister.hub.services.access.preview import preview
 from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.rules import end_rule, every_rule, make_rule
 from cloister.hub.services.access.views import grant_views, rule_views
-from cloister.hub.services.accounts.api import written_here
+from cloister.hub.web.forms import written_here
 
 __all__ = ["routes"]
 

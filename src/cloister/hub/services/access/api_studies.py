@@ -29,7 +29,7 @@ from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.parts import Id, Name
 from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.views import grant_views
-from cloister.hub.services.accounts.api import written_here
+from cloister.hub.web.forms import written_here
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Query, Request
 
-from cloister.hub.services.accounts.api import written_here
+from cloister.hub.web.forms import written_here
 
 __all__ = ["TICKED", "WRITTEN", "After", "Confidence", "Number", "ticked"]
 

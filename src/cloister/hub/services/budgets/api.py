@@ -11,7 +11,6 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.budgets import BudgetRequest
 from cloister.hub.services.access import reading
-from cloister.hub.services.accounts.api import written_here
 from cloister.hub.services.budgets import acts
 from cloister.hub.services.budgets.api_models import (
     Allotting,
@@ -27,6 +26,7 @@ from cloister.hub.services.budgets.api_models import (
 )
 from cloister.hub.services.budgets.pages import NAME
 from cloister.hub.services.budgets.reading import balance_of, balances, charges_of, purses_of, seen_population, shares_of
+from cloister.hub.web.forms import written_here
 
 __all__ = ["api"]
 
