@@ -86,7 +86,7 @@ def furnished(hub: Any, rows: str, declaration: Mapping[str, Any]) -> str:
     from cloister.privacy import PureDP
 
     vault = vault_of(hub)
-    stored = vault.store(vault.receive([rows.encode()], "csv"))
+    stored = vault.store(vault.receive([rows.encode()], "csv"), about="benchmark")
     hub.ledger.open("people", PureDP(10**9), who="olga@example.org")
     number, token, now = new_id(), "clo_" + new_secret(), hub.now()
     with hub.database.begin() as db:
@@ -99,9 +99,11 @@ def furnished(hub: Any, rows: str, declaration: Mapping[str, Any]) -> str:
             told = {"declaration": dict(declaration), "metadata_": {}, "window": {}}
             db.add(DataSet(**named, **told, version=1, state="open", created=now, changed=now))
             db.flush()
-            where = {"file": stored.file, "key": stored.wrapped_key, "digest": stored.digest, "length": stored.length}
+            where = {"file": stored.file, "digest": stored.digest, "length": stored.length}
             made = {"created": now, "created_by": owner}
-            db.add(DataSetVersion(id=new_id(), data_set=each, number=1, kind="stored", **where, **made))
+            version = DataSetVersion(id=new_id(), data_set=each, number=1, kind="stored", **where, **made)
+            version.key = vault.bound(stored, version.about).wrapped_key
+            db.add(version)
         rules = {"actions": ["question.ask", "question.explain"]}
         given = {"kind": "data-set", "object": number, "role": "reader", "granted_by": owner, "created": now}
         db.add(Grant(id=new_id(), **given, attributes={"people": [ana]}, rules=rules))

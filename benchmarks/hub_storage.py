@@ -44,7 +44,7 @@ def main() -> None:
         with path.open("rb") as file:
             received = vault.receive(iter(lambda: file.read(2**16), b""), "parquet")
         sent = time.perf_counter()
-        stored = vault.store(received)
+        stored = vault.store(received, about="benchmark")
         kept = time.perf_counter()
 
         def encrypted(_: int) -> None:

@@ -36,7 +36,7 @@ def told(finished: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 def running(*arguments: str, temporary: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """A demonstration that serves, and what it printed."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "cloister", "demo", "--json", *arguments],
+        [sys.executable, "-m", "cloister", "demo", "--json", "--port", "0", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
@@ -67,7 +67,6 @@ def test_it_prints_an_answer_with_its_error_its_cost_and_the_ways_in(tmp_path: P
     assert [charge["who"] for charge in charges if charge["state"] == "settled"] == ["ana@example.org"]  # the second was a repeat
 
 
-@pytest.mark.slow  # two hubs that start at once on one machine may choose the same port
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_told_to_end_and_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
     with running(temporary=tmp_path) as (process, found):
@@ -98,6 +97,21 @@ def test_another_port_is_taken_where_the_usual_one_is(tmp_path: Path) -> None:
             taken.listen()
         found = told(cloister("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
     assert not found["address"].endswith(":8765")
+
+
+def test_a_port_that_was_named_is_that_one_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        by_option = cloister("demo", "--once", "--port", port, code=1)
+        monkeypatch.setenv("CLOISTER_HUB_PORT", port)
+        by_setting = cloister("demo", "--once", code=1)
+    for refused in (by_option, by_setting):
+        assert f"port {port} of 127.0.0.1 is taken" in refused.stderr
+        assert "--port 0" in refused.stderr
+    monkeypatch.setenv("CLOISTER_HUB_PORT", "0")
+    found = told(cloister("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
+    assert found["columns"]["sex"] == ["Female", "Male"], "asked at the address that is printed"
+    assert not found["address"].endswith((":0", ":8765"))
 
 
 def logged_in(browser: httpx.Client, link: str) -> str:

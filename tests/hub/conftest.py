@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -33,6 +34,15 @@ def house(tmp_path: Path, empty_hub: Path, clock: Clock) -> Iterator[House]:
     """Everything together; the fixtures below are parts of it."""
     shutil.copytree(empty_hub, tmp_path / "hub")
     made = House(tmp_path / "hub", clock)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def world(tmp_path: Path, empty_hub: Path, clock: Clock, kind_of_world: Callable[[Path, Clock], Any]) -> Iterator[Any]:
+    """The hub of a room with a world of its own (`kind_of_world`): some services, and browsers without scripts."""
+    shutil.copytree(empty_hub, tmp_path / "hub")
+    made = kind_of_world(tmp_path, clock)
     yield made
     made.close()
 

@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect, select, text
+from sqlalchemy import delete, insert, inspect, select, text, update
 
 from cloister.errors import InvalidParameter
 from cloister.hub.database import Base, Database, DatabaseUnavailable, sqlite_address
 from cloister.hub.generation import bump, generation
+from cloister.hub.hub import Hub
 from cloister.hub.kept import KeptSecret
-from cloister.hub.migrations import bring_up_to_date
+from cloister.hub.migrations import OtherVersion, bring_up_to_date
 from cloister.hub.models import every_model
+from cloister.hub.reader import WroteWhileReading
 from cloister.hub.records.accounts import Person
+from cloister.hub.settings import Settings
 from scripts import postgres
 from tests.hub.trail.conftest import new_schema, postgres_server
 
@@ -74,6 +77,36 @@ def test_doing_it_again_changes_nothing_and_several_at_once_do_it_once(database:
         assert db.execute(text("SELECT COUNT(*) FROM alembic_version")).scalar() == 1
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("UPDATE alembic_version SET version_num = '9999'", "a newer version of cloister brought its database to step 9999"),
+        ("ALTER TABLE release_share DROP COLUMN shared", "made by an early version .* release_share.shared is not there"),
+        ("DELETE FROM alembic_version", "by another program: it has a table .*, and has seen no step"),
+    ],
+    ids=["newer", "early", "not ours"],
+)
+def test_a_database_of_another_version_is_refused_and_stays_as_it_is(made: Database, change: str, told: str) -> None:
+    def state() -> list[object]:
+        with made.engine.connect() as connection:
+            seen = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+            return [seen, {name: len(columns) for (_, name), columns in inspect(connection).get_multi_columns().items()}]
+
+    with made.begin() as db:
+        db.execute(text(change))
+    before = state()
+    with pytest.raises(OtherVersion, match=told) as refused:
+        bring_up_to_date(made)
+    assert refused.value.what == "The hub was not opened"
+    assert state() == before
+
+
+def test_a_folder_with_another_file_in_the_place_of_the_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "hub.db").write_bytes(b"not a database " * 400)
+    with pytest.raises(OtherVersion, match="damaged, or no database of SQLite"):
+        Hub(Settings(data=tmp_path), [])
+
+
 def test_a_transaction_is_all_or_nothing(made: Database) -> None:
     with contextlib.suppress(RuntimeError), made.begin() as db:
         db.add(person("ada"))
@@ -90,11 +123,21 @@ def test_a_transaction_is_all_or_nothing(made: Database) -> None:
 def test_reading_writes_nothing_and_what_was_read_may_be_looked_at_afterwards(made: Database) -> None:
     with made.begin() as db:
         db.add(person("ada"))
-    with made.reading() as db:
-        ada = db.get_one(Person, "ada")
-        ada.name = "changed"
-        db.add(person("bob"))
-        db.flush()
+    with pytest.raises(WroteWhileReading, match="a Person was to be written"), made.reading() as db:
+        db.get_one(Person, "ada").name = "changed"
+
+    def add_and_look() -> None:
+        with made.reading() as db:
+            db.add(person("bob"))
+            db.scalars(select(Person)).all()
+
+    with pytest.raises(WroteWhileReading, match="a Person was to be written"):
+        add_and_look()
+    with pytest.raises(WroteWhileReading), made.reading() as db:
+        db.delete(db.get_one(Person, "ada"))
+    for statement in (insert(Person).values(id="bob"), update(Person).values(name="changed"), delete(Person)):
+        with pytest.raises(WroteWhileReading, match="INSERT"), made.reading() as db:
+            db.execute(statement)
     with made.reading() as db:
         assert [each.name for each in db.scalars(select(Person))] == ["ada"]
     with made.reading() as db:

@@ -107,6 +107,13 @@ def test_the_table_holds_every_route_and_no_other(whole: House) -> None:
     assert not gone, f"these are no longer there: {sorted(gone)}"
 
 
+def test_no_two_services_call_what_they_take_or_give_by_one_name(whole: House) -> None:
+    """Where two do, the description of the API names both by their modules, which no client's maker wants to read."""
+    names = whole.client().get("/api/v1/openapi.json").json()["components"]["schemas"]
+    assert "ShareWish" in names
+    assert not [name for name in names if "__" in name]
+
+
 def test_the_roles_are_those_of_the_hub() -> None:
     assert set(TESTED) == set(ROLES)
     heads = {role for who in TABLE for role in who.split(", ")}

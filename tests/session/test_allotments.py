@@ -82,11 +82,31 @@ def test_what_one_paid_oneself_counts_towards_the_spend(house: cl.Session) -> No
 
 def test_a_stored_answer_debits_the_spend_that_is_named_and_all_where_none_is(house: cl.Session) -> None:
     house.on_behalf("ana").sql(COUNT, spend="0.4")
-    bob = house.on_behalf("bob")
+    bob, eve = house.on_behalf("bob"), house.on_behalf("eve")
+    house.ledger.allot("people", "eve", PureDP(1), who="owner")
     assert bob.stored(COUNT, spend="0.1") is not None
     assert used(house, "bob") == PureDP("0.1")
-    assert bob.stored(COUNT) is not None
-    assert used(house, "bob") == PureDP("0.4")
+    assert eve.stored(COUNT) is not None
+    assert used(house, "eve") == PureDP("0.4")
+
+
+def test_what_one_was_given_is_given_again_for_nothing(house: cl.Session) -> None:
+    ana, bob, eve = (house.on_behalf(each) for each in ("ana", "bob", "eve"))
+    bob.sql(COUNT, spend="0.2")
+    ana.sql(COUNT, spend="0.9")
+    eve.sql(COUNT, spend="0.1")
+    for name, share in (("bob", "0.2"), ("eve", "0.1"), ("zoe", "0.3")):
+        house.ledger.allot("people", name, PureDP(share), who="owner")
+    for who, debited in ((bob, "0.2"), (eve, "0.1")):
+        assert who.stored(COUNT) is not None
+        assert used(house, who.who) == PureDP(debited)
+    zoe = house.on_behalf("zoe")
+    with pytest.raises(cl.BudgetExceeded, match="others paid for it, its use debits one's own share") as refusal:
+        zoe.stored(COUNT)
+    assert "ε = 0.3" in str(refusal.value)
+    assert zoe.stored(COUNT, spend="0.3") is not None, "as the refusal says"
+    assert used(house, "zoe") == PureDP("0.3")
+    assert house.spent == PureDP("0.9")
 
 
 def test_a_coarser_answer_debits_the_finer_one_up_to_the_spend(house: cl.Session) -> None:

@@ -11,13 +11,14 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cloister.cli.hub import open_hub, settings_of
+from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -30,8 +31,8 @@ FIRST = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM census GROUP BY sex"
 SECOND = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 SPEND = "0.1"
 PURPOSE = "first look"
-_PORT = 8765
 _BUDGET = 3
+_HERE = Path(".")
 
 PEOPLE = {
     "administrator": ("Alma", "alma@example.org", ("administrator",), "runs the hub, and sees no data"),
@@ -74,10 +75,12 @@ class _Shown:
 
 def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool) -> None:
     """Furnish a hub, serve it, print the way in and a first answer; then go on until Ctrl-C."""
-    with _folder(data) as folder:
-        settings = settings_of(folder, port=port or _free_port(), title="cloister demo", log_level="warning")
+    with _folder(data) as folder, contextlib.ExitStack() as held:
+        settings = settings_of(folder, port=port, title="cloister demo", log_level="warning")
         from cloister.hub.serving import serve
 
+        at = held.enter_context(_listening(settings.host, settings.port, exactly=port is not None))
+        settings = replace(settings, port=at.getsockname()[1])
         with open_hub(settings) as hub:
             people = _furnished(hub)
             failed: list[BaseException] = []
@@ -92,7 +95,7 @@ def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool) -
                     failed.append(error)
                 _thread.interrupt_main()  # the server ends as it does at Ctrl-C
 
-            serve(hub, ready=lambda: threading.Thread(target=show, daemon=True).start())
+            serve(hub, ready=lambda: threading.Thread(target=show, daemon=True).start(), at=at)
             if failed:
                 raise failed[0]
 
@@ -107,17 +110,22 @@ def _folder(data: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _free_port() -> int:
-    """The hub's usual port, or another one where that is taken."""
-    for wanted in (_PORT, 0):
-        with socket.socket() as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                tried.bind(("127.0.0.1", wanted))
-            except OSError:
-                continue
-            return int(tried.getsockname()[1])
-    return _PORT
+def _listening(host: str, port: int, *, exactly: bool) -> socket.socket:
+    """A socket that listens, so that nobody can take its port before the hub serves. Where the hub's usual port is taken it is
+    another one; a port that was named is that one or none.
+    """
+    from cloister.hub.settings import Settings
+
+    usual = port == Settings(data=_HERE).port and not exactly
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for wanted in (port, 0) if usual else (port,):
+        with contextlib.suppress(OSError, OverflowError):
+            return socket.create_server((host, wanted), family=family)
+    raise InvalidParameter(
+        "The demonstration was not started",
+        why=f"port {port} of {host} is taken, or may not be listened on",
+        instead="cloister demo --port 0, for any port that is free",
+    )
 
 
 def _furnished(hub: Hub) -> dict[str, Caller]:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -51,13 +51,12 @@ def make_app(hub: Hub) -> FastAPI:
         },
     )
     app.state.hub = hub
-    api = APIRouter(prefix="/api/v1")
-    for service in hub.services:
+    for service in sorted(hub.services, key=lambda each: not each.busy):  # routes are tried one after the other
         if service.api is not None:
-            api.include_router(service.api(), tags=[service.name])
+            app.include_router(service.api(), prefix="/api/v1", tags=[service.name])
+    for service in hub.services:
         if service.pages is not None:
             app.include_router(service.pages(), include_in_schema=False)
-    app.include_router(api)
     app.include_router(home_pages(), include_in_schema=False)
     app.mount("/static", Assets(), name="static")
     app.add_middleware(Gates, hub=hub)

@@ -14,13 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, DateTime, Engine, MetaData, create_engine, event
+from sqlalchemy import JSON, Connection, DateTime, Engine, MetaData, create_engine, event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from sqlalchemy.types import TypeDecorator
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.reader import Reader
 
 __all__ = ["Base", "Database", "DatabaseUnavailable", "Moment", "answering"]
 
@@ -32,6 +33,8 @@ _CONVENTION = {
 }
 
 
+ONE_MOMENT = "one moment"
+"""Marks, in its `info`, a session that only reads."""
 _PATIENCE = 30.0
 """Seconds for which a transaction waits for another writer, or for a connection."""
 _SQLITE_CONNECTIONS = 20
@@ -84,7 +87,8 @@ class Database:
     def __init__(self, address: str) -> None:
         self.address = address
         self.engine: Engine = _engine(address)
-        self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+        self.sessions = sessionmaker(self.engine, expire_on_commit=False)
+        self._readers = sessionmaker(self.engine, class_=Reader, expire_on_commit=False)
         self._writing = threading.Lock()
 
     @property
@@ -95,7 +99,7 @@ class Database:
     @contextlib.contextmanager
     def begin(self) -> Iterator[Session]:
         """One transaction that writes: committed at the end, or undone where an error leaves the block."""
-        with self._turn(), answering(), self._sessions() as session:
+        with self._turn(), answering(), self.sessions() as session:
             if not self.grown_up:
                 session.connection().exec_driver_sql("BEGIN IMMEDIATE")  # a reader that later writes would be refused as stale
             yield session
@@ -103,13 +107,22 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
-        """One moment of the database, to read: what is written in it by mistake is undone."""
-        with answering(), self._sessions() as session:
+        """One moment of the database, to read; a write in it is an error (`reader.py`)."""
+        with answering(), self._readers() as session:
             if not self.grown_up and self.address != "sqlite://":  # one in memory has one connection
                 session.connection().exec_driver_sql("BEGIN")
+            session.info[ONE_MOMENT] = True
             yield session
-            session.expunge_all()  # what was read may be looked at afterwards; a rollback alone would empty it
-            session.rollback()
+            session.flush()  # its end lets go of what was read, which may be looked at afterwards, and undoes the rest
+
+    @contextlib.contextmanager
+    def looking(self) -> Iterator[Connection]:
+        """One moment of the database, to read by statements alone: for what every request asks, since a session takes longer to
+        open than such a statement to run."""
+        with answering(), self.engine.connect() as connection:
+            if not self.grown_up and self.address != "sqlite://":
+                connection.exec_driver_sql("BEGIN")
+            yield connection
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:

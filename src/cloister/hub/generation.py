@@ -1,7 +1,8 @@
 """One number that changes with everything that decides who may ask what: data sets, grants, rules, projects, algorithms.
 
 Each process keeps what it worked out for one generation, and looks at the number before each use; so a grant that was revoked is
-gone for the next question of every process, at the price of one small read.
+gone for the next question of every process, at the price of one small read. What only reads sees one moment of the database, so
+there it is read once.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from sqlalchemy import select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from cloister.hub.database import Base
+from cloister.hub.database import ONE_MOMENT, Base
 
 __all__ = ["Generation", "bump", "generation"]
 
@@ -23,9 +24,18 @@ class Generation(Base):
     number: Mapped[int] = mapped_column(default=0)
 
 
+_NUMBER = select(Generation.__table__.c.number).where(Generation.__table__.c.id == 1)
+_KNOWN = "generation"
+
+
 def generation(db: Session) -> int:
-    """The number now."""
-    return db.scalar(select(Generation.number).where(Generation.id == 1)) or 0
+    """The number now; within `Database.reading` that of its moment."""
+    known: int | None = db.info.get(_KNOWN)
+    if known is None:
+        known = db.connection().execute(_NUMBER).scalar() or 0
+        if db.info.get(ONE_MOMENT):
+            db.info[_KNOWN] = known
+    return known
 
 
 def bump(db: Session) -> None:

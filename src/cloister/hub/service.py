@@ -75,6 +75,8 @@ class Service:
     """Routes that answer with pages."""
     api: Callable[[], APIRouter] | None = None
     """Routes under /api/v1."""
+    busy: bool = False
+    """Whether most requests are for it: its routes are tried first."""
     jobs: tuple[JobType, ...] = ()
     links: tuple[Link, ...] = ()
     cards: Callable[[Hub, Session, Caller], list[Card]] | None = None

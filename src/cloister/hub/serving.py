@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import signal
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -68,8 +69,8 @@ def server(hub: Hub) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is called when connections are taken."""
+def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: socket.socket | None = None) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` is called when connections are taken. `at`: a socket that listens already."""
     check(hub.settings)
     web = server(hub)
     started = web.startup
@@ -83,7 +84,7 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None) -> None:
     _settle()
     try:
         with _orderly():
-            web.run()
+            web.run(sockets=None if at is None else [at])
     finally:
         gc.unfreeze()  # at the end everything may be looked at again, and let go
 

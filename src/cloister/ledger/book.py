@@ -6,6 +6,7 @@ for the next transaction for as long as the chain still ends where this book lef
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -273,6 +274,7 @@ def canonical_budget(guarantee: Guarantee) -> str:
     return " ".join(encode(guarantee))
 
 
+@functools.lru_cache(maxsize=1024)
 def budget_of(text: str) -> Guarantee:
     """The guarantee that a column holds."""
     return decode(text.split(" "))

@@ -309,7 +309,7 @@ class Ledger:
     def budget(self, population: str) -> Guarantee:
         """The budget that was written for a population."""
         with self._reading() as store:
-            return reading.population(store, population).budget
+            return reading.budget(store, population)
 
     def spent(self, population: str) -> Guarantee:
         """The exact sum of all charges that stand. See `unbounded` for what left by the second door."""

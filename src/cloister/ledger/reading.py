@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from cloister.errors import LedgerTampered
-from cloister.ledger.book import Book, Population
+from cloister.ledger.book import Book, Population, budget_of
 from cloister.ledger.chain import BEGINNING, chained, moment
 from cloister.ledger.measure import decode, guarantee_of, in_measure
 from cloister.ledger.records import Charge, Line, State, StoredRelease
@@ -29,6 +29,12 @@ _PAGE = 1000
 def population(store: Store, name: str) -> Population:
     """The population of that name, or an error."""
     return Book(store, b"", time.time).population(name)
+
+
+def budget(store: Store, name: str) -> Guarantee:
+    """What was written for the population of that name, or an error."""
+    row = store.execute("SELECT cap FROM accounts WHERE population = ? AND who = ''", (name,)).fetchone()
+    return population(store, name).budget if row is None else budget_of(row[0])
 
 
 def populations(store: Store) -> list[str]:

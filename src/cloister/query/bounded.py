@@ -50,6 +50,8 @@ def bounded(
         rows.relation = Capped(source=rows.built(), rows=options.rows)
         rows.computed, rows._found = {}, {}
     marked = [node for node in select.find_all(exp.Anonymous) if node.name.upper() in _NAMES]
+    if not marked and options.groups is None:
+        return select, where, ()
     by_group = any(_bounds(node)[0] == "contribution_bounds_per_group" for node in marked)
     if rows.relation.unit is None or not (by_group or options.groups is not None):
         return _by_row(select), where, ()  # a person with one row has one group

@@ -106,6 +106,9 @@ class Cloister(sqlglot.Dialect):  # type: ignore[misc]
         }
 
 
+_OURS = Cloister()
+
+
 def dialect_named(name: str | None) -> sqlglot.Dialect:
     """The dialect of that name; None is our own.
 
@@ -115,7 +118,7 @@ def dialect_named(name: str | None) -> sqlglot.Dialect:
     wanted = name.lower() if isinstance(name, str) else "" if name is None else "?"
     wanted = _ALIASES.get(wanted, wanted)
     if wanted in ("", "ansi"):
-        return Cloister()
+        return _OURS
     if wanted not in DIALECTS:
         raise UnsupportedQuery("The dialect was refused", why=f"known are {', '.join(DIALECTS)}", instead='dialect="postgres"')
     return sqlglot.Dialect.get_or_raise(wanted)

@@ -46,7 +46,7 @@ class Parsed:
 
     `spend` is what the text says that it may cost, where it says so; `notes` are what else its asker should know; `written` are
     the names of columns that stand in the text, in small letters; `publics` the columns of public tables that were read to find
-    constants.
+    constants; `tree` is the text as it was parsed.
 
     >>> from cloister.query.layout import Shown
     >>> from cloister.session import Count
@@ -61,6 +61,7 @@ class Parsed:
     notes: tuple[str, ...] = ()
     written: frozenset[str] = frozenset()
     publics: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    tree: exp.Query | None = field(default=None, compare=False, repr=False)
 
     @property
     def question(self) -> Question:
@@ -98,6 +99,7 @@ def parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: s
 
 def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None) -> Parsed:
     query, options = statement(sql, dialect)
+    tree = query.copy()  # reading changes it
     written = frozenset(column.name.lower() for column in query.find_all(exp.Column))
     check(query)
     check_precedence(query)
@@ -121,6 +123,7 @@ def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: 
         notes=(*options.notes, *notes),
         written=written,
         publics={name: frozenset(columns) for name, columns in environment.read.items()},
+        tree=tree,
     )
 
 

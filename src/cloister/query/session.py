@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+from sqlglot import exp
+
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee
@@ -196,6 +198,19 @@ class Session(Door):
         if not isinstance(question, str):
             return super().touched(question)
         return touched_in(self._parsed(question, dialect), question, self.tables, dialect, super().touched)
+
+    def tree_of(self, sql: str, *, dialect: str | None = None) -> exp.Query:
+        """A text as sqlglot parses it, for whoever looks at its form; what could not be answered is refused.
+
+        >>> import cloister as cl
+        >>> people = cl.PrivateTable({"age": [30]}, columns={"age": cl.Integer(17, 90)})
+        >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        ...     session.tree_of("select count(*) from people").sql()
+        'SELECT COUNT(*) FROM people'
+        """
+        tree = self._parsed(sql, dialect).tree
+        assert tree is not None
+        return tree.copy()
 
     def on_behalf(
         self,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from cloister.errors import EngineError, InvalidParameter, LedgerError
+from cloister.errors import BudgetExceeded, EngineError, InvalidParameter, LedgerError
 from cloister.ledger import Bound
 from cloister.noise import Random
 from cloister.privacy import Guarantee
@@ -32,9 +32,9 @@ from cloister.session.refinement import Refinement, refinement, subject
 from cloister.session.registry import Registry
 from cloister.session.sealed import sealed
 from cloister.session.shape import Shape, check_numbers, digest_of
-from cloister.session.spend import Spend, Spending, least, less, measure_of, spend_of
+from cloister.session.spend import Spend, Spending, amount_of, least, less, measure_of, spend_of
 from cloister.session.store import Found, Stored, to_bytes
-from cloister.session.view import View
+from cloister.session.view import Seen, View
 from cloister.session.workload import Workload, workload_of
 from cloister.tables import check_aggregation
 
@@ -62,6 +62,7 @@ class Buyer(Balance):
     _time_limit: float | None
     _asked: dict[tuple[str, str, str], OrderedDict[str, Shape]]
     _bounds: Bounds = Bounds()
+    _last_shape: tuple[Seen, Question, Shape] | None = None
 
     def keep_within(self, bounds: Bounds) -> None:
         """From here on, charge nothing that passes these bounds: each charge is held against them as it is made.
@@ -100,8 +101,14 @@ class Buyer(Balance):
         return shapes
 
     def _shape(self, question: Question) -> Shape:
-        """The shape of a question as this session sees its tables: every question comes through here, once."""
-        return self._registry.shape(self.seen.applied(question))
+        """The shape of a question as this session sees its tables: every question comes through here. The last one is kept:
+        whoever decides on a question has it read before it is asked."""
+        seen, last = self.seen, self._last_shape
+        if last is not None and last[0] is seen and last[1] is question:
+            return last[2]
+        shape = seen.registry.shape(seen.applied(question))
+        self._last_shape = (seen, question, shape)
+        return shape  # not what is kept, which another thread may have replaced by now
 
     def _workload(self, questions: Sequence[Question], shapes: Sequence[Shape]) -> Workload:
         return workload_of(questions, shapes, measure_of(self.ledger.budget(shapes[0].population)))
@@ -145,8 +152,18 @@ class Buyer(Balance):
         if spends is not None and history.missing(spends) is not None:
             return None
         plan = self._repeated(shapes, history, weights)
-        self._debit(self._owed(history, spends), plan.digest, purpose)
+        owed = self._owed(history, spends)
+        if spends is None:
+            owed = {name: cost for name, cost in owed.items() if not self._had(history, name, plan.digest)}
+        try:
+            self._debit(owed, plan.digest, purpose)
+        except BudgetExceeded as error:
+            raise _no_share(error) from None
         return plan, history
+
+    def _had(self, history: History, population: str, digest: str) -> bool:
+        """Whether this person paid, or was debited, for what is stored: they were given it, and get it again for nothing."""
+        return population in history.paid_by(self.who) or amount_of(self.ledger.drawn(population, self.who, digest)) > 0
 
     def _repeated(self, shapes: Sequence[Shape], history: History, weights: Sequence[Fraction] | None = None) -> Plan:
         """The plan of what was bought already."""
@@ -244,6 +261,17 @@ class Buyer(Balance):
         if owed:
             shares = self._bounds.shares
             self.ledger.charge_allotment(owed, who=self.who, what=digest, purpose=purpose, share_at_most=shares, in_all=True)
+
+
+def _no_share(error: BudgetExceeded) -> BudgetExceeded:
+    """Why somebody is not given what others paid for, although no population is charged for it."""
+    refusal = BudgetExceeded(
+        "A stored answer was refused",
+        why=f"others paid for it, its use debits one's own share, and {error.why}",
+        instead="a spend= of what is left of the share, which debits no more; or a larger share from the population's owner",
+    )
+    refusal.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
+    return refusal
 
 
 class _Answered(Exception):

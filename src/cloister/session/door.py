@@ -258,7 +258,8 @@ class Door(Runner):
     def stored(self, question: Question, spend: Spending | None = None, *, purpose: str = "") -> Release | None:
         """What was bought of a question already, whoever bought it; None where that is nothing, or less than `spend`.
 
-        It never spends of a population. The use of what others paid for debits this person's allotment, as in `measure`.
+        It never spends of a population. The use of what others paid for debits this person's allotment, as in `measure`; without
+        a spend by all that they paid, unless this person was given it before.
 
         >>> from cloister.session import Count
         >>> from cloister.session.examples import small_door

@@ -6,7 +6,10 @@ make slow. A question that is stopped costs in full (promise 2): the engine had 
 
 from __future__ import annotations
 
+import heapq
+import os
 import threading
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -16,6 +19,7 @@ from cloister.errors import EngineError, InvalidParameter
 _LEAST = 120.0
 _MICROSECONDS_A_ROW = 20
 _ROWS = 10_000_000
+_FORGET = 100
 
 
 class Stoppable(Protocol):
@@ -33,16 +37,20 @@ class Clock:
         self._tables = tables
         self._over = False
         self._thread = threading.get_ident()
-        self._timer = threading.Timer(seconds, self._end)
-        self._timer.daemon = True
+        self._turn = threading.Lock()
+        self._runs = False
 
     def start(self) -> None:
         """The time begins."""
-        self._timer.start()
+        self._runs = True
+        _ALARMS.set(self, self.seconds)
 
     def end(self) -> None:
-        """The work is done."""
-        self._timer.cancel()
+        """The work is done: from here on nothing is stopped any more."""
+        with self._turn:
+            self._runs = False
+            self._tables = ()
+        _ALARMS.unset()
 
     def stop(self) -> None:
         """Stops what the engine does for this thread; what others ask of it goes on."""
@@ -58,9 +66,68 @@ class Clock:
                 instead="a simpler question, or cl.Session(…, time_limit=3600)",
             )
 
-    def _end(self) -> None:
-        self._over = True
-        self.stop()
+    @property
+    def runs(self) -> bool:
+        """Whether the work is not done."""
+        return self._runs
+
+    def ring(self) -> None:
+        """The time is over."""
+        with self._turn:
+            if self._runs:
+                self._over = True
+                self.stop()
+
+
+class _Alarms:
+    """One thread for the clocks of all questions: a thread for each would cost more than a short question does. It wakes when the
+    earliest limit has passed, which a question that was answered in time does not change."""
+
+    def __init__(self) -> None:
+        self._begin()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin)  # the thread and its locks are the parent's
+
+    def _begin(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[float, int, Clock]] = []
+        self._number = 0
+        self._ended = 0
+        self._thread: threading.Thread | None = None
+
+    def set(self, clock: Clock, seconds: float) -> None:
+        """Have it rung after so many seconds."""
+        with self._changed:
+            self._number += 1
+            heapq.heappush(self._waiting, (time.monotonic() + seconds, self._number, clock))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="cloister-limits", daemon=True)
+                self._thread.start()
+            elif self._waiting[0][2] is clock:
+                self._changed.notify()
+
+    def unset(self) -> None:
+        """One was ended: when most have been, they are forgotten."""
+        with self._changed:
+            self._ended += 1
+            if self._ended > _FORGET and 2 * self._ended > len(self._waiting):
+                self._waiting = [each for each in self._waiting if each[2].runs]
+                heapq.heapify(self._waiting)
+                self._ended = 0
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                now = time.monotonic()
+                if not self._waiting or self._waiting[0][0] > now:
+                    self._changed.wait(self._waiting[0][0] - now if self._waiting else None)
+                    continue
+                clock = heapq.heappop(self._waiting)[2]
+            if clock.runs:  # rarely: a server that is slow to stop keeps no other clock waiting
+                threading.Thread(target=clock.ring, name="cloister-limit", daemon=True).start()
+
+
+_ALARMS = _Alarms()
 
 
 @contextmanager

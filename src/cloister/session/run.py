@@ -29,7 +29,10 @@ Rows = Mapping[str, npt.NDArray[Any]]
 class RowMethod(Protocol):
     """What `Door.run` takes: the columns that it reads, what it is (public), its guarantee for a spend, and its release."""
 
-    columns: tuple[str, ...]
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Which columns it reads."""
+        ...
 
     def describe(self) -> dict[str, Any]:
         """The method and its parameters as plain data, for the plan's digest."""

@@ -139,7 +139,7 @@ def test_a_provider_attaches_a_policy_and_sees_for_what_it_was_used(house: House
     owner, giver, bob, stranger = person("owner"), person("provider"), person("analyst"), person("provider")
     row = house.sample_data_set("people", owner=owner)
     with house.hub.database.begin() as db:
-        db.get_one(DataSet, row.id).provider = giver.id
+        db.get_one(DataSet, row.id).provider = giver.caller.email
     grant(house.hub, owner.caller, data_set="people", role="r", members={"people": [bob.id]}, rules=ASKING)
     assert ask(bob, "SELECT AVG(age) AS a FROM people", purpose="marketing").status_code == 201
     kept = post(giver, "/contributions/people", purposes="research", prohibitions=["synthesise.run"], retention="2030-12-31")

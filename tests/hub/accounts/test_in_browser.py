@@ -16,7 +16,8 @@ from playwright.sync_api import Page
 
 from cloister.hub.services.accounts import caller_for, invite, totp
 from tests.hub.accounts.identity_provider import CLIENT, SECRET, IdentityProvider
-from tests.hub.accounts.world import PASSWORD, Clock, World
+from tests.hub.accounts.world import PASSWORD, World
+from tests.hub.house import Clock
 from tests.hub.web.browser import WIDTHS, Guarded, accessible, browser, log_in, served, visit  # noqa: F401
 
 

@@ -15,7 +15,8 @@ from cloister.hub.records.accounts import Person, PersonRole
 from cloister.hub.services.accounts import links, people, second_factor, throttle, totp
 from cloister.hub.services.accounts.reading import reading
 from scripts import postgres
-from tests.hub.accounts.world import PASSWORD, Clock, World
+from tests.hub.accounts.world import PASSWORD, World
+from tests.hub.house import Clock
 
 pytestmark = pytest.mark.postgres
 

@@ -18,7 +18,8 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.services.accounts.people import roles_of
 from cloister.hub.services.accounts.reading import reading
 from tests.hub.accounts.identity_provider import CLIENT, SECRET, IdentityProvider, encoded
-from tests.hub.accounts.world import Browser, Clock, World
+from tests.hub.accounts.world import Browser, World
+from tests.hub.house import START, Clock
 
 
 @pytest.fixture
@@ -88,17 +89,17 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "issued to another": {"aud": [CLIENT, "another-hub"], "azp": "another-hub"},
     "another issuer": {"iss": "http://127.0.0.1:1"},
     "issuer with a slash": {"iss": "http://127.0.0.1:1/"},
-    "expired": {"exp": 1_799_999_000},
+    "expired": {"exp": int(START) - 1_000},
     "no end": {"exp": None},
     "an end that is none": {"exp": "never"},
-    "made long ago": {"iat": 1_799_990_000},
-    "made tomorrow": {"iat": 1_800_090_000},
+    "made long ago": {"iat": int(START) - 10_000},
+    "made tomorrow": {"iat": int(START) + 90_000},
     "no moment": {"iat": None},
     "no subject": {"sub": None},
     "empty subject": {"sub": ""},
     "subject that is a number": {"sub": 7},
     "subject without end": {"sub": "x" * 300},
-    "not yet": {"nbf": 1_800_090_000},
+    "not yet": {"nbf": int(START) + 90_000},
     "wrong hash of the access token": {"at_hash": "AAAA"},
 }
 

@@ -24,36 +24,26 @@ from cloister.hub.services.accounts.reading import reading
 from cloister.hub.settings import Settings
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.hub.web.home import home_pages
+from tests.hub.house import Clock
 
 PASSWORD = "tepid otter juggles maps"
 OTHER_PASSWORD = "seven lamps under glacier"
-_START = 1_800_000_000.0
 _HOME = Service(name="home", title="Overview", pages=home_pages)
 
 
-class Clock:
-    """A clock that stands still until a test moves it."""
-
-    def __init__(self) -> None:
-        self.now = _START
-
-    def __call__(self) -> float:
-        return self.now
-
-    def move(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
-        self.now += seconds + 60 * minutes + 3600 * hours + 86400 * days
-
-
 @cache
-def _routes() -> list[FastAPI]:
+def _routes(services: tuple[str, ...]) -> list[FastAPI]:
     return []
 
 
-def _application(hub: Hub) -> FastAPI:
-    """The real application around a hub. Its routes are built once for all tests, since that takes most of a second."""
-    if not _routes():
-        _routes().append(make_app(hub))
-    app = _routes()[0]
+def application(hub: Hub) -> FastAPI:
+    """The real application around a hub. The routes of some services are built once for all tests, since that takes most of a
+    second.
+    """
+    kept = _routes(tuple(each.name for each in hub.services))
+    if not kept:
+        kept.append(make_app(hub))
+    [app] = kept
     app.state.hub = hub
     for layer in app.user_middleware:
         if "hub" in layer.kwargs:
@@ -70,7 +60,7 @@ class World:
         self.clock = clock
         self.settings = Settings(data=folder / "hub", **settings)
         self.hub = Hub(self.settings, [accounts.SERVICE, trail.SERVICE, _HOME], clock=clock)
-        self.app = _application(self.hub)
+        self.app = application(self.hub)
 
     def again(self, **settings: Any) -> World:
         """The same hub, opened anew with other settings."""

@@ -113,6 +113,21 @@ def test_what_was_paid_for_is_given_under_rules_without_a_spend(stage: Stage):
     assert (stage.spent, answer.json()["repeated"]) == ("ε = 0.3", True)
 
 
+def test_what_is_stored_is_given_again_once_the_share_is_used_up(stage: Stage):
+    rea, eve = reader(stage, share={"epsilon": "0.3"}), stage.house.person("analyst")
+    stage.house.grant(stage.people, eve, by=stage.owner, actions=MAY, share={"epsilon": "0.1"})
+    stage.ask(COUNT, "0.3", rea)
+    stage.ask(COUNT, "0.8")
+    again = stage.post("/questions/stored", {"sql": COUNT}, rea)
+    assert again.status_code == 201, again.text
+    refused = stage.post("/questions/stored", {"sql": COUNT}, eve)
+    assert refused.status_code == 409, "she never had it, and its use debits her share"
+    assert "others paid for it, its use debits one's own share" in refused.text
+    assert stage.post("/questions/stored", {"sql": COUNT, "spend": "0.1"}, eve).status_code == 201
+    assert stage.post("/questions/stored", {"sql": COUNT}, eve).status_code == 201, "she had it now"
+    assert stage.spent == "ε = 0.8"
+
+
 def test_a_dearer_purchase_of_somebody_else_locks_no_small_share_out(stage: Stage):
     rea = reader(stage, share={"epsilon": "0.1"})
     stage.ask(COUNT, "0.9")

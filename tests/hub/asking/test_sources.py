@@ -115,6 +115,34 @@ def test_rules_reach_releases(stage: Stage, told: dict[str, Any]):
     assert [stage.get(path).status_code for path in paths] == [200] * 3
 
 
+def test_lists_name_no_release_that_was_closed(stage: Stage):
+    attach(stage, policy={"labels": ["clinical"]})
+    closed = [stage.ask(f"{COUNT} WHERE age > {number}")["id"] for number in (31, 32, 33)]
+    attach(stage)
+    stayed = [stage.ask(f"{COUNT} WHERE age > {number}")["id"] for number in (34, 35)]
+    attach(stage, policy={"labels": ["clinical"]})
+    closed.append(stage.ask(f"{COUNT} WHERE age > 36")["id"])
+    attach(stage)
+
+    def listed() -> list[str]:
+        first = stage.get("/releases?limit=2").json()
+        told = [each["id"] for each in first["releases"]]
+        while first["next"]:
+            first = stage.get(f"/releases?limit=2&after={first['next']}").json()
+            told += [each["id"] for each in first["releases"]]
+        return told
+
+    assert sorted(listed()) == sorted(closed + stayed)
+    rule(stage, labels=["clinical"], deny=True)
+    assert sorted(listed()) == sorted(stayed)
+    pages = [stage.ana.client.get(path).text for path in ("/releases", "/releases?search=36", "/")]
+    pages.append(stage.get("/releases?search=36").text)
+    assert not any("age &gt; 36" in page or "age > 36" in page or closed[0] in page for page in pages)
+    assert "age &gt; 35" in pages[0]
+    end_rules(stage)
+    assert sorted(listed()) == sorted(closed + stayed)
+
+
 def test_a_rule_for_a_second_factor_reaches_releases(stage: Stage):
     number = stage.ask(COUNT)["id"]
     rule(stage, populations=["people"], second_factor=True)

@@ -132,7 +132,7 @@ def test_a_damaged_file_closes_its_own_data_set_and_tells_its_owner(world: World
 
 
 def test_what_is_over_is_closed_and_destroyed(world: World, ada: Sender) -> None:
-    world.register(metadata={"policy": {"retention": "2027-06-30"}})
+    world.register(metadata={"policy": {"retention": "2026-06-30"}})
     world.register(name="stays")
     assert expire(world.hub) == []
     world.clock.move(days=364)
@@ -156,7 +156,7 @@ def test_the_keeper_makes_a_job_of_the_owner(world: World, ada: Sender) -> None:
     from cloister.hub.services import jobs
     from cloister.hub.services.catalogue.retention import Keeper
 
-    world.register(metadata={"policy": {"retention": "2027-06-30"}})
+    world.register(metadata={"policy": {"retention": "2026-06-30"}})
     other = Hub(world.settings, [each.SERVICE for each in (*SERVICES, jobs)], clock=world.clock)
     keeper = other.parts["catalogue keeper"]
     assert isinstance(keeper, Keeper)

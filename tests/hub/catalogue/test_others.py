@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -227,13 +228,11 @@ def test_institutions_stand_above_owners(world: World, ada: Sender) -> None:
 
 def test_who_gave_the_data_is_a_provider(world: World, ada: Sender) -> None:
     world.somebody("pat@example.org", "provider")
-    world.somebody("bob@example.org", "analyst")
     number = ada.upload().json()["id"]
-    for stranger in ("nobody@example.org", "bob@example.org"):
-        refused = ada.api("POST", "/datasets", json=body(number, provider=stranger))
-        assert (refused.status_code, refused.json()["title"]) == (422, "The data provider was refused")
-    assert ada.api("POST", "/datasets", json=body(number, provider="pat@example.org")).status_code == 201
-    assert world.rows(DataSet)[0].provider == world.find("pat@example.org").id
+    refused = ada.api("POST", "/datasets", json=body(number, provider="pat"))
+    assert (refused.status_code, refused.json()["title"]) == (422, "The e-mail address was refused")
+    assert ada.api("POST", "/datasets", json=body(number, provider=" Pat@Example.org")).status_code == 201
+    assert world.rows(DataSet)[0].provider == "pat@example.org"
     assert 'value="pat@example.org"' in ada.get("/datasets/people/manage").text
     with world.hub.database.begin() as db:
         row = db.get_one(DataSet, world.rows(DataSet)[0].id)
@@ -241,3 +240,22 @@ def test_who_gave_the_data_is_a_provider(world: World, ada: Sender) -> None:
     assert ada.api("PATCH", "/datasets/people", json={"provider": ""}).status_code == 409
     assert ada.api("PATCH", "/datasets/people", json={"policy": {"labels": ["x"]}}).status_code == 200
     assert world.rows(DataSet)[0].metadata_["contribution"] == {"prohibitions": ["learn.run"]}
+
+
+def test_naming_a_provider_tells_nobody_who_is_here(world: World, ada: Sender) -> None:
+    pat = world.somebody("pat@example.org", "provider")
+    bob = world.somebody("bob@example.org", "analyst")
+    assert ada.api("POST", "/datasets", json=body(ada.upload().json()["id"])).status_code == 201
+    told = set()
+    for address in ("pat@example.org", "bob@example.org", "nobody@example.org"):
+        answer = ada.api("PATCH", "/datasets/people", json={"provider": address})
+        page = ada.get("/datasets/people/manage").text
+        assert f'value="{address}"' in page
+        assert ("/contributions/people" in pat.get("/contributions").text) == (address == "pat@example.org")
+        assert bob.get("/contributions/people").status_code in (403, 404), "no data provider, whatever the owner says"
+        told.add((answer.status_code, re.sub(r'"changed":"[^"]*"', "", answer.text.replace(address, "ADDRESS"))))
+    assert len(told) == 1, told
+    assert ada.api("PATCH", "/datasets/people", json={"provider": "later@example.org"}).status_code == 200
+    later = world.somebody("later@example.org", "provider")
+    assert "/contributions/people" in later.get("/contributions").text
+    assert "/contributions/people" not in pat.get("/contributions").text

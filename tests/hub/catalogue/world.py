@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
 from sqlalchemy import select
 
-from cloister.hub.app import make_app
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
@@ -20,8 +17,9 @@ from cloister.hub.services.accounts.reading import reading
 from cloister.hub.settings import Settings
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.privacy import PureDP
-from tests.hub.accounts.world import Browser, Clock
+from tests.hub.accounts.world import Browser, application
 from tests.hub.accounts.world import World as AccountsWorld
+from tests.hub.house import Clock
 
 CANARY = "kestrel-71453"
 """A value of a private row: it may be seen by who sent it, where they ask for it, and nowhere else."""
@@ -34,24 +32,6 @@ COLUMNS = {
 }
 DECLARED = {"columns": COLUMNS, "unit": None, "max_rows": None, "size": 400, "through": None, "reasons": {}}
 SERVICES = (accounts, access, catalogue, asking, trail)
-
-
-@cache
-def _routes() -> list[FastAPI]:
-    return []
-
-
-def application(hub: Hub) -> FastAPI:
-    """The real application around a hub. Its routes are built once for all tests, since that takes most of a second."""
-    if not _routes():
-        _routes().append(make_app(hub))
-    app = _routes()[0]
-    app.state.hub = hub
-    for layer in app.user_middleware:
-        if "hub" in layer.kwargs:
-            layer.kwargs["hub"] = hub
-    app.middleware_stack = None
-    return app
 
 
 def rows_of(name: str) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,16 @@ def test_what_tools_ask_is_answered_in_both_protocols(running: Running, place: i
         assert [column.name for column in simple.description or []] == names
         assert len(simple.fetchall()) == len(rows)
     assert running.charges == 0
+
+
+@pytest.mark.parametrize("loaded", ["", "import ibis.backends.sql.dialects"])
+def test_the_catalogue_does_not_ask_who_else_uses_the_parser(loaded: str) -> None:
+    """Ibis changes what sqlglot writes for some functions of PostgreSQL, from the moment that it is loaded."""
+    asked = "SELECT array_length(ARRAY[1, 2], 1), power(2, 3)"
+    told = f"import sys; print('ibis' in sys.modules, rewritten({asked!r}, {{}}).sql)"
+    script = f"{loaded}\nfrom cloister.hub.postgres.catalogue.rewriting import rewritten\n{told}"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == f"{bool(loaded)} SELECT pg__array_length([1, 2], 1), POWER(2, 3)\n"
 
 
 def test_what_is_declared_is_what_is_told() -> None:

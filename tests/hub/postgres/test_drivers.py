@@ -140,3 +140,34 @@ def test_sqlalchemy_builds_questions_from_reflected_tables(running: Running) -> 
         assert len(connection.execute(asked).all()) == 2
     engine.dispose()
     assert running.charges == 1
+
+
+def test_a_cursor_on_the_server_is_refused_with_the_question_to_ask_instead(running: Running) -> None:
+    count = "SELECT COUNT(*) AS n FROM people"
+    with running.connect(autocommit=False) as connection:
+        connection.execute("SET cloister.spend = 9")
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="no cursors here") as refused:
+            connection.cursor("named").execute(count)
+        assert refused.value.diag.message_hint == count
+        connection.rollback()
+        connection.execute("SET cloister.spend = 9")
+        assert len(connection.execute(refused.value.diag.message_hint).fetchall()) == 1
+    assert running.charges == 1
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT * FROM towns", "EXPLAIN SELECT town FROM towns LIMIT 1", "SELECT COUNT(*) FROM public.Towns"]
+)
+def test_rows_of_a_public_table_are_refused_with_a_join_instead(running: Running, sql: LiteralString) -> None:
+    with running.connect() as connection:
+        connection.execute("SET cloister.spend = 9")
+        for cursor in (psycopg.ClientCursor(connection), psycopg.Cursor(connection)):
+            with pytest.raises(
+                psycopg.errors.FeatureNotSupported, match="The rows of the public table 'towns' were not given"
+            ) as refused:
+                cursor.execute(sql)
+            join = refused.value.diag.message_hint
+            assert (
+                join == "SELECT towns.size, COUNT(*) AS n FROM people JOIN towns ON people.town = towns.town GROUP BY towns.size"
+            )
+        assert connection.execute(join).fetchall(), "what is said instead is answered"

@@ -67,6 +67,29 @@ def test_statements_are_read(text: str, found: object) -> None:
     assert read_all(text) == [found]
 
 
+@pytest.mark.parametrize(
+    ("text", "why", "instead"),
+    [
+        (
+            "DECLARE c NO SCROLL CURSOR WITH HOLD FOR SELECT COUNT(*) FROM people",
+            "no cursors here",
+            "SELECT COUNT(*) FROM people",
+        ),
+        ('DECLARE "with" CURSOR FOR WITH a AS (SELECT 1) SELECT 2', "no cursors here", "WITH a AS (SELECT 1) SELECT 2"),
+        ("FETCH FORWARD 10 FROM c", "no cursors here", "SELECT …"),
+        ("MOVE ALL IN c", "no cursors here", "SELECT …"),
+        ("CLOSE ALL", "no cursors here", "SELECT …"),
+        ("PREPARE p (int) AS SELECT $1", "names in the protocol only", "SELECT $1"),
+        ("EXECUTE p (1)", "names in the protocol only", "SELECT …"),
+        ("LISTEN news", "nothing is told here but answers", "SELECT …"),
+    ],
+)
+def test_cursors_names_and_news_are_refused_with_the_line_to_write_instead(text: str, why: str, instead: str) -> None:
+    with pytest.raises(Refused, match=why) as refused:
+        read_all(text)
+    assert (refused.value.instead, refused.value.code) == (instead, "0A000")
+
+
 def test_explain_holds_its_question_and_refuses_to_run_it() -> None:
     [plain, json, verbose] = read_all("EXPLAIN SELECT 1; EXPLAIN (ANALYZE off, FORMAT JSON) SELECT 1; EXPLAIN VERBOSE SELECT 1")
     assert isinstance(json, Explain)

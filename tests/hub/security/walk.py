@@ -19,10 +19,10 @@ BODIES: Mapping[str, Any] = {
     "Changes": {"title": "Mine now"},
     "Details": {"institution": "Elsewhere"},
     "Renaming": {"name": "mine"},
-    "access__api_models__Asking": {"data_set": "people", "purpose": "care", "wanted": {"actions": ["question.ask"]}},
-    "access__api_models__Deciding": {"rules": {"actions": ["question.ask"]}},
-    "budgets__api_models__Asking": {"amount": "0.1", "reason": "more"},
-    "budgets__api_models__Deciding": {"grant": True, "amount": "0.1"},
+    "AccessWish": {"data_set": "people", "purpose": "care", "wanted": {"actions": ["question.ask"]}},
+    "AccessGiven": {"rules": {"actions": ["question.ask"]}},
+    "ShareWish": {"amount": "0.1", "reason": "more"},
+    "ShareDecision": {"grant": True, "amount": "0.1"},
     "Raising": {"amount": "9", "why": "more"},
     "Allotting": {"who": "mallory@example.org", "amount": "0.1"},
     "Saying": {"text": "hello"},
@@ -146,7 +146,7 @@ def body_of(openapi: Mapping[str, Any], place: Place) -> Any:
     if schema is None:
         return None
     name = schema.get("$ref", "").rpartition("/")[2]
-    return next((body for known, body in BODIES.items() if name == known or name.endswith(f"__{known}")), {})
+    return BODIES.get(name, {})
 
 
 def form_token(visitor: Visitor) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from cloister.hub.caller import Caller
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.trail import question_details, watch, write_alone
-from cloister.hub.services.trail.alerts import Sensitivity, alerts, notices
+from cloister.hub.services.trail.alerts import Notice, Sensitivity, _alike, alerts, notices
 from cloister.hub.services.trail.fingerprints import closeness, fingerprint
 from cloister.hub.services.trail.profiles import Histories, History, Question, read_history
 from tests.hub.trail.conftest import START, add_person
@@ -242,3 +242,14 @@ class TestWatching:
             assert self.ask(hub, ada, clock, 1, f"{COUNT} WHERE age < 41") == []
         assert "could not be looked at" in caplog.text
         assert len(self.ask(hub, ada, clock, 1, f"{COUNT} WHERE sex = 'F'")) == 1  # the pair is found at the next look
+
+
+class TestAlike:
+    def test_what_is_the_same_within_a_day_is_kept_at_one_go(self):
+        when = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+        def noticed(line, shape, hours):
+            return line, Question(when=when + timedelta(hours=hours)), Notice(kind="variations", about={"shape": shape})
+
+        found = _alike([noticed(1, "a", 0), noticed(2, "b", 1), noticed(3, "a", 2), noticed(4, "a", 25)])
+        assert [[line for line, _, _ in each] for each in found] == [[1, 3], [2], [4]]

@@ -82,7 +82,11 @@ class TestWhoSees:
 
     def test_profiles(self, people):
         own = people["ada"].api("GET", "/trail/mine/profile").json()
-        assert (own["total"], own["columns"], own["spend"]) == (1, [["people.age", 1]], [["people", "ε = 0.1"]])
+        assert own["total"] == 1
+        assert own["columns"] == [{"name": "people.age", "questions": 1}]
+        assert own["spend"] == [{"population": "people", "spent": "ε = 0.1"}]
+        assert own["hours"][:2] == [{"hour": 0, "questions": 0}, {"hour": 1, "questions": 0}]
+        assert [set(each) for each in own["days"]] == [{"day", "questions"}] * len(own["days"])
         assert people["sue"].api("GET", "/trail/people/ada").json() == own
         assert people["olga"].api("GET", "/trail/people/ada").status_code == 403
         assert people["sue"].api("GET", "/trail/people/none").status_code == 404
@@ -189,7 +193,7 @@ class TestAlerts:
     def alert(self, hub, people) -> str:
         with hub.database.begin() as db:
             notice = Notice(kind="columns", about={"columns": ["people.<b>pay</b>"]})
-            return _keep(db, hub, "ada", 1, Question(when=hub.now()), notice)
+            return _keep(db, hub, "ada", [(1, Question(when=hub.now()), notice)])
 
     def test_a_steward_looks(self, hub, people, alert):
         sue = people["sue"]

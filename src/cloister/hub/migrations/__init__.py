@@ -1,21 +1,35 @@
 """How a database of an older hub is brought up to date: numbered steps (`versions/`), each run once, by Alembic.
 
-Steps only add: a hub of the version before must still run on the new tables, so that processes can be replaced one by one.
+Steps only add: a hub of the version before must still run on the new tables, so that processes can be replaced one by one. A
+database that no steps lead from to the tables of this version is refused before anything in it is touched, or read.
 """
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, text
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DatabaseError
 
-from cloister.hub.database import Database
+from cloister.errors import CloisterError
+from cloister.hub.database import Base, Database
+from cloister.hub.edition import EDITION
+from cloister.hub.models import every_model
 
-__all__ = ["bring_up_to_date", "configuration"]
+__all__ = ["OtherVersion", "bring_up_to_date", "configuration"]
 
 _LOCK = 0x636C6F6973746572
+
+
+class OtherVersion(CloisterError):
+    """The hub's database was made by a version of cloister whose tables this one cannot use."""
 
 
 def bring_up_to_date(database: Database) -> None:
@@ -27,20 +41,75 @@ def bring_up_to_date(database: Database) -> None:
     ...     db.execute(text("SELECT COUNT(*) FROM person")).scalar()
     0
     """
-    with database.engine.connect() as connection:
+    with _readable(), database.engine.connect() as connection:
         if database.grown_up:
             connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
             connection.commit()
         else:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         try:
-            command.upgrade(configuration(connection), "head")
+            steps = configuration(connection)
+            _check_known(connection, steps)
+            command.upgrade(steps, "head")
+            _check_tables(connection)
             connection.commit()
         finally:
             if database.grown_up:
                 connection.rollback()
                 connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": _LOCK})
                 connection.commit()
+
+
+def _check_known(connection: Connection, steps: Config) -> None:
+    """Refuse a database of a later version, which has seen a step that there is none of here; and one that has tables of ours and
+    has seen none.
+    """
+    every_model()
+    known = {each.revision for each in ScriptDirectory.from_config(steps).walk_revisions()}
+    seen = set(MigrationContext.configure(connection).get_current_heads())
+    if seen - known:
+        raise OtherVersion(
+            "The hub was not opened",
+            why=f"a newer version of cloister brought its database to step {max(seen - known)}; this one, {EDITION}, knows steps"
+            f" up to {max(known)}",
+            instead='pip install --upgrade "cloister[hub]"; or a backup from before, in another folder',
+        )
+
+    found = {*inspect(connection).get_table_names()} & {*Base.metadata.tables}
+    if found and not seen:
+        raise _early(f"it has a table {min(found)}, and has seen no step")
+
+
+def _check_tables(connection: Connection) -> None:
+    """Refuse a database of an early version: its steps have the names of ours, and its tables are others."""
+    there = {name: {each["name"] for each in columns} for (_, name), columns in inspect(connection).get_multi_columns().items()}
+    for table in Base.metadata.sorted_tables:
+        lacking = {each.name for each in table.columns} - there.get(table.name, set())
+        if lacking:
+            raise _early(f"{table.name}.{min(lacking)} is not there")
+
+
+def _early(sign: str) -> OtherVersion:
+    return OtherVersion(
+        "The hub was not opened",
+        why=f"its database was made by an early version of cloister, or by another program: {sign}",
+        instead="the version of cloister that made it; or a new folder, --data DIR",
+    )
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    """SQLite looks into its file when it is first asked."""
+    try:
+        yield
+    except DatabaseError as error:
+        if getattr(error.orig, "sqlite_errorcode", None) not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            raise
+        raise OtherVersion(
+            "The hub was not opened",
+            why="the file hub.db is damaged, or no database of SQLite",
+            instead="cloister hub restore FOLDER --data DIR, from a backup",
+        ) from None
 
 
 def configuration(connection: Connection) -> Config:

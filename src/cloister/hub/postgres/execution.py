@@ -11,6 +11,7 @@ from cloister.hub.postgres.backend import PgSession
 from cloister.hub.postgres.catalogue.declared import Facts
 from cloister.hub.postgres.catalogue.sandbox import Catalogue
 from cloister.hub.postgres.failures import Refused
+from cloister.hub.postgres.publics import check_not_public_alone
 from cloister.hub.postgres.results import PLAN, Column, Result, columns_of_shape, of_plan, of_release, of_texts
 from cloister.hub.postgres.routing import Route, SetConfig, route, set_config
 from cloister.hub.postgres.statements import Deallocate, Discard, Explain, Reset, Select, Set, Show, Statement, Transaction
@@ -67,6 +68,7 @@ class Executor:
         found = self._route(statement)
         if not found.private:
             return self._catalogue_now().columns(found.text)
+        check_not_public_alone(found.named, self._session.tables())
         margins = self.variables.asking().margins
         return columns_of_shape(self._session.shape(found.text), margins=margins)
 
@@ -121,6 +123,7 @@ class Executor:
         found = self._route(question)
         if not found.private:
             return self._catalogue_now().run(found.text, self._facts())
+        check_not_public_alone(found.named, self._session.tables())
         asking = self.variables.asking()
         if asking.pays:
             answer = self._session.ask(
@@ -150,6 +153,7 @@ class Executor:
             self._catalogue_now().columns(found.text)
             lines = ["answered from public declarations, at no cost"]
             return of_texts(PLAN.name, ['["' + lines[0] + '"]'] if statement.json else lines, tag="EXPLAIN")
+        check_not_public_alone(found.named, self._session.tables())
         asking = self.variables.asking()
         plan = self._session.explain(found.text, asking.spend, within=asking.within, confidence=asking.confidence)
         return of_plan(plan, as_json=statement.json, confidence=asking.confidence, example=not asking.pays)

@@ -23,10 +23,11 @@ __all__ = ["Route", "SetConfig", "route", "set_config"]
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """The text for whoever answers, and whether that is the door."""
+    """The text for whoever answers, whether that is the door, and which declared tables it names, in small letters."""
 
     text: str
     private: bool
+    named: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,14 @@ def route(question: Select, declared: Collection[str]) -> Route:
     >>> from cloister.hub.postgres.statements import read_all
     >>> [ask, look] = read_all("SELECT COUNT(*) FROM public.people; SELECT relname FROM pg_class")
     >>> route(ask, ["people"]), route(look, ["people"]).private
-    (Route(text='SELECT COUNT(*) FROM people', private=True), False)
+    (Route(text='SELECT COUNT(*) FROM people', private=True, named=frozenset({'people'})), False)
     """
     names = {name.lower() for name in declared}
-    private = _names_one(question, names)
-    return Route(text=_without_schema(question.text, names) if private else question.text, private=private)
+    named = _named(question, names)
+    private = named is None or bool(named)
+    return Route(
+        text=_without_schema(question.text, names) if private else question.text, private=private, named=named or frozenset()
+    )
 
 
 def set_config(question: Select) -> SetConfig | None:
@@ -63,19 +67,22 @@ def set_config(question: Select) -> SetConfig | None:
     return SetConfig(unquoted(inside[0].text), unquoted(inside[1].text), "true" in texts)
 
 
-def _names_one(question: Select, names: Collection[str]) -> bool:
+def _named(question: Select, names: Collection[str]) -> frozenset[str] | None:
+    """The declared tables that a question names; None where it cannot be read, and the name of one stands in it."""
     try:
         with unheard():
             tokens = sqlglot.tokenize(plain(question.text), read="postgres")
             check_words([token for token, after in zip(tokens, [*tokens[1:], None], strict=True) if not _ordinal(token, after)])
             trees = sqlglot.parse(plain(question.text), read="postgres")
     except (sqlglot.errors.SqlglotError, CloisterError, RecursionError, ValueError):
-        return any(word.lower.lower() in names for word in question.words if word.kind in ("word", "quoted"))
-    return any(
-        table.name.lower() in names and table.db.lower() in ("", "public") and not table.name.lower().startswith("pg_")
+        there = any(word.lower.lower() in names for word in question.words if word.kind in ("word", "quoted"))
+        return None if there else frozenset()
+    return frozenset(
+        table.name.lower()
         for tree in trees
         if tree is not None
         for table in tree.find_all(exp.Table)
+        if table.name.lower() in names and table.db.lower() in ("", "public") and not table.name.lower().startswith("pg_")
     )
 
 

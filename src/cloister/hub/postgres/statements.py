@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from cloister.hub.postgres.failures import Refused
@@ -21,7 +22,14 @@ insert update delete merge truncate create alter drop grant revoke comment copy 
 load security do call checkpoint reassign
 """
 _WRITES = frozenset(_WRITING.split())
-_OTHERS = frozenset(["declare", "fetch", "move", "close", "prepare", "execute", "listen", "notify", "unlisten"])
+_NO_CURSORS = "there are no cursors here: an answer is small, and is given whole"
+_NO_NAMES = "statements have names in the protocol only, where drivers give them by themselves"
+_NO_NEWS = "nothing is told here but answers"
+_OTHERS = {
+    **dict.fromkeys(("declare", "fetch", "move", "close"), _NO_CURSORS),
+    **dict.fromkeys(("prepare", "execute"), _NO_NAMES),
+    **dict.fromkeys(("listen", "notify", "unlisten"), _NO_NEWS),
+}
 
 
 @dataclass(frozen=True)
@@ -117,8 +125,21 @@ def read(text: str, own: Sequence[Word]) -> Statement:
     if first in _WRITES:
         raise Refused(f"{shown} was refused", why="nothing can be written here", instead="SELECT …", code="25006")
     if first in _OTHERS:
-        raise Refused(f"{shown} was refused", why="cursors and statements by name are those of the protocol", instead="SELECT …")
+        raise Refused(f"{shown} was refused", why=_OTHERS[first], instead=_question_in(text, own) or "SELECT …")
     raise Refused(f"{shown!r} was refused", why="it begins no statement that is known here", instead="SELECT …", code="42601")
+
+
+def _question_in(text: str, own: Sequence[Word]) -> str:
+    """The question that a cursor or a name was to be given to: what begins at its SELECT.
+
+    >>> text = "DECLARE c NO SCROLL CURSOR WITH HOLD FOR SELECT COUNT(*) FROM people"
+    >>> _question_in(text, words(text))
+    'SELECT COUNT(*) FROM people'
+    """
+    for before, word in pairwise(own):
+        if before.says("for", "as") and word.says(*_OPENERS):
+            return text[word.start :]
+    return ""
 
 
 class _Rest:

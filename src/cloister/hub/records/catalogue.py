@@ -43,8 +43,8 @@ class DataSet(Base):
     title: Mapped[str] = mapped_column(String(200))
     about: Mapped[str] = mapped_column(default="")
     owner: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
-    provider: Mapped[str] = mapped_column(String(32), default="")
-    """The person who gave the data, where that is another than the owner."""
+    provider: Mapped[str] = mapped_column(String(320), default="")
+    """The e-mail address of the data provider who gave the data, where that is another than the owner."""
     institution: Mapped[str] = mapped_column(String(200), default="")
     public: Mapped[bool] = mapped_column(default=False)
     population: Mapped[str | None] = mapped_column(ForeignKey("population.name"), default=None, index=True)

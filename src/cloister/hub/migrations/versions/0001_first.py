@@ -377,7 +377,7 @@ def upgrade() -> None:
         sa.Column("title", sa.String(length=200), nullable=False),
         sa.Column("about", sa.String(), nullable=False),
         sa.Column("owner", sa.String(length=32), nullable=False),
-        sa.Column("provider", sa.String(length=32), nullable=False),
+        sa.Column("provider", sa.String(length=320), nullable=False),
         sa.Column("institution", sa.String(length=200), nullable=False),
         sa.Column("public", sa.Boolean(), nullable=False),
         sa.Column("population", sa.String(length=200), nullable=True),

@@ -229,10 +229,16 @@ class _Change:
 _BARE = ("current_user", "session_user", "user", "current_role", "current_catalog", "current_schema")
 
 
+# Ibis, once it is loaded, makes sqlglot write these otherwise.
+_OWN_NAMES = {exp.ArraySize: "array_length", exp.Pow: "power", exp.DateFromParts: "make_date"}
+
+
 def _called(node: exp.Func) -> str:
     """The function's name as PostgreSQL writes it."""
     if isinstance(node, exp.Anonymous):
         return str(node.name.lower())
+    if type(node) in _OWN_NAMES:
+        return _OWN_NAMES[type(node)]
     return re.split(r"[(\[]", node.sql(dialect="postgres"), maxsplit=1)[0].strip().lower()
 
 

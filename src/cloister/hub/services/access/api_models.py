@@ -16,11 +16,11 @@ from cloister.hub.services.access.sentences import Line as Sentence
 from cloister.hub.services.access.views import GrantView, RequestView, RuleView
 
 __all__ = [
+    "AccessGiven",
+    "AccessWish",
     "After",
     "AlgorithmOut",
     "AskDataSet",
-    "Asking",
-    "Deciding",
     "DecisionOut",
     "GrantOut",
     "Items",
@@ -149,7 +149,7 @@ class RuleOut(BaseModel):
         return cls(id=view.id, title=view.title, says=told, created=view.created, ended=view.ended, rule=view.text)
 
 
-class Asking(_Taken):
+class AccessWish(_Taken):
     """A request for access."""
 
     data_set: Name
@@ -159,7 +159,7 @@ class Asking(_Taken):
     message: Text = ""
 
 
-class Deciding(_Taken):
+class AccessGiven(_Taken):
     """A yes: what is granted, which may be narrower than what was asked for."""
 
     rules: Rules

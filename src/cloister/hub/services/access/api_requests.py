@@ -11,9 +11,9 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.services.access import requests
 from cloister.hub.services.access.api_models import (
+    AccessGiven,
+    AccessWish,
     After,
-    Asking,
-    Deciding,
     Items,
     Limit,
     MessageOut,
@@ -55,7 +55,7 @@ def routes(router: APIRouter) -> None:
         return paged(found, after, limit)
 
     @router.post("/access-requests", dependencies=[asks, _WRITTEN], status_code=201, summary="Ask for access")
-    def ask(hub: HubDep, caller: PersonDep, body: Asking) -> RequestOut:
+    def ask(hub: HubDep, caller: PersonDep, body: AccessWish) -> RequestOut:
         with hub.database.begin() as db:
             row = requests.ask_access(
                 db,
@@ -88,7 +88,7 @@ def routes(router: APIRouter) -> None:
             return _shown(hub, db, caller, number)
 
     @router.post("/access-requests/{number}/grant", dependencies=[decides, _WRITTEN], summary="Grant it, perhaps narrower")
-    def grant(hub: HubDep, caller: PersonDep, number: Id, body: Deciding) -> RequestOut:
+    def grant(hub: HubDep, caller: PersonDep, number: Id, body: AccessGiven) -> RequestOut:
         with hub.database.begin() as db:
             draft = {"role": body.role, "rules": body.rules}
             requests.grant_request(db, hub, caller, number, draft, body.message)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import or_, select
+from sqlalchemy import select
 
 from cloister.hub.generation import bump
 from cloister.hub.policy import Object, Policy, parse_policy, write_policy
@@ -17,7 +17,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access.check import check
 from cloister.hub.services.access.drafts import listed
-from cloister.hub.services.trail import of_data_set, write
+from cloister.hub.services.trail import gave, of_data_set, write
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -45,17 +45,16 @@ class Use:
 
 def contributions_of(db: Session, caller: Caller) -> list[DataSet]:
     """The data sets whose data somebody gave."""
-    wanted = select(DataSet).where(DataSet.provider == caller.id, DataSet.state != "deleted")
+    wanted = select(DataSet).where(gave(caller), DataSet.state != "deleted")
     return list(db.scalars(wanted.order_by(DataSet.name)))
 
 
 def contribution(hub: Hub, db: Session, caller: Caller, name: str, action: str) -> DataSet:
     """A data set, by its name, whose data this person gave; any other is missing."""
-    mine = or_(DataSet.provider == caller.id, DataSet.owner == caller.id)
-    row = db.scalar(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted", mine))
-    if row is None or row.provider != caller.id:
+    row = db.scalar(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted", gave(caller)))
+    if row is None:
         raise Missing("There is no such contribution", why="it does not exist, or is not yours", instead="/contributions")
-    check(hub, db, caller, action, Object(kind="contribution", id=row.id, name=row.name, owner=row.provider))
+    check(hub, db, caller, action, Object(kind="contribution", id=row.id, name=row.name, owner=caller.id))
     return row
 
 

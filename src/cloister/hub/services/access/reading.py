@@ -1,4 +1,4 @@
-"""Reading the hub's database so that what was read may be looked at afterwards."""
+"""Reading the database of a hub, in one word."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ __all__ = ["reading"]
 
 @contextlib.contextmanager
 def reading(hub: Hub) -> Iterator[Session]:
-    """One moment of the database. Rows are let go of with their values, before the end of the transaction would expire them."""
+    """One moment of the database; what was read in it may be looked at afterwards."""
     with hub.database.reading() as db:
         yield db
-        db.expunge_all()

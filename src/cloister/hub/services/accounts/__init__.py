@@ -14,18 +14,26 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from cloister.hub.service import Link, Service
-from cloister.hub.services.accounts.identify import caller_for, caller_of_token, identify, must_have_second_factor
+from cloister.hub.services.accounts.identify import (
+    caller_again,
+    caller_for,
+    caller_of_token,
+    identify,
+    must_have_second_factor,
+)
 from cloister.hub.services.accounts.links import first_link, invite, login_link
 from cloister.hub.services.accounts.parts import opened
-from cloister.hub.services.accounts.people import add_person, names_of, person_by_email, person_by_id, roles_of, set_roles
+from cloister.hub.services.accounts.people import add_person, folded, names_of, person_by_email, person_by_id, roles_of, set_roles
 from cloister.hub.services.accounts.tokens import make_token
 
 __all__ = [
     "SERVICE",
     "add_person",
+    "caller_again",
     "caller_for",
     "caller_of_token",
     "first_link",
+    "folded",
     "identify",
     "invite",
     "login_link",

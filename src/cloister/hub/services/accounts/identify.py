@@ -5,31 +5,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import literal, select, union_all, update
+from sqlalchemy import bindparam, literal, select, union_all, update
 
 from cloister.hub.caller import Caller, Via
 from cloister.hub.ids import digest
 from cloister.hub.problems import Unauthenticated
+from cloister.hub.records.access import ProjectMember
 from cloister.hub.records.accounts import ApiToken, Person, PersonRole, WebSession
 from cloister.hub.services.accounts.reading import reading
 from cloister.hub.services.accounts.sessions import alive, cookie_name
 
 if TYPE_CHECKING:
     from fastapi import Request
+    from sqlalchemy import Connection, Row
     from sqlalchemy.orm import Session
 
     from cloister.hub.hub import Hub
     from cloister.hub.settings import Settings
 
-__all__ = ["TOKEN_PREFIX", "caller_for", "caller_of_token", "identify", "must_have_second_factor"]
+__all__ = ["TOKEN_PREFIX", "caller_again", "caller_for", "caller_of_token", "identify", "must_have_second_factor"]
 
 TOKEN_PREFIX = "clo_"  # noqa: S105  (not a secret: what scanners of source code look for)
 _USED_EACH = timedelta(minutes=1)
 _OWNERS = frozenset({"owner", "steward", "administrator"})
 _OWN_TOKEN = ("/metrics",)
 """Addresses whose bearer token is not one of ours."""
+_PEOPLE, _TOKENS = Person.__table__, ApiToken.__table__
+_KNOWN = [_PEOPLE.c[each] for each in ("id", "email", "name", "institution", "training", "attributes", "locale", "blocked")]
+_SHOWN = [_TOKENS.c[each].label(f"token_{each}") for each in ("id", "scopes", "second_factor", "expires", "revoked", "used")]
+_BY_TOKEN = select(*_KNOWN, *_SHOWN).join(_TOKENS, _PEOPLE.c.id == _TOKENS.c.person)
+_OF_DIGEST = _BY_TOKEN.where(_TOKENS.c.digest == bindparam("digest"))
+_OF_TOKEN = _BY_TOKEN.where(_TOKENS.c.id == bindparam("token"))
+_OF_PERSON = select(*_KNOWN).where(_PEOPLE.c.id == bindparam("person"))
+_STANDING = union_all(
+    select(literal("role").label("what"), PersonRole.role.label("name")).where(PersonRole.person == bindparam("person")),
+    select(literal("project"), ProjectMember.project).where(ProjectMember.person == bindparam("person")),
+)
+"""What is asked on every request is made once: to make a statement takes longer than to ask it."""
 
 
 def identify(hub: Hub, request: Request) -> Caller:
@@ -45,46 +59,45 @@ def identify(hub: Hub, request: Request) -> Caller:
 def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
     """The person that an API token stands for; refused in the same words whatever is wrong with it."""
     now = hub.now()
-    with reading(hub) as db:
-        found = None
+    with hub.database.looking() as db:
+        row = None
         if token.startswith(TOKEN_PREFIX):
-            wanted = select(ApiToken, Person).join(Person, Person.id == ApiToken.person).where(ApiToken.digest == digest(token))
-            found = db.execute(wanted).one_or_none()
-        if found is None or found[0].revoked is not None or found[0].expires <= now or found[1].blocked:
+            row = db.execute(_OF_DIGEST, {"digest": digest(token)}).one_or_none()
+        if row is None or not _good(row, now):
             raise Unauthenticated(
                 "The API token was refused",
                 why="it is unknown, revoked or expired",
                 instead="make another at /account/tokens",
             )
-        row, person = found
-        roles, projects = _standing(db, person.id)
-    if not row.second_factor and must_have_second_factor(hub.settings, roles):
+        roles, projects = _standing(db, row.id)
+    if not row.token_second_factor and must_have_second_factor(hub.settings, roles):
         raise Unauthenticated(
             "The API token was refused",
             why="this hub asks you for a second factor, and the log-in that made the token had none",
             instead="log in with your second factor, and make another at /account/tokens",
         )
-    if row.used is None or now - row.used >= _USED_EACH:
+    if row.token_used is None or now - row.token_used >= _USED_EACH:
         with hub.database.begin() as db:
-            db.execute(update(ApiToken).where(ApiToken.id == row.id).values(used=now))
-    return _caller(
-        person,
-        roles,
-        projects,
-        via="token",
-        scopes=frozenset(row.scopes),
-        address=address,
-        second_factor=row.second_factor,
-        token=row.id,
-    )
+            db.execute(update(ApiToken).where(ApiToken.id == row.token_id).values(used=now))
+    return _by_token(row, roles, projects, address)
+
+
+def caller_again(hub: Hub, db: Session, caller: Caller) -> Caller | None:
+    """The person of a token as they stand now; None where they are blocked, or the token is revoked or expired."""
+    connection = db.connection()
+    row = connection.execute(_OF_TOKEN, {"token": caller.token}).one_or_none()
+    if row is None or row.id != caller.id or not _good(row, hub.now()):
+        return None
+    return _by_token(row, *_standing(connection, row.id), caller.address)
 
 
 def caller_for(hub: Hub, db: Session, person: str, *, via: Via = "system") -> Caller | None:
     """A person as a caller where no request stands behind it, such as a job that runs for them; None: unknown or blocked."""
-    row = db.get(Person, person)
+    connection = db.connection()
+    row = connection.execute(_OF_PERSON, {"person": person}).one_or_none()
     if row is None or row.blocked:
         return None
-    roles, projects = _standing(db, person)
+    roles, projects = _standing(connection, person)
     return _caller(row, roles, projects, via=via, scopes=None, address="", second_factor=False)
 
 
@@ -110,7 +123,7 @@ def _of_session(hub: Hub, session: str, address: str) -> Caller:
         if found is None or not alive(hub, found[0]) or found[1].blocked:
             return Caller(address=address)
         row, person = found
-        roles, projects = _standing(db, person.id)
+        roles, projects = _standing(db.connection(), person.id)
     if now - row.used >= _USED_EACH:
         _touch(hub, session, now)
     needed = person.totp is not None or must_have_second_factor(hub.settings, roles)
@@ -126,22 +139,33 @@ def _touch(hub: Hub, session: str, now: datetime) -> None:
         db.execute(update(WebSession).where(WebSession.digest == session, WebSession.used < now).values(used=now))
 
 
-def _standing(db: Session, person: str) -> tuple[frozenset[str], frozenset[str]]:
+def _standing(connection: Connection, person: str) -> tuple[frozenset[str], frozenset[str]]:
     """Roles and projects, in one question."""
-    from cloister.hub.records.access import ProjectMember
-
-    rows = db.execute(
-        union_all(
-            select(literal("role").label("what"), PersonRole.role.label("name")).where(PersonRole.person == person),
-            select(literal("project"), ProjectMember.project).where(ProjectMember.person == person),
-        )
-    ).all()
+    rows = connection.execute(_STANDING, {"person": person}).all()
     roles = frozenset(name for what, name in rows if what == "role")
     return roles, frozenset(name for what, name in rows if what == "project")
 
 
+def _good(row: Row[Any], now: datetime) -> bool:
+    """Whether a token may be used, and its person come in."""
+    return row.token_revoked is None and row.token_expires > now and not row.blocked
+
+
+def _by_token(row: Row[Any], roles: frozenset[str], projects: frozenset[str], address: str) -> Caller:
+    return _caller(
+        row,
+        roles,
+        projects,
+        via="token",
+        scopes=frozenset(row.token_scopes),
+        address=address,
+        second_factor=row.token_second_factor,
+        token=row.token_id,
+    )
+
+
 def _caller(
-    person: Person,
+    person: Person | Row[Any],
     roles: frozenset[str],
     projects: frozenset[str],
     *,

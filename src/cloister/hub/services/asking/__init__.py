@@ -70,6 +70,7 @@ SERVICE = Service(
     title="Questions",
     pages=_pages,
     api=_api,
+    busy=True,
     jobs=(QUESTION,),
     links=(
         Link(title="Ask", path="/ask", action="question.ask", order=20, icon="ask"),

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert
 
 from cloister.errors import AccessDenied, BudgetExceeded, CloisterError
 from cloister.hub.ids import new_id
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 __all__ = ["Answered", "Beside", "ask", "ask_together", "stored"]
+
+_RELEASE = insert(StoredRelease.metadata.tables[StoredRelease.__tablename__])
+_COLUMNS = tuple(StoredRelease.__table__.c.keys())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +155,7 @@ def _keep(
                 id=new_id(),
                 person=caller.id,
                 project=wish.project,
+                kind="sql",
                 title=title,
                 sql=sql,
                 purpose=wish.purpose,
@@ -159,16 +165,18 @@ def _keep(
                 body=release.to_json().encode(),
                 policy=policy,
                 created=hub.now(),
+                withdrawn=None,
             ),
             release=release,
         )
         for sql, release in zip(wish.texts, releases, strict=True)
     ]
-    details = [question_details(sql=sql, data_sets=ids, columns=found.columns, dialect=wish.dialect) for sql in wish.texts]
+    tree = None if wish.more else found.session.tree_of(wish.sql, dialect=wish.dialect)  # of one text the reading is at hand
+    how: dict[str, Any] = {"data_sets": ids, "columns": found.columns, "dialect": wish.dialect, "tree": tree}
+    details = [question_details(sql=sql, **how) for sql in wish.texts]
     with hub.database.begin() as db:
         check_standing(hub, db, caller, wish, found)
-        db.add_all([each.row for each in kept])
-        db.flush()
+        db.connection().execute(_RELEASE, [{name: getattr(each.row, name) for name in _COLUMNS} for each in kept])
         if beside is not None:
             beside(db, kept)
         lines = [

@@ -111,7 +111,7 @@ def _asking(router: APIRouter) -> None:
     )
     def stored(hub: HubDep, caller: CallerDep, question: Question) -> Response:
         """The answer that was bought already, of at least the spend that is named; 404 where there is none. It never spends of a
-        population; the use of what others paid for debits one's share."""
+        population; the use of what others paid for debits one's share, unless one was given it before."""
         return Response(_body(stored_answer(hub, caller, question.wish())), 201, media_type=_JSON)
 
 

@@ -12,7 +12,7 @@ from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.records.asking import StoredRelease
-from cloister.hub.services.asking.downloads import Form, download
+from cloister.hub.services.asking.downloads import MEDIA_TYPES, Form, download
 from cloister.hub.services.asking.reading import Which, own_release, releases_of, seen_release, unpacked
 from cloister.hub.services.asking.routing import TICKED, WRITTEN, After, Confidence, Number
 from cloister.hub.services.asking.shapes import (
@@ -64,7 +64,7 @@ def _reading(router: APIRouter) -> None:
     ) -> Releases:
         """One's own, those shown to one, and those of one's projects; the newest first."""
         with hub.database.reading() as db:
-            rows = releases_of(db, caller, which=which, search=search, project=project, after=after, limit=limit + 1)
+            rows = releases_of(hub, db, caller, which=which, search=search, project=project, after=after, limit=limit + 1)
         more = rows[limit - 1].id if len(rows) > limit else None
         return Releases(releases=[line_of(row, caller.id) for row in rows[:limit]], next=more)
 
@@ -94,7 +94,7 @@ def _reading(router: APIRouter) -> None:
         dependencies=[TICKED, needs("release.download")],
         summary="A release as a file",
         response_class=Response,
-        responses={200: {"content": {"application/octet-stream": {}}, "description": "The file"}},
+        responses={200: {"content": {kind: {} for kind in MEDIA_TYPES.values()}, "description": "The file"}},
     )
     def file(hub: HubDep, caller: CallerDep, number: Number, form: Form, confidence: Confidence = 0.95) -> Response:
         """JSON as it was answered; Parquet, or a ZIP of CSV, with margins as columns; each with its provenance."""

@@ -20,7 +20,7 @@ _FEW = 5
 
 def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     """The newest answers that somebody may see."""
-    rows = releases_of(db, caller, limit=_FEW)
+    rows = releases_of(hub, db, caller, limit=_FEW)
     if not rows and not caller.has("analyst"):
         return []
     return [Card(template="asking/card.html", values={"releases": rows}, order=20)]

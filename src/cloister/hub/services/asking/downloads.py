@@ -29,9 +29,14 @@ from cloister.session.frames import Series
 if TYPE_CHECKING:
     from cloister.hub.records.asking import StoredRelease
 
-__all__ = ["Download", "Form", "download", "provenance_of", "with_margins"]
+__all__ = ["MEDIA_TYPES", "Download", "Form", "download", "provenance_of", "with_margins"]
 
 Form = Literal["csv", "parquet", "json"]
+MEDIA_TYPES: dict[Form, str] = {
+    "csv": "application/zip",
+    "parquet": "application/vnd.apache.parquet",
+    "json": "application/json",
+}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _FIRST = (1980, 1, 1, 0, 0, 0)
 
@@ -53,14 +58,14 @@ class Download:
 def download(row: StoredRelease, release: Release, form: Form, confidence: float, folder: Path) -> Download:
     """The file of a release; `folder` is where a Parquet file is written before it is read."""
     if form == "json":
-        return Download(name=f"release-{row.id}.json", media_type="application/json", body=row.body)
+        return Download(name=f"release-{row.id}.json", media_type=MEDIA_TYPES["json"], body=row.body)
     told = json.dumps(provenance_of(row, release, confidence), ensure_ascii=False, indent=2, sort_keys=True)
     table = with_margins(release, confidence)
     if form == "parquet":
         body = _parquet(table, told, folder)
-        return Download(name=f"release-{row.id}.parquet", media_type="application/vnd.apache.parquet", body=body)
+        return Download(name=f"release-{row.id}.parquet", media_type=MEDIA_TYPES["parquet"], body=body)
     body = _zip({"release.csv": _csv(table), "provenance.json": told.encode()})
-    return Download(name=f"release-{row.id}.zip", media_type="application/zip", body=body)
+    return Download(name=f"release-{row.id}.zip", media_type=MEDIA_TYPES["csv"], body=body)
 
 
 def with_margins(release: Release, confidence: float) -> Frame:

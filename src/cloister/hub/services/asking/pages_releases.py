@@ -56,7 +56,7 @@ def _lists(router: APIRouter) -> None:
     ) -> Response:
         """What was asked: by oneself, shown to one, in one's projects."""
         with hub.database.reading() as db:
-            rows = releases_of(db, caller, which=which, search=search, after=after, limit=_PAGE + 1)
+            rows = releases_of(hub, db, caller, which=which, search=search, after=after, limit=_PAGE + 1)
             people = names_of(db, [row.person for row in rows])
         more = urlencode({"which": which, "search": search, "after": rows[_PAGE - 1].id}) if len(rows) > _PAGE else ""
         older = f"/releases?{more}" if more else ""

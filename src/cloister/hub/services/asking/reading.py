@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import ColumnElement, false, or_, select
 
+from cloister.errors import AccessDenied
 from cloister.hub.policy import Object, parse_policy
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
@@ -33,9 +34,7 @@ def seen_release(hub: Hub, db: Db, caller: Caller, number: str, action: str = "r
     row = db.scalar(select(StoredRelease).where(StoredRelease.id == number, _readable(caller, "all")))
     if row is None:
         raise _missing()
-    which = release_object(row, caller)
-    check(hub, db, caller, action, which, context_of(hub, caller, purpose=row.purpose))
-    check_sources(hub, db, caller, row, which.policies[0], action)
+    _check(hub, db, caller, row, action)
     return row
 
 
@@ -48,6 +47,7 @@ def own_release(hub: Hub, db: Db, caller: Caller, number: str, action: str) -> S
 
 
 def releases_of(
+    hub: Hub,
     db: Db,
     caller: Caller,
     *,
@@ -57,7 +57,10 @@ def releases_of(
     after: str = "",
     limit: int = 50,
 ) -> list[StoredRelease]:
-    """The newest releases that somebody may see; `after` is the id of the last one that was seen."""
+    """The newest releases that somebody may see now; `after` is the id of the last one that was seen.
+
+    A title and a question tell of data too: a release that was closed to this person since is not in the list either.
+    """
     wanted = select(StoredRelease).where(_readable(caller, which))
     wanted = wanted.order_by(StoredRelease.created.desc(), StoredRelease.id.desc()).limit(limit)
     if project:
@@ -66,10 +69,13 @@ def releases_of(
         texts = (StoredRelease.title, StoredRelease.sql, StoredRelease.purpose)
         wanted = wanted.where(or_(*(text.icontains(word, autoescape=True) for text in texts)))
     last = db.scalar(select(StoredRelease).where(StoredRelease.id == after, _readable(caller, "all"))) if after else None
-    if last is not None:
-        older = or_(StoredRelease.created < last.created, (StoredRelease.created == last.created) & (StoredRelease.id < last.id))
-        wanted = wanted.where(older)
-    return list(db.scalars(wanted))
+    found: list[StoredRelease] = []
+    while True:
+        rows = list(db.scalars(wanted if last is None else wanted.where(_older(last))))
+        found += [row for row in rows if _is_open(hub, db, caller, row)]
+        if len(rows) < limit or len(found) >= limit:
+            return found[:limit]
+        last = rows[-1]
 
 
 def release_object(row: StoredRelease, reader: Caller) -> Object:
@@ -90,6 +96,25 @@ def release_object(row: StoredRelease, reader: Caller) -> Object:
 def unpacked(row: StoredRelease) -> Release:
     """The release itself."""
     return Release.from_json(row.body.decode())
+
+
+def _check(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: str) -> None:
+    which = release_object(row, caller)
+    check(hub, db, caller, action, which, context_of(hub, caller, purpose=row.purpose))
+    check_sources(hub, db, caller, row, which.policies[0], action)
+
+
+def _is_open(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> bool:
+    try:
+        _check(hub, db, caller, row, "release.see")
+    except AccessDenied:
+        return False
+    return True
+
+
+def _older(last: StoredRelease) -> ColumnElement[bool]:
+    """The condition on releases that stand behind one in a list."""
+    return or_(StoredRelease.created < last.created, (StoredRelease.created == last.created) & (StoredRelease.id < last.id))
 
 
 def _readable(caller: Caller, which: Which) -> ColumnElement[bool]:

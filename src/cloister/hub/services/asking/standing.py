@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied, CloisterError
 from cloister.hub.generation import generation
-from cloister.hub.records.accounts import ApiToken
 from cloister.hub.services.access import check_together, context_of, facts_of
 
 if TYPE_CHECKING:
@@ -28,19 +27,17 @@ __all__ = ["check_standing", "present"]
 
 def present(hub: Hub, db: Db, caller: Caller) -> Caller:
     """The same person as they stand now, come in the same way; refused where they are blocked, or their token is taken back."""
-    from cloister.hub.services.accounts import caller_for
+    from cloister.hub.services.accounts import caller_again, caller_for
 
-    person = caller_for(hub, db, caller.id)
-    if person is None:
+    person = caller_again(hub, db, caller) if caller.token else caller_for(hub, db, caller.id)
+    if person is None and (not caller.token or caller_for(hub, db, caller.id) is None):
         raise AccessDenied("The question was denied", why="the account is blocked", instead="ask an administrator")
-    if caller.token:
-        token = db.get(ApiToken, caller.token)
-        if token is None or token.revoked is not None or token.expires <= hub.now():
-            raise AccessDenied(
-                "The question was denied",
-                why="the API token that it was asked with is revoked or expired",
-                instead="another token, made at /account/tokens",
-            )
+    if person is None:
+        raise AccessDenied(
+            "The question was denied",
+            why="the API token that it was asked with is revoked or expired",
+            instead="another token, made at /account/tokens",
+        )
     return replace(
         person,
         via=caller.via,

@@ -15,14 +15,14 @@ from cloister.hub.services.budgets import acts
 from cloister.hub.services.budgets.api_models import (
     Allotting,
     Asked,
-    Asking,
     BalanceOut,
     Balances,
     ChargeOut,
     Charges,
-    Deciding,
     Raising,
     Requests,
+    ShareDecision,
+    ShareWish,
 )
 from cloister.hub.services.budgets.pages import NAME
 from cloister.hub.services.budgets.reading import balance_of, balances, charges_of, purses_of, seen_population, shares_of
@@ -74,7 +74,7 @@ def api() -> APIRouter:
         return _balance(hub, caller, population)
 
     @router.post("/budgets/{population}/requests", dependencies=[asks, _WRITTEN], status_code=201, summary="Ask for more")
-    def ask(hub: HubDep, caller: PersonDep, population: _Name, body: Asking) -> Asked:
+    def ask(hub: HubDep, caller: PersonDep, population: _Name, body: ShareWish) -> Asked:
         number = acts.ask_more(hub, caller, population, amount=body.amount, reason=body.reason, project=body.project)
         with reading(hub) as db:
             return _asked(db.get_one(BudgetRequest, number))
@@ -86,7 +86,7 @@ def api() -> APIRouter:
             return Requests(items=[_asked(row) for row in rows], next=None)
 
     @router.post("/budget-requests/{number}/decide", dependencies=[allots, _WRITTEN], summary="Answer a request")
-    def decide(hub: HubDep, caller: PersonDep, number: _Id, body: Deciding) -> Asked:
+    def decide(hub: HubDep, caller: PersonDep, number: _Id, body: ShareDecision) -> Asked:
         return _asked(acts.decide_request(hub, caller, number, yes=body.grant, amount=body.amount, message=body.message))
 
     @router.post("/budget-requests/{number}/withdraw", dependencies=[asks, _WRITTEN], summary="Take your request back")

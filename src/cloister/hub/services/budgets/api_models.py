@@ -15,15 +15,15 @@ from cloister.ledger import Charge
 __all__ = [
     "Allotting",
     "Asked",
-    "Asking",
     "BalanceOut",
     "Balances",
     "ChargeOut",
     "Charges",
-    "Deciding",
     "Raising",
     "Requests",
+    "ShareDecision",
     "ShareOut",
+    "ShareWish",
 ]
 
 
@@ -56,7 +56,7 @@ class Allotting(_Taken):
     amount: Exact
 
 
-class Asking(_Taken):
+class ShareWish(_Taken):
     """A request for a share of so much in all."""
 
     amount: Exact
@@ -64,7 +64,7 @@ class Asking(_Taken):
     project: Annotated[str, Field(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")] = ""
 
 
-class Deciding(_Taken):
+class ShareDecision(_Taken):
     """The answer: yes (to so much, where it is another amount), or no with a reason."""
 
     grant: bool

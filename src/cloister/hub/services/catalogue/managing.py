@@ -70,7 +70,7 @@ def describe(
         _check_labels(hub, db, caller, row, policy)
         if policy != row.metadata_:
             row.metadata_, changed["policy"] = policy, "(changed)"
-    if provider is not None and (giver := provider_of(db, provider)) != row.provider:
+    if provider is not None and (giver := provider_of(provider)) != row.provider:
         if row.metadata_.get("contribution"):
             raise Conflict(
                 "The data provider was not changed", why="their policy binds the data", instead="ask them to take it back first"
@@ -189,7 +189,6 @@ def integrity(hub: Hub, caller: Caller, data_set: str) -> CloisterError | None:
     with hub.database.reading() as db:
         row = db.get_one(DataSet, data_set)
         version = now_version(db, row)
-        db.expunge_all()
     error: CloisterError | None = None
     try:
         if version is not None:

@@ -38,7 +38,6 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             entries, more = reading.search(hub, db, caller, text=search, mine=mine, after=after, limit=_PAGE)
             names = names_of(db, [each.row.owner for each in entries])
-            db.expunge_all()
         query = {"search": search, **({"mine": "true"} if mine else {})}
         older = "/datasets?" + urlencode(query | {"after": entries[-1].row.name}) if more else ""
         values: dict[str, Any] = {"entries": entries, "names": names, "search": search, "mine": mine}
@@ -52,7 +51,6 @@ def routes(router: APIRouter) -> None:
             owner = names_of(db, [row.owner]).get(row.owner, "")
             shows = reading.may_see_budget(hub, db, caller, row)
             windows = [each for each in windows_of(db, row) if reading.visible(hub, db, caller, each)]
-            db.expunge_all()
         settings = hub.settings
         money = reading.money_of(hub, row.population)
         values: dict[str, Any] = {
@@ -73,7 +71,6 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             rows = reading.populations_of(db, caller)
             tables = {row.name: reading.tables_on(db, row.name) for row in rows}
-            db.expunge_all()
         money = {row.name: reading.money_of(hub, row.name) for row in rows}
         return render(request, "catalogue/populations.html", rows=rows, tables=tables, money=money)
 
@@ -82,7 +79,6 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             row = reading.own_population(db, caller, name)
             tables = reading.tables_on(db, row.name)
-            db.expunge_all()
         money = reading.money_of(hub, row.name)
         told = None if money is None else guidance(money.total, row.people, hub.settings.delta_floor)
         return render(request, "catalogue/population.html", row=row, tables=tables, money=money, told=told)

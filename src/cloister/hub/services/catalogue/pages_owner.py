@@ -16,7 +16,7 @@ from cloister.hub.policy import actions
 from cloister.hub.policy.facts import SENSITIVITIES
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.accounts import names_of, person_by_id
+from cloister.hub.services.accounts import names_of
 from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.pages import Name
@@ -140,7 +140,6 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
         policy = reading.policy_of(row)
         uses = reading.uses_of(db, row)
         partners = _names_of(db, policy.combinable_with)
-        giver = person_by_id(db, row.provider).email if row.provider else ""
         values: dict[str, Any] = {
             "row": row,
             "versions": managing.versions_of(db, row),
@@ -149,14 +148,13 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
             "people": names_of(db, [each.person for each in uses]),
             "windows": windows_of(db, row),
         }
-        db.expunge_all()
     broken = live.closed_for.get(name) if row.state == "open" else None
     newest = max((str(each.window["window"]) for each in values["windows"]), default="")
     values |= {
         "problem": problem,
         "policy": policy,
         "partners": partners,
-        "provider": giver,
+        "provider": row.provider,
         "retention_day": reading.last_day(policy) or "",
         "sensitivities": SENSITIVITIES[1:],
         "money": reading.money_of(hub, row.population),

@@ -112,9 +112,7 @@ def routes(router: APIRouter) -> None:
 
 def _own(hub: Hub, caller: Caller, number: str) -> Arrival:
     with hub.database.reading() as db:
-        arrival = arrival_of(db, caller, number)
-        db.expunge_all()
-    return arrival
+        return arrival_of(db, caller, number)
 
 
 def _saved(hub: Hub, caller: Caller, number: str, form: Form) -> Arrival:
@@ -143,7 +141,6 @@ def _declare_page(
     columns = columns_of(arrival) if header is None else list(header.columns)
     with hub.database.reading() as db:
         populations = reading.populations_of(db, caller)
-        db.expunge_all()
     refused = [(field, problem_of(error)) for field, error in (wrong or {}).items()]
     every = arrival.typed.get("every", "")
     values: dict[str, Any] = {
@@ -170,7 +167,6 @@ def _declare_page(
 def _review_page(request: Request, hub: Hub, caller: Caller, arrival: Arrival, wanted: Wanted) -> Response:
     with hub.database.reading() as db:
         known = next((row for row in reading.populations_of(db, caller) if row.name == wanted.population), None)
-        db.expunge_all()
     money = None if known is None else reading.money_of(hub, known.name)
     budget = wanted.budget if money is None else money.total
     people = wanted.people if known is None else known.people

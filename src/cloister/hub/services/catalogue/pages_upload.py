@@ -120,7 +120,6 @@ def new_page(request: Request, hub: Hub, caller: Caller, problem: Problem | None
     """Where a new data set begins: a file, or a connection; and what waits from before."""
     with hub.database.reading() as db:
         waiting = arrivals_of(db, caller)
-        db.expunge_all()
     values: dict[str, Any] = {
         "waiting": waiting,
         "sources": [part.strip() for part in hub.settings.sources.split(",") if part.strip()],
@@ -135,7 +134,6 @@ def _version_page(request: Request, hub: Hub, caller: Caller, name: str, problem
     with hub.database.reading() as db:
         row = reading.seen(hub, db, caller, name, "dataset.version")
         labels = [str(each.window["window"]) for each in windows_of(db, row)] if row.owner == caller.id else []
-        db.expunge_all()
     values: dict[str, Any] = {
         "row": row,
         "most": hub.settings.upload_megabytes,
@@ -148,6 +146,4 @@ def _version_page(request: Request, hub: Hub, caller: Caller, name: str, problem
 
 def _seen(hub: Hub, caller: Caller, name: str, action: str) -> DataSet:
     with hub.database.reading() as db:
-        row = reading.seen(hub, db, caller, name, action)
-        db.expunge_all()
-    return row
+        return reading.seen(hub, db, caller, name, action)

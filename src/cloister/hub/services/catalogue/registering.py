@@ -116,10 +116,9 @@ def register(
 
 def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> DataSet:
     """The data set that is made of an arrival."""
+    provider = provider_of(wanted.provider)
     with hub.database.reading() as db:
         arrival = arrival_of(db, caller, number)
-        provider = provider_of(db, wanted.provider)
-        db.expunge_all()
     data_set = _drafted(hub, caller, arrival, wanted, provider)
     origin = origin_of(hub, arrival)
     with hub.database.reading() as db:

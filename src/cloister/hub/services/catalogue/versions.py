@@ -35,7 +35,6 @@ def add_version(hub: Hub, caller: Caller, data_set: str, number: str) -> int:
     with hub.database.reading() as db:
         arrival = arrival_of(db, caller, number)
         row = db.get_one(DataSet, data_set)
-        db.expunge_all()
     _check_open(row)
     if row.public:
         _same_columns(row, schema_of(arrival))

@@ -37,7 +37,6 @@ def pages() -> APIRouter:
         with hub.database.reading() as db:
             rows = jobs_of(db, caller, everybody=everybody, before=before)
             people = names_of(db, [row.person for row in rows])
-            db.expunge_all()
         older = f"/jobs?who={'everybody' if everybody else ''}&before={rows[PAGE - 1].id}" if len(rows) > PAGE else ""
         return render(
             request, "jobs/list.html", jobs=rows[:PAGE], people=people, overseer=overseer, everybody=everybody, older=older
@@ -49,7 +48,6 @@ def pages() -> APIRouter:
         with hub.database.reading() as db:
             row = job_for(hub, db, caller, job)
             people = names_of(db, [row.person])
-            db.expunge_all()
         ended = row.state in ENDED
         template = "jobs/progress.html" if is_fragment(request) else "jobs/job.html"
         answer = render(request, template, job=row, who=people.get(row.person, ""), ended=ended, own=row.person == caller.id)

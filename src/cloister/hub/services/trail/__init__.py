@@ -17,7 +17,7 @@ from cloister.hub.service import Card, Link, Service
 from cloister.hub.services.trail.alerts import raise_alert, unseen, watch
 from cloister.hub.services.trail.chain import BrokenLine
 from cloister.hub.services.trail.profiles import question_details
-from cloister.hub.services.trail.reading import of_data_set
+from cloister.hub.services.trail.reading import gave, of_data_set
 from cloister.hub.services.trail.verifying import verify
 from cloister.hub.services.trail.writing import accept, closed, opened, write, write_alone
 
@@ -32,6 +32,7 @@ __all__ = [
     "SERVICE",
     "BrokenLine",
     "accept",
+    "gave",
     "of_data_set",
     "question_details",
     "raise_alert",

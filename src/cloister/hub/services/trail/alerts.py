@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import SQLAlchemyError
@@ -47,6 +47,8 @@ KINDS: Mapping[str, str] = {
 }
 """The kinds of alert, with their titles."""
 _AGAIN = timedelta(days=1)
+_NEAR = 2
+"""So many conjuncts may stand in one of two questions and not in the other, for them to be near."""
 _LOG = logging.getLogger("cloister.hub.trail")
 _HUB = Caller(name="cloister", via="system")
 
@@ -77,6 +79,9 @@ class Notice:
 
     kind: str
     about: Mapping[str, Any]
+
+
+_Noticed: TypeAlias = tuple[int, Question, Notice]
 
 
 def notices(history: History, question: Question, sensitivity: Sensitivity | None = None) -> Iterator[Notice]:
@@ -130,23 +135,24 @@ def _shapes(history: History, question: Question, chosen: Sensitivity) -> Iterat
     shape = question.shape
     if shape is None:
         return
-    variants = {shape.conditions}
+    variations = 1
     narrow = False
+    paired, lately = question.when - chosen.pairs, question.when - chosen.within
     for other, when in reversed(history.shapes.items()):
-        age = question.when - when
-        if age > chosen.pairs:
+        if when < paired:
             break
         if other.aggregate != shape.aggregate:
             continue
-        if age <= chosen.within:
-            variants.add(other.conditions)
-        if not narrow and closeness(shape, other) == "narrow":
+        apart = len(shape.parts ^ other.parts)
+        if apart and when >= lately:
+            variations += 1
+        if apart <= _NEAR and not narrow and closeness(shape, other) == "narrow":
             narrow = True
             told = {"conditions": [each.text for each in shape.conditions], "earlier": [each.text for each in other.conditions]}
             yield Notice(kind="differencing", about={"shape": shape.aggregate, **told, "when": when.isoformat()})
-    if len(variants) >= chosen.variations:
+    if variations >= chosen.variations:
         minutes = int(chosen.within.total_seconds() // 60)
-        yield Notice(kind="variations", about={"shape": shape.aggregate, "variations": len(variants), "minutes": minutes})
+        yield Notice(kind="variations", about={"shape": shape.aggregate, "variations": variations, "minutes": minutes})
 
 
 def watch(hub: Hub, caller: Caller, line: int, sensitivity: Sensitivity | None = None) -> list[str]:
@@ -164,7 +170,7 @@ def watch(hub: Hub, caller: Caller, line: int, sensitivity: Sensitivity | None =
 
 def _watch(hub: Hub, caller: Caller, line: int, sensitivity: Sensitivity | None) -> list[str]:
     histories = Histories.of(hub)
-    noticed: list[tuple[int, Question, Notice]] = []
+    noticed: list[_Noticed] = []
     with histories.turn, hub.database.reading() as db:
         history = histories.before(db, caller.id, line)
         for number, question in questions_since(db, caller.id, history.seen):
@@ -173,21 +179,37 @@ def _watch(hub: Hub, caller: Caller, line: int, sensitivity: Sensitivity | None)
     if not noticed:
         return []
     with hub.database.begin() as db:
-        made = [_keep(db, hub, caller.id, *each) for each in noticed]
+        made = [_keep(db, hub, caller.id, each) for each in _alike(noticed)]
     return [each for each in made if each]
 
 
-def _keep(db: Session, hub: Hub, person: str, line: int, question: Question, notice: Notice) -> str:
-    """A new alert, or one more time for the same within a day."""
+def _alike(noticed: Sequence[_Noticed]) -> list[list[_Noticed]]:
+    """What was noticed, with what is the same within a day put together, so that it is kept at one go."""
+    found: list[list[_Noticed]] = []
+    open_: dict[tuple[str, object], list[_Noticed]] = {}
+    for each in noticed:
+        _, question, notice = each
+        same = (notice.kind, notice.about.get("shape"))
+        if same not in open_ or question.when - open_[same][0][1].when >= _AGAIN:
+            open_[same] = []
+            found.append(open_[same])
+        open_[same].append(each)
+    return found
+
+
+def _keep(db: Session, hub: Hub, person: str, alike: Sequence[_Noticed]) -> str:
+    """A new alert, or some times more for the same within a day."""
+    line, question, notice = alike[0]
+    last = alike[-1][0]
     near = (Alert.created > question.when - _AGAIN, Alert.created < question.when + _AGAIN)
     recent = select(Alert).where(Alert.person == person, Alert.kind == notice.kind, *near)
     for earlier in db.scalars(recent.order_by(Alert.created.desc())):
         if earlier.about.get("shape") == notice.about.get("shape"):
-            if earlier.about["last line"] < line:
-                times = int(earlier.about["times"]) + 1
-                earlier.about = {**earlier.about, "times": times, "last line": line}
+            new = sum(each[0] > earlier.about["last line"] for each in alike)
+            if new:
+                earlier.about = {**earlier.about, "times": int(earlier.about["times"]) + new, "last line": last}
             return ""
-    about = {**notice.about, "line": line, "last line": line, "times": 1}
+    about = {**notice.about, "line": line, "last line": last, "times": len(alike)}
     alert = Alert(id=new_id(), person=person, kind=notice.kind, about=about, created=hub.now())
     db.add(alert)
     db.flush()

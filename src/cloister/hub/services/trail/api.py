@@ -7,12 +7,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
-from cloister.hub.records.trail import Alert
 from cloister.hub.services.accounts import person_by_id
 from cloister.hub.services.trail.alerts import alerts, mark_seen
 from cloister.hub.services.trail.chain import BrokenLine
@@ -61,6 +60,8 @@ class Verified(BaseModel):
 class AlertOut(BaseModel):
     """Something that a steward should look at."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     id: str
     person: str
     kind: str
@@ -70,16 +71,57 @@ class AlertOut(BaseModel):
     seen_by: str
 
 
+class ProfileDay(BaseModel):
+    """A day, and how many questions were asked on it."""
+
+    day: date
+    questions: int
+
+
+class ProfileHour(BaseModel):
+    """An hour of the day (UTC), and how many questions were asked in it."""
+
+    hour: int
+    questions: int
+
+
+class ProfileName(BaseModel):
+    """A column (as data set.column) or a data set (its id), and how many questions touched it."""
+
+    name: str
+    questions: int
+
+
+class ProfileSpend(BaseModel):
+    """What was spent of a population."""
+
+    population: str
+    spent: str
+
+
 class ProfileOut(BaseModel):
     """What is usual for a person: questions a day (the newest thirty) and by hour (UTC), what they touched, what they spent."""
 
     total: int
     begun: datetime | None
-    days: list[tuple[date, int]]
-    hours: list[tuple[int, int]]
-    columns: list[tuple[str, int]]
-    data_sets: list[tuple[str, int]]
-    spend: list[tuple[str, str]]
+    days: list[ProfileDay]
+    hours: list[ProfileHour]
+    columns: list[ProfileName]
+    data_sets: list[ProfileName]
+    spend: list[ProfileSpend]
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> ProfileOut:
+        """From what pages show."""
+        return cls(
+            total=told["total"],
+            begun=told["begun"],
+            days=[ProfileDay(day=day, questions=number) for day, number in told["days"]],
+            hours=[ProfileHour(hour=hour, questions=number) for hour, number in told["hours"]],
+            columns=[ProfileName(name=name, questions=number) for name, number in told["columns"]],
+            data_sets=[ProfileName(name=name, questions=number) for name, number in told["data_sets"]],
+            spend=[ProfileSpend(population=name, spent=spent) for name, spent in told["spend"]],
+        )
 
 
 class Wanted(BaseModel):
@@ -116,7 +158,7 @@ def api() -> APIRouter:
     def uses(hub: HubDep, caller: CallerDep, wanted: _Wanted) -> Lines:
         """What was done with the caller's data sets."""
         with hub.database.reading() as db:
-            scope = own_data_sets(db, caller.id)
+            scope = own_data_sets(db, caller)
         return _page(hub, wanted, scope)
 
     @router.get("/trail/export/{form}", dependencies=[needs("trail.read")], response_class=Response)
@@ -130,14 +172,14 @@ def api() -> APIRouter:
     def own_profile(hub: HubDep, caller: CallerDep) -> ProfileOut:
         """What is usual for the caller."""
         with hub.database.reading() as db:
-            return ProfileOut(**shown(hub, read_history(db, caller.id)))
+            return ProfileOut.of(shown(hub, read_history(db, caller.id)))
 
     @router.get("/trail/people/{person}", dependencies=[needs("trail.read")])
     def profile(hub: HubDep, person: Annotated[str, NAME]) -> ProfileOut:
         """What is usual for a person."""
         with hub.database.reading() as db:
             person_by_id(db, person)
-            return ProfileOut(**shown(hub, read_history(db, person)))
+            return ProfileOut.of(shown(hub, read_history(db, person)))
 
     @router.get("/trail/verify", dependencies=[needs("trail.verify")])
     def verified(hub: HubDep) -> Verified:
@@ -151,7 +193,7 @@ def api() -> APIRouter:
     def list_alerts(hub: HubDep, seen: bool | None = None) -> list[AlertOut]:
         """The newest alerts."""
         with hub.database.reading() as db:
-            return [_alert(each) for each in alerts(db, seen=seen)]
+            return [AlertOut.model_validate(each) for each in alerts(db, seen=seen)]
 
     @router.post("/trail/alerts/{alert}/seen", dependencies=[needs("trail.read"), Depends(written_here)], status_code=204)
     def seen(hub: HubDep, caller: CallerDep, alert: Annotated[str, NAME]) -> None:
@@ -170,15 +212,3 @@ def _page(hub: Hub, wanted: Wanted, scope: Scope) -> Lines:
     with hub.database.reading() as db:
         page = read_page(db, _filters(wanted), scope, before=wanted.before, limit=wanted.limit)
     return Lines(lines=[Line(**as_mapping(line)) for line in page.lines], older=page.older)
-
-
-def _alert(row: Alert) -> AlertOut:
-    return AlertOut(
-        id=row.id,
-        person=row.person,
-        kind=row.kind,
-        about=row.about,
-        created=row.created,
-        seen=row.seen,
-        seen_by=row.seen_by,
-    )

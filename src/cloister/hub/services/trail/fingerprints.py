@@ -11,12 +11,15 @@ import hashlib
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlglot import exp
+
+    from cloister.hub.services.trail.wording import Wording
 
 __all__ = ["Condition", "Fingerprint", "closeness", "fingerprint"]
 
@@ -57,6 +60,11 @@ class Fingerprint:
     aggregate: str
     conditions: tuple[Condition, ...]
 
+    @cached_property
+    def parts(self) -> frozenset[Condition]:
+        """The conjuncts as a set; kept, since one question is compared with many."""
+        return frozenset(self.conditions)
+
     def details(self) -> dict[str, Any]:
         """As a line of the trail keeps it."""
         conditions = [[each.text, each.template, *each.constants] for each in self.conditions]
@@ -74,33 +82,37 @@ class Fingerprint:
             return None
 
 
-def fingerprint(sql: str, dialect: str | None = None) -> Fingerprint | None:
-    """The shape of a question; None for what cannot be read as one SELECT."""
+def fingerprint(sql: str, dialect: str | None = None, *, tree: exp.Expression | None = None) -> Fingerprint | None:
+    """The shape of a question; None for what cannot be read as one SELECT. `tree` is the text as it was parsed before, a copy of
+    which nothing else is made."""
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
+
+    from cloister.hub.services.trail.wording import Wording
 
     if len(sql) > _LONGEST:
         return None
     try:
-        tree = parse_one(sql, dialect=dialect)
+        tree = parse_one(sql, dialect=dialect) if tree is None else tree
     except (SqlglotError, RecursionError):
         return None
     if not isinstance(tree, exp.Select):
         return None
+    wording = Wording()
     for name in tree.find_all(exp.Identifier):
         name.set("this", name.this.lower())
         name.set("quoted", False)
     where = tree.args.get("where")
     conjuncts = [] if where is None else list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
-    conditions = {_condition(each) for each in conjuncts}
+    conditions = {_condition(each, wording) for each in conjuncts}
     for name in ("where", "order", "limit"):
         tree.set(name, None)
     for alias in list(tree.find_all(exp.Alias)):
         alias.replace(alias.this)
-    tree.set("expressions", sorted(tree.expressions, key=lambda each: str(each.sql())))
-    return Fingerprint(
-        aggregate=hashlib.sha256(tree.sql(normalize=True).encode()).hexdigest()[:32], conditions=tuple(sorted(conditions))
-    )
+    if len(tree.expressions) > 1:
+        tree.set("expressions", sorted(tree.expressions, key=wording.text))
+    aggregate = hashlib.sha256(wording.text(tree).encode()).hexdigest()[:32]
+    return Fingerprint(aggregate=aggregate, conditions=tuple(sorted(conditions)))
 
 
 def closeness(one: Fingerprint, other: Fingerprint) -> Closeness:
@@ -118,7 +130,7 @@ def closeness(one: Fingerprint, other: Fingerprint) -> Closeness:
     """
     if one.aggregate != other.aggregate:
         return "far"
-    left, right = set(one.conditions), set(other.conditions)
+    left, right = one.parts, other.parts
     more, less = left - right, right - left
     if not more and not less:
         return "same"
@@ -168,7 +180,7 @@ def _one_step(here: str, there: str) -> bool:
     return abs(one - other) == Decimal(1).scaleb(finest)
 
 
-def _condition(node: exp.Expression) -> Condition:
+def _condition(node: exp.Expression, wording: Wording) -> Condition:
     """A conjunct in its normal form: the column on the left, `<>` and NOT IN as NOT, constants in one writing."""
     from sqlglot import exp
 
@@ -180,10 +192,6 @@ def _condition(node: exp.Expression) -> Condition:
         node = turned[kind](this=node.expression, expression=node.this)
     if isinstance(node, exp.NEQ):
         node = exp.Not(this=exp.EQ(this=node.this, expression=node.expression))
-    text = node.sql(normalize=True, comments=False)
+    text = wording.text(node)
     constants = tuple(each.this for each in node.find_all(exp.Literal, bfs=False))
-    bare = node.transform(lambda each: exp.Placeholder() if isinstance(each, exp.Literal) else each)
-    for among in bare.find_all(exp.In):
-        if among.expressions and all(isinstance(each, exp.Placeholder) for each in among.expressions):
-            among.set("expressions", [exp.Placeholder()])
-    return Condition(text=text, template=bare.sql(normalize=True, comments=False), constants=constants)
+    return Condition(text=text, template=wording.template(node), constants=constants)

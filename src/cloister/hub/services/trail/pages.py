@@ -58,7 +58,7 @@ def pages() -> APIRouter:
     def uses(request: Request, hub: HubDep, caller: CallerDep, before: _Number = None, after: _Number = None) -> Response:
         """What was done with the caller's data sets."""
         with hub.database.reading() as db:
-            scope = own_data_sets(db, caller.id)
+            scope = own_data_sets(db, caller)
         return _lines(request, hub, caller, "uses", scope, before, after)
 
     @router.get("/trail/export/{form}", dependencies=[needs("trail.read")])
@@ -77,7 +77,7 @@ def pages() -> APIRouter:
     def export_uses(request: Request, hub: HubDep, caller: CallerDep, form: Form) -> Response:
         """What was done with one's data, as a file."""
         with hub.database.reading() as db:
-            scope = own_data_sets(db, caller.id)
+            scope = own_data_sets(db, caller)
         return response(hub, form, Filters.of(request.query_params), scope)
 
     @router.post("/trail/verify", dependencies=[needs("trail.verify")])

@@ -24,6 +24,7 @@ from cloister.privacy.rational import text_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
+    from sqlglot import exp
 
     from cloister.hub.hub import Hub
 
@@ -39,13 +40,18 @@ _AMOUNT = re.compile(r"(?:([ερ])\s*=\s*)?([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?(?:
 
 
 def question_details(
-    *, sql: str, data_sets: Iterable[str], columns: Iterable[str] = (), dialect: str | None = None
+    *,
+    sql: str,
+    data_sets: Iterable[str],
+    columns: Iterable[str] = (),
+    dialect: str | None = None,
+    tree: exp.Expression | None = None,
 ) -> dict[str, Any]:
     """The details of a line about a question: what `write(…, "question.ask", **question_details(…))` is given.
 
-    `data_sets` are ids or names, `columns` are "data set.column".
+    `data_sets` are ids or names, `columns` are "data set.column". `tree` is what `fingerprint` is given.
     """
-    shape = fingerprint(sql, dialect)
+    shape = fingerprint(sql, dialect, tree=tree)
     return {
         "sql": sql,
         "data_sets": sorted(set(data_sets)),
@@ -92,7 +98,7 @@ class History:
         self.spend: dict[tuple[str, str], Fraction] = {}
         """By population and parameter (ε or ρ)."""
         self.begun: datetime | None = None
-        self.shapes: OrderedDict[Fingerprint, datetime] = OrderedDict()
+        self.shapes: dict[Fingerprint, datetime] = {}
         """The newest different shapes, the newest last, and when each was asked last."""
 
     def add(self, question: Question, line: int = 0) -> None:
@@ -110,10 +116,10 @@ class History:
             parameter, amount = amount_of(text)
             self.spend[population, parameter] = self.spend.get((population, parameter), Fraction(0)) + amount
         if question.shape is not None:
+            self.shapes.pop(question.shape, None)
             self.shapes[question.shape] = question.when
-            self.shapes.move_to_end(question.shape)
             if len(self.shapes) > _MOST_SHAPES:
-                self.shapes.popitem(last=False)
+                del self.shapes[next(iter(self.shapes))]
         oldest = question.when.date() - timedelta(days=_DAYS)
         for day in [day for day in self.days if day < oldest]:
             del self.days[day]

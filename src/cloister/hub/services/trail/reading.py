@@ -8,9 +8,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from sqlalchemy import ColumnElement, Select, and_, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, and_, false, func, literal, or_, select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.policy.actions import PROVIDER
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet, Population
 from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
@@ -19,6 +20,7 @@ from cloister.hub.services.trail.chain import DATA_SET, key_of
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+    from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "Scope",
     "TrailPage",
     "by_day",
+    "gave",
     "of_data_set",
     "own_data_sets",
     "read_batch",
@@ -183,10 +186,15 @@ def by_day(db: Session, hub: Hub, filters: Filters, scope: Scope) -> list[tuple[
     return [(each, rows.get(each.isoformat(), 0)) for each in (start.date() + timedelta(days=back) for back in range(days))]
 
 
-def own_data_sets(db: Session, person: str) -> Scope:
+def gave(caller: Caller) -> ColumnElement[bool]:
+    """The condition on data sets whose data somebody gave: those that name their address, for one who is a data provider."""
+    return DataSet.provider == caller.email if caller.email and caller.has(PROVIDER) else false()
+
+
+def own_data_sets(db: Session, caller: Caller) -> Scope:
     """What is about the data sets that a person owns, or gave the data of, and about the populations that they own."""
-    sets = db.scalars(select(DataSet.id).where(or_(DataSet.owner == person, DataSet.provider == person)))
-    populations = db.scalars(select(Population.name).where(Population.owner == person))
+    sets = db.scalars(select(DataSet.id).where(or_(DataSet.owner == caller.id, gave(caller))))
+    populations = db.scalars(select(Population.name).where(Population.owner == caller.id))
     return Scope(objects=(*(key_of(DATA_SET, each) for each in sets), *(key_of("population", each) for each in populations)))
 
 

@@ -13,15 +13,18 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import event, insert, select, update
+from sqlalchemy import bindparam, event, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from cloister.errors import InvalidParameter
+from cloister.hub.database import ONE_MOMENT
+from cloister.hub.reader import WroteWhileReading
 from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
 from cloister.hub.services.trail.chain import START, Act, about, cleaned, no_secrets, seal, text_of
 from cloister.ledger.head import Head, HeadFile
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
@@ -31,8 +34,14 @@ __all__ = ["ACCEPT", "GAP", "Keeper", "accept", "closed", "keeper_of", "opened",
 
 GAP, ACCEPT = "trail.gap", "trail.accept"
 _ROW = 1
+_TOLD = ("person", "action", "kind", "object", "purpose", "cost", "outcome", "details")
 _LOG = logging.getLogger("cloister.hub.trail")
 _MAKING = threading.Lock()
+_LINES, _ABOUTS, _HEADS = (each.metadata.tables[each.__tablename__] for each in (TrailLine, TrailAbout, TrailHead))
+_END = select(_HEADS.c.number, _HEADS.c.hash).where(_HEADS.c.id == _ROW).with_for_update()
+_MOVE = update(_HEADS).where(_HEADS.c.id == _ROW).values(number=bindparam("new"), hash=bindparam("last"))
+_LINE, _ABOUT = insert(_LINES), insert(_ABOUTS)
+"""Each made once: every question writes a line, and to make a statement takes longer than to run it."""
 
 
 def write(
@@ -122,9 +131,14 @@ class Keeper:
         self._file: HeadFile | None = None
         self.known = 0
         """The highest number that this process knows to be committed."""
+        event.listen(hub.database.sessions, "after_commit", self._committed)
+        event.listen(hub.database.sessions, "after_soft_rollback", _undone)
 
     def add(self, db: Session, act: Act) -> int:
         """The line at the end of the chain."""
+        if db.info.get(ONE_MOMENT):
+            raise WroteWhileReading("a line of the trail")
+        db.flush()  # what the line is about is there before it
         number, before = self._lock(db)
         if db.info.get("trail") is None:  # so the end that was read is a committed one
             with self._turn:
@@ -162,6 +176,8 @@ class Keeper:
 
     def close(self) -> None:
         """Let go of the file."""
+        event.remove(self._hub.database.sessions, "after_commit", self._committed)
+        event.remove(self._hub.database.sessions, "after_soft_rollback", _undone)
         with self._turn:
             if self._file is not None:
                 self._file.close()
@@ -169,38 +185,25 @@ class Keeper:
 
     def _lock(self, db: Session) -> tuple[int, str]:
         """The end of the chain, nobody else's until the transaction ends."""
-        _check_transaction(db)
-        row = select(TrailHead.number, TrailHead.hash).where(TrailHead.id == _ROW).with_for_update()
-        found = db.execute(row).one_or_none()
+        connection = db.connection()
+        _check_transaction(connection)
+        found = connection.execute(_END).one_or_none()
         if found is None:
             maker = postgresql.insert if db.get_bind().dialect.name == "postgresql" else sqlite.insert
-            db.execute(maker(TrailHead).values(id=_ROW, number=0, hash=START).on_conflict_do_nothing())  # others may be as quick
-            found = db.execute(row).one()
+            first = maker(TrailHead).values(id=_ROW, number=0, hash=START)
+            connection.execute(first.on_conflict_do_nothing())  # others may be as quick
+            found = connection.execute(_END).one()
         return found.number, found.hash
 
     def _append(self, db: Session, number: int, before: str, act: Act) -> tuple[int, str]:
         number += 1
         last = seal(self.key, before, number, act)
-        db.execute(
-            insert(TrailLine).values(
-                {
-                    TrailLine.number: number,
-                    TrailLine.when: act.when,
-                    TrailLine.person: act.person,
-                    TrailLine.action: act.action,
-                    TrailLine.kind: act.kind,
-                    TrailLine.object: act.object,
-                    TrailLine.purpose: act.purpose,
-                    TrailLine.cost: act.cost,
-                    TrailLine.outcome: act.outcome,
-                    TrailLine.details: act.details,
-                    TrailLine.hash: last,
-                }
-            )
-        )
+        connection = db.connection()
+        told = {each: getattr(act, each) for each in _TOLD}
+        connection.execute(_LINE, {"number": number, "moment": act.when, **told, "hash": last})
         objects = [{"object": each, "number": number} for each in about(act.kind, act.object, act.details)]
         if objects:
-            db.execute(insert(TrailAbout), objects)
+            connection.execute(_ABOUT, objects)
         return number, last
 
     def _write_gap(self, db: Session, number: int, before: str, known: int | None) -> tuple[int, str]:
@@ -218,10 +221,7 @@ class Keeper:
 
     def _move(self, db: Session, number: int, last: str) -> None:
         """The new end in the database; and in the file, as soon as the transaction is committed."""
-        db.execute(update(TrailHead).where(TrailHead.id == _ROW).values(number=number, hash=last))
-        if "trail" not in db.info:
-            event.listen(db, "after_commit", self._committed)
-            event.listen(db, "after_soft_rollback", _undone)
+        db.connection().execute(_MOVE, {"new": number, "last": last})
         db.info["trail"] = Head(count=number, hash=last)
         self.file()
 
@@ -258,8 +258,7 @@ def _contains(db: Session, head: Head) -> bool:
     return db.scalar(select(TrailLine.hash).where(TrailLine.number == head.count)) == head.hash
 
 
-def _check_transaction(db: Session) -> None:
-    connection = db.connection()
+def _check_transaction(connection: Connection) -> None:
     if connection.dialect.name == "sqlite":
         raw: Any = connection.connection.driver_connection
         if not raw.in_transaction:
