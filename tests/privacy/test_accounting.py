@@ -64,7 +64,7 @@ KNOWN = {
     PURE: (1, 1, 1, 1, 1),
     APPROX: (0, 1, 1, 0, 1),
     RHO: (0, 0, 1, 1, 0),
-    SAMPLED: (0, 0, 0, 1, 0),
+    SAMPLED: (0, 0, 0, 1, 1),
     Sampled(LAPLACE, rate="0.1"): (1, 1, 0, 1, 0),
     Nothing(): (1, 1, 1, 1, 1),
     NotPrivate("a table"): (0, 0, 0, 0, 0),

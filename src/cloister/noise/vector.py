@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.noise._checks import level, vector, whole
-from cloister.noise._continuous import RELATIVE_ERROR, check_step, gammas, in_steps, normals
+from cloister.noise._continuous import check_step, gammas, normals
+from cloister.noise._precise import MISSED, RELATIVE_ERROR, ball_in_steps
 from cloister.noise.mechanism import release_integers, set_fields, source
 from cloister.privacy.guarantee import PureDP
 from cloister.privacy.rational import Exact, exact_positive
@@ -36,13 +37,14 @@ class VectorMechanism:
 
     Continuous, so what bounds the harm: the value is a vector of integers, counting a declared `step`; the noise is rounded to
     whole steps before it is added, which equals rounding the exact release (post-processing). So floating point acts on the
-    noise alone, whose law is the same in every world: no low-order bits of a value can show. A coordinate is off by at most
-    2⁻⁴⁵‖b‖, which matters only where that crosses a rounding boundary; the chance of it adds `float_delta` to δ = 0.
+    noise alone, whose law is the same in every world: no low-order bits of a value can show. It is computed in sixty digits: a
+    coordinate is off by at most 2⁻⁹⁰‖b‖, which matters only where that crosses a rounding boundary; the chance of it, some 10⁻²⁰,
+    is `float_delta`, what a computed draw may add to δ = 0.
 
     Error: E‖b‖ = dΔ₂/ε; each coordinate has variance (d+1)(Δ₂/ε)².
 
     >>> mechanism = VectorMechanism(epsilon=1, sensitivity="0.02", dimension=3, step="0.001")
-    >>> mechanism.guarantee, round(mechanism.variance, 4), mechanism.float_delta < 1e-8
+    >>> mechanism.guarantee, round(mechanism.variance, 4), mechanism.float_delta < 1e-18
     (PureDP(epsilon='1'), 0.0016, True)
     """
 
@@ -75,13 +77,14 @@ class VectorMechanism:
     def float_delta(self) -> float:
         """What floating point may add to δ: (1 + e^ε) times the total variation between the computed and the exact noise.
 
-        ‖b‖ exceeds r₀ = (8d + 60)s with probability below 2⁻⁸⁰ (Chernoff); below it a coordinate is off by at most r = 2⁻⁴⁵r₀.
+        ‖b‖ exceeds r₀ = (8d + 60)s with probability below 2⁻⁸⁰ (Chernoff); below it a coordinate is off by at most r = 2⁻⁹⁰r₀,
+        but with probability 2⁻⁸⁰ (`_precise`).
         Its density is log-concave with standard deviation s√(d+1), so at most 1/(s√(d+1)), and sums to at most 1/step + that
         over the rounding boundaries: it lies within r of one of them with probability at most 2r times that sum. There are d
         coordinates.
         """
         s, d = float(self.scale), self.dimension
-        crossing = 2 * RELATIVE_ERROR * (8 * d + 60) * s * (1 / float(self.step) + 1 / (s * math.sqrt(d + 1))) + 2.0**-80
+        crossing = 2 * RELATIVE_ERROR * (8 * d + 60) * s * (1 / float(self.step) + 1 / (s * math.sqrt(d + 1))) + 2 * MISSED
         return (1 + math.exp(min(float(self.epsilon), 700.0))) * d * crossing
 
     @property
@@ -103,7 +106,7 @@ class VectorMechanism:
         return high * float(self.scale)
 
     def sample(self, n: int, *, random: Random | None = None) -> npt.NDArray[np.float64]:
-        """n draws of the noise, one a row, before rounding.
+        """n draws of the noise, one a row, before rounding, in floating point: to look at, not to release.
 
         >>> from cloister.noise.random import Random
         >>> VectorMechanism(epsilon=1, sensitivity=1, dimension=3, step="0.01").sample(5, random=Random.deterministic(1)).shape
@@ -124,7 +127,7 @@ class VectorMechanism:
         dtype('int64')
         """
         steps = vector(value, "value", self.dimension)
-        noise = in_steps(self.sample(1, random=random)[0], float(self.step))
+        noise = ball_in_steps(self.dimension, self.scale / self.step, source(random))
         return np.asarray(release_integers(steps, lambda _: noise))
 
 

@@ -48,6 +48,7 @@ from cloister.privacy.loss import PrivacyLossDistribution
 from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact
 from cloister.privacy.renyi import ORDERS, RenyiCurve
+from cloister.privacy.sampled import sampled_gaussian
 
 __all__ = ["Accountant", "ApproxAccountant", "LossAccountant", "PureAccountant", "RenyiAccountant", "ZCDPAccountant"]
 
@@ -272,6 +273,8 @@ def _distribution(event: Event) -> PrivacyLossDistribution:
             return PrivacyLossDistribution.of_pair(p, q)
         case Promised(PureDP() | ApproxDP() as guarantee):
             return PrivacyLossDistribution.of_guarantee(guarantee)
+        case Sampled(GaussianRelease() as inner, rate) if inner.mu_squared and rate:
+            return sampled_gaussian(mu_squared=inner.mu_squared, rate=rate)
     pure = _pure(event)
     if pure is None:
         raise _unknown(event, "LossAccountant")

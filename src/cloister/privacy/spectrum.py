@@ -128,7 +128,9 @@ class Spectrum:
         spread = math.sqrt(max(float(variances.sum()), self._step**2 * 1e-6))
         low, high = -math.inf, math.inf
         room = -math.log(_TAU) + 0.1
-        for pull in (4 / spread, 7.5 / spread, 12 / spread):
+        for pull in (4 / spread, 7.5 / spread, 12 / spread, 2 / spread, 1 / spread, 0.5 / spread):
+            if pull < 4 / spread and high - low < _LONGEST / 2 * self._step:
+                break  # the gentle pulls are for heavy tails (samples), whose moments explode under the others
             high = min(high, (self._log_moment(theta + pull) - log_moment + room) / pull)
             low = max(low, -(self._log_moment(theta - pull) - log_moment + room) / pull)
         return max(self.lowest, math.floor(low / self._step)), min(self.highest, math.ceil(high / self._step))

@@ -1,0 +1,170 @@
+"""The worst pairs of Gaussian noise on a Poisson sample: what one step of stochastic gradient descent tells of one unit.
+
+Guarantee. Each unit takes part with probability at most q, independently; the sum of those who do moves by at most Δ₂ with one of
+them; Gaussian noise of standard deviation σ is added; μ = Δ₂/σ. Neighbours: a unit more or less. With the unit the output is
+dominated by M = (1 − q)·N(0, 1) + q·N(μ, 1), without it by A = N(0, 1), in both directions: the unit removed is the pair (M, A),
+the unit added is (A, M). Theorem: Zhu, Dong & Wang (2022), Theorem 11 (and Koskela, Jälkö & Honkela 2020 for the two directions);
+pairs of one direction compose (their Theorem 10), also where a later step is chosen by the outputs of earlier ones, as long as q,
+σ and the number of steps are fixed beforehand. Proof sketch: condition on which of the others take part; the conditional outputs
+are N(v, σ²) with probability 1 − q and N(v + d, σ²), ‖d‖ <= Δ₂, with probability q; only the coordinate along d matters, and a
+shorter d, a smaller q or a mixture over v is post-processing of the worst case (a smaller q: replace the output by a draw from A
+with probability 1 − q′/q).
+
+Rounding argument. The loss L(x) = ln(1 − q + q·exp(μx − μ²/2)) of (M, A) grows with x; that of (A, M) is −L(x). The grid of
+losses cuts the line of x into cells, whose masses under both distributions are differences of normal tails; a cell's mass is
+split between its two ends such that both masses stay what they were (`cloister.privacy.pairs`). Cut points err towards larger
+losses, each mass grows by a bound on its floating-point error, and tails beyond 10 standard deviations go upwards.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from cloister.errors import InvalidParameter
+from cloister.privacy.loss import PrivacyLossDistribution
+from cloister.privacy.pairs import HOPELESS, UNIT, Floats, GaussianPair, Gridded, Pair, TooWide, size_of
+from cloister.privacy.rational import Exact, exact_nonnegative, float_up, text_of
+
+__all__ = ["SampledGaussianPair", "sampled_gaussian"]
+
+_REACH = 10.0  # in standard deviations; the mass beyond is below 1e-23
+_LONGEST = 2**20
+
+
+def sampled_gaussian(*, mu_squared: Exact, rate: Exact) -> PrivacyLossDistribution:
+    """One vector with Gaussian noise, (Δ₂/σ)² = `mu_squared`, about a Poisson sample of that rate.
+
+    >>> step = sampled_gaussian(mu_squared=1, rate="0.01")
+    >>> 0.9 < (step * 1000).epsilon("1e-6") < 3
+    True
+    """
+    square, share = exact_nonnegative(mu_squared, "mu_squared"), exact_nonnegative(rate, "rate")
+    if share > 1:
+        raise InvalidParameter(f"rate={text_of(share)} was refused", why="it is a probability", instead='rate="0.01"')
+    if not square or not share:
+        return PrivacyLossDistribution(())
+    if share == 1:
+        return PrivacyLossDistribution.gaussian(mu_squared=square)
+    return PrivacyLossDistribution(((SampledGaussianPair(square, share), 1),))
+
+
+@dataclass(frozen=True, slots=True)
+class SampledGaussianPair:
+    """(M, A), or with `added` (A, M); see above.
+
+    >>> pair = SampledGaussianPair(Fraction(1), Fraction(1, 2))
+    >>> pair.reversed.added, pair.largest is None, 0.05 < pair.variance < 1
+    (True, True, True)
+    """
+
+    mu_squared: Fraction
+    rate: Fraction
+    added: bool = False
+
+    @property
+    def variance(self) -> float:
+        """Of the loss; it chooses the grid."""
+        return _variance(size_of(self.mu_squared), float(self.rate), self.added)
+
+    @property
+    def largest(self) -> Fraction | None:
+        """None: in one of the two directions the loss is unbounded."""
+        return None
+
+    @property
+    def reversed(self) -> Pair:
+        """The other direction."""
+        return SampledGaussianPair(self.mu_squared, self.rate, not self.added)
+
+    def on_grid(self, step: float) -> Gridded:
+        """The loss on the multiples of `step`, never smaller than it is."""
+        if self.mu_squared > 2 * HOPELESS:
+            return Gridded(0, np.zeros(1), 1.0)
+        mu, q = math.nextafter(math.sqrt(float_up(self.mu_squared)), math.inf), float_up(self.rate)
+        if q >= 1:
+            return GaussianPair(self.mu_squared).on_grid(step)
+        if self.added:
+            first, last = math.floor(-_loss(_REACH, mu, q) / step), math.ceil(-_loss(-_REACH, mu, q) / step) + 1
+        else:
+            first, last = math.floor(_loss(-_REACH, mu, q) / step) - 1, math.ceil(_loss(mu + _REACH, mu, q) / step)
+        if last - first > _LONGEST:
+            raise TooWide
+        losses: Floats = np.arange(first, last + 1, dtype=np.float64) * step
+        sign = -1.0 if self.added else 1.0
+        cuts = _cuts(np.asarray(sign * losses, dtype=np.float64), mu, q, sign)
+        masses, errors, tails = [], [], []
+        for centre in (0.0, mu):
+            mass, error, above = _between(sign * (cuts - centre))
+            masses.append(mass)
+            errors.append(error)
+            tails.append(above)
+        plain, mixed = masses[0], (1 - q) * masses[0] + q * masses[1]
+        plain_error = errors[0]
+        mixed_error = (1 - q) * errors[0] + q * errors[1] + 4 * UNIT * mixed
+        p, p_error, other, other_error = (
+            (plain, plain_error, mixed, mixed_error) if self.added else (mixed, mixed_error, plain, plain_error)
+        )
+        # `other` weighs e^l at the lower end of its cell; both together decide how much of p goes to the upper end.
+        weight = np.exp(losses[:-1])
+        rounding = 8 * UNIT * (1 + np.abs(losses[:-1]))
+        share = -math.expm1(-step)
+        slack = (p_error + weight * other_error + rounding * (p + weight * other)) / share
+        up = np.clip((p - weight * other) / share, 0, p)
+        mass = np.zeros(losses.size)
+        mass[:-1] += p - up + slack
+        mass[1:] += up + slack
+        low, high = tails[0] if self.added else (1 - q) * tails[0] + q * tails[1]
+        mass[0] += low * (1 + 16 * UNIT)
+        return Gridded(first, mass, float(high * (1 + 16 * UNIT)))
+
+
+def _loss(x: float, mu: float, q: float) -> float:
+    """L(x), whatever the size of the exponential."""
+    exponent = mu * x - mu * mu / 2
+    return math.log(q) + exponent if exponent > 600 else math.log1p(q * math.expm1(exponent))
+
+
+def _cuts(losses: Floats, mu: float, q: float, sign: float) -> Floats:
+    """The x where L is each of these, moved against its error such that no loss of a cell lies above its upper end.
+
+    That is downwards where the loss grows with x (`sign` 1), upwards where it falls. Exact ends beyond the range are infinite.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        near = np.expm1(losses) + q  # q·exp(μx − μ²/2)
+        error = 4 * UNIT * (np.abs(np.expm1(losses)) + q)
+        moved = near - sign * error
+        far = losses > 30
+        logs = np.where(far, losses + np.log1p(-(1 - q) * np.exp(-np.maximum(losses, 1.0))), np.log(np.maximum(moved, 0.0)))
+        cuts = (logs - math.log(q) + mu * mu / 2) / mu
+        size = (np.abs(logs) + abs(math.log(q)) + mu * mu) / mu
+        return np.asarray(np.where(np.isneginf(cuts), cuts, cuts - sign * 16 * UNIT * (size + np.abs(cuts))))
+
+
+def _between(z: Floats) -> tuple[Floats, Floats, Floats]:
+    """The normal mass between neighbours of a growing list, a bound on its error, and the mass below and above all."""
+    tail = np.array([math.erfc(value) for value in (np.abs(z) / math.sqrt(2)).tolist()]) / 2
+    square = np.where(np.isfinite(z), z, 0.0) ** 2
+    error = UNIT * (16 + 8 * square) * tail
+    left, right = tail[:-1], tail[1:]
+    mass = np.where(z[:-1] >= 0, left - right, np.where(z[1:] <= 0, right - left, 1 - left - right))
+    low = tail[0] + error[0] if z[0] < 0 else 1.0
+    high = tail[-1] + error[-1] if z[-1] > 0 else 1.0
+    return np.maximum(mass, 0.0), error[:-1] + error[1:], np.array([low, high])
+
+
+@lru_cache(maxsize=64)
+def _variance(mu_squared: float, q: float, added: bool) -> float:
+    mu = min(math.sqrt(mu_squared), 1e3)
+    x = np.linspace(-8.0, 8.0 + mu, 4001)
+    plain, moved = np.exp(-(x**2) / 2), np.exp(-((x - mu) ** 2) / 2)
+    weight = plain if added else (1 - q) * plain + q * moved
+    exponent = mu * x - mu * mu / 2
+    loss = np.where(exponent > 600, math.log(max(q, 1e-300)) + exponent, np.log1p(q * np.expm1(np.minimum(exponent, 600))))
+    weight = weight / weight.sum()
+    mean = float(weight @ loss)
+    return float(weight @ (loss - mean) ** 2)
