@@ -1,7 +1,42 @@
-"""What an adversary does: audits that try to break a guarantee, and the broken mechanisms that they must catch."""
+"""What an adversary does: audits that try to break a guarantee, attacks on models, and the broken mechanisms that must be caught.
+
+    audit.py, channel.py   lower bounds on what a mechanism gives away; exact ones where it has few outputs
+    canaries.py            the same of an estimator, by many fits with and without one row
+    membership.py          was this row in the training set? scores.py: how often that was told right
+    inversion.py           from a model back to an attribute, or to a class that one row makes
+    held_rows.py           does a model hold a training row?
+    reconstruction.py, trackers.py   many sums, and differences of answers
+    broken/                mechanisms and models that don't keep what they promise
+
+What may not live here: anything that trains a model. Attacks take fitted models, or functions that fit one.
+"""
 
 from cloister.attacks.audit import audit
+from cloister.attacks.canaries import CanaryAudit, audit_model, corner
 from cloister.attacks.channel import ChannelAudit, audit_channel
+from cloister.attacks.held_rows import holds_rows
+from cloister.attacks.inversion import AttributeInference, guess_attribute, infer_attribute, likeness, reconstruct_class
+from cloister.attacks.membership import Shadows, membership, train_shadows
 from cloister.attacks.result import AuditResult
+from cloister.attacks.scores import MembershipResult, Rate
 
-__all__ = ["AuditResult", "ChannelAudit", "audit", "audit_channel"]
+__all__ = [
+    "AttributeInference",
+    "AuditResult",
+    "CanaryAudit",
+    "ChannelAudit",
+    "MembershipResult",
+    "Rate",
+    "Shadows",
+    "audit",
+    "audit_channel",
+    "audit_model",
+    "corner",
+    "guess_attribute",
+    "holds_rows",
+    "infer_attribute",
+    "likeness",
+    "membership",
+    "reconstruct_class",
+    "train_shadows",
+]

@@ -13,6 +13,7 @@ import click
 
 from cloister.cli.audit import audit
 from cloister.cli.hub import hub
+from cloister.cli.learn import learn
 from cloister.cli.opened import existing_ledger, waiting
 from cloister.cli.questions import explain, query
 from cloister.cli.trail import trail
@@ -82,7 +83,7 @@ def _failed(error: Exception) -> NoReturn:
 
 @cli.command()
 @click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="Keep the hub in this folder.")
-@click.option("--port", type=click.IntRange(1, 65535), help="The port; without it, 8765 or a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), help="The port; 0: a free one; without it CLOISTER_HUB_PORT, or 8765.")
 @click.option("--once", is_flag=True, help="End after printing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--terminal", is_flag=True, help="No hub: a session in this terminal, with a prompt.")
@@ -104,7 +105,7 @@ def demo(data: Path | None, port: int | None, once: bool, as_json: bool, termina
     run_hub(data, port=port, once=once, as_json=as_json)
 
 
-for command in (audit, query, explain, hub, worker, trail):
+for command in (audit, query, explain, learn, hub, worker, trail):
     cli.add_command(command)
 
 

@@ -1,0 +1,206 @@
+"""Models that don't keep what they promise, each reduced to the one step in which it goes wrong."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloister.attacks.broken.draws import Floats, noisy
+from cloister.attacks.broken.twin import Twin
+from cloister.privacy.guarantee import PureDP
+
+if TYPE_CHECKING:
+    from cloister.noise import Random
+
+
+def _scaled_by_rows(data: Any, n: int, random: Random) -> Floats:
+    """A regression through the origin, y = w·x, from Σxy and Σx², after x was divided by its largest size."""
+    x, y = _columns(data)
+    return noisy(2, _moments(x / np.abs(x).max(), y), n, random)
+
+
+def _scaled_by_bounds(data: Any, n: int, random: Random) -> Floats:
+    x, y = _columns(data)
+    return noisy(2, _moments(np.clip(x / 8, -1, 1), y), n, random)
+
+
+def _columns(data: Any) -> tuple[Floats, Floats]:
+    rows = np.asarray(data, dtype=np.float64)
+    return rows[:, 0], rows[:, 1]
+
+
+def _moments(x: Floats, y: Floats) -> tuple[float, float]:
+    return float((x * np.clip(y, -1, 1)).sum()), float(np.square(x).sum())
+
+
+SCALED_REGRESSION = Twin(
+    name="a regression that scaled its own rows",
+    mistake="Features are divided by the largest that occurs, and noise is added for features within [−1, 1].",
+    reason="One row of 8 among ones shrinks everybody else's share to an eighth: Σx² falls from 10 to 1.16, and Σxy with it.",
+    claims=PureDP(1),
+    truth=(10 - 10 / 64 - 1) / 2 + (10 - 10 / 8 + 1) / 2,
+    left=((1.0, 1.0),) * 10,
+    right=((1.0, 1.0),) * 10 + ((8.0, -1.0),),
+    broken=_scaled_by_rows,
+    mended=_scaled_by_bounds,
+)
+
+
+def _gradient(data: Any, most: float) -> float:
+    """The sum over rows (x, y) of the gradient of the squared error at w = 0, each no longer than `most`."""
+    x, y = _columns(data)
+    return float(np.clip(-x * y, -most, most).sum())
+
+
+def _unclipped(data: Any, n: int, random: Random) -> Floats:
+    return noisy(1, _gradient(data, math.inf), n, random)
+
+
+def _clipped(data: Any, n: int, random: Random) -> Floats:
+    return noisy(1, _gradient(data, 1.0), n, random)
+
+
+GRADIENT_UNCLIPPED = Twin(
+    name="a gradient unclipped",
+    mistake="A step of private gradient descent adds the noise for gradients of length 1, and clips none of them.",
+    reason="The gradient of a squared error has no bound: a row with x = 3 and y = −2 adds 6 to the sum.",
+    claims=PureDP(1),
+    truth=6.0,
+    left=((1.0, 1.0), (0.5, -1.0)),
+    right=((1.0, 1.0), (0.5, -1.0), (3.0, -2.0)),
+    broken=_unclipped,
+    mended=_clipped,
+)
+
+
+def _noise_on_average(data: Any, n: int, random: Random) -> Floats:
+    return noisy(1 / len(data), float(np.mean(data)), n, random)
+
+
+def _noise_on_sum(data: Any, n: int, random: Random) -> Floats:
+    """Sum and number of rows at ½ each; the average is made of the two."""
+    return noisy(2, (float(np.sum(data)), len(data)), n, random)
+
+
+NOISE_ON_THE_AVERAGE = Twin(
+    name="noise on the average and not on the sum",
+    mistake="The average of n gradients in [0, 1] gets noise of scale 1/(nε), where a person may come or go.",
+    reason="It is the noisy sum divided by the exact n, which is private too: the width of the noise tells how many there are.",
+    claims=PureDP(1),
+    truth=math.inf,
+    left=(0.0,),
+    right=(0.0, 1.0),
+    broken=_noise_on_average,
+    mended=_noise_on_sum,
+)
+
+
+def _support_vectors(data: Any, n: int, random: Random) -> Floats:
+    """On a line: the largest row of the lower class, the smallest of the upper one, and a noisy weight for each."""
+    x, label = _columns(data)
+    stored = [float(x[label == 0].max()), float(x[label == 1].min())]
+    return np.column_stack([np.tile(stored, (n, 1)), noisy(2, (1.0, -1.0), n, random)])
+
+
+def _sums_of_classes(data: Any, n: int, random: Random) -> Floats:
+    x, label = _columns(data)
+    clipped = np.clip(x, 0, 8) / 8
+    return noisy(1, (float(clipped[label == 0].sum()), float(clipped[label == 1].sum())), n, random)
+
+
+STORES_ROWS = Twin(
+    name="a support vector machine that stores rows",
+    mistake="A kernel machine is published with noise on its weights, and with its support vectors as they are.",
+    reason="Support vectors are persons: whoever stands closest to the other class is printed. Noise elsewhere hides nothing.",
+    claims=PureDP(1),
+    truth=math.inf,
+    left=((1.0, 0), (2.0, 0), (6.0, 1), (7.0, 1)),
+    right=((1.0, 0), (2.0, 0), (6.0, 1), (7.0, 1), (5.0, 1)),
+    broken=_support_vectors,
+    mended=_sums_of_classes,
+)
+
+
+def _one_draw(data: Any, n: int, random: Random) -> Floats:
+    return noisy(1, 0.0, n, random)[:, None] + np.asarray(data, dtype=np.float64)
+
+
+def _a_draw_each(data: Any, n: int, random: Random) -> Floats:
+    return noisy(1, data, n, random)
+
+
+ONE_DRAW_FOR_ALL_CLASSES = Twin(
+    name="one draw of noise for all classes",
+    mistake="Naive Bayes adds one and the same draw of noise to the count of each class.",
+    reason="What the classes differ by is then exact, and it is what the model predicts from.",
+    claims=PureDP(1),
+    truth=math.inf,
+    left=(12, 30),
+    right=(12, 31),
+    broken=_one_draw,
+    mended=_a_draw_each,
+)
+
+_FEATURES = 3
+
+
+def _share_in_each_feature(data: Any, n: int, random: Random) -> Floats:
+    return noisy(1, np.sum(data, axis=0), n, random)
+
+
+def _share_over_features(data: Any, n: int, random: Random) -> Floats:
+    return noisy(_FEATURES, np.sum(data, axis=0), n, random)
+
+
+SHARE_IN_EACH_FEATURE = Twin(
+    name="one class's share spent in each feature",
+    mistake="Naive Bayes spends the whole ε of a class on the sum of each of its three features, in [0, 1].",
+    reason="Classes share out people, so they don't add up; features don't, so they do: 3ε.",
+    claims=PureDP(1),
+    truth=3.0,
+    left=((0.5,) * _FEATURES,) * 2,
+    right=((0.5,) * _FEATURES,) * 2 + ((1.0,) * _FEATURES,),
+    broken=_share_in_each_feature,
+    mended=_share_over_features,
+)
+
+_STRENGTH = 0.25
+
+
+def _weight(data: Any) -> float:
+    """The minimiser of −(1/n)Σ y·x·w + λw²/2: Σ y·x/(nλ)."""
+    x, y = _columns(data)
+    return float((np.clip(x, -1, 1) * y).sum() / (len(x) * _STRENGTH))
+
+
+def _half_the_sensitivity(data: Any, n: int, random: Random) -> Floats:
+    return noisy(1 / (len(data) * _STRENGTH), _weight(data), n, random)
+
+
+def _whole_sensitivity(data: Any, n: int, random: Random) -> Floats:
+    return noisy(2 / (len(data) * _STRENGTH), _weight(data), n, random)
+
+
+OUTPUT_HALVED = Twin(
+    name="output perturbation with half the sensitivity",
+    mistake="A regularised linear model gets noise for 1/(nλ), where n is public and a person may change their row.",
+    reason="Who changes takes one gradient away and brings another: 2/(nλ) (Chaudhuri, Monteleoni & Sarwate 2011).",
+    claims=PureDP(1),
+    truth=2.0,
+    left=((1.0, 1.0), (0.5, -1.0), (-0.5, 1.0), (1.0, 1.0)),
+    right=((1.0, 1.0), (0.5, -1.0), (-0.5, 1.0), (1.0, -1.0)),
+    broken=_half_the_sensitivity,
+    mended=_whole_sensitivity,
+)
+
+TWINS: tuple[Twin, ...] = (
+    SCALED_REGRESSION,
+    GRADIENT_UNCLIPPED,
+    NOISE_ON_THE_AVERAGE,
+    STORES_ROWS,
+    ONE_DRAW_FOR_ALL_CLASSES,
+    SHARE_IN_EACH_FEATURE,
+    OUTPUT_HALVED,
+)

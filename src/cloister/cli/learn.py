@@ -1,0 +1,254 @@
+"""`cloister learn`: a private model from a file of rows, its card, its predictions, and what privacy costs."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cloister.cli.learn_declared import declared_table
+from cloister.cli.opened import open_ledger, waiting
+from cloister.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cloister.learn.base import PrivateModel
+    from cloister.learn.curve import Curve
+    from cloister.privacy import Guarantee
+    from cloister.tables import PrivateTable
+
+__all__ = ["learn"]
+
+_BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, YAML). A sample table needs none."
+
+
+@click.command()
+@click.argument("data", required=False)
+@click.option("--model", "name", help="A method, for example GaussianNB (--list names them).")
+@click.option("--features", help="The columns to learn from, with commas between.")
+@click.option("--target", help="The column to predict, where the method has one.")
+@click.option("--bounds", help=_BOUNDS)
+@click.option("--epsilon", help="The ε that is promised, and spent; 1 when left out.")
+@click.option("--delta", help="The δ that is promised beside it, for example 1e-6.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the method, in JSON; may be repeated."
+)
+@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the model as JSON.")
+@click.option("--card", type=click.Path(dir_okay=False, path_type=Path), help="Write the model card: .md, .html, .json or .txt.")
+@click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); without it, none remembers the charge.")
+@click.option("--predict", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Predict with a saved model.")
+@click.option("--curve", is_flag=True, help="What privacy costs. NOT PRIVATE: for public rows, or the owner's own eyes.")
+@click.option("--epsilons", help="Of --curve: the values of ε, with commas between; 0.1,0.3,1,3,10 when left out.")
+@click.option("--runs", type=click.IntRange(1, 10_000), help="Of --curve: runs of each ε; 10 when left out.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Of --curve: .html, .svg, .png or .json; of --predict: .csv."
+)
+@click.option("--list", "listed", is_flag=True, help="Name the methods.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def learn(**given: Any) -> None:
+    """Learn a model that may be published; DATA is a CSV or Parquet file, or the name of a sample table.
+
+    \b
+    cloister learn census --model GaussianNB --features age,education --target income --epsilon 1 --save model.json
+    cloister learn people.csv --model LinearRegression --features age,sex --target pay --bounds "age=17:90,sex=F|M,pay=0:9000"
+    cloister learn --predict model.json people.csv
+    cloister learn census --curve --model GaussianNB --features age,education --target income --out curve.html
+    """
+    if given["listed"]:
+        _print_methods(as_json=given["as_json"])
+        return
+    _check(given)
+    if given["predict"] is not None:
+        from cloister.cli.learn_predict import predict
+
+        predict(given["predict"], Path(given["data"]), given["out"], as_json=given["as_json"])
+        return
+    with warnings.catch_warnings(), waiting("learning") as progress:
+        warnings.simplefilter("ignore")  # of other libraries, about their own versions; refusals are errors here
+        model, features = _model(given), [name.strip() for name in given["features"].split(",")]
+        table_name, table = declared_table(given["data"], given["bounds"])
+        if given["curve"]:
+            curve = _curve(model, table_name, table, features, given, progress)
+        else:
+            _fit(model, table_name, table, features, given)
+    if given["curve"]:
+        _show_curve(curve, given)
+    else:
+        _show_model(model, given, table_name, features)
+
+
+def _check(given: dict[str, Any]) -> None:
+    """What does not fit together on the line, each with its own message."""
+    asked = "--predict" if given["predict"] is not None else "--curve" if given["curve"] else ""
+    of_fitting, of_curves = ("save", "card", "ledger"), ("epsilons", "runs")
+    of_models = ("name", "features", "target", "bounds", "epsilon", "delta", "settings")
+    unused = {"--predict": (*of_models, *of_fitting, *of_curves), "--curve": ("epsilon", *of_fitting)}.get(
+        asked, (*of_curves, "out")
+    )
+    for key in unused:
+        if given[key] not in (None, ()):
+            option = {"name": "--model", "settings": "--set"}.get(key, f"--{key}")
+            raise InvalidParameter(
+                f"{option} was refused",
+                why=f"it does not belong to {asked}"
+                if asked
+                else "it belongs to --curve" + (" or --predict" if key == "out" else ""),
+                instead="cloister learn --help",
+            )
+    if given["predict"] is not None and given["curve"]:
+        raise InvalidParameter("--curve was refused", why="--predict learns nothing", instead="cloister learn --help")
+    needed = ("data",) if asked == "--predict" else ("data", "name", "features")
+    for key in needed:
+        if not given[key]:
+            words = {"data": "the rows", "name": "--model", "features": "--features"}[key]
+            raise InvalidParameter(
+                "Nothing was learnt" if asked != "--predict" else "Nothing was predicted",
+                why=f"{words} {'are' if key == 'data' else 'is'} missing",
+                instead="cloister learn census --model GaussianNB --features age --target income",
+            )
+
+
+def _model(given: dict[str, Any]) -> PrivateModel:
+    """The method with its parameters, as the line says."""
+    import cloister.learn
+    from cloister.learn.catalogue import METHODS
+
+    name = given["name"]
+    if name not in METHODS:
+        raise InvalidParameter(f"--model {name} was refused", why=f"known are {', '.join(METHODS)}", instead="--model GaussianNB")
+    model: PrivateModel = getattr(cloister.learn, name)()
+    known = model.get_params(deep=False)
+    chosen = {key: given[key] for key in ("epsilon", "delta") if given[key] is not None}
+    for setting in given["settings"]:
+        key, equals, text = setting.partition("=")
+        if not equals or key not in known or key in ("random", "privacy", "bounds", "bounds_y", "classes", "epsilon", "delta"):
+            free = [
+                each for each in known if each not in ("random", "privacy", "bounds", "bounds_y", "classes", "epsilon", "delta")
+            ]
+            raise InvalidParameter(
+                f"--set {setting} was refused",
+                why=f"parameters of {name} are {', '.join(free) or 'none'}",
+                instead="--set NAME=VALUE",
+            )
+        try:
+            chosen[key] = json.loads(text)
+        except ValueError:
+            chosen[key] = text
+    strange = [key for key in chosen if key not in known]
+    if strange:
+        raise InvalidParameter(f"--{strange[0]} was refused", why=f"{name} has no such parameter", instead=f"--model {name}")
+    return model.set_params(**chosen)  # type: ignore[no-any-return]
+
+
+def _fit(model: PrivateModel, name: str, table: PrivateTable, features: list[str], given: dict[str, Any]) -> None:
+    """Through the one door, which charges a ledger: the one that is named, or one that ends with the command."""
+    from cloister.session import Door
+
+    promise = model._promise()
+    assert promise is not None
+    with open_ledger(given["ledger"]) as book:
+        budget = None if (table.population or name) in book.populations() else _budget(promise)
+        with Door({name: table}, budget=budget, ledger=book, who="command line") as door:
+            model.fit_table(door, name, features=features, target=given["target"], purpose="cloister learn")
+
+
+def _budget(promise: Guarantee) -> Guarantee:
+    """The first budget of a population that no ledger knows: what is spent now, or 1 where nothing is."""
+    from cloister.privacy import PureDP, zero_of
+
+    return PureDP(1) if promise == zero_of(promise) else promise
+
+
+def _curve(
+    model: PrivateModel,
+    name: str,
+    table: PrivateTable,
+    features: list[str],
+    given: dict[str, Any],
+    progress: Callable[[str], None],
+) -> Curve:
+    """Of the prepared rows, read by their owner."""
+    from cloister.learn.curve import price_of_privacy
+    from cloister.learn.encoding import Encoder
+    from cloister.learn.from_tables import check_target, declare, rows_of
+    from cloister.privacy import PureDP
+    from cloister.session import Door
+
+    check_target(model, features, given["target"])
+    encoder = Encoder.of(table.columns, features)
+    declare(model, encoder, table, given["target"])
+    with Door({name: table}, budget=PureDP(1)) as door:
+        codes = door.prepared(name).rows([*features, *([given["target"]] if given["target"] else [])])
+    rows = rows_of(model, encoder, given["target"], codes, table)
+    y = model.classes_[rows.y] if model._target == "class" else rows.y
+    return price_of_privacy(
+        model,
+        rows.X,
+        y,
+        epsilons=[part.strip() for part in (given["epsilons"] or "0.1,0.3,1,3,10").split(",")],
+        runs=given["runs"] or 10,
+        rows=f"the rows of {name}",
+        progress=progress,
+    )
+
+
+def _show_curve(curve: Curve, given: dict[str, Any]) -> None:
+    out: Path | None = given["out"]
+    if out is not None:
+        if out.suffix not in (".html", ".svg", ".png", ".json"):
+            raise InvalidParameter(
+                f"--out {out.name} was refused", why="its ending says no known form", instead="--out curve.html"
+            )
+        if out.suffix in (".svg", ".png"):
+            import vl_convert  # noqa: F401  # its absence is then told as that of a package
+
+        curve.chart().save(str(out))
+    click.echo(curve.to_json() if given["as_json"] else curve.text())
+
+
+def _show_model(model: PrivateModel, given: dict[str, Any], name: str, features: list[str]) -> None:
+    card = model.card(data=name, target=given["target"] or "")
+    if given["save"] is not None:
+        given["save"].write_text(model.to_json(), encoding="utf-8")
+    if given["card"] is not None:
+        forms = {".md": card.markdown, ".html": card.fragment, ".json": card.to_json, ".txt": card.text}
+        if given["card"].suffix not in forms:
+            raise InvalidParameter(
+                f"--card {given['card'].name} was refused", why="its ending says no known form", instead="--card card.md"
+            )
+        given["card"].write_text(forms[given["card"].suffix](), encoding="utf-8")
+    if not given["as_json"]:
+        click.echo(card.text())
+        if given["save"] is not None:
+            click.echo(f"  saved as {given['save']}")
+        return
+    from cloister.learn.portable import spent_of, write_guarantee
+
+    document = {
+        "model": type(model).__name__,
+        "table": name,
+        "columns": features,
+        "features": [str(feature) for feature in model.feature_names_in_],
+        "target": given["target"],
+        "guarantee": write_guarantee(model.guarantee_),
+        "spent": spent_of(model.spent_),
+        "marked": model.marked_,
+        "saved": None if given["save"] is None else str(given["save"]),
+    }
+    click.echo(json.dumps(document, ensure_ascii=False))
+
+
+def _print_methods(*, as_json: bool) -> None:
+    from cloister.learn.catalogue import METHODS
+
+    if as_json:
+        methods = [
+            {"name": each.name, "title": each.title, "learns": each.task, "delta": not each.pure} for each in METHODS.values()
+        ]
+        click.echo(json.dumps(methods, ensure_ascii=False))
+        return
+    for each in METHODS.values():
+        click.echo(f"{each.name:<28} {each.title} ({each.task}{'' if each.pure else '; needs --delta'})")

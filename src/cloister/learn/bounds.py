@@ -1,0 +1,147 @@
+"""Declared bounds of features and targets, and what is worked out from them: clipping, scaling, whole steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.errors import InvalidParameter, MissingBound
+
+__all__ = ["Box", "box_of", "interval_of"]
+
+Floats = npt.NDArray[np.float64]
+_LARGEST = 1e150
+"""Squares of what lies within stay finite."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Box:
+    """For each feature the lowest and the highest value that counts. Public: declared, never looked up.
+
+    >>> box = box_of(([0, 10], [1, 30]), features=2)
+    >>> box.clipped(np.array([[2.0, 5.0]])).tolist(), box.centred(np.array([[0.5, 30.0]])).tolist()
+    ([[1.0, 10.0]], [[0.0, 1.0]])
+    """
+
+    low: Floats
+    high: Floats
+
+    @property
+    def features(self) -> int:
+        """How many."""
+        return len(self.low)
+
+    @property
+    def width(self) -> Floats:
+        """high − low; 1 where they are the same, so that nothing is divided by 0."""
+        width = self.high - self.low
+        return np.where(width > 0, width, 1.0)
+
+    @property
+    def middle(self) -> Floats:
+        """Of each interval."""
+        return (self.low + self.high) / 2
+
+    def clipped(self, X: Floats) -> Floats:
+        """Each value moved to the nearest that counts; infinities, too."""
+        return np.clip(X, self.low, self.high)
+
+    def unit(self, X: Floats) -> Floats:
+        """Clipped and mapped to [0, 1]."""
+        return (self.clipped(X) - self.low) / self.width
+
+    def centred(self, X: Floats) -> Floats:
+        """Clipped and mapped to [−1, 1], the middle to 0."""
+        return np.clip((self.clipped(X) - self.middle) * (2 / self.width), -1.0, 1.0)
+
+
+def box_of(bounds: Any, *, features: int, name: str = "bounds") -> Box:
+    """The bounds of an estimator: (low, high), each one number for all features or one for each.
+
+    >>> box_of((0, 16), features=3).high.tolist()
+    [16.0, 16.0, 16.0]
+    >>> box_of(None, features=3)
+    Traceback (most recent call last):
+    cloister.errors.MissingBound: bounds=None was refused: what a feature may hold is declared, never looked up in the data.
+      Instead: bounds=([0, 0, 0], [1, 1, 1])
+    """
+    if bounds is None:
+        zeros, ones = [0] * min(features, 3), [1] * min(features, 3)
+        raise MissingBound(
+            f"{name}=None was refused",
+            why="what a feature may hold is declared, never looked up in the data",
+            instead=f"{name}=({zeros}, {ones})",
+        )
+    if not isinstance(bounds, Sequence | np.ndarray) or isinstance(bounds, str | bytes) or len(bounds) != 2:
+        raise _refused(name, "it is not a pair of the lowest and the highest values")
+    low, high = (_row(side, features, name) for side in bounds)
+    if (low > high).any():
+        raise _refused(name, f"the lowest value of feature {int(np.argmax(low > high))} is above the highest")
+    if (np.maximum(np.abs(low), np.abs(high)) > _LARGEST).any():
+        raise _refused(name, f"a bound is beyond ±{_LARGEST:g}")
+    return Box(low=low, high=high)
+
+
+def interval_of(bounds: Any, *, name: str = "bounds_y") -> tuple[float, float]:
+    """The bounds of one number.
+
+    >>> interval_of((25, 346))
+    (25.0, 346.0)
+    """
+    if bounds is None:
+        raise MissingBound(
+            f"{name}=None was refused",
+            why="what the target may be is declared, never looked up in the data",
+            instead=f"{name}=(0, 100)",
+        )
+    box = box_of(bounds, features=1, name=name)
+    if not box.low[0] < box.high[0]:
+        raise _refused(name, "the interval is empty")
+    return float(box.low[0]), float(box.high[0])
+
+
+def steps_of(values: Floats, *, bits: int) -> npt.NDArray[np.int64]:
+    """Numbers of [−1, 1] as whole multiples of 2^−bits, so that their sums are exact (promise 5). The size is at most 2^bits,
+    whatever comes in: what lies outside is clipped, and NaN counts as 0 (as a whole number it would be −2⁶³).
+
+    >>> steps_of(np.array([-1.0, 0.3]), bits=10)
+    array([-1024,   307])
+    """
+    steps = np.asarray(np.clip(values, -1.0, 1.0) * 2.0**bits)
+    np.copyto(steps, 0.0, where=np.isnan(steps))
+    return np.rint(steps).astype(np.int64)
+
+
+def exact_square_root(value: Fraction) -> Fraction:
+    """The square root, rounded up by at most 2⁻³⁹.
+
+    >>> exact_square_root(Fraction(4)) - 2 < Fraction(1, 10**9)
+    True
+    """
+    return Fraction(math.isqrt(math.ceil(value * 2**80)) + 1, 2**40)
+
+
+def _row(side: Any, features: int, name: str) -> Floats:
+    try:
+        row = np.asarray(side, dtype=np.float64).ravel()
+    except (TypeError, ValueError):
+        raise _refused(name, "it holds something that is not a number") from None
+    if row.size == 1:
+        row = np.repeat(row, features)
+    if row.size != features:
+        raise _refused(name, f"it speaks of {row.size} features, and there are {features}")
+    if not np.isfinite(row).all():
+        raise _refused(name, "a bound is a finite number")
+    return row
+
+
+def _refused(name: str, why: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"{name} was refused", why=why, instead=f"{name}=(0, 1)" if name != "bounds" else "bounds=([0, 17], [1, 90])"
+    )

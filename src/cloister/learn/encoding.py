@@ -1,0 +1,134 @@
+"""From declared columns to numbers: a category becomes one 0-or-1 feature for each value, everything else one feature.
+
+What a feature is called and what it may hold follow from the declaration alone, so the same encoder serves the rows that a model
+learns from and those that it predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.errors import InvalidParameter, MissingBound, UnknownColumn
+from cloister.tables import Boolean, Category, Date, Domain, Integer, Real
+
+__all__ = ["Encoder"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoder:
+    """Columns with their domains, as a matrix of features.
+
+    >>> encoder = Encoder.of({"age": Integer(17, 90), "sex": Category(["F", "M"])}, ["age", "sex"])
+    >>> encoder.names, encoder.bounds
+    (('age', 'sex=F', 'sex=M'), ([17.0, 0.0, 0.0], [90.0, 1.0, 1.0]))
+    >>> encoder.transform({"age": [30, 95], "sex": ["M", "F"]}).tolist()
+    [[30.0, 0.0, 1.0], [90.0, 1.0, 0.0]]
+    """
+
+    columns: tuple[tuple[str, Domain], ...]
+
+    @classmethod
+    def of(cls, declared: Mapping[str, Domain], features: Sequence[str]) -> Encoder:
+        """Of those columns of a declaration; a column without bounds is refused by its name."""
+        if isinstance(features, str) or not features or len(set(features)) != len(features):
+            raise InvalidParameter(
+                f"features={features!r} was refused",
+                why="they are a list of different columns, at least one",
+                instead=f"features={list(declared)[:2]!r}",
+            )
+        chosen = []
+        for name in features:
+            if name not in declared:
+                raise UnknownColumn(
+                    f"The feature {name!r} was refused",
+                    why=f"declared are {', '.join(declared)}",
+                    instead=f"{next(iter(declared))!r}",
+                )
+            domain = declared[name]
+            if not isinstance(domain, Integer | Real | Category | Date | Boolean):
+                raise MissingBound(
+                    f"The feature {name!r} was refused",
+                    why="its values are not declared, and a model learns from bounds or categories",
+                    instead=f'columns={{"{name}": cl.Category([…])}}',
+                )
+            chosen.append((name, domain))
+        return cls(columns=tuple(chosen))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each feature is called."""
+        return tuple(name for column, domain in self.columns for name in _names(column, domain))
+
+    @property
+    def bounds(self) -> tuple[list[float], list[float]]:
+        """The lowest and the highest value of each feature."""
+        pairs = [pair for _, domain in self.columns for pair in _bounds(domain)]
+        return [low for low, _ in pairs], [high for _, high in pairs]
+
+    def codes(self, rows: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float64]:
+        """Features from a table's codes; NULL becomes NaN."""
+        parts = [_features(domain, np.asarray(rows[name])) for name, domain in self.columns]
+        return np.concatenate(parts, axis=1) if parts else np.empty((0, 0))
+
+    def transform(self, frame: Any) -> npt.NDArray[np.float64]:
+        """Features from values: a mapping of lists, or a pandas or polars frame. What is not declared becomes NaN."""
+        rows = {}
+        for name, domain in self.columns:
+            try:
+                values = frame[name]
+            except (KeyError, IndexError, TypeError):
+                raise UnknownColumn(
+                    f"The column {name!r} is missing", why="the model learnt from it", instead=f'{{"{name}": […]}}'
+                ) from None
+            rows[name] = _coded(domain, values)
+        if len({len(codes) for codes in rows.values()}) > 1:
+            raise InvalidParameter("The rows were refused", why="their columns are of different lengths", instead="equal lengths")
+        return self.codes(rows)
+
+
+def _coded(domain: Domain, values: Any) -> npt.NDArray[np.int64]:
+    """The codes of a column's values, as a table's preparation gives them; numbers all at once, anything else by its value."""
+    column = np.asarray(values)
+    if isinstance(domain, Integer) and column.dtype.kind == "i":
+        return np.clip(column.astype(np.int64), domain.low, domain.high)
+    if isinstance(domain, Integer | Real) and column.dtype.kind == "f":
+        low, high = (float(domain.origin + code * domain.step) for code in (domain.low_code, domain.high_code))
+        known = np.isfinite(column)
+        numbers = np.clip(np.where(known, column.astype(np.float64), low), low, high) - float(domain.origin)
+        steps = np.floor(numbers * float(domain.step.denominator) / float(domain.step.numerator) + 0.5)
+        codes = np.clip(steps.astype(np.int64), domain.low_code, domain.high_code)
+        return np.where(known, codes, domain.null_code)
+    found: dict[Any, int] = {}
+
+    def code_of(value: Any) -> int:
+        if (type(value), value) not in found:
+            code = domain.encode(value)
+            found[type(value), value] = domain.null_code if code is None else code
+        return found[type(value), value]
+
+    return np.fromiter((code_of(value) for value in list(values)), dtype=np.int64)
+
+
+def _names(column: str, domain: Domain) -> list[str]:
+    return [f"{column}={value}" for value in domain.values()] if isinstance(domain, Category) else [column]
+
+
+def _bounds(domain: Domain) -> list[tuple[float, float]]:
+    if isinstance(domain, Category):
+        return [(0.0, 1.0)] * len(domain.values())
+    return [tuple(float(domain.origin + code * domain.step) for code in (domain.low_code, domain.high_code))]  # type: ignore[list-item]
+
+
+def _features(domain: Domain, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    missing = codes == domain.null_code
+    if isinstance(domain, Category):
+        features = (codes[:, None] == np.arange(domain.low_code, domain.low_code + len(domain.values()))).astype(np.float64)
+        features[missing] = np.nan
+        return np.asarray(features, dtype=np.float64)
+    numbers = float(domain.origin) + codes * float(domain.step)
+    return np.asarray(np.where(missing, np.nan, numbers)[:, None], dtype=np.float64)

@@ -1,0 +1,270 @@
+"""k-means: rounds of noisy counts and sums (DPLloyd), or one round on many cells that are then grouped (a coreset).
+
+ball.py has the sums and their noise, place.py the mean and the spread that fix the ball, lloyd.py the rounds, starts.py where
+they begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+
+from cloister.errors import InvalidParameter
+from cloister.learn.allowance import Allowance, Share
+from cloister.learn.ball import in_ball
+from cloister.learn.base import PrivateModel, Rows
+from cloister.learn.lloyd import drawn_in, measured, nearest, rounds
+from cloister.learn.place import Place, declared_radius, mean_of, noisy_size, spread_of
+from cloister.learn.starts import frame, spread_starts, weighted_centres
+from cloister.noise import Random
+from cloister.privacy.rational import exact_probability
+
+__all__ = ["KMeans", "Plan", "plan_of"]
+
+Floats = npt.NDArray[np.float64]
+
+_SIZE, _SPREAD, _COUNTS = Fraction(3, 100), Fraction(3, 100), Fraction(5, 100)
+_GROWTH = Fraction(3, 2)
+"""Each round gets this much more than the one before: the last one is what is released."""
+_MOST_ROUNDS, _MOST_CELLS = 7, 8
+_RICH, _FLAT = 4, 10
+"""Where so many rounds are affordable, the first one looks at several cells a centre, and groups them; in up to ten
+dimensions, where cells fill a space well, half as many will do."""
+_REACH = 1.5
+"""Starts lie within so many times the root of the mean squared distance."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How a fit goes on, once the number of rows is released."""
+
+    rounds: int
+    dimension: int
+    """Of the random subspace that the rounds look at."""
+    mean: Fraction
+    """The portion for the mean."""
+    cells: int
+    """How many cells a centre has in the first round."""
+
+
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateModel):  # type: ignore[misc]
+    """k-means by noisy counts and sums.
+
+    Guarantee: ε, or (ε, δ), or ρ, for one row more or less (the number of rows is private). The measurements are: the number of
+    rows (changes by 1), their sum within the declared box or radius (by a vector no longer than that), the sum of squared
+    distances from the released mean (by at most its declared greatest value), and in each round the counts and sums of the cells
+    (one count by 1, one sum by a vector within a ball of a released radius, to which rows are drawn in). Each has its share of
+    the allowance, so that all together promise the whole: adaptive composition, also where a later share's size follows from
+    earlier releases (Rogers, Roth, Ullman & Vadhan 2016 for ε; Feldman & Zrnic 2021 and Smith & Thakurta 2022 for ρ and μ²).
+    Starts, subspaces, the number of rounds and what becomes of nearly empty cells follow from public facts and released values.
+    Under a pure ε, a sum's noise is drawn in floating point: what that adds to δ = 0 is at most 10⁻⁶ for each (ball.py).
+
+    After DPLloyd (Blum, Dwork, McSherry & Nissim 2005; Su, Cao, Li, Bertino & Jin 2016), with four differences that lessen the
+    noise: it fits a ball and not a box; the ball is about the rows' mean, and as wide as they lie; where rows are few against ε
+    (pure promises), the rounds look at a random subspace; and centres are drawn towards the mean by as much as their noise asks.
+
+    Parameters: `n_clusters`; `method` ("lloyd"; "coreset": one round on three cells a centre, whose means and counts are then
+    clustered for nothing; "auto"); `rounds` (None: by public facts); `radius` (no row is farther from the middle of the box;
+    None: the half of its diagonal).
+
+    Learned: `cluster_centers_`, `cluster_sizes_` (noisy), `deviations_` (of the noise of each coordinate of a centre; what the
+    drawing-in and the assignment of rows miss is not in it), `rounds_`, `dimension_`, `low_` and `high_`.
+
+    >>> X = np.repeat([[0.1, 0.2], [0.9, 0.8]], 500, axis=0)
+    >>> model = KMeans(2, epsilon=1, bounds=(0, 1), random=Random.deterministic(1)).fit(X)
+    >>> model.cluster_centers_.shape, len(set(model.predict([[0.0, 0.0], [1.0, 1.0]]).tolist()))
+    ((2, 2), 2)
+    """
+
+    _target: ClassVar[str] = "none"
+    _learned: ClassVar[tuple[str, ...]] = (
+        "cluster_centers_",
+        "cluster_sizes_",
+        "deviations_",
+        "rounds_",
+        "dimension_",
+        "low_",
+        "high_",
+    )
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: Any = 1,
+        delta: Any = None,
+        bounds: Any = None,
+        method: Literal["auto", "lloyd", "coreset"] = "auto",
+        rounds: int | None = None,
+        radius: float | None = None,
+        privacy: Any = "central",
+        random: Random | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.method = method
+        self.rounds = rounds
+        self.radius = radius
+        self.privacy = privacy
+        self.random = random
+
+    def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
+        self._check()
+        self.low_, self.high_ = rows.box.low, rows.box.high
+        if allowance is None:
+            self._without_noise(rows.X)
+            return
+        size = noisy_size(len(rows.X), allowance.share("number of rows", _SIZE), self.random)
+        active = int((rows.box.high > rows.box.low).sum())
+        size_share = allowance.lines[-1]
+        plan = plan_of(size_share, size=size, clusters=self.n_clusters, features=active, method=self.method, rounds=self.rounds)
+        radius = declared_radius(rows.box, self.radius)
+        place = mean_of(rows.X, rows.box, size=size, radius=radius, share=allowance.share("mean", plan.mean), random=self.random)
+        self.rounds_, self.dimension_ = plan.rounds, plan.dimension
+        if place.most == 0:  # every declared interval is one value
+            allowance.rest("nothing: no feature can vary")
+            self._keep(np.repeat(place.mean[None], self.n_clusters, axis=0), np.full(self.n_clusters, size / self.n_clusters))
+            self.deviations_ = np.zeros_like(self.cluster_centers_)
+            return
+        self._cluster(rows.X - place.mean, place, plan, size, allowance)
+
+    def _cluster(self, centred: Floats, place: Place, plan: Plan, size: float, allowance: Allowance) -> None:
+        random, clusters, features = self.random, self.n_clusters, centred.shape[1]
+        spread = spread_of(centred, place, size=size, share=allowance.share("spread", _SPREAD), random=random)
+        axes = frame(plan.dimension, features, random)
+        kept = spread * axes.shape[1] / features
+        radius = float(np.sqrt(min(1.2 * kept, place.most)))
+        rows = in_ball(centred @ axes if plan.dimension < features else centred, radius)
+        starts = spread_starts(clusters * plan.cells, axes.shape[1], random) * _REACH * np.sqrt(kept)
+        pairs = _pairs(allowance, plan.rounds, growth=_GROWTH if plan.cells == 1 else Fraction(1))
+        if plan.cells > 1:
+            (count, total), *pairs = pairs
+            cells = measured(rows, starts, size=size, radius=radius, count=count, total=total, random=random)
+            shrunk, factors = drawn_in(cells.means, cells.variance, spread=kept)
+            starts, groups = weighted_centres(in_ball(shrunk, radius), cells.counts, clusters)
+            sizes = np.bincount(groups, weights=cells.counts, minlength=clusters).astype(np.float64)
+            parts = (cells.counts * factors) ** 2 * cells.variance
+            variance = np.bincount(groups, weights=parts, minlength=clusters) / sizes**2
+            centres, factors = starts, np.ones(clusters)
+        if pairs:
+            centres, factors, cells = rounds(rows, starts, size=size, radius=radius, spread=kept, shares=pairs, random=random)
+            sizes, variance = cells.counts, cells.variance
+        self._keep(np.clip(place.mean + in_ball(centres, radius) @ axes.T, self.low_, self.high_), sizes)
+        self.deviations_ = np.sqrt(_variances(axes, factors, variance, place.variance))
+
+    def _without_noise(self, X: Floats) -> None:
+        from sklearn.cluster import KMeans as Plain
+
+        found = Plain(self.n_clusters, n_init=10, random_state=0).fit(X)
+        self.labels_ = found.labels_
+        self._keep(found.cluster_centers_, np.bincount(found.labels_, minlength=self.n_clusters).astype(np.float64))
+        self.deviations_ = np.zeros_like(self.cluster_centers_)
+        self.rounds_, self.dimension_ = int(found.n_iter_), X.shape[1]
+
+    def _keep(self, centres: Floats, sizes: Floats) -> None:
+        self.cluster_centers_, self.cluster_sizes_ = np.asarray(centres), np.asarray(sizes)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """The number of the nearest centre of each row, which is clipped to the bounds first."""
+        return nearest(np.clip(self._asked(X), self.low_, self.high_), self.cluster_centers_)
+
+    def fit_predict(self, X: Any, y: Any = None, **refused: Any) -> npt.NDArray[np.int64]:
+        """Fit, and tell the caller's own rows apart. Labels of rows are no part of the model: they are not kept, nor released."""
+        return self.fit(X, y, **refused).predict(X)
+
+    def transform(self, X: Any) -> Floats:
+        """The distance of each row from each centre."""
+        asked = np.clip(self._asked(X), self.low_, self.high_)
+        return np.asarray(np.sqrt(np.array([((asked - centre) ** 2).sum(axis=1) for centre in self.cluster_centers_]).T))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the sum of squared distances from the nearest centre (minus the inertia). Of private rows it is private."""
+        return -float((self.transform(X).min(axis=1) ** 2).sum())
+
+    def margin(self, confidence: Any = 0.95) -> Floats:
+        """A half-width for each coordinate of each centre, of the noise alone.
+
+        A coordinate of the noise is between a Laplace and a normal variable of the same deviation; the wider of the two counts.
+        """
+        share = float(exact_probability(confidence, "confidence"))
+        normal, laplace = NormalDist().inv_cdf((1 + share) / 2), float(-np.log1p(-share) / np.sqrt(2))
+        return np.asarray(self.deviations_ * max(normal, laplace))
+
+    def _check(self) -> None:
+        whole = isinstance(self.n_clusters, int | np.integer) and not isinstance(self.n_clusters, bool)
+        if not whole or self.n_clusters < 1:
+            raise InvalidParameter(
+                f"n_clusters={self.n_clusters!r} was refused", why="it is a whole number, 1 or more", instead="n_clusters=8"
+            )
+        if self.method not in ("auto", "lloyd", "coreset"):
+            raise InvalidParameter(
+                f"method={self.method!r} was refused", why="known are auto, lloyd and coreset", instead='method="auto"'
+            )
+        if self.rounds is not None and (isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1):
+            raise InvalidParameter(
+                f"rounds={self.rounds!r} was refused", why="it is a whole number, 1 or more", instead="rounds=3"
+            )
+
+
+def plan_of(share: Share, *, size: float, clusters: int, features: int, method: str, rounds: int | None) -> Plan:
+    """What follows of the whole allowance (of which `share` tells), the released number of rows, and the dimensions.
+
+    In one round with all of ε, a mean of n/k rows in d dimensions has noise of length about d·R/(εn/k), beside which a centre is
+    some part of R: so rounds are affordable while εn/k is six times d, and below that fewer dimensions are better: keeping p of
+    d leaves p/d of the squared signal and (p/d)³ of the squared noise. Gaussian noise has length √d·R/(μn/k), and shrinks no
+    faster than the signal where dimensions are left out.
+    """
+    rows, wide = size / clusters, max(features, 1)
+    pure = share.currency == "epsilon"
+    worth = float((share.amount if pure else share.mu_squared) / share.portion) * (rows if pure else rows**2)
+    affordable = worth / ((6 if pure else 8) * wide)
+    rich = affordable >= (_RICH if features > _FLAT else _RICH / 2)
+    cells = 1 if method == "lloyd" or (method == "auto" and not rich) else _between(3, int(affordable / 2), _MOST_CELLS)
+    if method == "coreset":
+        usual = 1
+    else:
+        usual = _between(1, int(affordable), _MOST_ROUNDS) if cells == 1 else _between(2, 1 + int(affordable / 4), _MOST_ROUNDS)
+    wanted = rounds or usual
+    held = 1 if rich else wanted * cells
+    dimension = _between(min(4, features), round(worth / (4 * held)), features) if pure else features
+    return Plan(rounds=wanted, dimension=dimension, mean=Fraction(7, 20 if dimension < features else 70), cells=cells)
+
+
+def _pairs(allowance: Allowance, wanted: int, *, growth: Fraction) -> Sequence[tuple[Share, Share]]:
+    """Shares of counts and sums for each round, of all that is left."""
+    weights = [growth**place for place in range(wanted)]
+    left = allowance.left
+    pairs = []
+    for place, weight in enumerate(weights):
+        part = left * weight / sum(weights)
+        count = allowance.share(f"counts of round {place + 1}", part * _COUNTS)
+        pairs.append((count, allowance.share(f"sums of round {place + 1}", part * (1 - _COUNTS))))
+    return pairs
+
+
+def _variances(axes: Floats, factors: Floats, variance: Floats, mean: Floats) -> Floats:
+    """By coordinate of each centre: its own noise, drawn in by a factor s, and what (1 − s·P) leaves of the mean's noise, P the
+    projection on the subspace."""
+    projection = axes @ axes.T
+    rows = []
+    for factor, own in zip(factors, variance, strict=True):
+        left = np.eye(len(mean)) - factor * projection
+        rows.append(factor**2 * own * np.diag(projection) + (left**2) @ mean)
+    return np.asarray(rows)
+
+
+def _between(least: int, value: int, most: int) -> int:
+    return max(least, min(value, most))

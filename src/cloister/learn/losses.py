@@ -1,0 +1,242 @@
+"""Losses of linear scores: their residuals, how much of one person they let through, and how curved they are.
+
+A linear classifier has one score for each column: a single one for two classes, and one for each class otherwise. What a
+person adds to a gradient is residual ⊗ features, so what a mechanism must know of a loss is how long a residual can be; what it
+must know for the objective's Jacobian is the trace of the second derivative by the scores.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["HuberHinge", "Logistic", "Loss", "Softmax"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class Loss(Protocol):
+    """A convex loss of scores, with a continuous first derivative."""
+
+    @property
+    def columns(self) -> int:
+        """How many scores a person has."""
+
+    @property
+    def reach(self) -> float:
+        """The most that the sizes of one person's residuals can sum to."""
+
+    @property
+    def length(self) -> float:
+        """The largest Euclidean length of one person's residuals."""
+
+    @property
+    def trace(self) -> float:
+        """The largest trace of the second derivative by one person's scores."""
+
+    @property
+    def curvature(self) -> float:
+        """The largest eigenvalue of it."""
+
+    def value(self, scores: Floats, classes: Integers) -> float:
+        """The sum over persons."""
+
+    def residuals(self, scores: Floats, classes: Integers) -> Floats:
+        """The derivative by the scores, a row for each person."""
+
+    def bent(self, scores: Floats, classes: Integers, directions: Floats) -> Floats:
+        """The second derivative times directions, a row for each person."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logistic:
+    """log(1 + e^m) of the negative margin m, for two classes; its slope stops growing at `slope`, from where on it is a line.
+
+    A slope below 1 lets less of one person through: the sensitivity of a gradient falls by as much, and only persons far on the
+    wrong side count less.
+
+    >>> Logistic(slope=0.5).residuals(np.array([[5.0], [-5.0]]), np.array([0, 0])).round(3).ravel().tolist()
+    [0.5, 0.007]
+    """
+
+    slope: float = 1.0
+
+    @property
+    def columns(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def reach(self) -> float:
+        """The slope."""
+        return self.slope
+
+    @property
+    def length(self) -> float:
+        """The slope."""
+        return self.slope
+
+    @property
+    def trace(self) -> float:
+        """p(1 − p) is at most a quarter."""
+        return 0.25
+
+    @property
+    def curvature(self) -> float:
+        """A quarter."""
+        return 0.25
+
+    def value(self, scores: Floats, classes: Integers) -> float:
+        """The sum over persons."""
+        wrong = -_signs(classes) * scores[:, 0]
+        bend = math.log(self.slope / (1 - self.slope)) if self.slope < 1 else math.inf
+        near = np.minimum(wrong, bend)
+        return float((np.logaddexp(0, near) + self.slope * (wrong - near)).sum())
+
+    def residuals(self, scores: Floats, classes: Integers) -> Floats:
+        """p − y, cut at the slope."""
+        signs = _signs(classes)
+        return np.asarray(-signs * np.minimum(_sigmoid(-signs * scores[:, 0]), self.slope))[:, None]
+
+    def bent(self, scores: Floats, classes: Integers, directions: Floats) -> Floats:
+        """p(1 − p) where the slope still grows."""
+        p = _sigmoid(-_signs(classes) * scores[:, 0])
+        return np.asarray(np.where(p < self.slope, p * (1 - p), 0.0)[:, None] * directions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Softmax:
+    """The multinomial logistic loss, one score a class.
+
+    >>> Softmax(classes=3).residuals(np.zeros((1, 3)), np.array([1])).round(2).tolist()
+    [[0.33, -0.67, 0.33]]
+    """
+
+    classes: int
+
+    @property
+    def columns(self) -> int:
+        """One a class."""
+        return self.classes
+
+    @property
+    def reach(self) -> float:
+        """Σ|p − e| = 2(1 − p) at the own class."""
+        return 2.0
+
+    @property
+    def length(self) -> float:
+        """‖p − e‖ is at most √2."""
+        return math.sqrt(2)
+
+    @property
+    def trace(self) -> float:
+        """Σp(1 − p) is at most 1 − 1/k."""
+        return 1 - 1 / self.classes
+
+    @property
+    def curvature(self) -> float:
+        """The eigenvalues of diag(p) − ppᵀ are at most a half (Böhning 1992)."""
+        return 0.5
+
+    def value(self, scores: Floats, classes: Integers) -> float:
+        """The sum over persons."""
+        top = scores.max(axis=1)
+        own = scores[np.arange(len(classes)), classes]
+        return float((np.log(np.exp(scores - top[:, None]).sum(axis=1)) + top - own).sum())
+
+    def residuals(self, scores: Floats, classes: Integers) -> Floats:
+        """p − e of the own class."""
+        p = softmax(scores)
+        p[np.arange(len(classes)), classes] -= 1
+        return p
+
+    def bent(self, scores: Floats, classes: Integers, directions: Floats) -> Floats:
+        """(diag(p) − ppᵀ) times each direction."""
+        p = softmax(scores)
+        return np.asarray(p * (directions - (p * directions).sum(axis=1, keepdims=True)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HuberHinge:
+    """The hinge loss with its corner rounded over ±`width` (Chaudhuri, Monteleoni & Sarwate 2011, section 3.4.2).
+
+    0 beyond a margin of 1 + h, 1 − z before 1 − h, (1 + h − z)²/4h between. Several classes: each against the rest, k scores.
+
+    >>> HuberHinge(classes=2).residuals(np.array([[2.0], [1.0], [-1.0]]), np.array([1, 1, 1])).ravel().tolist()
+    [-0.0, -0.5, -1.0]
+    """
+
+    classes: int
+    width: float = 0.5
+
+    @property
+    def columns(self) -> int:
+        """One for two classes, else one a class."""
+        return 1 if self.classes == 2 else self.classes
+
+    @property
+    def reach(self) -> float:
+        """At most 1 a column."""
+        return float(self.columns)
+
+    @property
+    def length(self) -> float:
+        """At most 1 a column."""
+        return math.sqrt(self.columns)
+
+    @property
+    def trace(self) -> float:
+        """1/2h a column."""
+        return self.columns * self.curvature
+
+    @property
+    def curvature(self) -> float:
+        """1/2h."""
+        return 1 / (2 * self.width)
+
+    def value(self, scores: Floats, classes: Integers) -> float:
+        """The sum over persons and columns."""
+        missing = np.clip(1 + self.width - self._margins(scores, classes), 0, None)
+        near = np.minimum(missing, 2 * self.width)
+        return float((near**2 / (4 * self.width) + (missing - near)).sum())
+
+    def residuals(self, scores: Floats, classes: Integers) -> Floats:
+        """Minus the sign where the margin is short, rising linearly over the rounded corner."""
+        missing = 1 + self.width - self._margins(scores, classes)
+        return np.asarray(-self._sides(classes) * np.clip(missing / (2 * self.width), 0, 1))
+
+    def bent(self, scores: Floats, classes: Integers, directions: Floats) -> Floats:
+        """1/2h within the rounded corner."""
+        return np.asarray(np.where(np.abs(1 - self._margins(scores, classes)) < self.width, self.curvature, 0.0) * directions)
+
+    def _sides(self, classes: Integers) -> Floats:
+        if self.columns == 1:
+            return _signs(classes)[:, None]
+        return np.asarray(2.0 * (classes[:, None] == np.arange(self.classes)) - 1.0)
+
+    def _margins(self, scores: Floats, classes: Integers) -> Floats:
+        return np.asarray(self._sides(classes) * scores)
+
+
+def softmax(scores: Floats) -> Floats:
+    """Scores as probabilities, a row for each person.
+
+    >>> softmax(np.array([[0.0, 0.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    grown = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(grown / grown.sum(axis=1, keepdims=True))
+
+
+def _signs(classes: Integers) -> Floats:
+    return np.asarray(2.0 * classes - 1.0)
+
+
+def _sigmoid(x: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(np.clip(-x, -700, 700))))

@@ -1,0 +1,95 @@
+"""Where the rows lie: their noisy number, mean, and mean squared distance from it.
+
+Whatever groups or turns rows looks at them from their mean, within the distance that most of them keep: the noise of all that
+follows is as large as that distance, and the declared box is often far larger.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.errors import InvalidParameter
+from cloister.learn.allowance import Share
+from cloister.learn.ball import noisy_group_sums, noisy_total
+from cloister.learn.bounds import Box
+from cloister.noise import Random
+
+__all__ = ["Place", "declared_radius", "mean_of", "noisy_size", "spread_of"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Place:
+    """A noisy mean, with the variance of its noise by coordinate, and how far rows can be from it on the average."""
+
+    mean: Floats
+    variance: Floats
+    most: float
+    """No set of rows within the box, or the declared radius, has a mean squared distance from its own mean above this."""
+
+
+def declared_radius(box: Box, radius: float | None) -> float:
+    """How far a row may be from the middle of the box: the half of its diagonal, or the declared radius where that is less.
+
+    >>> from cloister.learn.bounds import box_of
+    >>> declared_radius(box_of((0, 6), features=4), None), declared_radius(box_of((0, 6), features=4), 2)
+    (6.0, 2.0)
+    """
+    corner = float(np.sqrt((((box.high - box.low) / 2) ** 2).sum()))
+    if radius is None:
+        return corner
+    if isinstance(radius, bool) or not isinstance(radius, int | float | np.number) or not 0 < radius < np.inf:
+        raise InvalidParameter(f"radius={radius!r} was refused", why="it is a length, above 0", instead="radius=None")
+    return min(corner, float(radius))
+
+
+def noisy_size(count: int, share: Share, random: Random | None) -> float:
+    """The number of rows with noise, and at least 1."""
+    noisy = share.add(np.array([count], dtype=np.int64), l1=1, l2_squared=1, random=random)[0]
+    return max(float(noisy), 1.0)
+
+
+def mean_of(X: Floats, box: Box, *, size: float, radius: float, share: Share, random: Random | None) -> Place:
+    """The mean, from noisy sums about the middle of the box, drawn towards the middle by as much as the noise makes likely.
+
+    Guarantee: what the share says; `size` is public (released before). Under a declared radius, a row is drawn into that ball,
+    and the noise is the same in all directions. Else coordinates are measured in units of the roots of the box's half-widths h,
+    in which a row is no longer than √Σh: that makes the sum of the variances least, (Σh)² against dΣh² without it.
+
+    Drawing in is Stein's estimator (James & Stein 1961), on released values alone. `most` follows from Bhatia & Davis (2000): in
+    a box, the variance of a feature is at most (high − mean)(mean − low); in a ball, the sum of all is at most R² − ‖mean‖².
+    """
+    half, middle = (box.high - box.low) / 2, box.middle
+    active = half > 0
+    if not active.any():
+        return Place(mean=middle.copy(), variance=np.zeros_like(middle), most=0.0)
+    wide = half[active]
+    by_box = wide.sum() ** 2 <= len(wide) * radius**2
+    unit = np.sqrt(wide) if by_box else np.ones_like(wide)
+    reach = float(np.sqrt(wide.sum())) if by_box else radius
+    rows = (X - middle)[:, active] / unit
+    sums, variance = noisy_group_sums(rows, np.zeros(len(rows), dtype=np.int64), 1, radius=reach, share=share, random=random)
+    offset, spread = sums[0] * unit / size, variance * unit**2 / size**2
+    length = float((offset**2).sum())
+    offset = offset * max(0.0, 1.0 - float(spread.sum()) / length) if length > 0 else offset
+    offset = np.clip(offset, -wide, wide)
+    most = min(float((wide**2 - offset**2).sum()), radius**2 - float((offset**2).sum()))
+    mean, variances = middle.copy(), np.zeros_like(middle)
+    mean[active] += offset
+    variances[active] = spread
+    return Place(mean=mean, variance=variances, most=max(most, 0.01 * radius**2))
+
+
+def spread_of(centred: Floats, place: Place, *, size: float, share: Share, random: Random | None) -> float:
+    """The mean squared distance from the mean, with noise, between a hundredth of the greatest possible and that.
+
+    Guarantee: what the share says, for rows about a mean that is released, by which a row adds at most `place.most`: greater
+    distances count as that.
+    """
+    squares = np.einsum("ij,ij->i", centred, centred)
+    total, _ = noisy_total(squares, most=place.most, share=share, random=random)
+    return float(np.clip(total / size, 0.01 * place.most, place.most))

@@ -1,0 +1,184 @@
+"""`cloister learn`, as a person or a program would use it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("sklearn")
+
+from cloister.cli.learn_declared import domains_of_line
+from cloister.cli.learn_predict import features_of
+from cloister.cli.main import cli
+from cloister.errors import CloisterError, InvalidDeclaration
+from cloister.ledger import Ledger
+from cloister.privacy import PureDP
+
+TOML = """
+[tables.people]
+source = "people.csv"
+[tables.people.columns]
+age = { kind = "integer", low = 17, high = 90 }
+sex = { kind = "category", values = ["F", "M"] }
+rich = { kind = "category", values = ["no", "yes"] }
+"""
+METADATA = """
+"":
+  s:
+    people:
+      row_privacy: True
+      age:
+        type: int
+        lower: 17
+        upper: 90
+      pay:
+        type: float
+        lower: 0
+        upper: 100
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A CSV of 2000 people, and what is declared of them."""
+    lines = [f"{17 + i % 74},{'FM'[i % 2]},{(i * 7) % 100 + 0.5},{'yes' if i % 74 > 37 else 'no'}" for i in range(2000)]
+    (tmp_path / "people.csv").write_text("age,sex,pay,rich\n" + "\n".join(lines) + "\n")
+    (tmp_path / "people.toml").write_text(TOML)
+    (tmp_path / "people.yaml").write_text(METADATA)
+    (tmp_path / "rows.csv").write_text("sex,age\nF,20\nM,88\nX,30\nF,\nM,1000\n")
+    return tmp_path
+
+
+def cloister(*arguments: str, at: Path | None = None, refused: bool = False) -> str:
+    """What the command prints, or the words of its refusal; in this process, since a start costs a second."""
+    with chdir(at or Path.cwd()):
+        result = CliRunner().invoke(cli, ["learn", *arguments])
+    if refused:
+        assert isinstance(result.exception, CloisterError), result.output
+        return str(result.exception)
+    assert result.exception is None, result.exception
+    return result.stdout
+
+
+MODEL = ("people.csv", "--model", "GaussianNB", "--features", "age,sex", "--target", "rich", "--bounds", "people.toml")
+
+
+def test_a_model_is_learnt_saved_carded_and_predicts(folder: Path) -> None:
+    shown = cloister(*MODEL, "--epsilon", "5", "--save", "model.json", "--card", "card.md", at=folder)
+    assert "ε = 5" in shown
+    assert "sex=F" in shown
+    assert (folder / "card.md").read_text().startswith("# GaussianNB")
+    lines = cloister("--predict", "model.json", "rows.csv", at=folder).split()
+    assert lines == ["prediction", "no", "yes", '""', '""', "yes"]
+    found = json.loads(cloister("--predict", "model.json", "rows.csv", "--json", at=folder))
+    assert found == {"prediction": ["no", "yes", None, None, "yes"]}
+    cloister("--predict", "model.json", "rows.csv", "--out", "found.csv", at=folder)
+    assert (folder / "found.csv").read_text().split() == lines
+
+
+def test_a_refusal_is_one_message_and_no_trace(folder: Path) -> None:
+    line = [sys.executable, "-m", "cloister", "learn", "people.csv", "--model", "StandardScaler", "--features", "age"]
+    finished = subprocess.run(line, capture_output=True, text=True, cwd=folder, stdin=subprocess.DEVNULL, check=False)
+    assert finished.returncode == 1
+    assert "not declared" in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+def test_a_program_reads_what_was_spent(folder: Path) -> None:
+    line = ("people.csv", "--model", "StandardScaler", "--features", "age,pay", "--bounds", "age=17:90,pay=0:100.0", "--json")
+    document = json.loads(cloister(*line, "--epsilon", "0.3", "--delta", "1e-6", at=folder))
+    assert document["guarantee"] == {"kind": "approx", "epsilon": "0.3", "delta": "0.000001"}
+    assert document["features"] == ["age", "pay"]
+    assert document["marked"] is False
+    assert [spent["currency"] for spent in document["spent"]] == ["mu_squared", "mu_squared"]
+
+
+def test_a_ledger_remembers_and_refuses(folder: Path) -> None:
+    with Ledger(folder / "budget.db") as book:
+        book.open("people", PureDP(1), who="owner")
+    line = ("people.csv", "--model", "StandardScaler", "--features", "age", "--bounds", "people.toml", "--ledger", "budget.db")
+    cloister(*line, "--epsilon", "0.6", at=folder)
+    assert "people" in cloister(*line, "--epsilon", "0.7", at=folder, refused=True)
+    with Ledger(folder / "budget.db") as book:
+        assert book.spent("people") == PureDP("0.6")
+
+
+def test_metadata_declares_numbers(folder: Path) -> None:
+    line = (
+        "people.csv",
+        "--model",
+        "QuantileClipper",
+        "--features",
+        "age,pay",
+        "--bounds",
+        "people.yaml",
+        "--set",
+        "bins=64",
+        "--json",
+    )
+    assert json.loads(cloister(*line, at=folder))["features"] == ["age", "pay"]
+
+
+def test_a_curve_is_drawn_and_marked(folder: Path) -> None:
+    line = (*MODEL, "--curve", "--epsilons", "0.1,10", "--runs", "2", "--out", "curve.html", "--json")
+    found = json.loads(cloister(*line, at=folder))
+    assert [row["epsilon"] for row in found["points"]] == [0.1, 10.0, None]
+    assert found["private"] is False
+    assert "not private" in (folder / "curve.html").read_text()
+
+
+def test_methods_are_listed() -> None:
+    assert "Gaussian naive Bayes" in cloister("--list")
+    names = {method["name"] for method in json.loads(cloister("--list", "--json"))}
+    assert {"GaussianNB", "BoundedScaler"} <= names
+
+
+def test_help_has_an_example() -> None:
+    shown = cloister("--help")
+    assert "cloister learn census --model GaussianNB" in shown
+    assert "--predict" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "the rows are missing"),
+        (("census",), "--model is missing"),
+        (("census", "--model", "GaussianNB"), "--features is missing"),
+        (("census", "--model", "Oracle", "--features", "age"), "known are"),
+        (("people.csv", "--bounds", "people.toml", "--model", "StandardScaler", "--features", "height"), "declared are"),
+        (
+            ("people.csv", "--bounds", "people.toml", "--model", "StandardScaler", "--features", "age", "--target", "sex"),
+            "no target",
+        ),
+        (MODEL[:-4] + MODEL[-2:], "learns a target"),
+        ((*MODEL, "--target", "age"), "among them"),
+        (("census", "--model", "StandardScaler", "--features", "age", "--set", "random=1"), "parameters of StandardScaler are"),
+        (("census", "--model", "BoundedScaler", "--features", "age", "--epsilon", "1"), "no such parameter"),
+        (("census", "--model", "StandardScaler", "--features", "age", "--runs", "3"), "belongs to --curve"),
+        (("nothing.csv", "--model", "StandardScaler", "--features", "age"), "not declared"),
+        (("nothing.csv", "--model", "StandardScaler", "--features", "age", "--bounds", "age=0:9"), "no such file"),
+    ],
+)
+def test_what_does_not_fit_is_refused(folder: Path, arguments: tuple[str, ...], words: str) -> None:
+    assert words in cloister(*arguments, at=folder, refused=True)
+
+
+@pytest.mark.parametrize("line", ["age", "age=", "age=1-2", "age=1:2,age=1:3", "=1:2", "", "age=x:y"])
+def test_wrong_bounds_are_refused(line: str) -> None:
+    with pytest.raises(InvalidDeclaration, match="--bounds was refused"):
+        domains_of_line(line)
+
+
+def test_features_are_read_by_their_names(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('age,"a""b=c",sex,born,smoker\n1.5,2,it\'s,1970-01-03,yes\n,3,other,nonsense,no\n')
+    found = features_of(path, ["age", 'a"b=c', "sex=it's", "sex=F", "born", "smoker"])
+    assert found[0].tolist() == [1.5, 2.0, 1.0, 0.0, 2.0, 1.0]
+    assert [str(value) for value in found[1].tolist()] == ["nan", "3.0", "nan", "nan", "nan", "0.0"]

@@ -1,0 +1,87 @@
+"""The price of privacy: the numbers, their spread, and the mark."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cloister.errors import InvalidParameter
+from cloister.learn.curve import Curve, Point, price_of_privacy
+from cloister.learn.examples import Threshold
+from cloister.learn.scaling import BoundedScaler
+from cloister.noise import Random
+
+X = ((np.arange(200) * 0.618034) % 1).reshape(-1, 1)
+Y = (X[:, 0] > 0.5).astype(int)
+
+
+@pytest.fixture(scope="module")
+def curve() -> Curve:
+    return price_of_privacy(
+        Threshold(bounds=(0, 1)),
+        X,
+        Y,
+        epsilons=["10", "0.01"],
+        runs=8,
+        rows="invented rows",
+        random=Random.deterministic(5),
+    )
+
+
+def test_privacy_costs_more_the_less_epsilon(curve: Curve) -> None:
+    assert [point.epsilon for point in curve.points] == [Fraction(1, 100), Fraction(10)]
+    assert curve.plain is not None
+    assert curve.plain.mean == 1.0
+    assert curve.points[0].mean < 0.9 < curve.points[1].mean
+    assert curve.points[0].spread > curve.points[1].spread
+    assert {point.runs for point in curve.points} == {8}
+
+
+def test_the_data_have_one_row_a_point(curve: Curve) -> None:
+    rows = curve.data()
+    assert [row["epsilon"] for row in rows] == [0.01, 10.0, None]
+    values = curve.points[0].values
+    assert rows[0]["mean"] == pytest.approx(np.mean(values))
+    assert rows[0]["spread"] == pytest.approx(np.std(values, ddof=1))
+    assert rows[0]["margin"] == pytest.approx(1.96 * np.std(values, ddof=1) / np.sqrt(8))
+    document = json.loads(curve.to_json())
+    assert document["private"] is False
+    assert "not private" in document["mark"]
+    assert "not private" in curve.text()
+
+
+def test_the_chart_has_bars_of_error_and_the_mark(curve: Curve, tmp_path: Path) -> None:
+    drawn = curve.chart().to_dict()
+    text = json.dumps(drawn, ensure_ascii=False)
+    assert "not private" in text
+    assert "invented rows" in text
+    low = min(curve.points[0].values)
+    assert low >= 0
+    values = drawn["layer"][0]["data"]["values"] if "data" in drawn["layer"][0] else drawn["data"]["values"]
+    assert values[0]["high"] - values[0]["low"] == pytest.approx(2 * curve.points[0].spread)
+    curve.chart().save(str(tmp_path / "curve.html"))
+    assert (tmp_path / "curve.html").stat().st_size > 1000
+
+
+def test_the_nearest_point_is_in_proportion(curve: Curve) -> None:
+    assert curve.nearest(Fraction(1)) == curve.points[1]
+    assert curve.nearest(Fraction(1, 50)) == curve.points[0]
+    assert curve.nearest(None) is None
+    single = Point(epsilon=Fraction(1), values=(0.5,))
+    assert (single.spread, single.margin()) == (0.0, 0.0)
+
+
+def test_wrong_curves_are_refused() -> None:
+    model = Threshold(bounds=(0, 1))
+    with pytest.raises(InvalidParameter, match="at least one"):
+        price_of_privacy(model, X, Y, epsilons=[])
+    with pytest.raises(InvalidParameter, match="between 1 and"):
+        price_of_privacy(model, X, Y, runs=0)
+    with pytest.raises(InvalidParameter, match="one number"):
+        price_of_privacy(model, X, Y, measure="confusion")
+    with pytest.raises(InvalidParameter, match="predicts neither"):
+        price_of_privacy(BoundedScaler(bounds=(0, 1)), X, Y)  # type: ignore[arg-type]

@@ -1,0 +1,89 @@
+"""From declared columns to features: as a table prepares them, for rows to learn from and rows to predict."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloister.errors import InvalidParameter, MissingBound, UnknownColumn
+from cloister.learn.encoding import Encoder
+from cloister.privacy import PureDP
+from cloister.session import Door
+from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real, Text
+
+COLUMNS: dict[str, Domain] = {
+    "age": Integer(17, 90),
+    "pay": Real(0, 100, step="0.5"),
+    "odd": Real("0.3", "10.3", step=2),
+    "sex": Category(["F", "M"]),
+    "level": Category([3, 1]),
+    "born": Date("1900-01-01", "2026-12-31"),
+    "smoker": Boolean(),
+    "note": Text(),
+}
+FEATURES = [name for name in COLUMNS if name != "note"]
+VALUES: dict[str, list[Any]] = {
+    "age": [30, 5, 200, None, 41],
+    "pay": [10.26, -3.0, 1e9, float("nan"), 0.75],
+    "odd": [0.3, 1.3, 99.0, float("inf"), 4.0],
+    "sex": ["F", "M", "X", None, "M"],
+    "level": [1, 3, 7, None, 1],
+    "born": [datetime.date(1984, 5, 6), datetime.date(1800, 1, 1), datetime.date(2100, 1, 1), None, datetime.date(1970, 1, 2)],
+    "smoker": [True, False, True, None, False],
+}
+
+
+def test_names_and_bounds_follow_from_the_declaration() -> None:
+    encoder = Encoder.of(COLUMNS, FEATURES)
+    assert encoder.names == ("age", "pay", "odd", "sex=F", "sex=M", "level=3", "level=1", "born", "smoker")
+    low, high = encoder.bounds
+    assert (low[:5], high[:5]) == ([17.0, 0.0, 0.3, 0.0, 0.0], [90.0, 100.0, 10.3, 1.0, 1.0])
+    assert (low[-1], high[-1]) == (0.0, 1.0)
+
+
+def test_values_are_encoded_as_a_table_prepares_them() -> None:
+    """The same rows by both ways: through DuckDB's preparation, and from Python values."""
+    encoder = Encoder.of(COLUMNS, FEATURES)
+    table = PrivateTable({**VALUES, "note": ["a"] * 5}, columns=COLUMNS)
+    with Door({"people": table}, budget=PureDP(1)) as door:
+        prepared = encoder.codes(door.prepared("people").rows(FEATURES))
+    mine = encoder.transform(VALUES)
+    order = [np.lexsort(np.nan_to_num(matrix, nan=-1e9).T) for matrix in (prepared, mine)]
+    np.testing.assert_array_equal(prepared[order[0]], mine[order[1]])
+
+
+def test_arrays_and_lists_are_encoded_alike() -> None:
+    encoder = Encoder.of(COLUMNS, ["age", "pay", "odd"])
+    numbers = np.concatenate([np.linspace(-50, 150, 401), [np.nan, np.inf, -np.inf, 1e300]])
+    by_array = encoder.transform({"age": numbers, "pay": numbers, "odd": numbers})
+    by_value = encoder.transform({name: numbers.astype(object) for name in ("age", "pay", "odd")})
+    np.testing.assert_array_equal(by_array, by_value)
+    whole = np.array([-(2**62), 17, 18, 2**62])
+    assert Encoder.of(COLUMNS, ["age"]).transform({"age": whole}).ravel().tolist() == [17, 17, 18, 90]
+
+
+def test_frames_are_read() -> None:
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    encoder = Encoder.of(COLUMNS, ["age", "sex"])
+    wanted = [[30.0, 1.0, 0.0], [90.0, 0.0, 1.0]]
+    rows = {"age": [30, 95], "sex": ["F", "M"]}
+    assert encoder.transform(pandas.DataFrame(rows)).tolist() == wanted
+    assert encoder.transform(polars.DataFrame(rows)).tolist() == wanted
+
+
+def test_wrong_features_are_refused() -> None:
+    for wrong in ([], "age", ["age", "age"]):
+        with pytest.raises(InvalidParameter, match="different columns"):
+            Encoder.of(COLUMNS, wrong)
+    with pytest.raises(UnknownColumn):
+        Encoder.of(COLUMNS, ["height"])
+    with pytest.raises(MissingBound):
+        Encoder.of(COLUMNS, ["note"])
+    with pytest.raises(UnknownColumn):
+        Encoder.of(COLUMNS, ["age"]).transform({"sex": ["F"]})
+    with pytest.raises(InvalidParameter, match="different lengths"):
+        Encoder.of(COLUMNS, ["age", "sex"]).transform({"age": [1, 2], "sex": ["F"]})

@@ -1,0 +1,56 @@
+"""The minimum: against scikit-learn's, and against its own gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression as Theirs
+
+from cloister.learn.losses import HuberHinge, Logistic, Loss, Softmax
+from cloister.learn.minimum import minimum
+
+X = np.random.default_rng(1).normal(size=(200, 4))
+Y = (X @ np.array([[1.0, -1, 0.5], [0, 1, 1], [1, 1, -1], [0, 0, 2]]) + np.random.default_rng(2).normal(size=(200, 3))).argmax(1)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_it_is_that_of_scikit_learn(classes: int) -> None:
+    y = Y % classes
+    loss: Loss = Logistic() if classes == 2 else Softmax(classes=3)
+    weights, near = minimum(X, y, loss, ridge=np.full((1, 1), 0.5), linear=np.zeros((1, 1)), tolerance=1e-8)
+    theirs = Theirs(C=2.0, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(X, y)
+    assert near
+    assert np.allclose(weights.T, theirs.coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "loss", [Logistic(slope=0.6), Softmax(classes=3), HuberHinge(classes=2), HuberHinge(classes=3)], ids=repr
+)
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+def test_the_gradient_is_as_short_as_was_asked(loss: Loss, scale: float) -> None:
+    y = Y % 2 if loss.columns == 1 else Y
+    linear = scale * np.random.default_rng(3).normal(size=(4, loss.columns))
+    rows = X / np.linalg.norm(X, axis=1, keepdims=True)
+    weights, near = minimum(rows, y, loss, ridge=np.full((1, 1), 0.3), linear=linear, tolerance=2.0**-21)
+    assert near
+    assert np.linalg.norm(rows.T @ loss.residuals(rows @ weights, y) + 0.3 * weights + linear) <= 2.0**-21
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_few_rows_leave_the_linear_term(rows: int) -> None:
+    linear = np.ones((4, 3))
+    weights, near = minimum(
+        np.zeros((rows, 4)),
+        np.zeros(rows, dtype=np.int64),
+        Softmax(classes=3),
+        ridge=np.full((1, 1), 2.0),
+        linear=linear,
+        tolerance=1e-9,
+    )
+    assert near
+    assert np.allclose(weights, -0.5)
+
+
+def test_it_says_so_when_it_did_not_get_there() -> None:
+    _, near = minimum(X, Y % 2, Logistic(), ridge=np.full((1, 1), 0.1), linear=np.zeros((1, 1)), tolerance=1e-9, most=1)
+    assert not near

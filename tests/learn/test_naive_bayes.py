@@ -1,0 +1,186 @@
+"""Naive Bayes: scikit-learn's without noise, near it with much ε, silent where all is noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn import naive_bayes as theirs
+
+from cloister.errors import InvalidParameter, MissingBound
+from cloister.learn import CategoricalNB, GaussianNB, MixedNB
+from cloister.learn.allowance import Allowance
+from cloister.learn.bayes import noisy_gaussian
+from cloister.learn.bounds import box_of
+from cloister.learn.categories import category_counts
+from cloister.learn.moments import ClassMoments
+from cloister.noise import Random
+from cloister.privacy import PureDP
+from cloister.session import Door
+from cloister.tables import Category, Date, Integer, PrivateTable
+
+
+def problem(count: int = 4000) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes, one of four rows in the second; the first feature tells them apart, the second does not."""
+    generator = np.random.default_rng(8)
+    y = (np.arange(count) % 4 == 0).astype(np.int64)
+    X = np.column_stack([generator.normal(3 + 3 * y, 1.0), generator.normal(5, 2, count)])
+    return np.clip(X, 0, 10), y
+
+
+def test_without_noise_it_is_theirs() -> None:
+    X, y = problem()
+    ours, known = GaussianNB(privacy=None).fit(X, y), theirs.GaussianNB().fit(X, y)
+    np.testing.assert_allclose(ours.theta_, known.theta_)
+    np.testing.assert_allclose(ours.var_, known.var_)
+    np.testing.assert_allclose(ours.class_prior_, known.class_prior_)
+    np.testing.assert_allclose(ours.predict_log_proba(X), known.predict_log_proba(X), atol=1e-9)
+    np.testing.assert_array_equal(ours.predict(X), known.predict(X))
+
+
+def test_without_noise_categories_are_theirs() -> None:
+    generator = np.random.default_rng(2)
+    y = generator.integers(0, 3, 600)
+    X = np.column_stack([(y + generator.integers(0, 2, 600)) % 4, generator.integers(0, 3, 600)])
+    ours, known = CategoricalNB(privacy=None).fit(X, y), theirs.CategoricalNB(alpha=1.0).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), known.predict_proba(X), rtol=1e-9)
+    for mine, other in zip(ours.feature_log_prob_, known.feature_log_prob_, strict=True):
+        np.testing.assert_allclose(mine, other)
+
+
+def test_mixed_is_both() -> None:
+    X, y = problem()
+    kind = (y + (np.arange(len(y)) % 5 == 0)) % 2
+    whole = np.column_stack([X, kind])
+    mixed = MixedNB(privacy=None, categories={2: 2}).fit(whole, y)
+    numbers = theirs.GaussianNB().fit(X, y)
+    kinds = theirs.CategoricalNB(alpha=1.0).fit(kind[:, None], y)
+    expected = numbers.predict_log_proba(X) + kinds.predict_log_proba(kind[:, None]) - np.log(numbers.class_prior_)
+    expected -= np.log(np.exp(expected).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(mixed.predict_log_proba(whole), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("delta", [None, "1e-5"])
+def test_with_a_usual_epsilon_it_is_near(delta: str | None) -> None:
+    X, y = problem()
+    model = GaussianNB(epsilon=1, delta=delta, bounds=(0, 10), random=Random.deterministic(1)).fit(X, y)
+    assert model.score(X, y) > theirs.GaussianNB().fit(X, y).score(X, y) - 0.02
+    truth = np.array([X[y == label].mean(axis=0) for label in (0, 1)])
+    assert (np.abs(model.theta_ - truth) < 4 * model.theta_noise_).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_where_all_is_noise_the_most_frequent_class_is_guessed(seed: int) -> None:
+    """The noise of a mean is some 8 units in the middle of bounds that are 10 wide, that of a count some 300 of 3000."""
+    X, y = problem()
+    model = GaussianNB(epsilon="0.02", bounds=([0, -(10**6)], [10, 10**6]), random=Random.deterministic(seed)).fit(X, y)
+    assert model.score(X, y) >= 0.75 - 0.01
+
+
+def test_noise_without_signal_says_nothing() -> None:
+    """Equal classes: what differs is noise, and most of it is drawn together."""
+    generator = np.random.default_rng(1)
+    kept = []
+    for _ in range(200):
+        sums = generator.normal(0, 10, (2, 3))
+        moments = ClassMoments(
+            sizes=np.full(2, 1000.0),
+            counts=np.full((2, 3), 1000.0),
+            sums=sums,
+            squares=np.full((2, 3), 300.0) + generator.normal(0, 10, (2, 3)),
+            size_variance=1.0,
+            count_variance=1.0,
+            sum_variance=100.0,
+            square_variance=100.0,
+        )
+        parts = noisy_gaussian(moments, box_of((-1, 1), features=3))
+        kept.append(np.abs(parts.means[1] - parts.means[0]).mean() / np.abs(sums[1] - sums[0]).mean() * 1000)
+        np.testing.assert_allclose(np.log(parts.variances[1] / parts.variances[0]), 0, atol=0.12)
+    assert np.mean(kept) < 0.35
+
+
+def test_one_row_moves_one_count_of_each_category() -> None:
+    generator = np.random.default_rng(3)
+    X, y = generator.integers(0, 4, (60, 3)).astype(float), generator.integers(0, 2, 60)
+    values = [np.arange(3.0), np.arange(4.0), np.array([1.0, 3.0])]
+
+    def counted(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.concatenate([each.counts for each in category_counts(rows, labels, 2, values, share=None, random=None)], axis=1)
+
+    whole = counted(X, y)
+    moved = [np.abs(whole - counted(np.delete(X, i, axis=0), np.delete(y, i))).sum() for i in range(60)]
+    assert max(moved) == 3
+    assert min(moved) < 3  # undeclared values count for nothing
+
+
+def test_counts_of_categories_have_the_noise_that_is_said() -> None:
+    random, found = Random.deterministic(5), []
+    for _ in range(2000):
+        share = Allowance(PureDP(2)).rest("counts")
+        [first, _] = category_counts(
+            np.zeros((9, 2)), np.zeros(9, dtype=np.int64), 1, [np.arange(2.0)] * 2, share=share, random=random
+        )
+        found.append(first.counts[0, 0] - 9)
+    assert first.variance == 2 * (2 / 2) ** 2
+    assert abs(np.var(found) / (2 * np.exp(-1) / (1 - np.exp(-1)) ** 2) - 1) < 0.3
+
+
+def test_margins_grow_with_the_noise() -> None:
+    X, y = problem()
+    wide, narrow = (
+        GaussianNB(epsilon=epsilon, bounds=(0, 10), random=Random.deterministic(1)).fit(X, y).margin(0.95)
+        for epsilon in ("0.5", 5)
+    )
+    assert (wide["theta"] > 5 * narrow["theta"]).all()
+    assert wide["class_count"][0] == pytest.approx(10 * narrow["class_count"][0])
+    with pytest.raises(InvalidParameter):
+        GaussianNB(epsilon=1, bounds=(0, 10)).fit(X, y).margin(1.5)
+
+
+def test_what_is_not_declared_is_refused() -> None:
+    X, y = problem()
+    with pytest.raises(MissingBound, match="never looked up"):
+        CategoricalNB().fit(X, y)
+    with pytest.raises(InvalidParameter, match="there are 2"):
+        MixedNB(bounds=(0, 1), categories=[None, 2, 3]).fit(X, y)
+    with pytest.raises(MissingBound):
+        MixedNB(categories={0: 2}).fit(X, y)
+
+
+def people(count: int = 3000) -> tuple[PrivateTable, np.ndarray, np.ndarray]:
+    """A table with a number, a category and a text for the class."""
+    generator = np.random.default_rng(4)
+    y = generator.integers(0, 2, count)
+    age = np.clip(generator.normal(40 + 15 * y, 8), 17, 90).round().astype(int)
+    sex = (generator.random(count) < 0.3 + 0.4 * y).astype(int)
+    columns = {"age": age.tolist(), "sex": np.where(sex, "M", "F").tolist(), "y": np.where(y, "yes", "no").tolist()}
+    declared = {"age": Integer(17, 90), "sex": Category(["F", "M"]), "y": Category(["no", "yes"])}
+    return PrivateTable(columns, columns=declared), np.column_stack([age, sex == 0, sex == 1]).astype(float), y
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("kind", [GaussianNB, MixedNB])
+def test_a_table_gives_what_rows_give(kind: type) -> None:
+    table, X, y = people()
+    with Door({"people": table}, budget=PureDP(10**6)) as door:
+        model = kind(epsilon=10**6).fit_table(door, "people", features=["age", "sex"], target="y")
+    assert model.feature_names_in_.tolist() == ["age", "sex=F", "sex=M"]
+    labels = np.where(y, "yes", "no")
+    if kind is GaussianNB:
+        exact = theirs.GaussianNB().fit(X, labels)
+        np.testing.assert_allclose(model.theta_, exact.theta_, rtol=1e-3)
+        np.testing.assert_allclose(model.var_, exact.var_, rtol=1e-2)
+    else:
+        exact = MixedNB(privacy=None, categories={1: 2}).fit(X[:, [0, 2]], labels)
+        np.testing.assert_allclose(model.predict_proba(X), exact.predict_proba(X[:, [0, 2]]), atol=1e-3)
+    assert model.score(X, labels) > 0.8
+
+
+def test_days_are_refused_in_a_table() -> None:
+    table = PrivateTable(
+        {"day": ["2020-01-01"], "y": ["no"]}, columns={"day": Date("2020-01-01", "2020-12-31"), "y": Category(["no", "yes"])}
+    )
+    with Door({"people": table}, budget=PureDP(1)) as door, pytest.raises(Exception, match="days are not summed"):
+        GaussianNB(epsilon=1).fit_table(door, "people", features=["day"], target="y")

@@ -1,0 +1,131 @@
+"""Models as plain JSON: everything comes back, and nothing else is let in."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.learn.portable import from_plain, load, plain, read_guarantee, write_guarantee
+from cloister.learn.scaling import StandardScaler
+from cloister.noise import Random
+from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+
+
+def fitted(**further: Any) -> StandardScaler:
+    model = StandardScaler(**{"epsilon": "0.3", "bounds": ([0, -1.5], [1, 2]), "random": Random.deterministic(1), **further})
+    return model.fit(np.linspace(0, 1, 200).reshape(100, 2))
+
+
+@pytest.mark.parametrize("further", [{}, {"delta": "1e-6"}, {"privacy": None}, {"epsilon": Fraction(1, 3)}])
+def test_a_model_comes_back_whole(further: dict[str, Any]) -> None:
+    model = fitted(**further)
+    again = load(model.to_json())
+    rows = np.linspace(-1, 2, 20).reshape(10, 2)
+    np.testing.assert_array_equal(again.transform(rows), model.transform(rows))
+    assert (again.guarantee_, again.spent_, again.marked_) == (model.guarantee_, model.spent_, model.marked_)
+    assert again.random is None
+    assert again.to_json() == model.to_json()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        7,
+        0.1,
+        "text",
+        Fraction(22, 7),
+        (1, ("a", None)),
+        [1, [2.5]],
+        {1: "a", "b": (2,)},
+        float("inf"),
+        np.array([[1.5, np.inf], [-np.inf, 2.0]]),
+        np.arange(6).reshape(2, 3),
+        np.array([True, False]),
+        np.array(["a", "bc"]),
+        np.array(["a", "bc"], dtype=object),
+        np.empty((0, 3)),
+    ],
+)
+def test_values_survive_strict_json(value: Any) -> None:
+    again = from_plain(json.loads(json.dumps(plain(value), allow_nan=False)))
+    if isinstance(value, np.ndarray):
+        assert again.dtype.kind == value.dtype.kind
+        np.testing.assert_array_equal(again, value)
+    else:
+        assert again == value
+        assert type(again) is type(value)
+
+
+def test_nan_survives() -> None:
+    assert np.isnan(from_plain(json.loads(json.dumps(plain(np.array([np.nan])), allow_nan=False)))).all()
+
+
+@pytest.mark.parametrize("guarantee", [None, PureDP("0.1"), ApproxDP("1/3", "1e-9"), ZCDP("0.01"), ZCDP("0.01", "1e-6")])
+def test_promises_survive_exactly(guarantee: Guarantee | None) -> None:
+    assert read_guarantee(json.loads(json.dumps(write_guarantee(guarantee)))) == guarantee
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "",
+        "[]",
+        "{}",
+        "nonsense",
+        '{"format": 2}',
+        '{"format": 1, "model": "StandardScaler"}',
+        "[" * 100_000,
+        '{"format": 1, "model": "builtins.eval", "parameters": {}}',
+        '{"format": 1, "model": ["StandardScaler"], "parameters": {}}',
+    ],
+)
+def test_what_this_library_did_not_write_is_refused(broken: str) -> None:
+    with pytest.raises(CloisterError, match="refused"):
+        load(broken)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("parameters", {"epsilon": 1, "strange": 2}),
+        ("parameters", {"epsilon": {"fraction": "1/0"}}),
+        ("parameters", {"epsilon": {"fraction": "1e999999999"}}),
+        ("parameters", {"epsilon": {"call": "os.system"}}),
+        ("learned", {}),
+        ("learned", {"mean_": {"array": [1], "dtype": "O", "shape": [1]}}),
+        ("learned", {"__class__": 1}),
+        ("guarantee", {"kind": "none"}),
+        ("spent", [{"what": "x"}]),
+        ("spent", [{"what": "x", "currency": "epsilon", "amount": "1e999999999", "portion": "1"}]),
+    ],
+)
+def test_a_tampered_model_is_refused(key: str, value: Any) -> None:
+    document = json.loads(fitted().to_json())
+    document[key] = value
+    with pytest.raises(CloisterError):
+        load(json.dumps(document))
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(fitted().to_json(), encoding="utf-8")
+    assert load(path).mean_.shape == (2,)
+    with pytest.raises(InvalidParameter, match="no file"):
+        load(tmp_path / "missing.json")
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidParameter):
+        load(path)
+
+
+def test_what_cannot_be_saved_is_refused() -> None:
+    for value in (object(), {1, 2}, np.array([object()]), np.array([1j])):
+        with pytest.raises(InvalidParameter, match="cannot be saved"):
+            plain(value)

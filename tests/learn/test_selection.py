@@ -1,0 +1,153 @@
+"""Choosing privately: what is chosen, what it costs, and that the number of tries stays hidden."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from cloister.errors import InvalidParameter
+from cloister.learn.examples import Threshold
+from cloister.learn.scaling import BoundedScaler
+from cloister.learn.selection import PrivateSearch, cross_validate
+from cloister.learn.stopping import Stopping
+from cloister.noise import Random
+from cloister.privacy import ZCDP, ApproxDP, PureDP
+
+COUNT = 4000
+X = ((np.arange(COUNT) * 0.618034) % 1).reshape(-1, 1)
+Y = (X[:, 0] > 0.5).astype(int)
+GRID = {"at": ["0.1", "0.3", "0.5", "0.7", "0.9"]}
+
+
+def search(**further: Any) -> PrivateSearch:
+    return PrivateSearch(
+        Threshold(bounds=(0, 1)), GRID, **{"epsilon": 1, "random": Random.deterministic(3), "tries": 40, **further}
+    )
+
+
+@pytest.mark.parametrize("method", ["stopping", "parts"])
+def test_the_best_setting_is_found(method: Any) -> None:
+    """Half at random misses the best in 40 tries with a fifth each once in thousands of searches; these are seeded."""
+    found = search(method=method).fit(X, Y)
+    assert found.best_params_ == {"at": "0.5"}
+    assert (found.predict(X) == Y).mean() > 0.99
+    assert found.guarantee_ == found.best_estimator_.guarantee_ == PureDP(1)
+    assert sum((line.portion for line in found.spent_), Fraction(0)) == 1
+    assert found.marked_
+    assert found.best_estimator_.marked_
+    assert all(line.what in found.report() for line in found.spent_)
+    assert "at = '0.5'" in found.report()
+
+
+@pytest.mark.parametrize(("law", "times"), [("logarithmic", 2), ("geometric", 3)])
+def test_what_one_try_may_promise(law: Any, times: int) -> None:
+    stopping = Stopping(law=law, tries=50)
+    assert stopping.one_try(PureDP("0.6")) == PureDP(Fraction(6, 10) / times)
+    found = search(law=law).fit(X, Y)
+    assert [line.amount for line in found.spent_] == [Fraction(1, times), 1 - Fraction(1, times)]
+    assert found.best_score_.guarantee == PureDP(Fraction(1, times))
+
+
+@pytest.mark.parametrize("law", ["logarithmic", "geometric"])
+def test_the_rényi_cost_follows_the_theorem(law: Any) -> None:
+    """Papernot & Steinke (2022), Theorem 2, worked out anew, at the best λ̂ of a fine grid."""
+    stopping = Stopping(law=law, tries=30)
+    eta, gamma, rho = stopping.eta, float(stopping.gamma), 0.01
+    expected = 1 / gamma if eta else (1 / gamma - 1) / math.log(1 / gamma)
+    curve = stopping.curve(Fraction("0.01"))
+    hats = np.exp(np.linspace(0, 10, 20_001))
+    for order, found in list(zip(curve.orders, curve.divergences, strict=True))[::6]:
+        alpha = float(order)
+        whole = (
+            rho * alpha
+            + (1 + eta) * ((1 - 1 / hats) * hats * rho + math.log(1 / gamma) / hats)
+            + math.log(expected) / (alpha - 1)
+        )
+        assert float(found) == pytest.approx(whole.min(), rel=1e-6)
+        assert float(found) >= whole.min() * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("law", ["logarithmic", "geometric"])
+def test_with_a_delta_a_try_gets_what_the_curve_leaves(law: Any) -> None:
+    stopping, whole = Stopping(law=law, tries=20), ApproxDP(1, "1e-6")
+    one = stopping.one_try(whole)
+    assert isinstance(one, ZCDP)
+    assert stopping.curve(one.rho).to_approx("1e-6").epsilon <= 1
+    assert stopping.curve(one.rho * Fraction("1.01")).to_approx("1e-6").epsilon > 1
+    found = search(law=law, delta="1e-6", epsilon=2).fit(X, Y)
+    assert found.guarantee_ == ApproxDP(2, "1e-6")
+    assert found.spent_[0].currency == "rho"
+
+
+@pytest.mark.parametrize("law", ["logarithmic", "geometric"])
+def test_the_number_of_tries_has_its_law(law: Any) -> None:
+    stopping, random = Stopping(law=law, tries=6), Random.deterministic(9)
+    draws = np.array([stopping.draw(random=random) for _ in range(5000)])
+    gamma = float(stopping.gamma)
+    k = np.arange(1, 6)
+    law_of_k = gamma * (1 - gamma) ** (k - 1) if law == "geometric" else (1 - gamma) ** k / (k * math.log(1 / gamma))
+    found = np.array([(draws == value).mean() for value in k])
+    np.testing.assert_allclose(found, law_of_k, atol=0.036)  # seeded; above five standard deviations
+    assert draws.min() == 1
+    assert draws.mean() == pytest.approx(6, rel=0.15)
+
+
+def test_the_number_of_tries_is_not_kept() -> None:
+    """Everything that a search leaves is as large after one try as after many."""
+    forms = set()
+    for seed in range(12):
+        found = search(random=Random.deterministic(seed), tries=30).fit(X, Y)
+        forms.add(tuple(sorted(vars(found))))
+        forms.add(tuple(sorted(vars(found.best_estimator_))))
+    assert len(forms) == 2
+
+
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_cross_validation_counts_every_training(delta: str | None) -> None:
+    found = cross_validate(Threshold(bounds=(0, 1)), X, Y, epsilon=4, delta=delta, folds=4, random=Random.deterministic(1))
+    assert found.total.value > 0.95
+    assert found.total.margin() > 0
+    assert [line.portion for line in found.spent] == [Fraction(4, 5), Fraction(1, 5)]
+    one = found.folds[0].guarantee
+    if delta is None:
+        assert one == PureDP(Fraction(4, 5))
+    else:
+        assert isinstance(one, ZCDP)
+    assert found.guarantee == (PureDP(4) if delta is None else ApproxDP(4, "1e-6"))
+    assert sum(score.part + score.rest for score in found.folds) == pytest.approx(COUNT, abs=200)
+
+
+def test_nothing_crashes_on_few_rows() -> None:
+    for count in (0, 1, 3):
+        for method in ("stopping", "parts"):
+            found = search(method=method, epsilon="0.01").fit(X[:count], Y[:count])  # type: ignore[arg-type]
+            assert found.best_params_["at"] in GRID["at"]
+        assert 0 <= cross_validate(Threshold(bounds=(0, 1)), X[:count], Y[:count]).total.value <= 1
+
+
+@pytest.mark.parametrize(
+    "further", [{"method": "grid"}, {"law": "poisson"}, {"tries": 1}, {"tries": 2.5}, {"epsilon": 0}, {"test": 2}]
+)
+def test_wrong_searches_are_refused(further: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter):
+        search(**further).fit(X, Y)
+
+
+def test_only_private_models_are_searched() -> None:
+    for model in (Threshold(bounds=(0, 1), privacy=None), BoundedScaler(bounds=(0, 1)), object()):
+        with pytest.raises(InvalidParameter, match="private models"):
+            PrivateSearch(model, GRID).fit(X, Y)
+        with pytest.raises(InvalidParameter, match="private models"):
+            cross_validate(model, X, Y)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="folds"):
+        cross_validate(Threshold(bounds=(0, 1)), X, Y, folds=1)
+
+
+def test_a_search_is_an_estimator() -> None:
+    copy = clone(search())
+    assert copy.get_params()["estimator__bounds"] == (0, 1)
