@@ -11,6 +11,7 @@ import pytest
 
 from cloister.tables import And, Column, Compare, Date, In, Integer, IsNull, Like, Literal, Not, Or
 from cloister.tables import scalars as s
+from cloister.tables.forms import Either
 from tests.tables.scalar_rows import COLUMNS, HUGE, Rows, check, nasty, prepared_rows
 from tests.tables.test_scalars import ON_DATES, ON_NUMBERS, UNITS
 
@@ -33,6 +34,23 @@ def test_numbers(rows: Rows) -> None:
     check(
         rows, *(work(x, y) for work in ON_NUMBERS for x, y in zip(refs, [*refs[3:], *refs[:3]], strict=True) if fits(work(x, y)))
     )
+
+
+def test_numbers_at_the_border_of_short_arithmetic(rows: Rows) -> None:
+    """Where the bounds fit 32 bits, engines compute in 32: on both sides of the border the values are exact."""
+    scalars = [
+        scalar
+        for factor in (306_783_376, 306_783_377)
+        for far in [s.Multiply(s.Ref("b"), s.Const(factor))]
+        for scalar in (s.Add(far, s.Ref("a")), s.Subtract(s.Ref("a"), far), s.Negate(s.Add(far, s.Ref("n"))))
+    ]
+    for factor in (6618, 6619):
+        root = s.Add(s.Multiply(s.Ref("b"), s.Const(factor)), s.Ref("a"))
+        scalars += [s.Multiply(root, root), s.Multiply(root, s.Negate(root)), s.Subtract(s.Multiply(root, root), s.Const(2**30))]
+    short = [isinstance(scalar.form(COLUMNS).build, Either) for scalar in scalars]
+    assert True in short
+    assert False in short
+    check(rows, *scalars)
 
 
 def fits(scalar: s.Scalar) -> bool:

@@ -21,6 +21,7 @@ from cloister.tables.forms import (
     Number,
     bounded,
     common_grid,
+    either,
     looked_up,
     pieces,
     too_large,
@@ -158,8 +159,9 @@ def _sum(left: Number, right: Number) -> Number:
     def build(scope: Scope) -> Any:
         return combine(scope, wide, result, lambda x, y: x + y, first, second)
 
+    made = either(build, (low, high), lambda _, x, y: x + y, first, second)
     result = Number(
-        grid=first.grid, low=low, high=high, integer=left.integer and right.integer, build=build, **joined((first, second))
+        grid=first.grid, low=low, high=high, integer=left.integer and right.integer, build=made, **joined((first, second))
     )
     return result
 
@@ -200,7 +202,7 @@ def product(left: Number, right: Number, *, same: bool = False) -> Number:
         low=low,
         high=high,
         integer=left.integer and right.integer,
-        build=build,
+        build=either(build, (low, high), lambda _, x, y: x * y, left, right),
         **joined((left, right)),
     )
     return result

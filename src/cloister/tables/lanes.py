@@ -135,6 +135,8 @@ def lane(values: Array, null: Array | None = None) -> Lane:
 class LaneOperations(Operations):
     """What computed columns are made of, on arrays."""
 
+    shortens = False
+
     def __init__(self) -> None:
         super().__init__("numpy")
 

@@ -23,6 +23,9 @@ _WIDE_DIVISION = {"duckdb": "divide", "postgres": "div", "pyspark": "div"}
 class Operations:
     """Operations on Ibis expressions of one dialect."""
 
+    shortens = True
+    """Whether it has whole numbers of 32 bits."""
+
     def __init__(self, dialect: str) -> None:
         self.dialect = dialect
 
@@ -35,6 +38,16 @@ class Operations:
         if abs(number) < 2**31:
             return ibis.literal(number, "int32").cast("int64")
         return ibis.literal(number, "int64")
+
+    def short(self, number: int) -> Any:
+        """A whole number in 32 bits."""
+        import ibis
+
+        return ibis.literal(number, "int32")
+
+    def shortened(self, x: Any) -> Any:
+        """A number that fits, in 32 bits."""
+        return x.cast("int32")
 
     def nothing(self, *, wide: bool = False) -> Any:
         """NULL among whole numbers."""

@@ -18,7 +18,7 @@ from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.privacy.rational import exact, text_of
 from cloister.tables.columns import Domain
 from cloister.tables.expressions import Expression
-from cloister.tables.forms import Build, Form, Interval, Listed, Moments, Nothing, Number, form_of
+from cloister.tables.forms import Build, Form, Interval, Listed, Moments, Nothing, Number, either, form_of, shortest
 from cloister.tables.reading import EPOCH, representable
 from cloister.tables.scope import Scope
 
@@ -70,7 +70,7 @@ class Scalar(ABC):
         """The codes, as an expression over the codes of the columns; NULL for every undefined result."""
         form = self.form(scope.domains)
         form.domain()
-        return form.build(scope.plain())
+        return shortest(form, scope.plain())
 
     def is_exact(self, domains: Domains) -> bool:
         """Whether every engine gives the same: false where an engine's own logarithm, exponential or power goes in."""
@@ -172,7 +172,7 @@ class Const(Scalar):
 
 
 def _whole(number: int) -> Build:
-    return lambda scope: scope.operations.whole(number)
+    return either(lambda scope: scope.operations.whole(number), (number, number), lambda scope: scope.operations.short(number))
 
 
 def exact_constant(value: Any) -> Fraction:
