@@ -121,7 +121,13 @@ def infer_attribute(
 def guess_attribute(
     model: Any, X: Any, y: Any, *, hidden: int, marginal: Mapping[float, float], confidence: Confidence = confidence_of
 ) -> Floats:
-    """For each row the likeliest value of the hidden feature: marginal × p(y | row with that value). That column isn't read."""
+    """For each row the likeliest value of the hidden feature: marginal × p(y | row with that value). That column isn't read.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 1.0]] * 50), np.array([0, 1] * 50)  # the first feature decides
+    >>> guess_attribute(LogisticRegression().fit(X, y), X[:2], y[:2], hidden=0, marginal={0: 0.5, 1: 0.5}).tolist()
+    [0.0, 1.0]
+    """
     rows = np.array(X, dtype=np.float64)
     if rows.ndim != 2 or not 0 <= hidden < rows.shape[1]:
         raise InvalidParameter(

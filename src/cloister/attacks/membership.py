@@ -51,6 +51,11 @@ class Shadows:
     """What many models say of the same rows, each trained on a random half of them.
 
     Every row is in half of the models (Carlini et al.), so one set of models serves to attack each of them by all others.
+
+    >>> said = np.arange(40.0).reshape(8, 5)
+    >>> shadows = Shadows(confidences=said, member=np.indices(said.shape).sum(axis=0) % 2 == 0)
+    >>> shadows.attacked(2, "loss").models
+    2
     """
 
     confidences: Floats

@@ -1,18 +1,27 @@
 """Models with a guarantee: scikit-learn estimators whose every release is charged.
 
-    base.py         what every model has: checks, an allowance, learned values; bounds.py: declared bounds
+The frame, which every model stands on:
+
+    base.py         checks, an allowance, learned values; bounds.py: declared bounds; targets.py: declared classes
     allowance.py    what one fit may spend, and on what it spent it
     encoding.py     from declared columns to features; from_tables.py: learning from a table of a session
     portable.py     models as plain JSON; catalogue.py: which models there are
-    moments.py      class counts, sums and products, from arrays or from a table's engine
-    naive_bayes.py, linear.py, discriminant.py, pca.py   models that are made of them
-    logistic.py, svm.py      objectives, gradients and outputs that are perturbed
-    kmeans.py, trees.py      rounds of counts and sums; splits and leaves
-    neural.py, accountant.py stochastic gradients, and what they cost
-    scaling.py      preparation that does not leak
-    evaluation.py, selection.py   accuracy with a margin; choosing a hyper-parameter
-    scores.py, judging.py, judged_tables.py, stopping.py   what these are made of
-    card.py         the model card; curve.py: the price of privacy
+
+Noise for what one person may change: vectors.py and ball.py (a bounded length), cube.py (a bounded size of each number).
+
+    naive_bayes.py      moments.py (sums by class), class_tables.py (by a table's engine), bayes.py, categories.py, margins.py
+    linear.py           regression_rows.py, regression_tables.py, products.py, least_squares.py, wishart.py
+    discriminant.py     the same sums, and one covariance
+    logistic.py, svm.py linear_classes.py (which method), prepared.py (scaled and cut rows), losses.py, minimum.py;
+                        where the noise goes: objective.py, descent.py, output.py, centroids.py
+    kmeans.py           place.py, starts.py, lloyd.py
+    pca.py              second_moments.py, subspaces.py, power.py, covariance_tables.py
+    trees.py            splits.py
+    neural.py           gradients.py, accountant.py (usable alone)
+    scaling.py          preparation that does not leak
+
+Judging them: evaluation.py (scores with a margin) on scores.py, judging.py and judged_tables.py; selection.py (choosing a
+hyper-parameter) on stopping.py. Telling of them: card.py, and curve.py, the price of privacy.
 
 Lives here: whatever learns from rows and promises something. What a model is attacked with lives in `cloister.attacks`; pages and
 jobs live in the hub.
@@ -32,9 +41,42 @@ from cloister.errors import MissingDependency
 from cloister.learn.catalogue import METHODS
 
 if TYPE_CHECKING:
+    from cloister.learn.accountant import epsilon_for as epsilon_for
+    from cloister.learn.accountant import noise_for as noise_for
+    from cloister.learn.allowance import Allowance as Allowance
+    from cloister.learn.card import Card as Card
+    from cloister.learn.curve import Curve as Curve
+    from cloister.learn.curve import price_of_privacy as price_of_privacy
+    from cloister.learn.discriminant import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
+    from cloister.learn.encoding import Encoder as Encoder
+    from cloister.learn.evaluation import accuracy as accuracy
+    from cloister.learn.evaluation import confusion_matrix as confusion_matrix
+    from cloister.learn.evaluation import evaluate_table as evaluate_table
+    from cloister.learn.evaluation import fit_and_score as fit_and_score
+    from cloister.learn.evaluation import fit_and_score_table as fit_and_score_table
+    from cloister.learn.evaluation import mean_squared_error as mean_squared_error
+    from cloister.learn.evaluation import r2_score as r2_score
+    from cloister.learn.evaluation import split as split
+    from cloister.learn.kmeans import KMeans as KMeans
+    from cloister.learn.linear import LinearRegression as LinearRegression
+    from cloister.learn.linear import Ridge as Ridge
+    from cloister.learn.logistic import LogisticRegression as LogisticRegression
+    from cloister.learn.naive_bayes import CategoricalNB as CategoricalNB
     from cloister.learn.naive_bayes import GaussianNB as GaussianNB
+    from cloister.learn.naive_bayes import MixedNB as MixedNB
+    from cloister.learn.neural import NeuralClassifier as NeuralClassifier
+    from cloister.learn.pca import PCA as PCA
+    from cloister.learn.portable import load as load
+    from cloister.learn.scaling import BoundedScaler as BoundedScaler
+    from cloister.learn.scaling import QuantileClipper as QuantileClipper
+    from cloister.learn.scaling import StandardScaler as StandardScaler
+    from cloister.learn.selection import PrivateSearch as PrivateSearch
+    from cloister.learn.selection import cross_validate as cross_validate
+    from cloister.learn.svm import LinearSVC as LinearSVC
+    from cloister.learn.trees import DecisionTreeClassifier as DecisionTreeClassifier
+    from cloister.learn.trees import RandomForestClassifier as RandomForestClassifier
 
-_EXTRAS = {"sklearn": "learn", "scipy": "learn", "torch": "torch"}
+_EXTRAS = {"sklearn": "learn", "scipy": "learn"}
 _SCORES = (
     "accuracy",
     "confusion_matrix",
@@ -47,6 +89,8 @@ _SCORES = (
 )
 _HOME = {name: method.module for name, method in METHODS.items()} | {
     "METHODS": "cloister.learn.catalogue",
+    "epsilon_for": "cloister.learn.accountant",
+    "noise_for": "cloister.learn.accountant",
     "Allowance": "cloister.learn.allowance",
     "Encoder": "cloister.learn.encoding",
     "load": "cloister.learn.portable",
