@@ -10,6 +10,7 @@ and <name>-dark.svg, which are kept in the tree because the README shows them.
 from __future__ import annotations
 
 import runpy
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -59,5 +60,6 @@ def render(chart: Any) -> str:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(DOCS.parent))  # some figures share scripts/curves.py
     for each in [*scripts(kept=True), *scripts(kept=False)]:
         print(*(path.relative_to(DOCS.parent) for path in draw(each, DOCS / "_static")), sep="\n")

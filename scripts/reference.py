@@ -77,10 +77,15 @@ def _directive(module: str, name: str) -> str:
     thing = getattr(importlib.import_module(module), name)
     if inspect.isclass(thing):
         members = "" if issubclass(thing, BaseException) else "\n   :members:"
+        made = [name for name in dir(thing) if re.fullmatch("set_\\w+_request", name)]  # by scikit-learn, in words of its own
+        members += f"\n   :exclude-members: {', '.join(made)}" if made else ""
         return f".. autoclass:: {name}{members}\n   :show-inheritance:"
     if inspect.ismodule(thing):
         return f".. automodule:: {thing.__name__}\n   :no-index:"
-    return f".. autofunction:: {name}" if callable(thing) else f".. autodata:: {name}"
+    if callable(thing):
+        return f".. autofunction:: {name}"
+    home = getattr(importlib.import_module(module), "_HOME", {}).get(name)  # a constant's words stand where it is written
+    return f".. autodata:: {home}.{name}\n   :no-value:" if home else f".. autodata:: {name}"
 
 
 def as_rest(lines: list[str]) -> list[str]:

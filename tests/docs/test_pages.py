@@ -38,6 +38,13 @@ def test_a_block_that_looks_like_python_is_marked_so_and_therefore_run(page: Pat
     ] == []
 
 
+def test_pages_in_every_folder_are_collected() -> None:
+    patterns = re.findall(r'"((?:docs/)?[\w*/]+\.md)"', (ROOT / "conftest.py").read_text(encoding="utf-8"))
+    run = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8") and page.parent.name != "benchmarks"]
+    assert len(run) > 40
+    assert [name_of(page) for page in run if not any(page.match(pattern) for pattern in patterns)] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_a_page_begins_with_its_title(page: Path) -> None:
     assert page.read_text(encoding="utf-8").startswith("# ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -135,3 +136,9 @@ def test_nonsense_is_refused(wrong: dict[str, Any], why: str) -> None:
     given: dict[str, Any] = {"noise": 1, "rate": "0.1", "steps": 10, "delta": "1e-5", **wrong}
     with pytest.raises(InvalidParameter, match=why):
         epsilon_for(**given)
+
+
+def test_losses_beyond_what_an_exponential_holds_are_counted_and_give_no_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sampled_gaussian(mu_squared=1600, rate="0.01").delta(700) >= Fraction("0.0099")

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import cloister as cl
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn.allowance import Allowance
-from cloister.learn.ball import group_sums, noisy_group_sums, reach_of, steps_in_ball
+from cloister.learn.ball import group_sums, noisy_group_sums, projected, reach_of, steps_in_ball
 from cloister.learn.bounds import box_of
 from cloister.learn.kmeans import KMeans, plan_of
 from cloister.learn.lloyd import measured, nearest
@@ -205,3 +205,43 @@ def test_it_learns_from_a_table_and_is_charged() -> None:
     assert model.cluster_centers_.shape == (3, 2)
     assert sum(line.amount for line in model.spent_) == Fraction(5)
     assert model.fit_predict(X).shape == (2000,)
+
+
+def test_a_tie_of_many_rows_breaks_the_same_way_with_one_row_more() -> None:
+    generator = np.random.default_rng(1)
+    plenty = Allowance(PureDP(10**6))
+    for number in range(200):
+        dimension = int(generator.integers(20, 40))
+        row, apart = generator.normal(size=(2, dimension)) / dimension
+        centres = np.vstack([row + apart, row - apart, *generator.normal(size=(5, dimension))])
+        for rows in (3, 7, 23):
+            portion = Fraction(1, 10_000)
+            seen = [
+                measured(
+                    np.tile(row, (many, 1)),
+                    centres,
+                    size=1.0,
+                    radius=1.0,
+                    count=plenty.share("counts", portion),
+                    total=plenty.share("sums", portion),
+                    random=Random.deterministic(number),
+                ).counts
+                for many in (rows, rows + 1)
+            ]
+            assert np.abs(seen[1] - seen[0]).sum() <= 1
+
+
+def test_a_projected_row_is_the_same_in_any_company() -> None:
+    generator = np.random.default_rng(1)
+    for dimension in (30, 64):
+        X, axes = generator.normal(size=(60, dimension)), np.linalg.qr(generator.normal(size=(dimension, 10)))[0]
+        whole = projected(X, axes, reach=20.0)
+        assert np.allclose(whole, X @ axes, atol=1e-5)
+        for rows in range(1, 60):
+            assert (projected(X[:rows], axes, reach=20.0) == whole[:rows]).all()
+
+
+@pytest.mark.parametrize("narrow", [{"bounds": (0, 1e-155)}, {"bounds": (0, 1), "radius": 1e-155}])
+def test_lengths_whose_squares_are_no_numbers_are_refused(narrow: dict) -> None:
+    with pytest.raises(InvalidParameter, match="narrower"):
+        KMeans(2, **narrow).fit(np.zeros((5, 2)))

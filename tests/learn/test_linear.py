@@ -110,7 +110,7 @@ class Recorder:
 
 @pytest.mark.parametrize("bits", [5, 12, 16])
 def test_one_row_moves_the_products_by_no_more_than_is_said(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "_coarse", lambda share, size: (bits, None))
+    monkeypatch.setattr(products, "_coarse", lambda share, size, most: (bits, None))
     rows = GENERATOR.normal(size=(40, 4))
     rows *= (2.0 / np.linalg.norm(rows, axis=1))[:, None]
     rows[:4] = 2.0 * np.eye(4)

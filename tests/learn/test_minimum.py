@@ -54,3 +54,28 @@ def test_few_rows_leave_the_linear_term(rows: int) -> None:
 def test_it_says_so_when_it_did_not_get_there() -> None:
     _, near = minimum(X, Y % 2, Logistic(), ridge=np.full((1, 1), 0.1), linear=np.zeros((1, 1)), tolerance=1e-9, most=1)
     assert not near
+
+
+@pytest.mark.parametrize(("rows", "width", "ridge"), [(300, 0.1, 0.0017), (300, 0.01, 0.0168), (3000, 0.5, 3.4e-4)])
+def test_a_hinge_with_many_corners_and_hardly_a_ridge_is_solved(rows: int, width: float, ridge: float) -> None:
+    generator = np.random.default_rng(0)
+    steep = generator.normal(size=(rows, 60))
+    steep = np.trunc(steep / np.linalg.norm(steep, axis=1, keepdims=True) * 0.89 * 2**14) / 2**14
+    steep = np.concatenate([steep, np.full((rows, 1), 0.447)], axis=1)
+    y, loss = (steep[:, 0] > 0).astype(np.int64), HuberHinge(classes=2, width=width)
+    weights, near = minimum(steep, y, loss, ridge=np.full((1, 1), ridge), linear=np.zeros((1, 1)), tolerance=2.0**-21)
+    assert near
+    assert np.linalg.norm(steep.T @ loss.residuals(steep @ weights, y) + ridge * weights) <= 2.0**-21
+
+
+def test_a_minimum_whose_values_are_all_rounding_is_reached() -> None:
+    generator = np.random.default_rng(14)
+    rows = generator.normal(size=(20_000, 5))
+    rows = np.trunc(rows / np.linalg.norm(rows, axis=1, keepdims=True) * 0.89 * 2**14) / 2**14
+    rows = np.concatenate([rows, np.full((20_000, 1), 0.447)], axis=1)
+    other = np.random.default_rng(14)
+    other.normal(size=5)
+    linear = other.normal(size=(6, 3))
+    linear *= 22_500 / np.linalg.norm(linear, axis=0)
+    y, ridge = (rows[:, 0] > 0).astype(np.int64), np.full((1, 1), 15501.27)
+    assert minimum(rows, y, HuberHinge(classes=3), ridge=ridge, linear=linear, tolerance=2.0**-21)[1]

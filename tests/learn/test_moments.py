@@ -83,6 +83,21 @@ def test_the_law_of_the_cube() -> None:
     assert abs((np.abs(on_edge[:, 0]) == 3).mean() - 14 / 24) < 5 * math.sqrt(0.25 / len(on_edge))
 
 
+@pytest.mark.parametrize("dimension", [1, 2, 4])
+def test_the_steps_of_the_cube_s_draw_make_its_law_exactly(dimension: int) -> None:
+    """In fractions, for α = 1/3: geometric numbers, the coin that keeps their sum, a uniform point: P(z) ∝ α^‖z‖ in the end."""
+    alpha, most = Fraction(1, 3), 60
+    kept = [
+        math.comb(r + dimension, dimension)
+        * alpha**r
+        * Fraction((2 * r + 1) ** dimension, math.prod(2 * r + 2 * i for i in range(1, dimension + 1)))
+        for r in range(most)
+    ]
+    point = [sum((kept[r] / (2 * r + 1) ** dimension for r in range(size, most)), Fraction(0)) for size in range(most)]
+    rest = kept[0] * alpha**most / (1 - alpha)  # what radii of `most` or more add to each point
+    assert all(point[size + 1] + rest == alpha * (point[size] + rest) for size in range(most - 1))
+
+
 @pytest.mark.parametrize("dimension", [1, 5, 41])
 def test_the_variance_of_the_cube(dimension: int) -> None:
     noise = CubeNoise(dimension=dimension, reach=2**20, epsilon="0.3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,7 @@ from cloister.learn import objective
 from cloister.learn.allowance import Allowance
 from cloister.learn.losses import HuberHinge, Logistic, Loss, Softmax
 from cloister.learn.minimum import minimum
-from cloister.learn.objective import TOLERANCE, perturbed_objective, plan
+from cloister.learn.objective import TOLERANCE, _error_of_the_term, perturbed_objective, plan, solvable
 from cloister.learn.output import perturbed_output
 from cloister.learn.prepared import STEPS, Prepared, prepare
 from cloister.noise import Random
@@ -131,3 +132,18 @@ def test_output_noise_is_as_declared_and_within_its_margin(whole: Any) -> None:
     share = Allowance(whole).rest("x")
     expected = 5 * 0.35 if share.currency == "epsilon" else 5**0.5 * 0.35 / float(share.mu_squared) ** 0.5
     assert np.mean(lengths) == pytest.approx(expected, rel=0.15)
+
+
+def test_a_long_random_term_widens_what_is_near_enough() -> None:
+    loss, shape = Softmax(classes=10), (65, 10)
+    usual, small = (_error_of_the_term(plan(loss, Fraction(epsilon), numbers=650), loss, shape) for epsilon in ("1", "0.0001"))
+    assert usual < TOLERANCE
+    error = math.sqrt(650) * 2.0**-45 * (8 * 65 + 60) * loss.reach / float(plan(loss, Fraction("0.0001"), numbers=650).noise)
+    assert small >= 4 * error > TOLERANCE
+
+
+def test_very_many_persons_widen_what_is_near_enough() -> None:
+    given = ready(Logistic())
+    assert solvable(given, Logistic()) == TOLERANCE
+    many = replace(given, counts=np.array([1e9, 1e9]))
+    assert solvable(many, HuberHinge(classes=2)) == 2e9 * 2.0**-42 > TOLERANCE

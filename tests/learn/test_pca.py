@@ -13,7 +13,7 @@ import cloister as cl
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn.allowance import Allowance
 from cloister.learn.ball import reach_of
-from cloister.learn.pca import METHODS, PCA
+from cloister.learn.pca import METHODS, PCA, _measured
 from cloister.learn.portable import load
 from cloister.learn.power import _product
 from cloister.learn.second_moments import BITS, gaussian_moments, laplace_moments, moment_steps
@@ -249,3 +249,24 @@ def test_the_engine_of_a_table_can_make_the_moments(budget) -> None:
 def test_the_moments_of_a_table_are_for_tables() -> None:
     with pytest.raises(InvalidParameter):
         PCA(2, method="moments", bounds=(-1, 1)).fit(flat(20))
+
+
+def test_measured_directions_keep_their_sensitivity_with_their_rounding() -> None:
+    generator, directions = np.random.default_rng(3), np.linalg.qr(np.random.default_rng(4).normal(size=(40, 40)))[0]
+    share = Allowance(PureDP(10**9)).rest("variances")
+    most = (2**20 + 20 + 1 + 40 / 16) * (1.0 * 2.0**-20)
+    rows = generator.normal(size=(200, 40))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    whole = _measured(rows, directions, radius=1.0, share=share, random=Random.deterministic(1)).squares
+    for row in range(200):
+        left = _measured(
+            np.delete(rows, row, axis=0), directions, radius=1.0, share=share, random=Random.deterministic(1)
+        ).squares
+        alone = _measured(rows[[row]], directions, radius=1.0, share=share, random=Random.deterministic(1)).squares
+        assert np.allclose(whole - left, alone, atol=2e-10, rtol=0)  # steps are 1e-6 wide: the others stay to the last step
+        assert np.abs(alone).sum() <= most
+
+
+def test_bounds_whose_squares_are_no_numbers_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="narrower"):
+        PCA(1, bounds=(-1e-155, 1e-155), centered=True).fit(np.zeros((5, 2)))

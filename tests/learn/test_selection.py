@@ -72,6 +72,61 @@ def test_the_rényi_cost_follows_the_theorem(law: Any) -> None:
         assert float(found) >= whole.min() * (1 - 1e-6)
 
 
+def _log_of_best(chance: Any, above: Any, gamma: float, eta: int) -> Any:
+    """ln P(the best of K tries is this outcome): from the chance of one try for it, and for a better one. Outcomes of a small
+    chance each: by the derivative of the generating function of K where `chance` is a density."""
+    here = gamma + (1 - gamma) * (above + chance)  # 1 − (1 − γ)·P(worse)
+    if eta:  # γ·chance / (here · (here less (1 − γ)·chance))
+        return np.log(gamma * chance / (here * (gamma + (1 - gamma) * above)))
+    return np.log(-np.log1p(-(1 - gamma) * chance / here) / math.log(1 / gamma))
+
+
+@pytest.mark.parametrize("law", ["logarithmic", "geometric"])
+def test_the_best_of_pure_tries_is_as_private_as_is_said(law: Any) -> None:
+    """By the definition: the greatest ratio over tries of few outcomes, which comes near what is said and never above it."""
+    generator, found = np.random.default_rng(4), 0.0
+    stopping = Stopping(law=law, tries=2000)
+    gamma = float(stopping.gamma)
+    for _ in range(4000):
+        one = generator.dirichlet(np.ones(3)) * 10 ** generator.uniform(-6, 0, 3)
+        one /= one.sum()
+        other = one * np.exp(generator.choice([-0.5, 0.5], 3) * generator.uniform(0.1, 2))
+        other /= other.sum()
+        epsilon = np.abs(np.log(one / other)).max()
+        if epsilon > 1e-3:
+            logs = [_log_of_best(q, np.cumsum(q[::-1])[::-1] - q, gamma, stopping.eta) for q in (one, other)]
+            found = max(found, float(np.abs(logs[0] - logs[1]).max() / epsilon))
+    assert 0.9 * (2 + stopping.eta) < found <= 2 + stopping.eta
+
+
+@pytest.mark.parametrize("law", ["logarithmic", "geometric"])
+@pytest.mark.parametrize("rho", ["0.001", "0.1"])
+def test_the_best_of_gaussian_tries_is_as_private_as_is_said(law: Any, rho: str) -> None:
+    """By the definition: the Rényi divergence of the best of K normal numbers, whose mean is moved either way, by integration."""
+    stopping = Stopping(law=law, tries=20)
+    curve, mu = stopping.curve(Fraction(rho)), math.sqrt(2 * float(rho))
+    gamma, ratios = float(stopping.gamma), []
+
+    def logarithms(z: Any, mean: float) -> Any:
+        better = np.array([0.5 * math.erfc(value / math.sqrt(2)) for value in (z - mean).tolist()])
+        of_one = -0.5 * (z - mean) ** 2 - 0.5 * math.log(2 * math.pi)
+        inner = np.log(gamma + (1 - gamma) * better)
+        if stopping.eta:
+            return of_one + math.log(gamma) - 2 * inner
+        return of_one + math.log((1 - gamma) / math.log(1 / gamma)) - inner
+
+    for order, said in list(zip(curve.orders, curve.divergences, strict=True))[::12]:
+        alpha = float(order)
+        if alpha * mu > 30:
+            continue
+        z = np.linspace(-12 - alpha * mu, 12 + alpha * mu, 20_001)
+        for one, other in ((0.0, mu), (mu, 0.0)):
+            logs = alpha * logarithms(z, one) - (alpha - 1) * logarithms(z, other)
+            divergence = (logs.max() + math.log(np.exp(logs - logs.max()).sum() * (z[1] - z[0]))) / (alpha - 1)
+            ratios.append(divergence / float(said))
+    assert 0.3 < max(ratios) <= 1
+
+
 @pytest.mark.parametrize("law", ["logarithmic", "geometric"])
 def test_with_a_delta_a_try_gets_what_the_curve_leaves(law: Any) -> None:
     stopping, whole = Stopping(law=law, tries=20), ApproxDP(1, "1e-6")

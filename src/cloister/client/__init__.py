@@ -2,10 +2,12 @@
 
 - `connecting.py` checks the address and the token, and opens the connection.
 - `session.py` is the session; `plan.py` what it explains; `balance.py` what it says of budgets and data sets.
+- `models.py` has models learnt there.
 - `transport.py` asks, and asks again where the connection was lost; `refusals.py` turns problems into the errors of
   `cloister.errors`.
 
-Nothing here sees a row or draws noise: what comes back is a release. The hub's own code is not needed here, and not used.
+Nothing here sees a row or draws noise: what comes back is a release, or a model that was learnt. The hub's own code is not needed
+here, and not used.
 """
 
 from __future__ import annotations

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NoReturn, Self, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import numpy as np
 
 from cloister.client.balance import RemoteBalance
+from cloister.client.models import fit_there
 from cloister.client.plan import RemotePlan
 from cloister.client.refusals import HubError
 from cloister.client.transport import Transport, new_key
@@ -20,6 +21,9 @@ from cloister.session.afford import affordable
 from cloister.session.frames import Frame, Series
 from cloister.session.spend import Spending, amount_of
 
+if TYPE_CHECKING:
+    from cloister.learn.base import PrivateModel
+
 __all__ = ["RemoteSession"]
 
 
@@ -27,7 +31,7 @@ class RemoteSession(RemoteBalance):
     """Questions in SQL to a hub, as the person of an API token. Several threads may use one session.
 
     It is made by `cloister.connect`. What a session on this machine does with objects (`measure`, `run`, …) a hub does not take:
-    it answers SQL.
+    it answers SQL, and learns models (`fit_model`).
 
     >>> import cloister as cl
     >>> with cl.connect("http://127.0.0.1:8765", token="clo_of_an_analyst", purpose="a study") as session:
@@ -151,6 +155,33 @@ class RemoteSession(RemoteBalance):
                 raise
             return None
 
+    def fit_model(
+        self,
+        model: PrivateModel,
+        table: str,
+        *,
+        features: Sequence[str],
+        target: str | None = None,
+        spend: Spending,
+        purpose: str | None = None,
+        project: str | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> str:
+        """Have the hub learn a model of `cloister.learn` from a data set, as a job, and fill the estimator with what was learnt;
+        the id under which the hub keeps it. `model.fit_table(session, …)` calls this. `progress` is told each stage.
+        """
+        return fit_there(
+            self._transport,
+            model,
+            table,
+            features=features,
+            target=target,
+            spend=spend,
+            purpose=purpose or self.purpose,
+            project=self.project if project is None else project,
+            progress=progress or _silent,
+        )
+
     def release(self, address: str) -> Release:
         """An answer that the hub keeps, by its address or its id: byte for byte what was answered then."""
         number = address.rstrip("/").rpartition("/")[2]
@@ -224,6 +255,10 @@ class RemoteSession(RemoteBalance):
 
     def __repr__(self) -> str:
         return f"<RemoteSession: {self._transport.address}>"
+
+
+def _silent(_: str) -> None:
+    """Nobody listens."""
 
 
 def _release(told: Any) -> Release:

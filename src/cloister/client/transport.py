@@ -63,6 +63,10 @@ class Transport:
         """What the hub answers to a body. Without a key the request must be one that changes nothing."""
         return self._asked("POST", path, body, {"Idempotency-Key": key} if key else {}, {})
 
+    def pause(self, seconds: float) -> None:
+        """Wait, before one looks again."""
+        self._sleep(seconds)
+
     def close(self) -> None:
         """Let go of the connections."""
         self._closed.set()

@@ -1,6 +1,6 @@
 """Models with a guarantee: scikit-learn estimators whose every release is charged.
 
-The frame, which every model stands on:
+The frame, which every model stands on::
 
     base.py         checks, an allowance, learned values; bounds.py: declared bounds; targets.py: declared classes
     allowance.py    what one fit may spend, and on what it spent it
@@ -8,6 +8,7 @@ The frame, which every model stands on:
     portable.py     models as plain JSON; catalogue.py: which models there are
 
 Noise for what one person may change: vectors.py and ball.py (a bounded length), cube.py (a bounded size of each number).
+The models, and what each is made of::
 
     naive_bayes.py      moments.py (sums by class), class_tables.py (by a table's engine), bayes.py, categories.py, margins.py
     linear.py           regression_rows.py, regression_tables.py, products.py, least_squares.py, wishart.py

@@ -33,6 +33,7 @@ from cloister.privacy import (
 __all__ = ["Allowance", "Currency", "Share"]
 
 Currency: TypeAlias = Literal["epsilon", "mu_squared", "rho"]
+_FLOAT_DELTA = Fraction(1, 10**12)
 _SIGNS = {"epsilon": "ε", "mu_squared": "μ²", "rho": "ρ"}
 
 
@@ -124,8 +125,15 @@ class Allowance:
 
     Guarantee: the portions together promise the whole. Pure ε adds (Dwork & Roth 2014, Theorem 3.16); μ² of Gaussian noise adds,
     also where a later release was chosen by earlier ones (Dong, Roth & Su 2022, Corollary 3.3, Theorem 3.2), and its (ε, δ) is
-    the curve of Balle & Wang (2018); ρ adds (Bun & Steinke 2016). Where a person has up to
-    m = `rows` rows, one row may be told ε/m, μ²/m² or ρ/m² (group privacy in each currency).
+    the curve of Balle & Wang (2018); ρ adds (Bun & Steinke 2016).
+
+    A portion, too, may be chosen by what was released before, as long as all sum to 1: for pure ε Rogers, Roth, Ullman & Vadhan
+    (2016), for ρ Feldman & Zrnic (2021), for μ² Smith & Thakurta (2022). Proof for μ²: a release with μᵢ, which is fixed before
+    it is made, adds μᵢZᵢ + μᵢ²/2 to the loss, Zᵢ a new normal number: a Brownian motion with drift, run on by μᵢ². Run to μ² in
+    the end, whatever the pieces were, the loss is N(μ²/2, μ²), that of one release with all of μ².
+
+    Where a person has up to m = `rows` rows, one row may be told ε/m, μ²/m² or ρ/m² (group privacy in each currency), and of a δ
+    next to ε what `of_row` says.
 
     >>> allowance = Allowance(ApproxDP(1, "1e-5"))
     >>> first, rest = allowance.share("counts", "0.2"), allowance.rest("sums")
@@ -140,9 +148,12 @@ class Allowance:
     currency: Currency = "epsilon"
     size: Fraction = Fraction(0)
     lines: list[Share] = field(default_factory=list)
+    rows: int = 1
+    marked: bool = False
+    """Whether something that was bought with it had noise of a generator made for tests."""
 
-    def __init__(self, whole: Guarantee, *, currency: Currency | None = None, rows: int = 1) -> None:
-        self.whole = whole
+    def __init__(self, whole: Guarantee, *, currency: Currency | None = None, rows: int = 1, marked: bool = False) -> None:
+        self.whole, self.rows, self.marked = whole, rows, marked
         self.currency, size = _sized(whole, currency)
         self.size = size / rows if self.currency == "epsilon" else size / rows**2
         self.lines = []
@@ -151,6 +162,29 @@ class Allowance:
     def left(self) -> Fraction:
         """The portion that was not drawn."""
         return 1 - sum((line.portion for line in self.lines), Fraction(0))
+
+    def of_row(self, delta: Fraction) -> Fraction:
+        """How much of a δ next to ε one row may take, if a person's m rows together are to take no more, rounded down.
+
+        What is (ε/m, δ₁)-private for one row is (ε, δ₁·Σᵢ e^(iε/m))-private for m, i = 0 … m − 1, by going from row to row: so
+        δ₁ = δ·(e^(ε/m) − 1)/(e^ε − 1).
+
+        >>> promise = ApproxDP(1, "1e-5")
+        >>> Allowance(promise).of_row(Fraction(1, 8)), Allowance(promise, rows=2).of_row(Fraction(1)) < 0.378
+        (Fraction(1, 8), True)
+        """
+        if self.rows == 1:
+            return delta
+        epsilon = float(getattr(self.whole, "epsilon", 0))
+        one = epsilon / self.rows
+        part = math.exp(one - epsilon) * math.expm1(-one) / math.expm1(-epsilon) if epsilon else 1 / self.rows
+        return delta * Fraction(part * (1 - 2.0**-40))
+
+    @property
+    def float_delta(self) -> float:
+        """What the floating point of one release under ε may add to the δ of one row: 10⁻¹², or a quarter of the δ."""
+        delta = Fraction(self.whole.delta)
+        return float(self.of_row(min(_FLOAT_DELTA, delta / 4) if delta else _FLOAT_DELTA))
 
     def share(self, what: str, portion: Exact) -> Share:
         """A portion of the whole, between 0 and 1, written down as spent on `what`."""

@@ -16,12 +16,13 @@ from cloister.learn.allowance import Share
 from cloister.learn.bounds import exact_square_root
 from cloister.noise import Random, VectorMechanism
 
-__all__ = ["group_sums", "in_ball", "noisy_group_sums", "noisy_total", "reach_of", "steps_in_ball"]
+__all__ = ["group_sums", "in_ball", "noisy_group_sums", "noisy_total", "projected", "reach_of", "steps_in_ball"]
 
 Floats = npt.NDArray[np.float64]
 
 _BITS = 20
 _MOST_BITS, _FEWEST_BITS = 12, 5
+_FINE_BITS = 26
 _FLOAT_DELTA = 1e-6
 _CHUNK = 1 << 16
 
@@ -32,6 +33,7 @@ def in_ball(rows: Floats, radius: float) -> Floats:
     >>> in_ball(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0).round(6).tolist()
     [[0.6, 0.8], [0.3, 0.4]]
     """
+    rows = np.ascontiguousarray(rows)  # a row's own terms are added in the same order, whoever else is there
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     if not len(lengths) or lengths.max() <= radius:
         return rows
@@ -45,6 +47,21 @@ def steps_in_ball(rows: Floats, *, radius: float, bits: int) -> npt.NDArray[np.i
     [[614, 819]]
     """
     return np.rint(in_ball(rows, radius) * (2.0**bits / radius)).astype(np.int64)
+
+
+def projected(rows: Floats, axes: Floats, *, reach: float) -> Floats:
+    """Rows, drawn into a ball, by their coordinates along orthonormal axes (columns).
+
+    Both are rounded to 2^−26 first, so that every partial sum is a whole number below 2^53 (its terms' sizes sum to at most the
+    product of the lengths) and exact: in floating point, a product's last bits would depend on how many rows it is made for, and
+    so one row would move another across a rounding. The rounding lengthens a coordinate's row by at most 1 + √(number of axes ·
+    dimension) · 2^−26.
+
+    >>> projected(np.array([[3.0, 4.0]]), np.array([[0.6], [0.8]]), reach=8.0).round(6).tolist()
+    [[5.0]]
+    """
+    whole = np.rint(in_ball(rows, reach) / reach * 2.0**_FINE_BITS)
+    return np.asarray(whole @ np.rint(axes * 2.0**_FINE_BITS) * 4.0**-_FINE_BITS * reach)
 
 
 def reach_of(dimension: int, bits: int) -> Fraction:
@@ -76,7 +93,14 @@ def group_sums(steps: npt.NDArray[np.int64], labels: npt.NDArray[np.int64], grou
 
 
 def noisy_group_sums(
-    rows: Floats, labels: npt.NDArray[np.int64], groups: int, *, radius: float, share: Share, random: Random | None
+    rows: Floats,
+    labels: npt.NDArray[np.int64],
+    groups: int,
+    *,
+    radius: float,
+    share: Share,
+    float_delta: float = _FLOAT_DELTA,
+    random: Random | None,
 ) -> tuple[Floats, float]:
     """The sum of the rows of each group, drawn into a ball of that radius, with noise; and the variance of each coordinate.
 
@@ -87,12 +111,12 @@ def noisy_group_sums(
     for the same ball. Under μ² and ρ the noise is Gaussian (`Share.add`).
 
     Vector noise is drawn in floating point, and rounded before it is added to whole numbers. What that may add to δ = 0 is
-    `VectorMechanism.float_delta`: steps are chosen so coarse that it is at most 10⁻⁶ (a sum of other groups has the same law in
-    both worlds, so one group counts). Where no step would do (a very small ε, very many dimensions), the noise is discrete
-    Laplace noise, and exact.
+    `VectorMechanism.float_delta`: steps are chosen so coarse that it is at most `float_delta`, 10⁻⁶ or less (a sum of other
+    groups has the same law in both worlds, so one group counts). Where no step would do (a very small ε, very many dimensions),
+    the noise is discrete Laplace noise, and exact.
     """
     dimension = rows.shape[1]
-    vectors = _vector_noise(share, dimension)
+    vectors = _vector_noise(share, dimension, float_delta)
     bits = _BITS if vectors is None else vectors[0]
     steps, unit = group_sums(steps_in_ball(rows, radius=radius, bits=bits), labels, groups), radius * 2.0**-bits
     if vectors is not None:
@@ -108,21 +132,21 @@ def noisy_total(values: Floats, *, most: float, share: Share, random: Random | N
 
     Guarantee: what the share says; one row changes the sum by at most 2^20 steps of most · 2^−20.
     """
-    steps = np.rint(np.clip(values, 0.0, most) * (2.0**_BITS / most)).astype(np.int64).sum()
+    steps = np.rint(np.clip(values / most, 0.0, 1.0) * 2.0**_BITS).astype(np.int64).sum()
     sizes: dict[str, Any] = {"l1": 2**_BITS, "l2_squared": 4**_BITS}
     unit = most * 2.0**-_BITS
     noisy = share.add(np.array([steps], dtype=np.int64), random=random, **sizes)[0]
     return float(noisy) * unit, share.variance(**sizes) * unit**2
 
 
-def _vector_noise(share: Share, dimension: int) -> tuple[int, VectorMechanism] | None:
-    """The finest grid on which vector noise is pure but for 10⁻⁶, and the noise; None where there is none. Public facts alone."""
+def _vector_noise(share: Share, dimension: int, float_delta: float) -> tuple[int, VectorMechanism] | None:
+    """The finest grid on which vector noise is pure but for `float_delta`, and the noise; None where there is none. Public."""
     if share.currency != "epsilon" or dimension == 1:
         return None
     for bits in range(_MOST_BITS, _FEWEST_BITS - 1, -1):
         if Fraction(2**bits) / share.epsilon > 2**19:  # finer than `VectorMechanism` takes
             continue
         mechanism = VectorMechanism(epsilon=share.epsilon, sensitivity=reach_of(dimension, bits), dimension=dimension)
-        if mechanism.float_delta <= _FLOAT_DELTA:
+        if mechanism.float_delta <= float_delta:
             return bits, mechanism
     return None

@@ -103,7 +103,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return self._currency
 
     def _fitted(self, rows: Rows, allowance: Allowance | None) -> Self:
-        self._learn(rows, allowance)
+        if allowance is None:
+            self._learn(rows, allowance)
+        else:
+            with np.errstate(all="ignore"):  # an overflow may tell of rows: no warning speaks of it
+                self._learn(rows, allowance)
         return self._settled(allowance)
 
     def _settled(self, allowance: Allowance | None, *, marked: bool | None = None) -> Self:
@@ -113,7 +117,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _checked(self, X: Any, y: Any) -> Rows:
-        """Shapes, kinds and declarations are checked aloud; values never: they are clipped, or their row counts for nothing."""
+        """Shapes, kinds and declarations are checked aloud; values never: they are clipped, or their row counts for nothing.
+
+        Rows lie one after the other in memory, whatever came in and whichever rows were left out: the order in which numbers of
+        a row are added up, and so its last bits, must not depend on other rows.
+        """
         X, target = self._arrays(X, y)
         box = self._box(X)
         kept = ~np.isnan(X).any(axis=1)
@@ -121,7 +129,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             target, known = self._class_numbers(target) if self._target == "class" else self._numbers(target)
             kept = kept & known
             target = target if kept.all() else target[kept]
-        return Rows(X=box.clipped(X if kept.all() else X[kept]), y=target, box=box)
+        return Rows(X=np.ascontiguousarray(box.clipped(X if kept.all() else X[kept])), y=target, box=box)
 
     def _arrays(self, X: Any, y: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """As arrays. scikit-learn's own words of refusal show values, so with privacy they are not passed on."""

@@ -54,7 +54,8 @@ def kept_share(found: Floats, noise: Floats) -> Floats:
     >>> kept_share(np.array([4.0, 1.0, 0.0]), np.array([1.0, 2.0, 0.0])).tolist()
     [0.75, 0.0, 1.0]
     """
-    return np.where(noise > 0, np.maximum(1 - noise / np.maximum(found, 1e-300 + noise * 1e-9), 0.0), 1.0)
+    with np.errstate(all="ignore"):  # both are noisy, and of any size
+        return np.where(noise > 0, np.maximum(1 - noise / np.maximum(found, 1e-300 + noise * 1e-9), 0.0), 1.0)
 
 
 def noisy_gaussian(moments: ClassMoments, box: Box) -> GaussianParts:

@@ -13,11 +13,13 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, MissingBound
 
-__all__ = ["Box", "box_of", "interval_of"]
+__all__ = ["Box", "box_of", "exact_square_root", "interval_of", "row_lengths", "row_products", "steps_of"]
 
 Floats = npt.NDArray[np.float64]
 _LARGEST = 1e150
 """Squares of what lies within stay finite."""
+_NARROWEST = 1e-150
+"""What is divided by the width of an interval stays finite: 0 times infinity would be no number, and no step is made of that."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,6 +87,8 @@ def box_of(bounds: Any, *, features: int, name: str = "bounds") -> Box:
         raise _refused(name, f"the lowest value of feature {int(np.argmax(low > high))} is above the highest")
     if (np.maximum(np.abs(low), np.abs(high)) > _LARGEST).any():
         raise _refused(name, f"a bound is beyond ±{_LARGEST:g}")
+    if ((high > low) & (high - low < _NARROWEST)).any():
+        raise _refused(name, f"an interval is narrower than {_NARROWEST:g}")
     return Box(low=low, high=high)
 
 
@@ -116,6 +120,31 @@ def steps_of(values: Floats, *, bits: int) -> npt.NDArray[np.int64]:
     steps = np.asarray(np.clip(values, -1.0, 1.0) * 2.0**bits)
     np.copyto(steps, 0.0, where=np.isnan(steps))
     return np.rint(steps).astype(np.int64)
+
+
+def row_lengths(rows: Floats) -> Floats:
+    """The length of each row: a function of that row alone, to the last bit, where rows lie one after the other in memory.
+
+    >>> row_lengths(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [5.0, 0.0]
+    """
+    rows = np.ascontiguousarray(rows)
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+
+
+def row_products(rows: Floats, columns: Floats) -> Floats:
+    """Rows times a vector, or times the columns of a matrix: of each row a function of that row alone, to the last bit.
+
+    A product of matrices (`@`) is faster, and adds up in an order that depends on how many rows there are: one row more could
+    move the last bits of all others, and with them what is rounded to whole steps, or which class is the likeliest.
+
+    >>> row_products(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0])).tolist()
+    [3.0, 7.0]
+    """
+    rows = np.ascontiguousarray(rows)
+    if columns.ndim == 1:
+        return np.asarray(np.einsum("ij,j->i", rows, columns))
+    return np.asarray(np.einsum("ij,kj->ik", rows, np.ascontiguousarray(columns.T)))
 
 
 def exact_square_root(value: Fraction) -> Fraction:

@@ -51,3 +51,4 @@ METHODS = {
         _of("QuantileClipper", "scaling", "Clipping at noisy quantiles", "directions"),
     )
 }
+"""All of them, by name."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cloister.errors import InvalidParameter
 from cloister.learn.allowance import Share
 from cloister.learn.bayes import kept_share
 from cloister.learn.class_tables import ClassCounts
@@ -32,6 +33,8 @@ class Values:
         ([0.0, 1.0, 2.0], [1.0, 5.0])
         """
         values = np.arange(int(declared)) if np.ndim(declared) == 0 else np.asarray(list(declared))
+        if not len(values):
+            raise InvalidParameter(f"categories={declared!r} was refused", why="a category has a value", instead="categories=[2]")
         return cls(values=np.sort(values.astype(np.float64)))
 
 

@@ -52,7 +52,7 @@ class TableMoments:
 def allowance_for(release: Release, parts: Mapping[str, Fraction]) -> Allowance:
     """What was promised for all readings of the release, those that were bought before included, and how it was shared."""
     promised = release.spent_by[release.provenance.population]
-    allowance = Allowance(promised)
+    allowance = Allowance(promised, marked=release.marked)
     whole = sum(parts.values(), Fraction(0))
     for name, part in parts.items():
         allowance.share(name, part / whole)

@@ -16,7 +16,7 @@ from cloister.learn.allowance import Allowance
 from cloister.learn.ball import group_sums
 from cloister.learn.base import PrivateModel, Rows, classes_of
 from cloister.learn.bayes import kept_share, prior_of
-from cloister.learn.bounds import Box, box_of, steps_of
+from cloister.learn.bounds import Box, box_of, row_lengths, row_products, steps_of
 from cloister.learn.class_tables import allowance_for
 from cloister.learn.cube import CubeNoise
 from cloister.learn.encoding import Encoder
@@ -48,7 +48,9 @@ class LinearDiscriminantAnalysis(ClassifierMixin, PrivateModel):  # type: ignore
     each class and the sums of their features (a row moves 1 + d numbers of its own class by at most 1: noise for a cube under
     ε, else Gaussian); (2) a histogram of how far rows are from the released mean of their class (`products.noisy_lengths`); (3)
     the sum of the products of those differences, longer ones drawn in (`products.noisy_products`). All else is post-processing.
-    Assumes declared bounds and classes.
+    Assumes declared bounds and classes. The third stage under a pure ε draws its noise in floating point where there are two
+    features or more: that may add up to 10⁻¹² to δ = 0 (`VectorMechanism.float_delta`); all other noise is exact. From a table
+    (`fit_table`) the engine adds whole noise to whole sums, and δ = 0 is exact.
 
     After `fit`: `classes_`, `class_count_`, `priors_`, `means_`, `covariance_` (repaired: positive definite), `coef_`,
     `intercept_`, the last two with a row a class.
@@ -100,14 +102,15 @@ class LinearDiscriminantAnalysis(ClassifierMixin, PrivateModel):  # type: ignore
         least = max(math.sqrt(spread), 1.0)
         means = _drawn_means(sizes, sums, spread, least)
         Z = C - means[y]
-        lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        lengths = row_lengths(Z)
         longest = float(np.linalg.norm(1 + np.abs(means).max(axis=0)))
         share = allowance.share("lengths of the rows", "0.1")
         [histogram] = noisy_lengths([(lengths, longest)], share=share, random=self.random)
         total = float(np.maximum(sizes, least).sum())
         radius = radius_within(histogram, longest, beyond=_BEYOND * total + math.sqrt(share.variance(l1=1, l2_squared=1)))
-        Z = Z * np.minimum(1.0, radius / np.maximum(lengths, np.finfo(np.float64).tiny))[:, None]
-        products = noisy_products(Z, radius=radius, share=allowance.rest("products of the features"), random=self.random)
+        Z = Z * (radius / np.maximum(lengths, radius))[:, None]
+        share = allowance.rest("products of the features")
+        products = noisy_products(Z, radius=radius, share=share, float_delta=allowance.float_delta, random=self.random)
         self._settle(sizes, least, means, products, total, radius**2 * total, rows.box)
 
     def _learn_table(self, session: Door, table: str, encoder: Encoder, target: str, spend: Spending, purpose: str) -> Allowance:
@@ -188,7 +191,7 @@ class LinearDiscriminantAnalysis(ClassifierMixin, PrivateModel):  # type: ignore
 
     def _scores(self, X: Any) -> Floats:
         asked = np.clip(self._asked(X), self.low_, self.high_)
-        return np.asarray(asked @ self.coef_.T + self.intercept_)
+        return np.asarray(row_products(asked, self.coef_.T) + self.intercept_)
 
     def decision_function(self, X: Any) -> Floats:
         """The logarithm of each class's density times its prior, up to a constant; with two classes the difference."""

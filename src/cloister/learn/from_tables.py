@@ -58,8 +58,10 @@ def fit_table(
     encoder = Encoder.of(declaration.columns, list(features))
     declare(model, encoder, declaration, target)
     if hasattr(model, "_learn_table"):
-        allowance = model._learn_table(session, table, encoder, target, wanted, purpose)
-        model._settled(allowance, marked=session._random.marked)
+        with np.errstate(all="ignore"):
+            allowance = model._learn_table(session, table, encoder, target, wanted, purpose)
+        marked = allowance is not None and allowance.marked  # by noise that was bought before, in another session perhaps
+        model._settled(allowance, marked=marked or session._random.marked)
     else:
         outcome = session.run(Learning(model=model, encoder=encoder, target=target), table, wanted, purpose=purpose)
         read(model, outcome.values, outcome.cost)
@@ -144,16 +146,16 @@ def rows_of(
     kept = ~np.isnan(X).any(axis=1)
     box = box_of(encoder.bounds, features=X.shape[1])
     if target is None:
-        return Rows(X=box.clipped(X[kept]), y=None, box=box)
+        return Rows(X=np.ascontiguousarray(box.clipped(X[kept])), y=None, box=box)
     domain = declaration.column(target)
     codes = np.asarray(rows[target])
     kept &= codes != domain.null_code
     if model._target == "class":
         model.classes_ = classes_of(_classes(domain, target))
-        return Rows(X=box.clipped(X[kept]), y=(codes - domain.low_code)[kept].astype(np.int64), box=box)
+        return Rows(X=np.ascontiguousarray(box.clipped(X[kept])), y=(codes - domain.low_code)[kept].astype(np.int64), box=box)
     model.bounds_y_ = interval_of(_interval(domain))
     numbers = np.clip(float(domain.origin) + codes * float(domain.step), *model.bounds_y_)
-    return Rows(X=box.clipped(X[kept]), y=numbers[kept], box=box)
+    return Rows(X=np.ascontiguousarray(box.clipped(X[kept])), y=numbers[kept], box=box)
 
 
 def released(model: PrivateModel) -> dict[str, Any]:

@@ -10,6 +10,10 @@ the square of the length of all its products, Σ‖A‖²‖D‖² over layers, 
 lessening, one part in 2^30, is more than the rounding of the squares that s is worked out from (fewer than 2^20 terms, one part
 in 2^53 each). A product of two such numbers is a whole one of at most 2^30, so a sum over 2^16 rows stays below 2^53, where
 doubles add whole numbers exactly, in whatever order a matrix product adds them.
+
+What the others add stays as it was, bit for bit: a row's a and d follow from the row and the weights alone. For that, products on
+the way are of whole numbers, too (`_product`): those of floating point end in bits that depend on how many rows are multiplied
+at once, and one row more could move another across a whole number.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ BITS = 30
 """The most bits of a row's gradient; fewer make coarser steps, for noise that is very wide."""
 
 _IN = 10
+_FINE, _EXACT = 22, 52
 _ROWS = 2**16
 _LESS = 1 - 2.0**-30
 
@@ -79,11 +84,14 @@ def _clipped_part(weights: list[Floats], X: Floats, y: Integers, clip: float, bi
     values = _forward(weights, X)
     back = _softmax(values[-1])
     back[np.arange(len(y)), y] -= 1
-    arriving, returning = [], []
+    arriving, returning, reach = [], [], 1.0
     for layer in range(len(weights) - 1, -1, -1):
         arriving.append(np.hstack([values[layer], np.ones((len(X), 1))]))
         returning.append(back)
-        back = (back @ weights[layer][:-1].T) * (1 - values[layer] ** 2)
+        if layer:
+            matrix = weights[layer][:-1].T
+            back = _product(back, matrix, reach) * (1 - values[layer] ** 2)
+            reach *= max(float(np.abs(matrix).sum(axis=0).max()), 1e-9)
     squares = sum((a * a).sum(axis=1) * (d * d).sum(axis=1) for a, d in zip(arriving, returning, strict=True))
     scale = _LESS / np.maximum(np.sqrt(squares), clip)
     products = [
@@ -95,11 +103,22 @@ def _clipped_part(weights: list[Floats], X: Floats, y: Integers, clip: float, bi
 
 def _forward(weights: list[Floats], X: Floats) -> list[Floats]:
     """What each layer is given, and at last the scores of the classes."""
-    values = [X]
+    values = [np.ascontiguousarray(X)]
     for layer, one in enumerate(weights):
-        out = values[-1] @ one[:-1] + one[-1]
+        out = _product(values[-1], one[:-1], 1.0) + one[-1]
         values.append(out if layer == len(weights) - 1 else np.tanh(out))
     return values
+
+
+def _product(values: Floats, matrix: Floats, reach: float) -> Floats:
+    """values · matrix, where no value is larger than `reach`: each row by itself, the same in any company.
+
+    Values are rounded to 22 bits and the matrix to so many that sums of their products are whole numbers up to 2^52: exact.
+    """
+    bits = _EXACT - _FINE - (len(matrix) - 1).bit_length()
+    most = float(np.abs(matrix).max()) or 1.0
+    whole = np.rint(np.clip(values / reach, -1.0, 1.0) * 2.0**_FINE)
+    return np.asarray(whole @ np.rint(matrix / most * 2.0**bits) * (reach * most * 2.0 ** -(_FINE + bits)))
 
 
 def _softmax(scores: Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cloister.errors import InvalidParameter, MissingBound
+from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn.allowance import Share
 from cloister.learn.base import PrivateModel, places_of
 from cloister.learn.bounds import interval_of, steps_of
@@ -24,6 +24,7 @@ OF_CLASSES = ("accuracy", "confusion")
 OF_NUMBERS = ("mean_squared_error", "r2")
 _BITS = 20
 _STEP = 2**_BITS
+_BLOCK = 1 << 12
 _LARGEST = 1e30
 """Infinities become this large: a model clips them, and one of another library does not refuse them aloud."""
 
@@ -86,12 +87,29 @@ class Judge:
         return Determination(name="R²", errors=errors, others=others, sums=sums, squares=squares, step=float(_STEP), **about)
 
     def guesses(self, model: Any, X: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-        """What the model says of rows: the places of classes, or numbers."""
+        """What the model says of rows: the places of classes, or numbers.
+
+        The sensitivity assumes that it says of each row what follows from that row alone. In floating point, the last bits of a
+        product of matrices depend on how many rows it is made for, and with them a tie. So rows are asked about in blocks of one
+        size, the last filled up: then each block takes the same path, whoever else is there.
+        """
         if len(X) == 0:  # scikit-learn refuses to predict nothing; that there is nothing is private
             return np.empty(0, dtype=np.int64 if self.classes is not None else np.float64)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # names of features were compared before
-            guesses = np.asarray(model.predict(X))
+        blocks = -(-len(X) // _BLOCK)
+        full = np.concatenate([X, np.repeat(X[-1:], blocks * _BLOCK - len(X), axis=0)])
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")  # names of features were compared before; other warnings may tell of rows
+                said = [np.asarray(model.predict(full[first : first + _BLOCK])) for first in range(0, len(full), _BLOCK)]
+        except CloisterError:
+            raise
+        except Exception:  # the words of a model from elsewhere may show values
+            raise InvalidParameter(
+                "The model was refused",
+                why="it cannot predict every row within the bounds",
+                instead="a model that predicts any row",
+            ) from None
+        guesses = np.concatenate(said)[: len(X)]
         return guesses.astype(np.float64) if self.classes is None else np.maximum(places_of(guesses, self.classes), 0)
 
 

@@ -18,7 +18,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 
 from cloister.errors import InvalidParameter
 from cloister.learn.allowance import Allowance, Share
-from cloister.learn.ball import in_ball
+from cloister.learn.ball import in_ball, projected
 from cloister.learn.base import PrivateModel, Rows
 from cloister.learn.lloyd import drawn_in, measured, nearest, rounds
 from cloister.learn.place import Place, declared_radius, mean_of, noisy_size, spread_of
@@ -143,7 +143,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         axes = frame(plan.dimension, features, random)
         kept = spread * axes.shape[1] / features
         radius = float(np.sqrt(min(1.2 * kept, place.most)))
-        rows = in_ball(centred @ axes if plan.dimension < features else centred, radius)
+        if plan.dimension < features:
+            farthest = np.maximum(self.high_ - place.mean, place.mean - self.low_)
+            centred = projected(centred, axes, reach=float(np.sqrt((farthest**2).sum())))
+        rows = in_ball(centred, radius)
         starts = spread_starts(clusters * plan.cells, axes.shape[1], random) * _REACH * np.sqrt(kept)
         pairs = _pairs(allowance, plan.rounds, growth=_GROWTH if plan.cells == 1 else Fraction(1))
         if plan.cells > 1:

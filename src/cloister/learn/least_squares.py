@@ -27,7 +27,8 @@ __all__ = ["Solution", "repaired", "solved"]
 
 Floats = npt.NDArray[np.float64]
 
-_LEAST_TAU = 1e-3
+_LEAST_TAU, _MOST_TAU = 1e-3, 1e100
+"""Where no eigenvalue is above 0, τ has nothing to go by: it stays a number, and no coefficient becomes none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,15 +54,16 @@ def solved(products: Products, with_target: Floats, target_variance: float, *, m
     values, vectors = repaired(products, most)
     along = vectors.T @ with_target
     spread = products.off * d
-    squares = float((values**2).sum())
-    longer = float(along @ along) - (d + math.sqrt(2 * d)) * target_variance
-    tau = max(longer / max(squares, np.finfo(np.float64).tiny), _LEAST_TAU)
-    ridged = values + alpha
-    below = tau * (ridged * values + spread) + target_variance
-    factors = tau * values / np.maximum(below, np.finfo(np.float64).tiny)
-    weights = vectors @ (factors * along)
-    moved = target_variance + products.off * float(weights @ weights)
-    noise = np.sqrt((vectors**2 * factors**2).sum(axis=1) * moved)
+    with np.errstate(all="ignore"):  # all of it is noisy, and of any size
+        squares = float((values**2).sum())
+        longer = float(along @ along) - (d + math.sqrt(2 * d)) * target_variance
+        tau = min(max(float(longer / max(squares, np.finfo(np.float64).tiny)), _LEAST_TAU), _MOST_TAU)
+        ridged = values + alpha
+        below = tau * (ridged * values + spread) + target_variance
+        factors = tau * values / np.maximum(below, np.finfo(np.float64).tiny)
+        weights = vectors @ (factors * along)
+        moved = target_variance + products.off * float(weights @ weights)
+        noise = np.sqrt((vectors**2 * factors**2).sum(axis=1) * moved)
     return Solution(weights=weights, noise=noise)
 
 

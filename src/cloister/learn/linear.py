@@ -17,7 +17,7 @@ from sklearn.base import RegressorMixin
 from cloister.errors import InvalidParameter
 from cloister.learn.allowance import Allowance, Currency
 from cloister.learn.base import PrivateModel, Rows
-from cloister.learn.bounds import box_of, interval_of
+from cloister.learn.bounds import box_of, interval_of, row_products
 from cloister.learn.encoding import Encoder
 from cloister.learn.margins import normal_quantile
 from cloister.learn.regression_rows import Frame, Line, line_of_rows, portions
@@ -145,7 +145,7 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
     def predict(self, X: Any) -> Floats:
         """The target of each row, within its declared bounds."""
         asked = np.clip(self._asked(X), self.low_, self.high_)
-        return np.asarray(np.clip(asked @ self.coef_ + self.intercept_, *self.bounds_y_))
+        return np.asarray(np.clip(row_products(asked, self.coef_) + self.intercept_, *self.bounds_y_))
 
     def margin(self, confidence: float = 0.95) -> Mapping[str, Any]:
         """By how much the noise alone may have moved "coef" and "intercept", with that confidence for each number: half-widths,
@@ -158,7 +158,11 @@ class LinearRegression(_Linear):
     """Least squares.
 
     Guarantee: ε-DP, or (ε, δ)-DP with a δ, for one row more or less, from a few sums (`regression_rows.py`), each with its
-    share; all that is learned is post-processing. Assumes declared bounds of features (`bounds`) and target (`bounds_y`).
+    share; all that is learned is post-processing. Assumes declared bounds of features (`bounds`) and target (`bounds_y`). Two of
+    the releases under a pure ε (Xᵀy and XᵀX) draw their noise in floating point where there are two features or more: each may
+    add up to 10⁻¹² to δ = 0, so 2·10⁻¹² in all (`VectorMechanism.float_delta`; mostly it is some 10⁻²⁰); all other noise is
+    exact. With a δ what they may add lies within it. From a table (`fit_table`) the engine adds whole noise to whole sums, and
+    nothing is added to δ.
 
     Parameters: `method`: "auto" or "moments" (vector noise, or with a δ Gaussian noise where that is less: by ε, δ and the
     number of features), "wishart" (with a δ alone: Sheffet 2015, with the least degrees of freedom; the noisier one wherever it
@@ -198,7 +202,8 @@ class LinearRegression(_Linear):
 class Ridge(_Linear):
     """Least squares with a penalty of alpha times the squared length of the coefficients.
 
-    Guarantee: that of `LinearRegression`; the penalty is public. The penalty is in the units of the features; where their
+    Guarantee: that of `LinearRegression` (under a pure ε floating point may add up to 2·10⁻¹² to δ = 0); the penalty is public.
+    The penalty is in the units of the features; where their
     bounds differ in width, what the noise needs is in units of those widths, and `alpha` is added there for their geometric
     mean.
 

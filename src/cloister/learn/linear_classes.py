@@ -31,6 +31,7 @@ Floats = npt.NDArray[np.float64]
 Method: TypeAlias = Literal["auto", "objective", "gradient", "output", "centroids"]
 
 _METHODS = ("auto", "objective", "gradient", "output", "centroids")
+_LEAST_RIDGE = 1e-4
 _SMALL = 8
 """Up to so many features, two classes and a δ, a pure objective is better than Gaussian gradients."""
 _SIGNAL = 15.0
@@ -66,9 +67,10 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             raise InvalidParameter(
                 f"method={self.method!r} was refused", why=f"known are {', '.join(_METHODS)}", instead='method="auto"'
             )
-        if self.ridge is not None and not (isinstance(self.ridge, int | float) and 0 < self.ridge < math.inf):
+        least = _LEAST_RIDGE if self.private else 0.0  # with less, floating point may not find the minimum, for some rows
+        if self.ridge is not None and not (isinstance(self.ridge, int | float) and least < self.ridge < math.inf):
             raise InvalidParameter(
-                f"ridge={self.ridge!r} was refused", why="it is a number above 0, or None", instead="ridge=1.0"
+                f"ridge={self.ridge!r} was refused", why=f"it is a number above {least:g}, or None", instead="ridge=1.0"
             )
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:

@@ -21,6 +21,7 @@ __all__ = ["Cells", "drawn_in", "measured", "nearest", "rounds"]
 Floats = npt.NDArray[np.float64]
 
 _CHUNK = 1 << 16
+_FINE_BITS = 24
 _LEAST_PART = 0.1
 """A cell counts as no smaller than this part of an even share of the rows: what divides noise must not be near 0."""
 
@@ -36,7 +37,7 @@ class Cells:
 
 
 def nearest(rows: Floats, centres: Floats) -> npt.NDArray[np.int64]:
-    """The number of the nearest centre of each row.
+    """The number of the nearest centre of each row. Exact where both are whole numbers no longer than 2^24.
 
     >>> nearest(np.array([[0.0], [4.0], [9.0]]), np.array([[1.0], [10.0]])).tolist()
     [0, 0, 1]
@@ -55,10 +56,13 @@ def measured(
     """One round's counts and sums.
 
     Guarantee: the two shares together, for one row more or less; the centres and the size are released or public. A row has one
-    nearest centre: it changes one count by 1, and one sum by a vector within the ball (`noisy_group_sums`).
+    nearest centre: it changes one count by 1, and one sum by a vector within the ball (`noisy_group_sums`). Which centre that is
+    follows from the row and the centres alone: both are rounded to whole steps, whose products are exact. In floating point, a
+    product's last bits depend on how many rows it is made for, so a tie of many rows could break the other way with one row more.
     """
     cells = len(centres)
-    labels = nearest(rows, centres)
+    unit = max(radius, float(np.sqrt((centres**2).sum(axis=1).max()))) * 2.0**-_FINE_BITS
+    labels = nearest(np.rint(in_ball(rows, radius) / unit), np.rint(centres / unit))
     counts = count.add(np.bincount(labels, minlength=cells), l1=1, l2_squared=1, random=random)
     sums, variance = noisy_group_sums(rows, labels, cells, radius=radius, share=total, random=random)
     least = max(_LEAST_PART * size / cells, 1.0)

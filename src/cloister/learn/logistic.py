@@ -20,7 +20,7 @@ class LogisticRegression(LinearClassifier):
     """Linear scores whose logistic function is a probability.
 
     Guarantee: `epsilon`, `delta`, for one person (row) more or less. A fifth to a quarter of it buys class counts, a radius
-    and, where it is worth it, a centre of the rows (`cloister.learn.prepared`), the rest one of
+    and, where it is worth it, a centre of the rows (`cloister.learn.prepared`), the rest one of::
 
         method        where the noise goes       pure ε                          with δ
         "objective"   into the objective         K-norm a column                 (the ε alone is spent)
@@ -31,7 +31,7 @@ class LogisticRegression(LinearClassifier):
     each proved where it is written, all under the norm ‖row‖₂ ≤ 1 of prepared rows. `method="auto"` takes, under pure ε, the
     objective where n̂·ε ≥ 15·d, for k > 2 classes 15·d·k² (n̂ the noisy count, d the features and the intercept), else the
     centroids; with a δ, gradients, but the objective for two classes and up to 8 features. What that rests on, accuracies on
-    test rows (AUTO marks what is taken; no privacy: 0.965, 0.964, 0.810, 0.852):
+    test rows (AUTO marks what is taken; no privacy: 0.965, 0.964, 0.810, 0.852)::
 
                             objective     gradient      output   centroids
         cancer ε = 0.5      0.87                                 0.83 AUTO

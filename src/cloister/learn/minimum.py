@@ -1,9 +1,12 @@
 """The minimum of a regularised convex loss, to a stated length of gradient.
 
-Newton's method with a line search. How many steps it takes depends on rows; nothing shows it but the time.
+Newton's method with a line search that looks at values, and near the minimum at slopes: there the values of two points differ by
+less than their own rounding, and say nothing any more. How many steps it takes depends on rows; nothing shows it but the time.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +19,13 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _DIRECT = 500
+_FEW, _STRONGEST = 40, 14
+_SEEN = 1e-10
+"""Of the value: a smaller change may be its rounding."""
 
 
 def minimum(
-    rows: Floats, classes: Integers, loss: Loss, *, ridge: Floats, linear: Floats, tolerance: float, most: int = 200
+    rows: Floats, classes: Integers, loss: Loss, *, ridge: Floats, linear: Floats, tolerance: float, most: int = 500
 ) -> tuple[Floats, bool]:
     """The weights with the least Σ loss + ½ Σ ridge·w² + ⟨linear, w⟩, and whether its gradient is at most `tolerance` long there.
 
@@ -31,31 +37,72 @@ def minimum(
     >>> weights.round(3).tolist(), near
     ([[-0.503]], True)
     """
-    weights = np.zeros((rows.shape[1], loss.columns))
+    start = np.zeros((rows.shape[1], loss.columns))
+    weights, near = _down(start, rows, classes, loss, ridge, linear, tolerance, min(most, _FEW))
+    if near or most <= _FEW:
+        return weights, near
+    # A hinge that bends at many places and is hardly regularised: come from stronger regularisation, where the way is short.
+    weights = start
+    for power in range(_STRONGEST, -1, -1):
+        last = power == 0
+        weights, near = _down(weights, rows, classes, loss, ridge * 4.0**power, linear, tolerance, most if last else _FEW)
+    return weights, near
+
+
+def _down(
+    weights: Floats,
+    rows: Floats,
+    classes: Integers,
+    loss: Loss,
+    ridge: Floats,
+    linear: Floats,
+    tolerance: float,
+    most: int,
+) -> tuple[Floats, bool]:
     scores = rows @ weights
-    value = _value(scores, weights, classes, loss, ridge, linear)
     for _ in range(most):
         gradient = rows.T @ loss.residuals(scores, classes) + ridge * weights + linear
         length = float(np.linalg.norm(gradient))
         if length <= tolerance:
             return weights, True
         move = _newton(rows, scores, classes, loss, ridge, gradient, length)
-        slope, size = float((gradient * move).sum()), 1.0
-        moved = rows @ move
-        for _ in range(60):
-            tried = _value(scores + size * moved, weights + size * move, classes, loss, ridge, linear)
-            if tried <= value + 1e-4 * size * slope + 1e-15 * abs(value):
-                break
-            size /= 2
-        weights = weights + size * move
+        along = rows @ move
+        inner = float(((ridge * weights + linear) * move).sum())
+        bend = float((ridge * move**2).sum())
+
+        def slope(size: float, scores: Floats = scores, along: Floats = along, inner: float = inner, bend: float = bend) -> float:
+            return float((loss.residuals(scores + size * along, classes) * along).sum()) + inner + size * bend
+
+        def value(size: float, scores: Floats = scores, along: Floats = along, inner: float = inner, bend: float = bend) -> float:
+            return loss.value(scores + size * along, classes) + size * inner + size**2 * bend / 2
+
+        weights = weights + _size(slope, value) * move
         scores = rows @ weights
-        value = _value(scores, weights, classes, loss, ridge, linear)
     gradient = rows.T @ loss.residuals(scores, classes) + ridge * weights + linear
     return weights, bool(np.linalg.norm(gradient) <= tolerance)
 
 
-def _value(scores: Floats, weights: Floats, classes: Integers, loss: Loss, ridge: Floats, linear: Floats) -> float:
-    return loss.value(scores, classes) + float((ridge * weights**2).sum() / 2 + (linear * weights).sum())
+def _size(slope: Callable[[float], float], value: Callable[[float], float]) -> float:
+    """How far to go, at most 1: where the value has fallen enough; where that cannot be seen, where the slope, which never falls
+    along a line, is below 0 or nearly 0.
+
+    >>> _size(lambda size: size - 0.25, lambda size: 1e20), _size(lambda size: size - 0.25, lambda size: size**2 / 2 - size / 4)
+    (0.25, 0.25)
+    """
+    start, here, low, high, size = -slope(0.0), value(0.0), 0.0, 1.0, 1.0
+    seen = start > _SEEN * abs(here)
+    for _ in range(60):
+        if seen:
+            if value(size) <= here - 1e-4 * size * start:
+                break
+            size /= 2
+            continue
+        found = slope(size)
+        if -0.9 * start <= found <= 0.1 * start or (size == 1 and found <= 0):
+            break
+        low, high = (low, size) if found > 0 else (size, high)
+        size = (low + high) / 2
+    return size
 
 
 def _newton(
@@ -66,7 +113,10 @@ def _newton(
         bend = loss.bent(scores, classes, np.ones_like(scores))
         hessian = rows.T @ (rows * bend)
         hessian[np.diag_indices_from(hessian)] += np.broadcast_to(ridge, gradient.shape)[:, 0] + 1e-12
-        return np.asarray(np.linalg.solve(hessian, -gradient))
+        try:
+            return np.asarray(np.linalg.solve(hessian, -gradient))
+        except np.linalg.LinAlgError:  # would tell of the rows; straight down is always a way
+            return np.asarray(-gradient / (np.trace(hessian) + 1.0))
     move = np.zeros_like(gradient)
     rest = -gradient
     step = rest.copy()

@@ -16,7 +16,7 @@ from cloister.errors import InvalidParameter, MissingBound
 from cloister.learn.allowance import Allowance
 from cloister.learn.base import PrivateModel, Rows, classes_of
 from cloister.learn.bayes import GaussianParts, noisy_gaussian, plain_gaussian, prior_of
-from cloister.learn.bounds import Box, box_of
+from cloister.learn.bounds import Box, box_of, row_products
 from cloister.learn.categories import Values, category_counts, log_shares, places_of
 from cloister.learn.class_tables import ClassCounts, from_table, joined
 from cloister.learn.encoding import Encoder
@@ -152,7 +152,7 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
                 found[:, label] -= 0.5 * (squares + np.log(2 * np.pi * self.var_[label])).sum(axis=1)
         for (at, width, values), logs in zip(self.categories_, self.feature_log_prob_, strict=True):
             if width > 1 or not values:
-                found += X[:, at : at + width] @ logs.T
+                found += row_products(X[:, at : at + width], logs.T)
             else:
                 places = places_of(X[:, at], np.asarray(values))
                 found += np.where(places[:, None] >= 0, logs.T[places], 0.0)
@@ -239,7 +239,7 @@ class _WithCategories(_NaiveBayes):
             return [None] * features
         if isinstance(self.categories, Mapping):
             return [self.categories.get(place) for place in range(features)]
-        if np.ndim(self.categories) == 0:
+        if isinstance(self.categories, int | np.integer):
             return [self.categories] * features
         declared = list(self.categories)
         if len(declared) != features:

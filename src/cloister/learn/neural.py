@@ -42,6 +42,7 @@ _LEAST_BITS = 12
 _WIDE = 16  # noise of more than 2^16 gradients is drawn in coarser steps, so that doubles hold it exactly
 _FIRST, _SECOND = 0.9, 0.999  # Adam's usual means
 _KEPT = 4  # the last quarter of the way is averaged
+_FARTHEST = 2.0**20  # no weight is larger: what is noised has to stay a number, however long the steps are
 
 
 class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
@@ -125,7 +126,7 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         steps, rate = _whole(self.steps, "steps", 1, 10**6), self._sampling()
-        clip, pace = float(exact_positive(self.clip, "clip")), float(exact_positive(self.learning_rate, "learning_rate"))
+        clip, pace = _moderate(self.clip, "clip"), _moderate(self.learning_rate, "learning_rate")
         noise = None if allowance is None else _noise(allowance, rate, steps)
         random = self.random or (default_random() if allowance is not None else Random.deterministic(0))
         bits = BITS if noise is None else _bits(noise)
@@ -187,7 +188,7 @@ class _Way:
         self._first = _FIRST * self._first + (1 - _FIRST) * gradient
         self._second = _SECOND * self._second + (1 - _SECOND) * gradient**2
         first, second = self._first / (1 - _FIRST**self._turn), self._second / (1 - _SECOND**self._turn)
-        self.weights = self.weights - self._pace * first / (np.sqrt(second) + 1e-12)
+        self.weights = np.clip(self.weights - self._pace * first / (np.sqrt(second) + 1e-12), -_FARTHEST, _FARTHEST)
         if self._turn > self._steps - self._last:
             self.mean += self.weights / self._last
 
@@ -221,6 +222,13 @@ def _sample(n: int, rate: Fraction, random: Random) -> Any:
     if rate == 1:
         return slice(None)
     return random.words(n) < np.uint64(math.floor(rate * 2**64))
+
+
+def _moderate(value: Exact, name: str) -> float:
+    number = exact_positive(value, name)
+    if not Fraction(1, 10**9) <= number <= 10**9:
+        raise InvalidParameter(f"{name} was refused", why="it lies between 1e-9 and 1e9", instead=f"{name}=1")
+    return float(number)
 
 
 def _whole(value: Any, name: str, least: int, most: int) -> int:

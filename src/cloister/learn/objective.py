@@ -15,7 +15,7 @@ from cloister.learn.prepared import STEPS, Prepared
 from cloister.learn.vectors import as_fraction
 from cloister.noise import Random, VectorMechanism
 
-__all__ = ["Plan", "perturbed_objective", "plan"]
+__all__ = ["Plan", "perturbed_objective", "plan", "solvable"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -68,23 +68,38 @@ def perturbed_objective(prepared: Prepared, loss: Loss, random: Random | None, *
     Σ(second derivatives) + λ; one person adds a positive semidefinite term of rank at most the number r of columns and of
     trace at most t = `loss.trace`, so it grows by a factor between 1 and (1 + t/(rλ))^r (the inequality of the means), at
     most e^jacobian by the choice of λ.
-    Near minimum: the solver stops where the gradient is shorter than γ = 2⁻²⁰, checked; there ‖w̃ − w‖ ≤ γ/λ by strong
+    Near minimum: the solver stops where the gradient is shorter than γ (mostly 2⁻²⁰), checked; there ‖w̃ − w‖ ≤ γ/λ by strong
     convexity. So w̃ is w with an error that may depend on the rows; the vector mechanism for a sensitivity of 2γ/λ hides it.
-    The released w̃ is in whole steps. Floating point in b (2⁻⁴⁵ of its length) and in the gradient's sum moves w by far less
-    than γ/λ, and is hidden with it; a 64th of ε is enough for that noise to be coarse in steps (its `float_delta` is what
-    floating point may add to δ = 0). Newton's method reaches that gradient for every λ > 0; the guarantee rests on it. Where
-    the check failed all the same, the weights would be 0 and the noise: nothing of the rows but that it failed.
+    The released w̃ is in whole steps. Floating point in b (2⁻⁴⁵ of its length a number) and in the gradient's sum moves w by
+    less than γ/λ, and is hidden with it: the solver stops at γ/2, and where b is long (a small ε, many numbers), γ is four
+    times b's error; it follows from public facts and the noisy number of persons. A 64th of ε is enough for that noise to be
+    coarse in steps (its `float_delta` is what floating point may add to δ = 0). That the solver reaches that gradient is what
+    the guarantee rests on. Where the check failed all the same, the weights would be 0 and the noise: nothing of the rows but
+    that it failed.
     """
     shape = (prepared.dimension, loss.columns)
+    near_enough = max(solvable(prepared, loss), _error_of_the_term(plan, loss, shape))
     reach = as_fraction(loss.reach)
     term = VectorMechanism(epsilon=plan.noise, sensitivity=reach, dimension=shape[0], step=reach / plan.noise)
     linear = term.sample(shape[1], random=random).T
     rows = prepared.rows / STEPS
     ridge = np.full((1, 1), plan.ridge)
-    weights, near = minimum(rows, prepared.classes, loss, ridge=ridge, linear=linear, tolerance=TOLERANCE / 2)
+    weights, near = minimum(rows, prepared.classes, loss, ridge=ridge, linear=linear, tolerance=near_enough / 2)
     if not near:
         weights = np.zeros(shape)
-    return _hidden(weights, plan.rounding, 2 * TOLERANCE / plan.ridge, random)
+    return _hidden(weights, plan.rounding, 2 * near_enough / plan.ridge, random)
+
+
+def solvable(prepared: Prepared, loss: Loss) -> float:
+    """γ: 2⁻²⁰, or for very many persons (by their noisy number) what floating point can still find: the last bit of a weight
+    moves the gradient by as much as they bend the loss."""
+    return max(TOLERANCE, prepared.persons * loss.curvature * 2.0**-42)
+
+
+def _error_of_the_term(plan: Plan, loss: Loss, shape: tuple[int, int]) -> float:
+    """Four times what floating point may do to b, whose columns are shorter than (8d + 60) scales but for 2⁻⁸⁰."""
+    longest = (8 * shape[0] + 60) * loss.reach / float(plan.noise)
+    return 4 * math.sqrt(shape[0] * shape[1]) * 2.0**-45 * longest
 
 
 def _hidden(weights: Floats, epsilon: Fraction, gap: float, random: Random | None) -> Floats:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cloister.learn.allowance import Share
 from cloister.learn.losses import Loss
 from cloister.learn.minimum import minimum
-from cloister.learn.objective import TOLERANCE
+from cloister.learn.objective import solvable
 from cloister.learn.prepared import STEPS, Prepared
 from cloister.learn.vectors import as_fraction, noisy_vector
 from cloister.noise import Random, VectorMechanism
@@ -50,17 +50,17 @@ def perturbed_output(prepared: Prepared, loss: Loss, share: Share, random: Rando
     2/(nΛ) is the same for means, Λ = λ/n, and neighbours that replace a person: two moves of 1/λ each. With sums and an
     absolute λ the number n, which is private here, is not needed. Proof: both objectives are λ-strongly convex and differ by one
     term whose gradient is at most c long; at the two minima, λ‖w − w′‖ ≤ c.
-    The solver's stop adds 2γ/λ, γ = 2⁻²⁰ (checked; else the weights are 0), and rounding to steps √m/2 steps for each of the two
-    worlds, m the number of weights.
+    The solver's stop adds 2γ/λ, γ as `solvable` says (checked; else the weights are 0), and rounding to steps √m/2 steps for
+    each of the two worlds, m the number of weights.
     """
     rows = prepared.rows / STEPS
-    shape = (prepared.dimension, loss.columns)
+    shape, near_enough = (prepared.dimension, loss.columns), solvable(prepared, loss)
     weights, near = minimum(
-        rows, prepared.classes, loss, ridge=np.full((1, 1), ridge), linear=np.zeros(shape), tolerance=TOLERANCE / 2
+        rows, prepared.classes, loss, ridge=np.full((1, 1), ridge), linear=np.zeros(shape), tolerance=near_enough / 2
     )
     if not near:
         weights = np.zeros(shape)
-    moved = (loss.length + 2 * TOLERANCE) / ridge
+    moved = (loss.length + 2 * near_enough) / ridge
     step = moved / 4096
     sensitivity = as_fraction(4096 * (1 + 1e-9) + math.sqrt(weights.size))
     bound = 2.0**50

@@ -18,13 +18,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from cloister.errors import InvalidParameter
 from cloister.learn.allowance import Allowance, Currency, Share
-from cloister.learn.ball import in_ball, reach_of
+from cloister.learn.ball import in_ball, projected, reach_of
 from cloister.learn.base import PrivateModel, Rows
-from cloister.learn.bounds import Box
+from cloister.learn.bounds import Box, exact_square_root
 from cloister.learn.covariance_tables import TableMoments, moments_of, question_of
 from cloister.learn.encoding import Encoder
 from cloister.learn.from_tables import Learning, read
-from cloister.learn.place import Place, declared_radius, mean_of, noisy_size, spread_of
+from cloister.learn.place import Place, declared_radius, mean_of, noisy_size, spread_of, wide_enough
 from cloister.learn.power import powered_subspace
 from cloister.learn.second_moments import BITS, gaussian_moments, laplace_moments, moment_steps, wishart_bits, wishart_moments
 from cloister.learn.subspaces import chosen_components
@@ -307,7 +307,8 @@ def _trace(found: TableMoments) -> float:
 
 
 def _about_zero(box: Box, radius: float | None) -> Place:
-    corner = float((np.maximum(np.abs(box.low), np.abs(box.high)) ** 2).sum())
+    farthest = np.maximum(np.abs(box.low), np.abs(box.high))
+    corner = wide_enough(float(farthest.max())) and float((farthest**2).sum())
     most = corner if radius is None else min(corner, declared_radius(box, radius) ** 2)
     return Place(mean=np.zeros_like(box.low), variance=np.zeros_like(box.low), most=most)
 
@@ -321,10 +322,12 @@ def _measured(rows: Floats, directions: Floats, *, radius: float, share: Share, 
     """Noisy sums of squares along orthonormal directions that are released.
 
     Guarantee: the share, one row more or less: the squares along orthonormal directions sum to ‖z‖² ≤ B² in all, so they change
-    by B² in the sum of sizes, and by B⁴ at most in the sum of squares; half a step is added for each, for its rounding.
+    by B² in the sum of sizes, and by B⁴ at most in the sum of squares; half a step is added for each, for its rounding, and for
+    all that `projected` rounds (that k axes in d dimensions are no more quite orthonormal: squares grow by 1 + √(kd)·2^−24).
     """
-    steps = np.rint((rows @ directions.T) ** 2 * (2.0**20 / radius**2)).astype(np.int64).sum(axis=0)
-    most = Fraction(2**20) + Fraction(len(directions), 2) + 1
+    along = projected(rows, directions.T, reach=radius) / radius
+    steps = np.rint(along**2 * 2.0**20).astype(np.int64).sum(axis=0)
+    most = Fraction(2**20) + Fraction(len(directions), 2) + 1 + exact_square_root(Fraction(directions.size)) / 16
     sizes: dict[str, Any] = {"l1": most, "l2_squared": most**2}
     unit = radius**2 * 2.0**-20
     noisy = share.add(steps, random=random, **sizes) * unit

@@ -17,9 +17,12 @@ from cloister.learn.ball import noisy_group_sums, noisy_total
 from cloister.learn.bounds import Box
 from cloister.noise import Random
 
-__all__ = ["Place", "declared_radius", "mean_of", "noisy_size", "spread_of"]
+__all__ = ["Place", "declared_radius", "mean_of", "noisy_size", "spread_of", "wide_enough"]
 
 Floats = npt.NDArray[np.float64]
+
+_SHORTEST = 1e-140
+"""Squares of lengths as short as a millionth of this are precise."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,12 +42,26 @@ def declared_radius(box: Box, radius: float | None) -> float:
     >>> declared_radius(box_of((0, 6), features=4), None), declared_radius(box_of((0, 6), features=4), 2)
     (6.0, 2.0)
     """
-    corner = float(np.sqrt((((box.high - box.low) / 2) ** 2).sum()))
+    half = (box.high - box.low) / 2
+    corner = wide_enough(float(half.max(initial=0.0))) and float(np.sqrt((half**2).sum()))
     if radius is None:
         return corner
     if isinstance(radius, bool) or not isinstance(radius, int | float | np.number) or not 0 < radius < np.inf:
         raise InvalidParameter(f"radius={radius!r} was refused", why="it is a length, above 0", instead="radius=None")
-    return min(corner, float(radius))
+    return min(corner, wide_enough(float(radius)))
+
+
+def wide_enough(length: float) -> float:
+    """A declared length whose square floating point can hold: else steps of it would be no numbers, and noise would hide nothing.
+
+    >>> wide_enough(0.0), wide_enough(0.5)
+    (0.0, 0.5)
+    """
+    if 0 < length < _SHORTEST:
+        raise InvalidParameter(
+            "The bounds or the radius were refused", why=f"they are narrower than {_SHORTEST:g}", instead="bounds=(0, 1)"
+        )
+    return length
 
 
 def noisy_size(count: int, share: Share, random: Random | None) -> float:

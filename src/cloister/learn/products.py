@@ -6,6 +6,7 @@ usually much shorter: so a length is bought first, with a histogram, and longer 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,7 +25,10 @@ Floats = npt.NDArray[np.float64]
 _BITS = 16
 _CHUNK = 1 << 16
 _MOST_COARSE, _FEWEST_COARSE = 12, 5
-_FLOAT_DELTA = 1e-6
+_FLOAT_DELTA = 1e-12
+_ROOT_BITS = 40
+_ROOT = math.isqrt(2 << (2 * _ROOT_BITS))
+"""√2, rounded down, in steps of 2^−_ROOT_BITS."""
 LENGTHS = 17
 
 
@@ -83,26 +87,25 @@ def exact_products(rows: Floats) -> npt.NDArray[Any]:
     return total
 
 
-def noisy_products(rows: Floats, *, radius: float, share: Share, random: Random | None) -> Products:
+def noisy_products(
+    rows: Floats, *, radius: float, share: Share, float_delta: float = _FLOAT_DELTA, random: Random | None
+) -> Products:
     """XᵀX of rows no longer than the radius, with noise.
 
     Guarantee: what the share says, for one row more or less. Rows are whole steps of radius·2^−16, rounded towards 0, so that
     they get no longer; a row v adds vvᵀ, of Frobenius norm ‖v‖² ≤ 4^16 squared steps. That is the length of what it adds to the
-    d(d+1)/2 numbers of the upper triangle, those off the diagonal times √2. These are rounded to whole coarse steps of
-    radius²·2^−b, a function of exact whole numbers: a row moves them by a vector no longer than 2^b + √(d(d+1)/2) + 1 (rounding
-    moves each number by at most half a step in either world; the 1 covers floating point, whose error is below 2^−10 of a step
-    up to 2^40 rows). Under ε the noise is that of `VectorMechanism`, whose floating point adds at most 10⁻⁶ to δ = 0 (b is
-    chosen so; where none will do, and for one number, it is discrete Laplace noise, and exact); under μ² and ρ it is Gaussian
-    (`Share.add`).
+    d(d+1)/2 numbers of the upper triangle, those off the diagonal times √2 (rounded down). These are rounded to whole coarse
+    steps of radius²·2^−b, in whole numbers of any size (`coarse_steps`): a row moves them by a vector no longer than 2^b +
+    √(d(d+1)/2), since rounding moves each number by at most half a step in either world. Under ε the noise is that of
+    `VectorMechanism`, whose floating point adds at most `float_delta`, 10⁻¹² or less, to δ = 0 (b is chosen so; where none will
+    do, and for one number, it is discrete Laplace noise, and exact); under μ² and ρ it is Gaussian (`Share.add`).
     """
     d = rows.shape[1]
-    steps = np.trunc(rows * (2.0**_BITS / radius * (1 - 2.0**-40)))
-    exact = exact_products(steps).astype(np.float64)
+    exact = exact_products(np.trunc(rows * (2.0**_BITS / radius * (1 - 2.0**-40))))
     upper = np.triu_indices(d, 1)
-    numbers = np.concatenate([np.diag(exact), exact[upper] * np.sqrt(2.0)])
-    size = len(numbers)
-    bits, vectors = _coarse(share, size)
-    whole = np.rint(numbers * 2.0 ** (bits - 2 * _BITS)).astype(np.int64)
+    size = d + len(upper[0])
+    bits, vectors = _coarse(share, size, float_delta)
+    whole = coarse_steps(exact, bits)
     reach = _reach(size, bits)
     if vectors is not None:
         noisy, variance = np.asarray(vectors.release(whole, random=random), dtype=np.float64), vectors.variance
@@ -117,11 +120,25 @@ def noisy_products(rows: Floats, *, radius: float, share: Share, random: Random 
     return Products(matrix=matrix * unit, diagonal=variance * unit**2, off=variance * unit**2 / 2)
 
 
+def coarse_steps(products: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.int64]:
+    """The diagonal, then what is above it times √2, rounded from steps of 4^−_BITS to steps of 2^−bits.
+
+    Exact but for the rounding: √2 is a fraction that is a little too small.
+
+    >>> coarse_steps(np.array([[4 << 16, 1 << 16], [1 << 16, 0]]), 16).tolist()
+    [4, 0, 1]
+    """
+    upper = np.triu_indices(len(products), 1)
+    numbers = np.concatenate([np.diag(products).astype(object) << _ROOT_BITS, products[upper].astype(object) * _ROOT])
+    shift = _ROOT_BITS + 2 * _BITS - bits
+    return np.asarray((numbers + (1 << (shift - 1))) >> shift).astype(np.int64)
+
+
 def _reach(size: int, bits: int) -> Fraction:
-    return Fraction(2**bits) + exact_square_root(Fraction(size)) + 1
+    return Fraction(2**bits) + exact_square_root(Fraction(size))
 
 
-def _coarse(share: Share, size: int) -> tuple[int, VectorMechanism | None]:
+def _coarse(share: Share, size: int, float_delta: float) -> tuple[int, VectorMechanism | None]:
     """How fine the numbers are, and the noise where it is that of a vector. Public facts alone."""
     if share.currency != "epsilon" or size == 1:
         return _BITS, None
@@ -130,6 +147,6 @@ def _coarse(share: Share, size: int) -> tuple[int, VectorMechanism | None]:
         if reach / share.epsilon > 2**19:  # finer than `VectorMechanism` takes
             continue
         mechanism = VectorMechanism(epsilon=share.epsilon, sensitivity=reach, dimension=size)
-        if mechanism.float_delta <= _FLOAT_DELTA:
+        if mechanism.float_delta <= float_delta:
             return bits, mechanism
     return _BITS, None

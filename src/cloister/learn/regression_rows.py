@@ -5,9 +5,8 @@ Each stage is chosen by what was released before it, and pays its own share of t
 1. How many rows, and the mean of the target: where to take deviations from.
 2. The means of the features, where there are rows enough for them to be of use (by the noisy number of rows).
 3. Histograms of the lengths of the rows and of the target's deviations: the radii within which all but a few lie. A longer row
-counts
-   with less weight, features and target alike, so that the line that it lies on stays; a longer deviation of the target is cut
-   off. How few depends on the noise to come: what is lost by cutting should be less than what is gained.
+   counts with less weight, features and target alike, so that the line that it lies on stays; a longer deviation of the target
+   is cut off. How few depends on the noise to come: what is lost by cutting should be less than what is gained.
 4. Xᵀy, one vector of the length radius × radius.
 5. XᵀX.
 6. With the coefficients known, the mean of what is left of the target: the intercept.
@@ -26,7 +25,7 @@ import numpy.typing as npt
 from cloister.learn.allowance import Allowance, Share
 from cloister.learn.ball import noisy_group_sums
 from cloister.learn.bayes import kept_share
-from cloister.learn.bounds import Box, steps_of
+from cloister.learn.bounds import Box, row_lengths, row_products, steps_of
 from cloister.learn.cube import CubeNoise
 from cloister.learn.least_squares import solved
 from cloister.learn.products import noisy_lengths, noisy_products, radius_within
@@ -157,7 +156,7 @@ def line_of_rows(
     Z, T = C - centre, T - height
 
     longest, farthest = float(np.linalg.norm(1 + np.abs(centre))), 1 + abs(height)
-    lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    lengths = row_lengths(Z)
     share = allowance.share("lengths of the rows", parts["lengths"])
     histograms = noisy_lengths([(lengths, longest), (np.abs(T), farthest)], share=share, random=random)
     left = allowance.left - parts["with_target"] - parts.get("height", Fraction(0))
@@ -165,21 +164,26 @@ def line_of_rows(
     beyond = min(_MOST_BEYOND * size, 8 * noise + 4 * math.sqrt(share.variance(l1=2, l2_squared=2)))
     radius = radius_within(histograms[0], longest, beyond=beyond)
     reach = radius_within(histograms[1], farthest, beyond=beyond)
-    weights = np.minimum(1.0, radius / np.maximum(lengths, np.finfo(np.float64).tiny))
+    weights = radius / np.maximum(lengths, radius)
     Z, cut = Z * weights[:, None], np.clip(T, -reach, reach) * weights
 
     nowhere = np.zeros(len(Z), dtype=np.int64)
     share = allowance.share("products with the target", parts["with_target"])
-    totals, target_variance = noisy_group_sums(Z * cut[:, None], nowhere, 1, radius=radius * reach, share=share, random=random)
+    slack = allowance.float_delta
+    totals, target_variance = noisy_group_sums(
+        Z * cut[:, None], nowhere, 1, radius=radius * reach, share=share, float_delta=slack, random=random
+    )
     share = allowance.share("products of the features", left)
     if wishart:
-        products = wishart_products(Z, radius=radius, share=share, delta=allowance.whole.delta, random=random)
+        delta = allowance.of_row(allowance.whole.delta * Fraction(3, 4))  # a quarter is the slack of the products with the target
+        products = wishart_products(Z, radius=radius, share=share, delta=delta, random=random)
     else:
-        products = noisy_products(Z, radius=radius, share=share, random=random)
+        products = noisy_products(Z, radius=radius, share=share, float_delta=slack, random=random)
     found_line = solved(products, totals[0], target_variance, most=size * radius**2, alpha=alpha_of(alpha, frame))
     if not intercept:
         return frame.line(found_line.weights, found_line.noise, 0.0, 0.0)
-    missed = np.clip(frame.target(y) - np.clip(height + (C - centre) @ found_line.weights, -1.0, 1.0), -reach, reach)
+    foretold = np.clip(height + row_products(C - centre, found_line.weights), -1.0, 1.0)
+    missed = np.clip(frame.target(y) - foretold, -reach, reach)
     share = allowance.rest("intercept")
     rest, variance = noisy_box_sums((missed / reach)[:, None], share=share, random=random)
     moved = float(np.clip(height + rest[0] * reach / size, -1.0, 1.0))

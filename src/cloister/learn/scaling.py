@@ -20,7 +20,7 @@ from cloister.learn.allowance import Allowance, Currency, Share
 from cloister.learn.base import PrivateModel, Rows
 from cloister.learn.bounds import Box, interval_of, steps_of
 from cloister.noise import PermuteAndFlip, Random
-from cloister.privacy import Exact, Guarantee, PureDP, exact
+from cloister.privacy import ZCDP, Exact, Guarantee, PureDP, exact
 
 if TYPE_CHECKING:
     from cloister.learn.encoding import Encoder
@@ -31,6 +31,7 @@ __all__ = ["BoundedScaler", "QuantileClipper", "StandardScaler"]
 
 Floats = npt.NDArray[np.float64]
 _BITS = 24
+_FINEST = 10**6
 _LEAST_DEVIATION = 1e-3
 """Of half the declared width: no feature is stretched by more than a thousand."""
 
@@ -248,7 +249,7 @@ class QuantileClipper(_Transformer):
         self.random = random
 
     def _currency_of(self, promised: Guarantee) -> Currency | None:
-        return "epsilon" if isinstance(promised, PureDP) else "rho"
+        return "epsilon" if isinstance(promised, PureDP) or not (isinstance(promised, ZCDP) or promised.delta) else "rho"
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         levels = [exact(level, "quantile") for level in self.quantiles]
@@ -256,6 +257,12 @@ class QuantileClipper(_Transformer):
             raise InvalidParameter(
                 f"quantiles={self.quantiles!r} was refused",
                 why="they are two shares in order",
+                instead='quantiles=("0.05", "0.95")',
+            )
+        if max(level.denominator for level in levels) > _FINEST:
+            raise InvalidParameter(
+                f"quantiles={self.quantiles!r} was refused",
+                why=f"a share is a fraction of at most {_FINEST} parts, so that counts times parts are exact",
                 instead='quantiles=("0.05", "0.95")',
             )
         if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= 2**16:

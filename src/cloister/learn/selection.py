@@ -5,6 +5,7 @@ Trying ten settings and keeping the best costs more than one training; how much 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,6 +28,8 @@ from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_pro
 
 __all__ = ["CrossValidation", "PrivateSearch", "cross_validate"]
 
+_PROMISE = ("delta", "epsilon", "privacy", "random")
+
 
 class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     """The best of several settings of a model, by private scores.
@@ -38,9 +41,10 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     Guarantee: ε, or (ε, δ), between rows that differ by one person, for the chosen model, its setting and its score together.
     Rows fall into parts by coins of their own, so one person is in one part alone. Stopping: one try promises q on either part,
     so q (parallel composition: McSherry 2009, Theorem 4), and `Stopping` says what the best of all costs: 2q or 3q where q is
-    pure. The number of tries stays hidden. Parts: each model has the whole promise on its own rows, and permute-and-flip
-    (McKenna & Sheldon 2020) chooses with ε by the hits on the part that is left, which one row moves by at most 1, all the same
-    way: so the whole promise again (Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 3, with another choice).
+    pure. The number of tries stays hidden from who cannot time the search (how long it takes speaks of how many there were).
+    Parts: each model has the whole promise on its own rows, and permute-and-flip (McKenna & Sheldon 2020) chooses with ε by the
+    hits on the part that is left, which one row moves by at most 1, all the same way: so the whole promise again (Chaudhuri,
+    Monteleoni & Sarwate 2011, Algorithm 3, with another choice). A setting may not say `epsilon`, `delta`, `privacy` or `random`.
 
     After `fit`: `best_estimator_`, `best_params_`, `best_score_` (None for parts: only the choice was released; for stopping a
     little too bright, as it is the best of several), `guarantee_`, `spent_`, `report()`.
@@ -78,6 +82,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         """Search, and keep the best model."""
         _check_model(self.estimator)
         settings = list(ParameterGrid(self.grid))
+        _check_settings(settings)
         whole: Guarantee = PureDP(self.epsilon) if self.delta in (None, 0) else ApproxDP(self.epsilon, self.delta)
         if self.method not in ("stopping", "parts"):
             raise InvalidParameter(
@@ -96,12 +101,14 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         one = stopping.one_try(whole)
         source = self.random or default_random()
         self.best_score_: Score | None = None
-        for _ in range(stopping.draw(random=source)):
-            setting = settings[source.below_one(len(settings))]
-            model = self._trained(setting, one, X, y)
-            found = _scored(model, one, X_test, y_test, source)
-            if self.best_score_ is None or _better(found, self.best_score_):
-                self.best_estimator_, self.best_params_, self.best_score_ = model, dict(setting), found
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # one of each try would tell how many there were
+            for _ in range(stopping.draw(random=source)):
+                setting = settings[source.below_one(len(settings))]
+                model = self._trained(setting, one, X, y)
+                found = _scored(model, one, X_test, y_test, source)
+                if self.best_score_ is None or _better(found, self.best_score_):
+                    self.best_estimator_, self.best_params_, self.best_score_ = model, dict(setting), found
         self.spent_ = _lines(one, whole, stopping)
 
     def _by_parts(self, settings: list[Any], whole: Guarantee, X: Any, X_test: Any, y: Any, y_test: Any) -> None:
@@ -252,6 +259,17 @@ def _lines(one: Guarantee, whole: Guarantee, stopping: Stopping) -> tuple[Share,
     assert isinstance(one, ZCDP)
     what = f"each of about {stopping.tries} tries, of which the best is kept, {stopping.law} law"
     return (Share(what=what, currency="rho", amount=one.rho, portion=Fraction(1)),)
+
+
+def _check_settings(settings: Sequence[Mapping[str, Any]]) -> None:
+    """A setting may not say what is promised: without privacy a try would look up classes and bounds in the rows."""
+    for name in sorted({name for setting in settings for name in setting}):
+        if name in _PROMISE:
+            raise InvalidParameter(
+                f"The setting {name!r} was refused",
+                why="the search itself says what is promised, and every try keeps to its part of that",
+                instead="PrivateSearch(model, grid, epsilon=1)",
+            )
 
 
 def _check_model(estimator: Any) -> None:

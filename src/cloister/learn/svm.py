@@ -54,7 +54,7 @@ class LinearSVC(LinearClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not (isinstance(self.width, int | float) and 0 < self.width <= 10):
+        if not (isinstance(self.width, int | float) and 0.1 <= self.width <= 10):
             from cloister.errors import InvalidParameter
 
-            raise InvalidParameter(f"width={self.width!r} was refused", why="it lies above 0 and up to 10", instead="width=0.5")
+            raise InvalidParameter(f"width={self.width!r} was refused", why="it lies between 0.1 and 10", instead="width=0.5")

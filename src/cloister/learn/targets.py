@@ -38,7 +38,7 @@ def column_of(y: Any, *, rows: int) -> npt.NDArray[Any]:
             why="this model requires y to be passed, but the target y is None",
             instead="fit(X, y), one value a row",
         )
-    column = np.asarray(y)
+    column = _as_array(y)
     if column.ndim == 2 and column.shape[1] == 1:
         warnings.warn("A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=5)
         column = column.ravel()
@@ -46,6 +46,25 @@ def column_of(y: Any, *, rows: int) -> npt.NDArray[Any]:
         raise InvalidParameter(
             "y was refused", why="it is not one column, as long as X has rows", instead="fit(X, y), one value a row"
         )
+    return column
+
+
+def _as_array(y: Any) -> npt.NDArray[Any]:
+    """As numpy has it; but a list of several kinds stays what it is, value by value: one text among numbers would make texts of
+    them all, and so one person's label would decide whether there is an error.
+
+    >>> _as_array([0, "x", 1]).tolist(), _as_array([0, [1]]).tolist(), _as_array([0, 1]).dtype.kind
+    ([0, 'x', 1], [0, [1]], 'i')
+    """
+    if not isinstance(y, list | tuple):
+        return np.asarray(y)
+    try:
+        column = np.asarray(y)
+    except ValueError:  # lists of different lengths
+        column = np.empty(0, dtype=np.str_)
+    if column.dtype.kind in "US" and not all(isinstance(value, str) for value in y):
+        column = np.empty(len(y), dtype=object)
+        column[:] = y
     return column
 
 

@@ -34,6 +34,7 @@ __all__ = ["SampledGaussianPair", "sampled_gaussian"]
 
 _REACH = 10.0  # in standard deviations; the mass beyond is below 1e-23
 _LONGEST = 2**20
+_FAR = 700.0
 
 
 def sampled_gaussian(*, mu_squared: Exact, rate: Exact) -> PrivacyLossDistribution:
@@ -110,11 +111,13 @@ class SampledGaussianPair:
             (plain, plain_error, mixed, mixed_error) if self.added else (mixed, mixed_error, plain, plain_error)
         )
         # `other` weighs e^l at the lower end of its cell; both together decide how much of p goes to the upper end.
-        weight = np.exp(losses[:-1])
+        # Where that is no number any more, all of p goes up.
+        far = losses[:-1] > _FAR
+        weight = np.exp(np.minimum(losses[:-1], _FAR))
         rounding = 8 * UNIT * (1 + np.abs(losses[:-1]))
         share = -math.expm1(-step)
-        slack = (p_error + weight * other_error + rounding * (p + weight * other)) / share
-        up = np.clip((p - weight * other) / share, 0, p)
+        slack = np.where(far, p_error, (p_error + weight * other_error + rounding * (p + weight * other)) / share)
+        up = np.where(far, p, np.clip((p - weight * other) / share, 0, p))
         mass = np.zeros(losses.size)
         mass[:-1] += p - up + slack
         mass[1:] += up + slack

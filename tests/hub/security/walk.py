@@ -34,6 +34,8 @@ BODIES: Mapping[str, Any] = {
     "Sharing": {"email": "mallory@example.org"},
     "Renamed": {"title": "mine"},
     "Roles": {"roles": ["administrator"]},
+    "Training": {"table": "secrets_zqx", "method": "LinearRegression", "features": ["code"], "target": "pay", "spend": "0.1"},
+    "Predicting": {"csv": "code\n1\n"},
 }
 """A body that is right in form, for each route that takes one about an object of its address."""
 
@@ -58,6 +60,11 @@ FORM: Mapping[str, str | list[str]] = {
     "to": "mallory@example.org",
     "rows": "5",
     "json": "{}",
+    "table": "secrets_zqx",
+    "method": "LinearRegression",
+    "features": ["code"],
+    "target": "pay",
+    "spend": "0.1",
 }
 """What a posted form holds: more than any of them asks for."""
 
@@ -65,7 +72,7 @@ FORM: Mapping[str, str | list[str]] = {
 KINDS: Mapping[str, tuple[str, ...]] = {
     "name": ("data set", "population", "project", "algorithm"),
     "population": ("population",),
-    "number": ("request", "budget request", "release", "saved question", "upload", "rule"),
+    "number": ("request", "budget request", "release", "saved question", "upload", "rule", "model"),
     "person": ("person",),
     "data_set": ("data set",),
     "grant": ("grant",),

@@ -10,6 +10,7 @@ from cloister.hub.ids import new_id
 from cloister.hub.records.access import AccessRequest, InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
+from cloister.hub.records.learning import LearntModel
 from tests.hub.house import READS, House, Visitor
 
 MAY = (*READS, "release.download", "release.share", "question.manage", "question.see", "dataset.version", "dataset.uses")
@@ -113,7 +114,7 @@ def _listed(visitor: Visitor, path: str) -> Any:
 
 def _rows(house: House, analyst: Visitor, steward: Visitor, data_set: DataSet) -> dict[str, str]:
     """What no request makes at once."""
-    job, rule, request = new_id(), new_id(), new_id()
+    job, rule, request, model = new_id(), new_id(), new_id(), new_id()
     with house.hub.database.begin() as db:
         now = house.hub.now()
         db.add(Job(id=job, kind="question", person=analyst.id, title="Long work", payload={}, created=now))
@@ -122,6 +123,21 @@ def _rows(house: House, analyst: Visitor, steward: Visitor, data_set: DataSet) -
                 id=rule, title="No one at night", rule={"epsilon_of_population": "3"}, made_by=steward.id, created=now
             )
         )
+        db.add(
+            LearntModel(
+                id=model,
+                person=analyst.id,
+                method="LinearRegression",
+                data_sets=[data_set.id],
+                table="secrets_zqx",
+                columns={"features": [["code", DECLARATION["columns"]["code"]]], "target": "pay"},
+                cost={"patients_zqx": "ε = 0.1"},
+                card="{}",
+                body="{}",
+                policy={},
+                created=now,
+            )
+        )
         wanted = {"actions": ["question.ask"]}
         db.add(AccessRequest(id=request, data_set=data_set.id, person=analyst.id, purpose="care", wanted=wanted, created=now))
-    return {"job": job, "rule": rule, "request": request}
+    return {"job": job, "rule": rule, "request": request, "model": model}

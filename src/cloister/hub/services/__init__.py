@@ -18,6 +18,7 @@ _NAMES = (
     "catalogue",
     "asking",
     "budgets",
+    "learning",
     "admin",
     "jobs",  # last: work begins when everything else is open
 )

@@ -480,3 +480,23 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["project"], ["project.id"], name=op.f("fk_project_data_set_project_project")),
         sa.PrimaryKeyConstraint("project", "data_set", name=op.f("pk_project_data_set")),
     )
+    op.create_table(
+        "learnt_model",
+        sa.Column("id", sa.String(length=32), nullable=False),
+        sa.Column("person", sa.String(length=32), nullable=False),
+        sa.Column("project", sa.String(length=32), nullable=False),
+        sa.Column("title", sa.String(length=200), nullable=False),
+        sa.Column("method", sa.String(length=60), nullable=False),
+        sa.Column("data_sets", sa.JSON(), nullable=False),
+        sa.Column("table", sa.String(length=200), nullable=False),
+        sa.Column("columns", sa.JSON(), nullable=False),
+        sa.Column("purpose", sa.String(), nullable=False),
+        sa.Column("cost", sa.JSON(), nullable=False),
+        sa.Column("card", sa.String(), nullable=False),
+        sa.Column("body", sa.String(), nullable=False),
+        sa.Column("policy", sa.JSON(), nullable=False),
+        sa.Column("created", Moment(), nullable=False),
+        sa.ForeignKeyConstraint(["person"], ["person.id"], name=op.f("fk_learnt_model_person_person")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_learnt_model")),
+    )
+    op.create_index(op.f("ix_learnt_model_person"), "learnt_model", ["person"], unique=False)

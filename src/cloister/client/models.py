@@ -1,0 +1,140 @@
+"""Models that a hub learns: the order as plain data, the job until it ends, and the model from its portable text.
+
+What comes back is what left there: released values, and public facts. No code travels in either direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from cloister.client.refusals import refusal_of
+from cloister.client.transport import Transport, new_key
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive, text_of
+
+if TYPE_CHECKING:
+    from cloister.learn.base import PrivateModel
+    from cloister.session.spend import Spending
+
+__all__ = ["fit_there"]
+
+_WAITS = (0.1, 0.2, 0.5, 1.0, 2.0)
+"""Seconds between two looks at a job; then always the last."""
+_OF_THE_FIT = frozenset({"epsilon", "delta", "bounds", "bounds_y", "classes", "privacy", "random"})
+"""What follows there from the declarations and from the spend."""
+
+
+def fit_there(
+    transport: Transport,
+    model: PrivateModel,
+    table: str,
+    *,
+    features: Sequence[str],
+    target: str | None,
+    spend: Spending,
+    purpose: str,
+    project: str,
+    progress: Callable[[str], None],
+) -> str:
+    """Have a hub learn it, and fill the estimator; the id of the model there."""
+    order = {
+        "table": table,
+        "method": type(model).__name__,
+        "features": list(features),
+        "target": target or "",
+        "parameters": _parameters(model),
+        "purpose": purpose,
+        "project": project,
+        **_written(spend),
+    }
+    job = transport.post("/models", order, key=new_key())["job"]
+    try:
+        result = _awaited(transport, job, progress)
+    except KeyboardInterrupt:
+        with suppress(CloisterError):  # what it has charged stays charged
+            transport.post(f"/jobs/{job}/cancel", {})
+        raise
+    number = str(result["model"])
+    _fill(model, transport.get(f"/models/{number}")["model"])
+    return number
+
+
+def _awaited(transport: Transport, job: str, progress: Callable[[str], None]) -> Mapping[str, Any]:
+    """The result of a job once it has ended; how it failed is raised as the refusal that it was."""
+    waits, told = iter(_WAITS), ""
+    while True:
+        found = transport.get(f"/jobs/{job}")
+        state, stage = found["state"], found.get("stage") or found["state"]
+        if stage != told and state in ("waiting", "running"):
+            told = stage
+            progress(stage)
+        if state == "done":
+            result: Mapping[str, Any] = found["result"]
+            return result
+        if state == "failed":
+            problem = found.get("problem") or {}
+            raise refusal_of(int(problem.get("status", 500)), problem)
+        if state == "cancelled":
+            raise InvalidParameter(
+                "The model was not learnt",
+                why="its job was cancelled at the hub",
+                instead="model.fit_table(session, …) once more",
+            )
+        transport.pause(next(waits, _WAITS[-1]))
+
+
+def _written(spend: Spending) -> dict[str, str]:
+    """A spend as it travels: exact, and with its kind.
+
+    >>> _written(PureDP("0.1")), _written(1)
+    ({'spend': '0.1', 'kind': 'pure'}, {'spend': '1'})
+    """
+    match spend:
+        case PureDP():
+            return {"spend": text_of(spend.epsilon), "kind": "pure"}
+        case ApproxDP():
+            return {"spend": text_of(spend.epsilon), "delta": text_of(spend.delta), "kind": "approx"}
+        case ZCDP() if not spend.delta:
+            return {"spend": text_of(spend.rho), "kind": "zcdp"}
+        case ZCDP():
+            raise InvalidParameter(
+                f"{spend!r} was refused", why="models are learnt under ρ without a δ", instead=f"cl.ZCDP({text_of(spend.rho)!r})"
+            )
+    return {"spend": text_of(exact_positive(spend, "spend"))}
+
+
+def _parameters(model: PrivateModel) -> dict[str, Any]:
+    """The method's own parameters where they are not what they are by themselves."""
+    usual = type(model)().get_params(deep=False)
+    given = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_THE_FIT}
+    return {name: _plain(name, value) for name, value in given.items() if value is not usual[name] and value != usual[name]}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_plain(name, each) for each in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise InvalidParameter(
+        f"{name}={value!r} was refused", why="a hub takes numbers, texts and lists of them", instead=f"the model without {name}="
+    )
+
+
+def _fill(model: PrivateModel, text: str) -> None:
+    from cloister.learn.portable import load
+
+    learnt = load(text)
+    if type(learnt) is not type(model):
+        raise InvalidParameter(
+            "The model was refused", why="the hub learnt one of another kind", instead="the same version there"
+        )
+    parameters = [name for name in ("bounds", "bounds_y", "classes") if hasattr(model, name)]
+    names = ("n_features_in_", "guarantee_", "spent_", "marked_", *type(model)._learned, *parameters)
+    for name in dict.fromkeys((*names, "feature_names_in_")):
+        if hasattr(learnt, name):
+            setattr(model, name, getattr(learnt, name))

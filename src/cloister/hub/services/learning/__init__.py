@@ -1,0 +1,46 @@
+"""Models: trained on a data set with a guarantee, by looking first at what to expect; their cards, files and predictions.
+
+- `order.py`, `ready.py`, `fitting.py`: the way of a model, from what somebody wants to what leaves, as a job.
+- `made_up.py`, `expected.py`, `previewing.py`: what is known before anything is spent.
+- `reading.py`, `files.py`, `predicting.py`: what was learnt, and what it is used for.
+- `opened.py`, `shapes.py`, `api.py`, `pages.py`: the routes, and what they say.
+
+What may not live here: a decision about who may what (`access`), rows (the session's door), and a method (`cloister.learn`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.service import Link, Service
+from cloister.hub.services.learning.fitting import FIT
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+__all__ = ["SERVICE"]
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.services.learning.pages import pages
+
+    return pages()
+
+
+def _api() -> APIRouter:
+    from cloister.hub.services.learning.api import api
+
+    return api()
+
+
+SERVICE = Service(
+    name="learning",
+    title="Models",
+    pages=_pages,
+    api=_api,
+    jobs=(FIT,),
+    links=(
+        Link(title="Train", path="/learn", action="learn.run", order=27, icon="run"),
+        Link(title="Models", path="/models", action="release.see", order=28, icon="chart"),
+    ),
+)

@@ -1,0 +1,124 @@
+"""The API of models: which methods there are, what to expect, training, what was learnt, predictions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import Response
+
+from cloister.hub.caller import CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.problems import Missing
+from cloister.hub.services.asking.idempotency import Claim, once
+from cloister.hub.services.asking.routing import TICKED, WRITTEN, After, Number
+from cloister.hub.services.learning import reading
+from cloister.hub.services.learning.files import file_of
+from cloister.hub.services.learning.fitting import fit_later, look
+from cloister.hub.services.learning.order import offered
+from cloister.hub.services.learning.predicting import predictions
+from cloister.hub.services.learning.previewing import preview
+from cloister.hub.services.learning.ready import ACTION
+from cloister.hub.services.learning.shapes import (
+    Curve,
+    JobOfModel,
+    Learnt,
+    LearntPage,
+    Method,
+    Predicted,
+    Predicting,
+    Training,
+    learnt,
+    line_of,
+)
+
+__all__ = ["api"]
+
+_Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200)]
+
+
+def api() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+    _training(router)
+    _reading(router)
+    return router
+
+
+def _training(router: APIRouter) -> None:
+    @router.get("/models/methods", dependencies=[needs(ACTION)], summary="Methods")
+    def methods() -> list[Method]:
+        """The ways to learn; `pure`: without a δ, `approximate`: with one."""
+        return [
+            Method(name=each.name, title=each.title, task=each.task, pure=each.pure, approximate=each.approximate)
+            for each in offered().values()
+        ]
+
+    @router.post("/models/expected", dependencies=[TICKED, needs(ACTION), WRITTEN], summary="What to expect of a model")
+    def expect(hub: HubDep, caller: CallerDep, training: Training) -> Curve:
+        """The method on made-up rows that follow the declarations, over a range of ε: spends nothing and reads no row. 404 for a
+        method whose result nothing measures."""
+        found = preview(hub, caller, training.order()).curve
+        if found is None:
+            raise Missing("There is no curve", why="nothing measures what this method finds", instead="GaussianNB")
+        told = asdict(found)
+        return Curve(**{name: told[name] for name in Curve.model_fields})
+
+    @router.post(
+        "/models",
+        dependencies=[TICKED, needs(ACTION), WRITTEN],
+        summary="Train a model",
+        status_code=202,
+        response_model=JobOfModel,
+    )
+    def train(hub: HubDep, caller: CallerDep, training: Training, key: _Key = "") -> Response:
+        """Train it as a job, charged. The same `Idempotency-Key` submits one job."""
+        order = training.order()
+
+        def work(claim: Claim) -> tuple[int, bytes]:
+            look(hub, caller, order)
+            with hub.database.begin() as db:
+                body = JobOfModel(job=fit_later(db, hub, caller, order)).model_dump_json().encode()
+                claim.store(db, 202, body)
+            return 202, body
+
+        status, body = once(hub, caller, key, b"models\n" + training.model_dump_json().encode(), work)
+        headers = {"Location": f"/api/v1/jobs/{json.loads(body)['job']}"}
+        return Response(body, status, headers, media_type="application/json")
+
+
+def _reading(router: APIRouter) -> None:
+    @router.get("/models", dependencies=[needs("release.see")], summary="Models")
+    def models(hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50) -> LearntPage:
+        """One's own; the newest first."""
+        with hub.database.reading() as db:
+            rows = reading.models_of(hub, db, caller, after=after, limit=limit + 1)
+        more = rows[limit - 1].id if len(rows) > limit else None
+        return LearntPage(models=[line_of(row) for row in rows[:limit]], next=more)
+
+    @router.get("/models/{number}", dependencies=[needs("release.see")], summary="A model")
+    def model(hub: HubDep, caller: CallerDep, number: Number) -> Learnt:
+        """What was learnt, byte for byte, with its card."""
+        with hub.database.reading() as db:
+            return learnt(reading.seen_model(hub, db, caller, number))
+
+    @router.get(
+        "/models/{number}/download",
+        dependencies=[needs("release.download")],
+        summary="A model as a file",
+        response_class=Response,
+        responses={200: {"content": {"application/json": {}}, "description": "The file"}},
+    )
+    def file(hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """Portable JSON, which `cloister.learn.load` reads: no pickle."""
+        return file_of(hub, caller, number)
+
+    @router.post("/models/{number}/predictions", dependencies=[needs("release.see"), WRITTEN], summary="Predict")
+    def predict(hub: HubDep, caller: CallerDep, number: Number, wanted: Predicting) -> Predicted:
+        """What the model says of rows of one's own, which are kept nowhere. It spends nothing."""
+        with hub.database.reading() as db:
+            row = reading.seen_model(hub, db, caller, number)
+        return Predicted(csv=predictions(row, wanted.csv))

@@ -1,0 +1,250 @@
+"""A model is learnt: allowed, charged, kept and written down; as a job, since it may take long.
+
+The charge is the ledger's, as a question's is. A method of sums asks the door for them, and what was bought before is answered
+again at no cost; any other reads rows through `Session.run`, and is charged each time. What a killed process had begun is not
+begun again by itself: what it had charged stands, and whoever wants to pay once more submits it once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, InvalidParameter
+from cloister.hub.caller import Caller
+from cloister.hub.generation import generation
+from cloister.hub.ids import new_id
+from cloister.hub.policy import write_policy
+from cloister.hub.records.learning import LearntModel
+from cloister.hub.service import JobType
+from cloister.hub.services.access import check_together, context_of, facts_of
+from cloister.hub.services.asking.standing import present
+from cloister.hub.services.jobs import Stopped, submit
+from cloister.hub.services.learning.made_up import made_up
+from cloister.hub.services.learning.order import Order, model_of
+from cloister.hub.services.learning.ready import ACTION, Ready, ready
+from cloister.hub.services.trail import write, write_alone
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.hub import Hub
+    from cloister.hub.service import Progress
+    from cloister.learn.base import PrivateModel
+    from cloister.session import Door
+
+__all__ = ["FIT", "fit", "fit_later", "look"]
+
+_STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "learning": 0.3, "keeping the model": 0.9}
+_FEW = 60
+
+
+def look(hub: Hub, caller: Caller, order: Order) -> Ready:
+    """Whether an order may be carried out now: refused where it may not, and written down then."""
+    try:
+        with hub.database.reading() as db:
+            found = ready(hub, db, caller, order)
+        _tried(order, found)
+    except CloisterError as error:
+        _refused(hub, caller, order, error, {})
+        raise
+    return found
+
+
+def fit_later(db: Db, hub: Hub, caller: Caller, order: Order) -> str:
+    """Put an order into the queue; the id of its job. From where and how the person came is kept for the policy."""
+    came = {
+        "address": caller.address,
+        "second_factor": caller.second_factor,
+        "via": caller.via,
+        "scopes": None if caller.scopes is None else sorted(caller.scopes),
+        "token": caller.token,
+    }
+    payload = {"order": asdict(replace(order, parameters=dict(order.parameters))), "came": came}
+    return submit(db, hub, caller, "learning.fit", payload, purpose=order.purpose)
+
+
+def fit(hub: Hub, caller: Caller, order: Order, *, tell: Callable[[str], None]) -> str:
+    """Learn it; the id of the model."""
+    paid: dict[str, str] = {}
+    try:
+        tell("preparing the tables")
+        with hub.database.reading() as db:
+            found = ready(hub, db, caller, order, progress=tell)
+        _tried(order, found)
+        model = model_of(order)
+        tell("reserving the cost")
+        watched = _Watched(found.session, paid, tell)
+        target = order.target or None
+        model.fit_table(
+            cast("Door", watched),
+            order.table,
+            features=order.features,
+            target=target,
+            spend=order.spending,
+            purpose=order.purpose,
+        )
+        tell("keeping the model")
+        return _keep(hub, caller, order, found, model, paid)
+    except CloisterError as error:
+        _refused(hub, caller, order, error, paid)
+        raise
+
+
+class _Watched:
+    """A session that remembers what was paid through it, and says when a method begins to learn."""
+
+    def __init__(self, session: Door, paid: dict[str, str], tell: Callable[[str], None]) -> None:
+        self._session, self._paid, self._tell = session, paid, tell
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def measure(self, *how: Any, **more: Any) -> Any:
+        """As the session does."""
+        release = self._session.measure(*how, **more)
+        if not release.provenance.repeated:
+            self._paid.update({population: str(each) for population, each in release.spent_by.items()})
+        self._tell("learning")
+        return release
+
+    def measure_all(self, *how: Any, **more: Any) -> Any:
+        """As the session does; several share one charge."""
+        releases = self._session.measure_all(*how, **more)
+        if releases and not releases[0].provenance.repeated:
+            self._paid.update({population: str(each) for population, each in releases[0].spent_by.items()})
+        self._tell("learning")
+        return releases
+
+    def run(self, method: Any, table: str, spend: Any, *, purpose: str = "") -> Any:
+        """As the session does."""
+        plan = self._session.explain_run(method, table, spend)
+        self._tell("learning")
+        outcome = self._session.run(method, table, spend, purpose=purpose)
+        self._paid[plan.population] = str(outcome.cost)
+        return outcome
+
+
+def _tried(order: Order, found: Ready) -> None:
+    """Learn from a few made-up rows first: a wrong parameter is found before anything is charged."""
+    model, target = model_of(order), order.target or None  # first: it refuses where learning is not installed
+    from cloister.learn.encoding import Encoder
+    from cloister.learn.from_tables import check_target, declare
+
+    check_target(model, list(order.features), target)
+    encoder = Encoder.of(found.table.columns, list(order.features))
+    declare(model, encoder, found.table, target)
+    allowance = model._allowance(found.cost, rows=found.table.max_rows or 1)
+    try:
+        X, y = made_up(model, encoder, _FEW)
+        model._fitted(model._checked(X, y), allowance)
+    except CloisterError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError):
+        raise InvalidParameter(
+            "The model was refused", why="the method can't work with these parameters", instead=f"{order.method}() as it is"
+        ) from None
+
+
+def _keep(hub: Hub, caller: Caller, order: Order, found: Ready, model: PrivateModel, paid: Mapping[str, str]) -> str:
+    population, version = found.which.population, str(getattr(found.table, "version", ""))
+    now = hub.now()
+    card = model.card(data=order.table, date=f"{now:%Y-%m-%d}")
+    declared = {name: found.table.column(name).describe() for name in order.features}
+    row = LearntModel(
+        id=new_id(),
+        person=caller.id,
+        project=order.project,
+        title=order.title,
+        method=order.method,
+        data_sets=[found.which.id],
+        table=order.table,
+        columns={"features": [[name, declared[name]] for name in order.features], "target": order.target, "version": version},
+        purpose=order.purpose,
+        cost={population: str(model.guarantee_)},
+        card=card.to_json(),
+        body=model.to_json(),
+        policy=write_policy(found.policy),
+        created=now,
+    )
+    with hub.database.begin() as db:
+        _check_standing(hub, db, caller, order, found)
+        db.add(row)
+        db.flush()
+        write(
+            db,
+            hub,
+            caller,
+            ACTION,
+            kind="model",
+            object_id=row.id,
+            purpose=order.purpose,
+            cost=dict(paid),
+            data_sets=list(row.data_sets),
+            columns=[f"{order.table}.{name}" for name in sorted(order.columns)],
+            method=order.method,
+        )
+        return row.id
+
+
+def _check_standing(hub: Hub, db: Db, caller: Caller, order: Order, found: Ready) -> None:
+    """Refuse to keep a model that could not be ordered any more. Money is not asked about again: it is paid."""
+    try:
+        now = present(hub, db, caller)
+        if generation(db) == found.generation and (now.roles, now.projects) == (caller.roles, caller.projects):
+            return
+        which = facts_of(hub, db).data_sets.get(found.which.id)
+        if which is None:
+            raise AccessDenied("The model was denied", why="the data set was deleted", instead="another data set")
+        columns = {which.id: frozenset(order.columns)}
+        context = context_of(hub, now, purpose=order.purpose, columns=columns, behind=found.behind, project=order.project)
+        decision = check_together(hub, db, now, ACTION, [which], context)[which.id]
+        if decision.narrowed.rows not in ("", found.decision.narrowed.rows):
+            raise AccessDenied("The model was denied", why="fewer rows are open to you now", instead="train it again")
+    except CloisterError as error:
+        withheld = AccessDenied(
+            "The model was withheld",
+            why=f"{error.why}, since it was ordered; it was charged, and the charge stands",
+            instead=error.instead,
+        )
+        withheld.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
+        raise withheld from None
+
+
+def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, paid: Mapping[str, str]) -> None:
+    outcome = "denied" if isinstance(error, AccessDenied) else "failed"
+    hub.meter.question("denied" if outcome == "denied" else "over-budget" if isinstance(error, BudgetExceeded) else "refused")
+    write_alone(
+        hub,
+        caller,
+        ACTION,
+        kind="model",
+        purpose=order.purpose,
+        outcome=outcome,
+        cost=dict(paid),
+        method=order.method,
+        table=order.table[:200],
+        error=type(error).__name__,
+        rule=str(getattr(error, "rule", "")),
+    )
+
+
+def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    """Carry it out, as long as the person and the token that it was ordered with may."""
+    came, order = payload["came"], payload["order"]
+    scopes = None if came["scopes"] is None else frozenset(came["scopes"])
+    asker = Caller(id=progress.who, **{**came, "scopes": scopes})
+    with hub.database.reading() as db:
+        caller = present(hub, db, asker)
+
+    def tell(stage: str) -> None:
+        if progress.stopped() and stage in ("preparing the tables", "reserving the cost"):  # nothing is charged yet
+            raise Stopped
+        progress.tell(stage, _STAGES.get(stage))
+
+    number = fit(hub, caller, Order(**{**order, "features": tuple(order["features"])}), tell=tell)
+    return {"model": number, "href": f"/models/{number}"}
+
+
+FIT = JobType(kind="learning.fit", title="Model", run=_run, again=False)

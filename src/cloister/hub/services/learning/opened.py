@@ -1,0 +1,74 @@
+"""What is open to somebody for learning: the data sets, and of each the columns, as declared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cloister.errors import CloisterError
+from cloister.hub.policy import Decision, Object
+from cloister.hub.services.access import Facts, allowed, context_of, facts_of
+from cloister.hub.services.asking.ready import visible
+from cloister.hub.services.catalogue.live import live_of
+from cloister.hub.services.learning.ready import ACTION
+from cloister.session.spend import Measure, measure_of
+from cloister.tables import PrivateTable, Text
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["Opened", "open_for_learning"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A data set that somebody may learn from, with its table as they may know it."""
+
+    which: Object
+    table: PrivateTable
+    measure: Measure
+    """What the population's budget counts."""
+    purposes: tuple[str, ...]
+    """Those that the grant names, where it names any."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Each column that a model can read, with its kind; a text without declared values is none of them."""
+        return {name: domain.kind for name, domain in self.table.columns.items() if not isinstance(domain, Text)}
+
+
+def open_for_learning(hub: Hub, db: Db, caller: Caller) -> list[Opened]:
+    """Those from which the person may learn for some purpose, alone or in one of their projects."""
+    facts, live = facts_of(hub, db), live_of(hub)
+    found = []
+    for each in sorted(facts.data_sets.values(), key=lambda which: which.name):
+        if not each.population or not visible(hub, caller, facts, each):
+            continue
+        decision, purpose = _decided(hub, db, caller, facts, each)
+        if decision is None:
+            continue
+        reach = decision.narrowed.columns
+        narrow = None if reach is None else {each.name: reach & each.columns}
+        try:
+            table = live.session(db, caller.email, tables=[each.name], columns=narrow).tables.get(each.name)
+            measure = measure_of(hub.ledger.budget(each.population))
+        except CloisterError:  # its rows cannot be reached now: who asks about it is told why
+            continue
+        if isinstance(table, PrivateTable):
+            found.append(Opened(which=each, table=table, measure=measure, purposes=(purpose,) if purpose else ()))
+    return found
+
+
+def _decided(hub: Hub, db: Db, caller: Caller, facts: Facts, which: Object) -> tuple[Decision | None, str]:
+    """A decision that is a yes, and the purpose for which it is one; None where there is none."""
+    named = sorted({purpose for grant in which.grants for purpose in grant.rules.purposes or ()})
+    for purpose in ("", *named):
+        for project in ("", *sorted(caller.projects)):
+            context = context_of(hub, caller, purpose=purpose, columns={which.id: frozenset()}, project=project)
+            decision = allowed(hub, db, caller, ACTION, which, context)
+            if decision.allowed:
+                return decision, purpose
+    return None, ""

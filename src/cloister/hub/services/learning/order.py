@@ -1,0 +1,156 @@
+"""What somebody wants to train: the method, the columns, what it may cost, what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from cloister.errors import InvalidParameter, MissingDependency
+from cloister.learn.catalogue import METHODS, Method
+from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive
+
+if TYPE_CHECKING:
+    from cloister.learn.base import PrivateModel
+    from cloister.session import Spending
+
+__all__ = ["Kind", "Order", "class_of", "model_of", "offered"]
+
+Kind = Literal["", "pure", "approx", "zcdp"]
+_NOTHING_TO_LEARN = "BoundedScaler"
+_OF_THE_FIT = frozenset({"epsilon", "delta", "bounds", "bounds_y", "classes", "privacy", "random"})
+"""What follows from the declarations and from the spend: nobody sends it."""
+_LARGEST, _LONGEST, _MOST = 10_000, 200, 500
+"""Of a whole number, a text and a list among the parameters: a worker is not to be held for days."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A model as it was ordered, not yet looked at.
+
+    >>> Order(table="people", method="GaussianNB", features=("age", "pay"), target="sex", spend="0.5").columns
+    ('age', 'pay', 'sex')
+    """
+
+    table: str
+    method: str
+    features: tuple[str, ...]
+    target: str = ""
+    spend: str
+    delta: str = ""
+    kind: Kind = ""
+    """Which promise the spend is; empty: an amount in what the budget counts, as in a question."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    purpose: str = ""
+    project: str = ""
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if self.method not in offered():
+            raise InvalidParameter(
+                f"The method {self.method[:60]!r} was refused",
+                why="the hub knows none of that name",
+                instead=", ".join(offered()),
+            )
+        if not self.features or len(set(self.features)) != len(self.features) or len(self.features) > _MOST:
+            raise InvalidParameter(
+                "The features were refused", why=f"they are 1 to {_MOST} different columns", instead="one column, or more"
+            )
+        if self.target in self.features:
+            raise InvalidParameter(
+                "The target was refused", why="it is one of the features", instead="a column that is no feature"
+            )
+        if (offered()[self.method].task in ("classes", "numbers")) != bool(self.target):
+            raise InvalidParameter(
+                "The target was refused",
+                why="this method has none" if self.target else "this method learns one",
+                instead="no target" if self.target else "a column that is no feature",
+            )
+        if len(self.purpose) > 1000 or not (self.purpose == "" or self.purpose.isprintable()):
+            raise InvalidParameter(
+                "The purpose was refused", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
+            )
+        if len(self.title) > 200 or not (self.title == "" or self.title.isprintable()):
+            raise InvalidParameter(
+                "The name was refused", why="it must be a line of at most 200 characters", instead="Sex by age and pay"
+            )
+        if self.delta and self.kind in ("pure", "zcdp"):
+            raise InvalidParameter("δ was refused", why="it goes with an ε", instead='kind="approx"')
+        _ = self.spending
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is read."""
+        return (*self.features, self.target) if self.target else self.features
+
+    @property
+    def spending(self) -> Spending:
+        """What may be spent, as a session takes it.
+
+        >>> Order(table="t", method="GaussianNB", features=("a",), target="b", spend="1", delta="1e-6").spending
+        ApproxDP(epsilon='1', delta='0.000001')
+        """
+        if self.kind == "zcdp":
+            return ZCDP(self.spend)
+        if self.kind == "pure":
+            return PureDP(self.spend)
+        if self.kind == "approx" or self.delta:
+            return ApproxDP(self.spend, self.delta or 0)
+        return exact_positive(self.spend, "spend")
+
+
+def offered() -> dict[str, Method]:
+    """The methods that are trained here, by name.
+
+    >>> offered()["GaussianNB"].title, "BoundedScaler" in offered()
+    ('Gaussian naive Bayes', False)
+    """
+    return {name: method for name, method in METHODS.items() if name != _NOTHING_TO_LEARN}
+
+
+def model_of(order: Order) -> PrivateModel:
+    """The estimator of an order, not yet fitted."""
+    kind = class_of(order.method)
+    known = sorted(set(kind().get_params(deep=False)) - _OF_THE_FIT)
+    for name, value in order.parameters.items():
+        if name not in known:
+            raise InvalidParameter(
+                f"The parameter {name[:60]!r} was refused",
+                why=f"{order.method} has none of that name that may be sent",
+                instead=", ".join(known) or "no parameter",
+            )
+        if not _fits(value):
+            raise InvalidParameter(
+                f"The parameter {name!r} was refused",
+                why=f"a parameter is a number up to {_LARGEST}, a short text, a truth value, or a list of them",
+                instead=f"{order.method}()",
+            )
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in order.parameters.items()}
+    model: PrivateModel = kind(**given)
+    spending = order.spending
+    if not isinstance(spending, ZCDP):
+        model.epsilon = spending.epsilon if isinstance(spending, PureDP | ApproxDP) else spending
+        model.delta = spending.delta or None if isinstance(spending, ApproxDP) else None
+    return model
+
+
+def class_of(method: str) -> Any:
+    """The estimator's class; refused where the hub was installed without what learning needs."""
+    import cloister.learn
+
+    try:
+        return getattr(cloister.learn, method)
+    except MissingDependency as error:
+        raise MissingDependency(
+            "The model was not trained",
+            why="this hub was installed without what learning needs",
+            instead=f"the administrator's help: {error.instead}",
+        ) from None
+
+
+def _fits(value: Any) -> bool:
+    if isinstance(value, list):
+        return len(value) <= _MOST and all(not isinstance(each, list) and _fits(each) for each in value)
+    if isinstance(value, str):
+        return len(value) <= _LONGEST
+    return value is None or isinstance(value, bool) or (isinstance(value, int | float) and abs(value) <= _LARGEST)

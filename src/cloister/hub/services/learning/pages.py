@@ -1,0 +1,259 @@
+"""The pages of models: what to train and what to expect of it, the list, the card, the file, predictions.
+
+Every button works without scripts. The form that trains carries a key that is used once, so that one sent twice is one job.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from sqlalchemy import select
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import Hub, HubDep
+from cloister.hub.ids import new_secret, same
+from cloister.hub.policy import parse_policy
+from cloister.hub.problems import Problem, problem_of
+from cloister.hub.records.access import Project
+from cloister.hub.services.access import facts_of
+from cloister.hub.services.asking.guidance import guidance_of
+from cloister.hub.services.asking.idempotency import Claim, once
+from cloister.hub.services.asking.routing import TICKED, After, Number
+from cloister.hub.services.asking.showing import policy_words
+from cloister.hub.services.catalogue.multipart import FileForm
+from cloister.hub.services.learning.expected import picture
+from cloister.hub.services.learning.files import file_of
+from cloister.hub.services.learning.fitting import fit_later, look
+from cloister.hub.services.learning.opened import open_for_learning
+from cloister.hub.services.learning.order import Order, class_of, offered
+from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
+from cloister.hub.services.learning.previewing import preview
+from cloister.hub.services.learning.reading import models_of, seen_model
+from cloister.hub.services.learning.ready import ACTION
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import TOKEN_FIELD, Form, FormDep, token_of
+from cloister.hub.web.languages import N_
+from cloister.hub.web.render import render, request_gettext
+
+__all__ = ["pages"]
+
+_PAGE = 30
+_FIELDS = ("table", "method", "target", "spend", "delta", "purpose", "project", "title")
+TASKS = {
+    "classes": N_("Which class a row is in"),
+    "numbers": N_("A number"),
+    "groups": N_("Groups of rows that are alike"),
+    "directions": N_("Directions, and scales"),
+}
+"""What models say, in the order in which they are offered."""
+
+
+def pages() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+    _training(router)
+    _reading(router)
+    return router
+
+
+def _training(router: APIRouter) -> None:
+    @router.get("/learn", dependencies=[needs(ACTION)])
+    def start(
+        request: Request,
+        hub: HubDep,
+        caller: CallerDep,
+        about: Annotated[str, Query(max_length=63)] = "",
+    ) -> Response:
+        """An empty order, for one data set."""
+        return _page(request, hub, caller, {"table": about, "spend": "1", "method": "GaussianNB"}, ())
+
+    @router.post("/learn", dependencies=[TICKED, needs(ACTION)])
+    def train(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """Train it: to the page of its job."""
+        try:
+            order, key = _order(form), form.text("key", most=60)
+            if not key:
+                raise InvalidParameter("The model was refused", why="its form has no key", instead="load the page again: /learn")
+
+            def work(claim: Claim) -> tuple[int, bytes]:
+                look(hub, caller, order)
+                with hub.database.begin() as db:
+                    body = json.dumps({"job": fit_later(db, hub, caller, order)}).encode()
+                    claim.store(db, 202, body)
+                return 202, body
+
+            _, body = once(hub, caller, f"form {key}", repr(order).encode(), work)
+        except CloisterError as error:
+            return _refused(request, hub, caller, form, error)
+        return go(request, f"/jobs/{json.loads(body)['job']}")
+
+    @router.post("/learn/expected", dependencies=[TICKED, needs(ACTION)])
+    def expect(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """What it would cost and what would be left, and the curve from made-up rows."""
+        try:
+            found = preview(hub, caller, _order(form))
+        except CloisterError as error:
+            return _refused(request, hub, caller, form, error)
+        told = {
+            "preview": found,
+            "guidance": guidance_of(found.cost),
+            "picture": "" if found.curve is None else picture(found.curve, _words(request, found.curve.measure)),
+        }
+        return _page(request, hub, caller, _values(form), form.all("features"), told=told)
+
+
+def _reading(router: APIRouter) -> None:
+    @router.get("/models", dependencies=[needs("release.see")])
+    def models(request: Request, hub: HubDep, caller: CallerDep, after: After = "") -> Response:
+        """What was trained."""
+        with hub.database.reading() as db:
+            rows = models_of(hub, db, caller, after=after, limit=_PAGE + 1)
+        older = f"/models?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
+        titles = {name: method.title for name, method in offered().items()}
+        return render(request, "learning/models.html", models=rows[:_PAGE], older=older, paged=bool(after), titles=titles)
+
+    @router.get("/models/{number}", dependencies=[needs("release.see")])
+    def model(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """The card, the file, predictions."""
+        return _model_page(request, hub, caller, number)
+
+    @router.get("/models/{number}/download", dependencies=[needs("release.download")])
+    def file(hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """The portable JSON."""
+        return file_of(hub, caller, number)
+
+    @router.post("/models/{number}/predictions", dependencies=[needs("release.see")])
+    async def predict(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """Rows as CSV in, the same with predictions out. They are read as they come, and kept nowhere."""
+        try:
+            text = await _sent(request)
+            body = await run_in_threadpool(lambda: _predicted(hub, caller, number, text))
+        except CloisterError as error:
+            problem = problem_of(error)
+            if problem.status in (403, 404):
+                raise
+            return await run_in_threadpool(lambda: _model_page(request, hub, caller, number, problem))
+        headers = {"Content-Disposition": f'attachment; filename="predictions-{number}.csv"'}
+        return Response(body, headers=headers, media_type="text/csv; charset=utf-8")
+
+
+def _predicted(hub: Hub, caller: Caller, number: str, text: str) -> bytes:
+    with hub.database.reading() as db:
+        row = seen_model(hub, db, caller, number)
+    return predictions(row, text).encode()
+
+
+async def _sent(request: Request) -> str:
+    """The text of the file, once the form is known to be ours."""
+    form = FileForm(request.headers.get("content-type", ""), request.stream())
+    fields = await form.head()
+    if not same(fields.get(TOKEN_FIELD, ""), token_of(request)):
+        raise AccessDenied(
+            "The form was refused",
+            why="it does not come from a page of this log-in, or the page is old",
+            instead="load the page again and send it once more",
+        )
+    whole = bytearray()
+    async for chunk in form.file():
+        whole += chunk
+        if len(whole) > MOST_BYTES:
+            raise InvalidParameter(
+                "The file was refused", why=f"it is larger than {MOST_BYTES // 2**20} MiB", instead="fewer rows at a time"
+            )
+    try:
+        return whole.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidParameter("The file was refused", why="it is no text in UTF-8", instead="CSV in UTF-8") from None
+
+
+def _order(form: Form) -> Order:
+    """What the form asks for."""
+    texts: dict[str, Any] = {name: form.text(name, most=2000) for name in _FIELDS}
+    return Order(**{**texts, "spend": texts["spend"] or "0"}, features=tuple(dict.fromkeys(form.all("features"))))
+
+
+def _values(form: Form) -> dict[str, str]:
+    return {name: form.get(name, "") for name in _FIELDS}
+
+
+def _refused(request: Request, hub: Hub, caller: Caller, form: Form, error: CloisterError) -> Response:
+    problem = problem_of(error)
+    return _page(request, hub, caller, _values(form), form.all("features"), problem=problem)
+
+
+def _page(
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    values: dict[str, str],
+    features: Any,
+    *,
+    problem: Problem | None = None,
+    told: Any = None,
+) -> Response:
+    _ = request_gettext(request)
+    with hub.database.reading() as db:
+        opened = open_for_learning(hub, db, caller)
+        mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
+        projects = [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
+    chosen = next((each for each in opened if each.which.name == values.get("table")), opened[0] if opened else None)
+    if chosen is not None and not values.get("purpose") and chosen.purposes:
+        values = {**values, "purpose": chosen.purposes[0]}
+    methods = [
+        (_(title), [(each.name, _(each.title)) for each in offered().values() if each.task == task])
+        for task, title in TASKS.items()
+    ]
+    return render(
+        request,
+        "learning/learn.html",
+        status=200 if problem is None else problem.status,
+        values={name: values.get(name, "") for name in _FIELDS},
+        features=list(features),
+        opened=[each.which.name for each in opened],
+        chosen=chosen,
+        methods=methods,
+        projects=projects,
+        key=new_secret(),
+        problem=problem,
+        told=told,
+    )
+
+
+def _model_page(request: Request, hub: Hub, caller: Caller, number: str, problem: Problem | None = None) -> Response:
+    with hub.database.reading() as db:
+        row = seen_model(hub, db, caller, number)
+        data_sets = facts_of(hub, db).data_sets
+    class_of(row.method)  # refuses where learning is not installed
+    from cloister.learn.card import Card
+
+    policy = policy_words(parse_policy(row.policy), data_sets, request_gettext(request))
+    return render(
+        request,
+        "learning/model.html",
+        status=200 if problem is None else problem.status,
+        row=row,
+        card=Card.from_json(row.card),
+        method=offered()[row.method],
+        features=[name for name, _ in row.columns["features"]],
+        target=row.columns["target"],
+        policy=policy,
+        most=MOST_BYTES // 2**20,
+        problem=problem,
+    )
+
+
+def _words(request: Request, measure: str) -> dict[str, str]:
+    _ = request_gettext(request)
+    measures = {"accuracy": _("share of right answers"), "r2": _("R²")}
+    return {
+        "epsilon": _("ε (less is more private)"),
+        "measure": measures.get(measure, measure),
+        "plain": _("without noise"),
+        "guess": _("a guess"),
+    }

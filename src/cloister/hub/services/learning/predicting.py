@@ -1,0 +1,145 @@
+"""Rows of one's own in, predictions out: CSV both ways. Nothing private is read: the model is released, the rows are the asker's.
+
+What a column holds follows from its declaration, as when the model learnt: what lies outside the bounds is moved to the nearest
+bound. A row in which a feature is missing, or is no declared category, gets no prediction.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.hub.services.learning.order import class_of
+from cloister.tables import Boolean, Category, Date, Domain
+from cloister.tables.plain import domain_of
+
+if TYPE_CHECKING:
+    from cloister.hub.records.learning import LearntModel
+
+__all__ = ["MOST_BYTES", "predictions"]
+
+MOST_BYTES = 2 * 2**20
+_MOST_ROWS = 100_000
+_MOST_COLUMNS = 1000
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def predictions(row: LearntModel, text: str) -> str:
+    """The rows again, with what the model says of each in a last column (of components: in several)."""
+    import cloister.learn
+
+    header, lines = _read(text)
+    domains = {name: domain_of(name, declared, table=row.table) for name, declared in row.columns["features"]}
+    missing = [name for name in domains if name not in header]
+    if missing:
+        raise UnknownColumn(
+            f"The column {missing[0]!r} is missing", why="the model learnt from it", instead="a file with " + ", ".join(domains)
+        )
+    class_of(row.method)  # refuses where learning is not installed
+    model = cloister.learn.load(row.body)
+    places = {name: header.index(name) for name in domains}
+    told = _told(model, domains, {name: [line[place] for line in lines] for name, place in places.items()})
+    names = _names(header, len(told[0]) if told else 1)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow([_cell(each) for each in (*header, *names)])
+    writer.writerows([*map(_cell, line), *map(_cell, found)] for line, found in zip(lines, told, strict=True))
+    return out.getvalue()
+
+
+def _told(model: Any, domains: dict[str, Domain], columns: dict[str, list[str]]) -> list[list[Any]]:
+    """What the model says of each row."""
+    import numpy as np
+
+    from cloister.learn.encoding import Encoder
+
+    encoder = Encoder(columns=tuple(domains.items()))
+    frame = {name: [_value(domains[name], each) for each in values] for name, values in columns.items()}
+    if not next(iter(frame.values()), []):
+        return []
+    X = encoder.transform(frame)
+    known = ~np.isnan(X).any(axis=1)
+    if not known.any():
+        return [[None]] * len(X)
+    learnt = getattr(model, "feature_names_in_", None)
+    if learnt is not None:
+        del model.feature_names_in_  # the columns are in its order already; it would warn of an array without names
+    found = np.asarray(model.predict(X[known]) if hasattr(model, "predict") else model.transform(X[known]))
+    found = found.reshape(len(found), -1)
+    told: list[list[Any]] = [[None] * found.shape[1] for _ in range(len(X))]
+    for place, values in zip(np.flatnonzero(known).tolist(), found.tolist(), strict=True):
+        told[place] = values
+    return told
+
+
+def _value(domain: Domain, text: str) -> Any:
+    """A cell as its column's declaration reads it; None for what it can't."""
+    told = text.strip()
+    if told == "":
+        return None
+    if isinstance(domain, Category | Boolean):
+        return told
+    if isinstance(domain, Date):
+        try:
+            return date.fromisoformat(told)
+        except ValueError:
+            return None
+    try:
+        return float(told)
+    except ValueError:
+        return None
+
+
+def _read(text: str) -> tuple[list[str], list[list[str]]]:
+    if "\0" in text or len(text.encode()) > MOST_BYTES:
+        raise _refused(f"it is larger than {MOST_BYTES // 2**20} MiB, or no text", "fewer rows at a time")
+    try:
+        rows = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True))
+    except csv.Error:
+        raise _refused("it is no CSV", "a first line with the names of columns, then a line for each row") from None
+    rows = [line for line in rows if line]
+    if not rows or len(rows[0]) > _MOST_COLUMNS or len(set(rows[0])) != len(rows[0]):
+        raise _refused("its first line does not name the columns, each once", "age,sex")
+    if len(rows) - 1 > _MOST_ROWS:
+        raise _refused(f"it has more than {_MOST_ROWS:,} rows", "fewer rows at a time")
+    if any(len(line) != len(rows[0]) for line in rows):
+        raise _refused("a line has more or fewer cells than the first", "the same number of cells in each line")
+    return [name.strip() for name in rows[0]], rows[1:]
+
+
+def _names(header: list[str], count: int) -> list[str]:
+    names = ["prediction"] if count == 1 else [f"component_{place + 1}" for place in range(count)]
+    while set(names) & set(header):
+        names = [f"{name}_" for name in names]
+    return names
+
+
+def _cell(value: Any) -> str:
+    """A value as CSV has it; a text that a spreadsheet would compute gets an apostrophe.
+
+    >>> _cell("=1+1"), _cell("-3"), _cell(-3.5), _cell(None), _cell(True)
+    ("'=1+1", '-3', '-3.5', '', 'true')
+    """
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    text = str(value)
+    return f"'{text}" if text.startswith(_FORMULA) and not _number(text) else text
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text == text.strip() and "_" not in text
+
+
+def _refused(why: str, instead: str) -> InvalidParameter:
+    return InvalidParameter("The file was refused", why=why, instead=instead)

@@ -1,0 +1,47 @@
+"""What is known before anything is spent: whether the order may be carried out, what it costs, what is left, what to expect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cloister.hub.services.access import facts_of
+from cloister.hub.services.asking.preview import Left
+from cloister.hub.services.asking.seats import looking
+from cloister.hub.services.budgets import sees_budget
+from cloister.hub.services.learning.expected import Expected, expected
+from cloister.hub.services.learning.ready import purse_of, ready
+from cloister.privacy import Guarantee
+
+if TYPE_CHECKING:
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.services.learning.order import Order
+
+__all__ = ["Preview", "preview"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """The cost, the money beside it, and the curve where there is one."""
+
+    cost: Guarantee
+    population: str
+    left: tuple[Left, ...]
+    curve: Expected | None
+
+
+def preview(hub: Hub, caller: Caller, order: Order) -> Preview:
+    """What an order would cost and give: spends nothing and reads no row. Refused where it would be."""
+    with looking(hub, caller):
+        left = []
+        with hub.database.reading() as db:
+            found = ready(hub, db, caller, order)
+            population, cost = found.which.population, found.cost
+            if sees_budget(hub, db, caller, population):
+                whole, before = hub.ledger.budget(population), hub.ledger.remaining(population)
+                left.append(Left(population=population, of_share=False, whole=whole, before=before, cost=cost))
+            share = hub.ledger.allotment(population, purse_of(facts_of(hub, db), caller, order.project))
+            if share is not None:
+                left.append(Left(population=population, of_share=True, whole=share[0], before=share[1], cost=cost))
+        return Preview(cost=cost, population=population, left=tuple(left), curve=expected(hub, order, found.table, cost))

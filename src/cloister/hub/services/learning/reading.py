@@ -1,0 +1,63 @@
+"""Which models somebody may see: their own. What holds for the data holds for what was learnt from them.
+
+Looking at one's own model stays one's own; downloading lets it go further, so its source is asked as it is now, as for a release.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from sqlalchemy import select
+
+from cloister.errors import AccessDenied
+from cloister.hub.policy import Object, parse_policy
+from cloister.hub.problems import Missing
+from cloister.hub.records.learning import LearntModel
+from cloister.hub.services.access import check, context_of
+from cloister.hub.services.asking.sources import check_sources
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.asking import StoredRelease
+
+__all__ = ["models_of", "seen_model"]
+
+
+def seen_model(hub: Hub, db: Db, caller: Caller, number: str, action: str = "release.see") -> LearntModel:
+    """A model of the caller's own; any other is missing, whether it exists or not. Its policy is asked at each use."""
+    mine = (LearntModel.id == number) & (LearntModel.person == caller.id)
+    row = db.scalar(select(LearntModel).where(mine))
+    if row is None:
+        raise Missing("There is no such model", why="it does not exist, or is not yours", instead="/models")
+    _check(hub, db, caller, row, action)
+    return row
+
+
+def models_of(hub: Hub, db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> list[LearntModel]:
+    """The newest models that somebody may see now; `after` is the id of the last one that was seen."""
+    mine = LearntModel.person == caller.id
+    wanted = select(LearntModel).where(mine).order_by(LearntModel.created.desc(), LearntModel.id.desc()).limit(limit)
+    last = db.scalar(select(LearntModel).where(LearntModel.id == after, mine)) if after else None
+    if last is not None:
+        wanted = wanted.where(
+            (LearntModel.created < last.created) | ((LearntModel.created == last.created) & (LearntModel.id < last.id))
+        )
+    return [row for row in db.scalars(wanted) if _is_open(hub, db, caller, row)]
+
+
+def _check(hub: Hub, db: Db, caller: Caller, row: LearntModel, action: str) -> None:
+    policy = parse_policy(row.policy)
+    which = Object(kind="release", id=row.id, name=row.title, owner=caller.id, labels=policy.labels, policies=(policy,))
+    check(hub, db, caller, action, which, context_of(hub, caller, purpose=row.purpose))
+    check_sources(hub, db, caller, cast("StoredRelease", row), policy, action)  # reads its data sets, purpose and project
+
+
+def _is_open(hub: Hub, db: Db, caller: Caller, row: LearntModel) -> bool:
+    try:
+        _check(hub, db, caller, row, "release.see")
+    except AccessDenied:
+        return False
+    return True

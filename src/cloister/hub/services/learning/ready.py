@@ -1,0 +1,145 @@
+"""From an order to a session that may learn it: whether this person may, how narrowly, and within which ceilings and shares.
+
+It is the way of a question (`services/asking/ready.py`) with another action: the policy is asked with the columns, the purpose
+and the money; the session knows only the rows and the columns that the decision leaves; the ceilings and the share of the grant
+go with the session, so that the ledger holds the charge against them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
+from cloister.hub.policy import Context, Decision, Object, Policy, Spend, ceilings, derived
+from cloister.hub.services.access import Facts, check_together, context_of, facts_of, who_of
+from cloister.hub.services.asking.money import bounded, keep_to_shares
+from cloister.hub.services.asking.ready import visible
+from cloister.hub.services.catalogue.live import live_of
+from cloister.ledger import Bound
+from cloister.privacy import Guarantee
+from cloister.query.views import row_conditions
+from cloister.session.buying import Bounds
+from cloister.session.spend import spend_of
+from cloister.tables import PrivateTable
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.services.learning.order import Order
+    from cloister.query import Session
+
+__all__ = ["ACTION", "Ready", "purse_of", "ready"]
+
+ACTION = "learn.run"
+_ROUNDS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """An order that may be carried out."""
+
+    session: Session
+    which: Object
+    table: PrivateTable
+    decision: Decision
+    behind: Mapping[str, frozenset[str]]
+    policy: Policy
+    """What the model will carry."""
+    cost: Guarantee
+    """At most."""
+    generation: int
+    """Of the facts that it was decided on."""
+
+
+def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[[str], None] | None = None) -> Ready:
+    """The session that may learn it, or the refusal. Nothing is spent and no row is read."""
+    facts, live = facts_of(hub, db), live_of(hub)
+    which = _meant(hub, caller, facts, order)
+    who, name = purse_of(facts, caller, order.project), which.name
+    first = live.session(db, who, tables=[name], progress=progress)
+    columns = {which.id: frozenset(order.columns)}
+    whole = first.tables.get(name)
+    if not isinstance(whole, PrivateTable):
+        raise InvalidParameter(
+            "The model was refused", why="the data set is public: nothing needs hiding", instead="its rows, and fit(X, y)"
+        )
+    for column in order.columns:
+        if column not in whole.columns:
+            raise UnknownColumn(
+                f"The column {column!r} was refused", why="the data set declares none of that name", instead="one of its columns"
+            )
+
+    def context(behind: Mapping[str, frozenset[str]], money: Mapping[str, Spend] | None = None) -> Context:
+        return context_of(hub, caller, purpose=order.purpose, columns=columns, behind=behind, project=order.project, spend=money)
+
+    cost = spend_of(order.spending, hub.ledger.budget(which.population)).whole()
+    spent, drawn = hub.ledger.spent(which.population), hub.ledger.spent_by(which.population, who)
+    money = {which.population: Spend(asked=cost, spent=spent, drawn=drawn)}
+    decision = check_together(hub, db, caller, ACTION, [which], context({}))[which.id]
+    for _ in range(_ROUNDS):
+        reach = decision.narrowed
+        rows = {name: reach.rows} if reach.rows else {}
+        conditions = row_conditions(rows, first.tables)
+        behind = {which.id: frozenset(conditions[name].columns())} if name in conditions else {}
+        decision = check_together(hub, db, caller, ACTION, [which], context(behind, money))[which.id]
+        if (decision.narrowed.rows, decision.narrowed.columns) == (reach.rows, reach.columns):
+            break
+    else:
+        raise InvalidParameter(
+            "The model was refused",
+            why="which of your grants holds changes with what it costs and reads",
+            instead="columns that one grant covers",
+        )
+    narrow = {} if reach.columns is None else {name: reach.columns & which.columns}
+    session = live.session(db, who, tables=[name], rows=rows or None, columns=narrow or None, progress=progress)
+    if bounded(facts, [which]):
+        session.keep_within(_bounds(hub, facts, caller, which, decision, context(behind)))
+        keep_to_shares(hub, [which], {which.id: decision}, who)
+    table = session.tables[name]
+    assert isinstance(table, PrivateTable)
+    versions = {which.id: str(getattr(whole, "version", ""))}
+    policy = derived([(which, columns[which.id])], versions, behind)
+    return Ready(
+        session=session,
+        which=which,
+        table=table,
+        decision=decision,
+        behind=behind,
+        policy=policy,
+        cost=cost,
+        generation=facts.generation,
+    )
+
+
+def purse_of(facts: Facts, caller: Caller, project: str) -> str:
+    """The name under which the ledger counts: the project's, or the person's."""
+    found = facts.projects.get(project)
+    return caller.email if found is None else f"project {found.name}"
+
+
+def _meant(hub: Hub, caller: Caller, facts: Facts, order: Order) -> Object:
+    for each in facts.data_sets.values():
+        if each.name == order.table and visible(hub, caller, facts, each):
+            return each
+    raise UnknownTable(
+        "The model was refused", why="no data set of that name is open to you", instead="one of those on the page Data"
+    )
+
+
+def _bounds(hub: Hub, facts: Facts, caller: Caller, which: Object, decision: Decision, context: Any) -> Bounds:
+    """The ceilings of the institution's rules, and the share of the grant, for the ledger."""
+    above: dict[str, list[Bound]] = {}
+    shares: dict[str, list[Bound]] = {}
+    budgets = {which.population: hub.ledger.budget(which.population)}
+    for each in ceilings(who_of(caller, facts), ACTION, [which], context, facts.mandatory, budgets):
+        kept = shares if each.of_allotment else above
+        kept.setdefault(each.population, []).append(Bound(most=each.most, why=each.why, rule=each.rule))
+    share = decision.narrowed.share
+    if share is not None:
+        why = f"your share of the budget under this grant is used up: {share}"
+        shares.setdefault(which.population, []).append(Bound(most=share, why=why, rule=decision.rule))
+    return Bounds(ceilings=above, shares=shares)

@@ -1,0 +1,39 @@
+"""Texts of models that come from below the hub, or are kept in the database, and are translated where they are shown."""
+
+from __future__ import annotations
+
+from cloister.hub.web.languages import N_
+
+__all__ = ["SHOWN"]
+
+SHOWN = (
+    # titles of methods
+    N_("Gaussian naive Bayes"),
+    N_("Naive Bayes for categories"),
+    N_("Naive Bayes for categories and numbers"),
+    N_("Logistic regression"),
+    N_("Linear support vector machine"),
+    N_("Linear discriminant analysis"),
+    N_("Decision tree"),
+    N_("Random forest"),
+    N_("Small neural network"),
+    N_("Linear regression"),
+    N_("Ridge regression"),
+    N_("k-means"),
+    N_("Principal components"),
+    N_("Scaling by noisy means and deviations"),
+    N_("Clipping at noisy quantiles"),
+    # sections and lines of a card
+    N_("What was spent on what"),
+    N_("What was found out"),
+    N_("Declared bounds"),
+    N_("Parameters"),
+    N_("data set"),
+    N_("date"),
+    N_("guarantee"),
+    N_("target"),
+    # stages of a job
+    N_("learning"),
+    N_("keeping the model"),
+)
+"""Each is looked up by its English text."""

@@ -1,0 +1,88 @@
+"""The pages: what to train, what to expect, the job, the card, the list; in the browser's own forms."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cloister.hub.services.jobs import Workers
+from cloister.privacy import ApproxDP
+from tests.hub.learning.conftest import MAY, Stage
+
+FORM: dict[str, Any] = {
+    "table": "people",
+    "method": "GaussianNB",
+    "features": ["age", "pay"],
+    "target": "sex",
+    "spend": "0.25",
+    "purpose": "a study",
+    "title": "Sex by age",
+}
+
+
+def form(stage: Stage, page: str, **changed: Any) -> dict[str, Any]:
+    """The fields of the page's form, filled in."""
+    key = re.search(r'name="key" value="([^"]+)"', page)
+    assert key is not None
+    return {**FORM, "form_token": stage.ana.csrf()["X-CSRF-Token"], "key": key[1], **changed}
+
+
+def test_somebody_chooses_looks_trains_and_reads_the_card(stage: Stage):
+    client = stage.ana.client
+    page = client.get("/learn?about=people").text
+    for word in ("age", "pay", "Gaussian naive Bayes", "Logistic regression", "What to expect"):
+        assert word in page
+    looked = client.post("/learn/expected", data=form(stage, page))
+    assert looked.status_code == 200
+    assert "These rows are made up" in looked.text
+    assert "data:image/svg+xml" in looked.text
+    assert 'value="pay" checked' in looked.text
+    assert stage.spent == "ε = 0"
+    filled = form(stage, page)
+    sent = client.post("/learn", data=filled)
+    assert sent.status_code == 303, sent.text
+    assert client.post("/learn", data=filled).headers["location"] == sent.headers["location"]
+    job = sent.headers["location"]
+    assert job.startswith("/jobs/")
+    assert Workers(stage.hub, 0).run_one()
+    done = client.get(job).text
+    [where] = set(re.findall(r'href="(/models/[^"]+)"', done))
+    card = client.get(where).text
+    for word in ("Sex by age", "What was spent on what", "Declared bounds", "17 to 90", "a study", "ε = 0.25"):
+        assert word in card, word
+    assert "Sex by age" in client.get("/models").text
+    assert client.get(f"{where}/download").json()["model"] == "GaussianNB"
+
+
+def test_what_was_wrong_is_said_beside_what_was_filled_in(stage: Stage):
+    page = stage.ana.client.get("/learn").text
+    answer = stage.ana.client.post("/learn", data=form(stage, page, target="age"))
+    assert answer.status_code == 422
+    assert "it is one of the features" in answer.text
+    assert 'value="a study"' in answer.text
+    assert stage.ana.client.post("/learn", data=form(stage, page, spend="")).status_code == 422
+    assert stage.ana.client.post("/learn", data=form(stage, page, key="")).status_code == 422
+
+
+def test_a_delta_is_offered_where_the_budget_has_one(stage: Stage):
+    assert 'name="delta"' not in stage.ana.client.get("/learn").text
+    wards = stage.house.sample_data_set("wards", owner=stage.owner, budget=ApproxDP(2, "1e-4"))
+    stage.house.grant(wards, stage.ana, by=stage.owner, actions=MAY)
+    assert 'name="delta"' in stage.ana.client.get("/learn?about=wards").text
+
+
+def test_whoever_may_not_learn_is_told_whom_to_ask(stage: Stage):
+    bob = stage.house.person("analyst", email="bob@example.org")
+    page = bob.client.get("/learn").text
+    assert "No data set is open to you for learning" in page
+    assert "people" not in re.sub(r"<nav.*?</nav>", "", page, flags=re.S)
+    assert "No models yet" in bob.client.get("/models").text
+
+
+def test_a_grant_for_a_purpose_shows_its_columns_and_fills_the_purpose_in(stage: Stage):
+    bob = stage.house.person("analyst", email="bob@example.org")
+    stage.house.grant(stage.people, bob, by=stage.owner, actions=MAY, columns=["age", "sex"], purposes=["care"])
+    page = bob.client.get("/learn").text
+    assert 'value="care"' in page
+    assert 'name="features" value="age"' in page
+    assert 'name="features" value="pay"' not in page

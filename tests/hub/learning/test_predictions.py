@@ -1,0 +1,102 @@
+"""Rows in, predictions out: formulas stay texts, what is not declared gets none, and nothing is spent."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from cloister.hub.services.learning.predicting import MOST_BYTES
+from tests.hub.learning.conftest import Stage
+
+
+def told(stage: Stage, number: str, text: str) -> list[list[str]]:
+    answer = stage.post(f"/models/{number}/predictions", {"csv": text})
+    assert answer.status_code == 200, answer.text
+    return list(csv.reader(io.StringIO(answer.json()["csv"])))
+
+
+def test_each_row_gets_what_the_model_says(stage: Stage):
+    number = stage.learnt(spend="1", method="GaussianNB")
+    spent = stage.spent
+    rows = told(stage, number, "\ufeffname,pay,age\r\nAnn,10.5,30\r\nBob,20,40\r\n")
+    assert rows[0] == ["name", "pay", "age", "prediction"]
+    assert all(row[3] in ("F", "M") for row in rows[1:])
+    assert [row[:3] for row in rows[1:]] == [["Ann", "10.5", "30"], ["Bob", "20", "40"]]
+    assert stage.spent == spent
+    model = stage.get(f"/models/{number}").json()["model"]
+    from cloister.learn import load
+
+    found = load(model)
+    del found.feature_names_in_
+    assert [row[3] for row in rows[1:]] == found.predict([[30, 10.5], [40, 20]]).tolist()
+
+
+def test_what_cannot_be_read_gets_no_prediction_and_what_lies_outside_is_clipped(stage: Stage):
+    number = stage.learnt(method="LinearRegression", features=["age", "sex"], target="pay")
+    rows = told(stage, number, "age,sex\n30,F\n,F\nold,F\n30,X\n999,F\n90,F\nnan,F\n1e400,F\n")
+    known = [row[2] != "" for row in rows[1:]]
+    assert known == [True, False, False, False, True, True, False, False]
+    assert rows[5][2] == rows[6][2]
+
+
+def test_a_spreadsheet_computes_nothing(stage: Stage):
+    number = stage.learnt(features=["age"])
+    rows = told(stage, number, 'age,=cmd,"+x"\n30,"=1+1",-3\n40,@SUM(A1),"\t=1"\n')
+    assert rows[0] == ["age", "'=cmd", "'+x", "prediction"]
+    assert rows[1][1:3] == ["'=1+1", "-3"]
+    assert rows[2][1:3] == ["'@SUM(A1)", "'\t=1"]
+
+
+def test_a_column_named_prediction_is_kept(stage: Stage):
+    assert told(stage, stage.learnt(features=["age"]), "age,prediction\n30,x\n")[0] == ["age", "prediction", "prediction_"]
+
+
+def test_groups_and_directions_have_theirs(stage: Stage):
+    groups = stage.learnt(method="KMeans", target="", parameters={"n_clusters": 2}, spend="0.2")
+    assert {row[2] for row in told(stage, groups, "age,pay\n20,1\n80,99\n")[1:]} <= {"0", "1"}
+    directions = stage.learnt(method="PCA", target="", parameters={"n_components": 2}, spend="0.2")
+    assert told(stage, directions, "age,pay\n20,1\n,2\n")[0][2:] == ["component_1", "component_2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("pay\n1\n", 422),
+        ("age,age\n1,2\n", 422),
+        ("age\n1,2\n", 422),
+        ('age\n"1\n', 422),
+        ("age\n" + "1\n" * 100_001, 422),
+        ("\n", 422),
+    ],
+    ids=["no feature", "twice", "ragged", "open quote", "long", "empty"],
+)
+def test_what_is_no_table_is_refused(stage: Stage, text: str, status: int):
+    number = stage.learnt(features=["age"])
+    answer = stage.post(f"/models/{number}/predictions", {"csv": text})
+    assert answer.status_code == status, answer.text
+
+
+def test_no_rows_are_no_predictions(stage: Stage):
+    assert told(stage, stage.learnt(features=["age"]), "age\n") == [["age", "prediction"]]
+
+
+def test_the_page_takes_a_file_and_gives_one(stage: Stage):
+    number = stage.learnt(features=["age"])
+    client = stage.ana.client
+    token = {"form_token": stage.ana.csrf()["X-CSRF-Token"]}
+
+    def sent(content: Any, fields: dict[str, str]) -> Any:
+        return client.post(f"/models/{number}/predictions", data=fields, files={"file": ("rows.csv", content, "text/csv")})
+
+    answer = sent(b"age\n30\n", token)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-disposition"] == f'attachment; filename="predictions-{number}.csv"'
+    assert answer.text.splitlines()[0] == "age,prediction"
+    assert sent(b"age\n30\n", {"form_token": "forged"}).status_code == 403
+    assert sent(b"pay\n30\n", token).status_code == 422
+    assert sent(b"age\n\xff\n", token).status_code == 422
+    assert sent(b"age\n" + b"1\n" * (MOST_BYTES // 2), token).status_code == 422
