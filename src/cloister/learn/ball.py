@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 _BITS = 20
 _MOST_BITS, _FEWEST_BITS = 12, 5
 _FINE_BITS = 26
-_FLOAT_DELTA = 1e-6
+_FLOAT_DELTA = 1e-12
 _CHUNK = 1 << 16
 
 
@@ -111,7 +111,7 @@ def noisy_group_sums(
     for the same ball. Under μ² and ρ the noise is Gaussian (`Share.add`).
 
     Vector noise is drawn in floating point, and rounded before it is added to whole numbers. What that may add to δ = 0 is
-    `VectorMechanism.float_delta`: steps are chosen so coarse that it is at most `float_delta`, 10⁻⁶ or less (a sum of other
+    `VectorMechanism.float_delta`: steps are chosen so coarse that it is at most `float_delta`, 10⁻¹² or less (a sum of other
     groups has the same law in both worlds, so one group counts). Where no step would do (a very small ε, very many dimensions),
     the noise is discrete Laplace noise, and exact.
     """

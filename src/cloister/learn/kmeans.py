@@ -64,7 +64,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     the allowance, so that all together promise the whole: adaptive composition, also where a later share's size follows from
     earlier releases (Rogers, Roth, Ullman & Vadhan 2016 for ε; Feldman & Zrnic 2021 and Smith & Thakurta 2022 for ρ and μ²).
     Starts, subspaces, the number of rounds and what becomes of nearly empty cells follow from public facts and released values.
-    Under a pure ε, a sum's noise is drawn in floating point: what that adds to δ = 0 is at most 10⁻⁶ for each (ball.py).
+    Under a pure ε, a sum's noise is computed in sixty digits: what that adds to δ = 0 is at most 10⁻¹² for each (ball.py).
 
     After DPLloyd (Blum, Dwork, McSherry & Nissim 2005; Su, Cao, Li, Bertino & Jin 2016), with four differences that lessen the
     noise: it fits a ball and not a box; the ball is about the rows' mean, and as wide as they lie; where rows are few against ε

@@ -73,9 +73,9 @@ def perturbed_objective(prepared: Prepared, loss: Loss, random: Random | None, *
     The released w̃ is in whole steps. Floating point in b (2⁻⁴⁵ of its length a number) and in the gradient's sum moves w by
     less than γ/λ, and is hidden with it: the solver stops at γ/2, and where b is long (a small ε, many numbers), γ is four
     times b's error; it follows from public facts and the noisy number of persons. A 64th of ε is enough for that noise to be
-    coarse in steps (its `float_delta` is what floating point may add to δ = 0). That the solver reaches that gradient is what
-    the guarantee rests on. Where the check failed all the same, the weights would be 0 and the noise: nothing of the rows but
-    that it failed.
+    coarse in steps (its `float_delta`, some 10⁻²⁰, is what computing may add to δ = 0). That the solver reaches that gradient is
+    what the guarantee rests on. Where the check failed all the same, the weights would be 0 and the noise: nothing of the rows
+    but that it failed.
     """
     shape = (prepared.dimension, loss.columns)
     near_enough = max(solvable(prepared, loss), _error_of_the_term(plan, loss, shape))

@@ -50,9 +50,8 @@ def noisy_columns(values: Integers, share: Share, random: Random | None, *, leng
     The released numbers are whole multiples of a public step, which is coarse (2⁸ in a scale of the noise) where rounding to
     it is cheap, and never finer than 2¹⁸. The values are rounded to it before the noise is added, which moves a column of d
     numbers by at most √d/2 steps in each of two worlds: that is added to Δ, mostly a 64th of it. The other columns are the
-    same in both, and so are they when rounded. What floating point may do to the noise adds the vector mechanism's
-    `float_delta` a column to δ = 0: the coarser the step, the less (at ε = 1 and 65 numbers at most 5·10⁻⁶, by a bound that
-    takes 2⁻⁴⁵ for the error of a computed number).
+    same in both, and so are they when rounded. The noise is computed in sixty digits: what that may add to δ = 0 is the vector
+    mechanism's `float_delta` a column, some 10⁻²⁰.
 
     >>> share = Share(what="sums", currency="epsilon", amount=Fraction(1), portion=Fraction(1))
     >>> noisy_columns(np.zeros((3, 2), dtype=np.int64), share, Random.deterministic(1), length=Fraction(1)).shape
