@@ -201,7 +201,11 @@ class DuckDBFiles:
 
     def _look(self) -> None:
         while not self._stop.is_set():
-            for path in list(self.folder.rglob("*")):
+            try:
+                found = list(self.folder.rglob("*"))
+            except OSError:  # a folder went away meanwhile
+                continue
+            for path in found:
                 try:
                     content = path.read_bytes()
                 except OSError:

@@ -36,9 +36,9 @@ def provider() -> Iterator[IdentityProvider]:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, fresh_hub: Path, provider: IdentityProvider) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path, provider: IdentityProvider) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("browser")
-    shutil.copytree(fresh_hub, folder / "hub")
+    shutil.copytree(empty_hub, folder / "hub")
     made = World(folder, Now(), oidc_issuer=provider.issuer, oidc_client=CLIENT, oidc_secret=SECRET)
     made.person("root@example.org", "administrator", "steward", name="Grace Hopper")
     made.person("bob@example.org", "analyst", name="Bob Noether")
