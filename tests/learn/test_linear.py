@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -104,13 +105,31 @@ class Recorder:
         self.sizes.append(sizes)
         return values.astype(np.float64)
 
+    def told(self, bits: int, reach: Fraction) -> tuple[int, Kept] | None:
+        """For vector noise at so many bits; None at the most, where other noise is added."""
+        if bits == 16:
+            return None
+        return bits, Kept(self, {"l2_squared": reach**2})
+
     def variance(self, **sizes: Fraction) -> float:
         return 0.0
 
 
+@dataclass
+class Kept:
+    """A mechanism that adds nothing and tells the share what it was given."""
+
+    share: Recorder
+    sizes: dict[str, Fraction]
+    variance = 0.0
+
+    def release(self, values: np.ndarray, *, random: Random | None = None) -> np.ndarray:
+        return self.share.add(values, **self.sizes)
+
+
 @pytest.mark.parametrize("bits", [5, 12, 16])
 def test_one_row_moves_the_products_by_no_more_than_is_said(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "_coarse", lambda share, size, most: (bits, None))
+    monkeypatch.setattr(products, "finest_steps", lambda share, _, reach, **more: share.told(bits, reach(bits)))
     rows = GENERATOR.normal(size=(40, 4))
     rows *= (2.0 / np.linalg.norm(rows, axis=1))[:, None]
     rows[:4] = 2.0 * np.eye(4)

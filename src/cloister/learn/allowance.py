@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import BudgetExceeded, InvalidParameter
+from cloister.learn.bounds import exact_square_root
 from cloister.noise import DiscreteLaplace, Random, default_random
 from cloister.noise.inversion import inversion
 from cloister.noise.mechanism import release_integers
@@ -30,10 +31,11 @@ from cloister.privacy import (
     zcdp_within,
 )
 
-__all__ = ["Allowance", "Currency", "Share"]
+__all__ = ["FLOAT_DELTA", "Allowance", "Currency", "Share"]
 
 Currency: TypeAlias = Literal["epsilon", "mu_squared", "rho"]
-_FLOAT_DELTA = Fraction(1, 10**12)
+FLOAT_DELTA = Fraction(1, 10**12)
+"""The most that computing the noise of one release under ε may add to δ = 0."""
 _SIGNS = {"epsilon": "ε", "mu_squared": "μ²", "rho": "ρ"}
 
 
@@ -85,7 +87,7 @@ class Share:
         if self.currency == "epsilon":
             return exact_positive(l1, "l1") / self.amount
         square = exact_positive(l2_squared, "l2_squared") / self.mu_squared
-        return Fraction(math.isqrt(math.ceil(square * 2**80)) + 1, 2**40)
+        return exact_square_root(square)
 
     def variance(self, *, l1: Exact, l2_squared: Exact) -> float:
         """The variance of each number that `add` returns."""
@@ -184,7 +186,7 @@ class Allowance:
     def float_delta(self) -> float:
         """What the floating point of one release under ε may add to the δ of one row: 10⁻¹², or a quarter of the δ."""
         delta = Fraction(self.whole.delta)
-        return float(self.of_row(min(_FLOAT_DELTA, delta / 4) if delta else _FLOAT_DELTA))
+        return float(self.of_row(min(FLOAT_DELTA, delta / 4) if delta else FLOAT_DELTA))
 
     def share(self, what: str, portion: Exact) -> Share:
         """A portion of the whole, between 0 and 1, written down as spent on `what`."""

@@ -12,18 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
-from cloister.learn.bounds import exact_square_root
-from cloister.noise import Random, VectorMechanism
+from cloister.learn.allowance import FLOAT_DELTA, Share
+from cloister.learn.bounds import exact_square_root, row_lengths
+from cloister.learn.vectors import finest_steps
+from cloister.noise import Random
 
 __all__ = ["group_sums", "in_ball", "noisy_group_sums", "noisy_total", "projected", "reach_of", "steps_in_ball"]
 
 Floats = npt.NDArray[np.float64]
 
 _BITS = 20
-_MOST_BITS, _FEWEST_BITS = 12, 5
 _FINE_BITS = 26
-_FLOAT_DELTA = 1e-12
 _CHUNK = 1 << 16
 
 
@@ -33,8 +32,7 @@ def in_ball(rows: Floats, radius: float) -> Floats:
     >>> in_ball(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0).round(6).tolist()
     [[0.6, 0.8], [0.3, 0.4]]
     """
-    rows = np.ascontiguousarray(rows)  # a row's own terms are added in the same order, whoever else is there
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    lengths = row_lengths(rows)
     if not len(lengths) or lengths.max() <= radius:
         return rows
     return np.asarray(rows * np.minimum(1.0, radius / np.maximum(lengths, np.finfo(np.float64).tiny))[:, None])
@@ -99,7 +97,7 @@ def noisy_group_sums(
     *,
     radius: float,
     share: Share,
-    float_delta: float = _FLOAT_DELTA,
+    float_delta: float = float(FLOAT_DELTA),
     random: Random | None,
 ) -> tuple[Floats, float]:
     """The sum of the rows of each group, drawn into a ball of that radius, with noise; and the variance of each coordinate.
@@ -116,7 +114,7 @@ def noisy_group_sums(
     the noise is discrete Laplace noise, and exact.
     """
     dimension = rows.shape[1]
-    vectors = _vector_noise(share, dimension, float_delta)
+    vectors = finest_steps(share, dimension, lambda bits: reach_of(dimension, bits), float_delta=float_delta)
     bits = _BITS if vectors is None else vectors[0]
     steps, unit = group_sums(steps_in_ball(rows, radius=radius, bits=bits), labels, groups), radius * 2.0**-bits
     if vectors is not None:
@@ -137,16 +135,3 @@ def noisy_total(values: Floats, *, most: float, share: Share, random: Random | N
     unit = most * 2.0**-_BITS
     noisy = share.add(np.array([steps], dtype=np.int64), random=random, **sizes)[0]
     return float(noisy) * unit, share.variance(**sizes) * unit**2
-
-
-def _vector_noise(share: Share, dimension: int, float_delta: float) -> tuple[int, VectorMechanism] | None:
-    """The finest grid on which vector noise is pure but for `float_delta`, and the noise; None where there is none. Public."""
-    if share.currency != "epsilon" or dimension == 1:
-        return None
-    for bits in range(_MOST_BITS, _FEWEST_BITS - 1, -1):
-        if Fraction(2**bits) / share.epsilon > 2**19:  # finer than `VectorMechanism` takes
-            continue
-        mechanism = VectorMechanism(epsilon=share.epsilon, sensitivity=reach_of(dimension, bits), dimension=dimension)
-        if mechanism.float_delta <= float_delta:
-            return bits, mechanism
-    return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,10 +20,10 @@ from cloister.learn.allowance import Allowance, Share
 from cloister.learn.ball import in_ball, projected
 from cloister.learn.base import PrivateModel, Rows
 from cloister.learn.lloyd import drawn_in, measured, nearest, rounds
+from cloister.learn.margins import wider_quantile
 from cloister.learn.place import Place, declared_radius, mean_of, noisy_size, spread_of
 from cloister.learn.starts import frame, spread_starts, weighted_centres
 from cloister.noise import Random
-from cloister.privacy.rational import exact_probability
 
 __all__ = ["KMeans", "Plan", "plan_of"]
 
@@ -202,9 +201,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
 
         A coordinate of the noise is between a Laplace and a normal variable of the same deviation; the wider of the two counts.
         """
-        share = float(exact_probability(confidence, "confidence"))
-        normal, laplace = NormalDist().inv_cdf((1 + share) / 2), float(-np.log1p(-share) / np.sqrt(2))
-        return np.asarray(self.deviations_ * max(normal, laplace))
+        return np.asarray(self.deviations_ * wider_quantile(confidence))
 
     def _check(self) -> None:
         whole = isinstance(self.n_clusters, int | np.integer) and not isinstance(self.n_clusters, bool)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 
 from cloister.errors import InvalidParameter
+from cloister.privacy import Exact, exact_probability
 
-__all__ = ["normal_quantile"]
+__all__ = ["normal_quantile", "wider_quantile"]
 
 
 def normal_quantile(confidence: float) -> float:
@@ -18,3 +20,13 @@ def normal_quantile(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise InvalidParameter(f"confidence={confidence!r} was refused", why="it lies between 0 and 1", instead="confidence=0.95")
     return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def wider_quantile(confidence: Exact) -> float:
+    """The same for a number between a Laplace and a normal one of the same deviation: the wider of the two.
+
+    >>> round(wider_quantile(0.95), 3), round(wider_quantile("0.5"), 3)
+    (2.118, 0.674)
+    """
+    share = float(exact_probability(confidence, "confidence"))
+    return max(NormalDist().inv_cdf((1 + share) / 2), -math.log1p(-share) / math.sqrt(2))

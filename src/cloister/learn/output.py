@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cloister.learn.allowance import Share
 from cloister.learn.losses import Loss
+from cloister.learn.margins import normal_quantile
 from cloister.learn.minimum import minimum
 from cloister.learn.objective import solvable
 from cloister.learn.prepared import STEPS, Prepared
@@ -37,9 +38,7 @@ class Perturbed:
         if self.pure:
             mechanism = VectorMechanism(epsilon=1, sensitivity=1, dimension=self.weights.size, step="0.001")
             return mechanism.margin(confidence) * self.scale
-        from statistics import NormalDist
-
-        return NormalDist().inv_cdf((1 + confidence) / 2) * self.scale
+        return normal_quantile(confidence) * self.scale
 
 
 def perturbed_output(prepared: Prepared, loss: Loss, share: Share, random: Random | None, *, ridge: float) -> Perturbed:

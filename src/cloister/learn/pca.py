@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -24,13 +23,13 @@ from cloister.learn.bounds import Box, exact_square_root
 from cloister.learn.covariance_tables import TableMoments, moments_of, question_of
 from cloister.learn.encoding import Encoder
 from cloister.learn.from_tables import Learning, read
+from cloister.learn.margins import wider_quantile
 from cloister.learn.place import Place, declared_radius, mean_of, noisy_size, spread_of, wide_enough
 from cloister.learn.power import powered_subspace
 from cloister.learn.second_moments import BITS, gaussian_moments, laplace_moments, moment_steps, wishart_bits, wishart_moments
 from cloister.learn.subspaces import chosen_components
 from cloister.noise import Random
 from cloister.privacy import ZCDP, Guarantee, PureDP, zcdp_within
-from cloister.privacy.rational import exact_probability
 
 if TYPE_CHECKING:
     from cloister.session import Door
@@ -267,9 +266,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
     def margin(self, confidence: Any = 0.95) -> Floats:
         """A half-width of each explained variance, of the noise of its measurement alone; for "gaussian", "laplace" and "wishart"
         it is that along a fixed direction."""
-        share = float(exact_probability(confidence, "confidence"))
-        normal, laplace = NormalDist().inv_cdf((1 + share) / 2), float(-np.log1p(-share) / np.sqrt(2))
-        return np.asarray(self.deviations_ * max(normal, laplace))
+        return np.asarray(self.deviations_ * wider_quantile(confidence))
 
     def _count(self, features: int) -> int:
         wanted = self.n_components

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
+from cloister.learn.allowance import FLOAT_DELTA, Share
 from cloister.learn.bounds import exact_square_root
-from cloister.noise import Random, VectorMechanism
+from cloister.learn.vectors import finest_steps
+from cloister.noise import Random
 
 __all__ = ["Products", "noisy_lengths", "noisy_products", "radius_within"]
 
@@ -24,8 +25,6 @@ Floats = npt.NDArray[np.float64]
 
 _BITS = 16
 _CHUNK = 1 << 16
-_MOST_COARSE, _FEWEST_COARSE = 12, 5
-_FLOAT_DELTA = 1e-12
 _ROOT_BITS = 40
 _ROOT = math.isqrt(2 << (2 * _ROOT_BITS))
 """√2, rounded down, in steps of 2^−_ROOT_BITS."""
@@ -88,7 +87,7 @@ def exact_products(rows: Floats) -> npt.NDArray[Any]:
 
 
 def noisy_products(
-    rows: Floats, *, radius: float, share: Share, float_delta: float = _FLOAT_DELTA, random: Random | None
+    rows: Floats, *, radius: float, share: Share, float_delta: float = float(FLOAT_DELTA), random: Random | None
 ) -> Products:
     """XᵀX of rows no longer than the radius, with noise.
 
@@ -104,11 +103,12 @@ def noisy_products(
     exact = exact_products(np.trunc(rows * (2.0**_BITS / radius * (1 - 2.0**-40))))
     upper = np.triu_indices(d, 1)
     size = d + len(upper[0])
-    bits, vectors = _coarse(share, size, float_delta)
+    vectors = finest_steps(share, size, lambda bits: _reach(size, bits), float_delta=float_delta)
+    bits = _BITS if vectors is None else vectors[0]
     whole = coarse_steps(exact, bits)
     reach = _reach(size, bits)
     if vectors is not None:
-        noisy, variance = np.asarray(vectors.release(whole, random=random), dtype=np.float64), vectors.variance
+        noisy, variance = np.asarray(vectors[1].release(whole, random=random), dtype=np.float64), vectors[1].variance
     else:
         sizes: dict[str, Any] = {"l1": reach * exact_square_root(Fraction(size)), "l2_squared": reach**2}
         noisy, variance = share.add(whole, random=random, **sizes), share.variance(**sizes)
@@ -136,17 +136,3 @@ def coarse_steps(products: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.i
 
 def _reach(size: int, bits: int) -> Fraction:
     return Fraction(2**bits) + exact_square_root(Fraction(size))
-
-
-def _coarse(share: Share, size: int, float_delta: float) -> tuple[int, VectorMechanism | None]:
-    """How fine the numbers are, and the noise where it is that of a vector. Public facts alone."""
-    if share.currency != "epsilon" or size == 1:
-        return _BITS, None
-    for bits in range(_MOST_COARSE, _FEWEST_COARSE - 1, -1):
-        reach = _reach(size, bits)
-        if reach / share.epsilon > 2**19:  # finer than `VectorMechanism` takes
-            continue
-        mechanism = VectorMechanism(epsilon=share.epsilon, sensitivity=reach, dimension=size)
-        if mechanism.float_delta <= float_delta:
-            return bits, mechanism
-    return _BITS, None

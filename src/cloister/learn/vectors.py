@@ -1,17 +1,20 @@
-"""Vectors of whole numbers with noise for what one person changes: a bounded length, in one column or spread over several."""
+"""Vectors of whole numbers with noise for what one person changes: a bounded length, in one column or spread over several; and
+how fine their steps may be.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
+from cloister.learn.allowance import FLOAT_DELTA, Share
 from cloister.noise import Random, VectorMechanism
 
-__all__ = ["as_fraction", "noisy_columns", "noisy_vector"]
+__all__ = ["as_fraction", "finest_steps", "noisy_columns", "noisy_vector"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -21,6 +24,9 @@ _FINEST = 2**18
 _COARSE = 2**8
 """Steps in a scale that are enough, where rounding to them costs at most a part in `_PRICE` of the sensitivity."""
 _PRICE = 64
+_MOST_BITS, _FEWEST_BITS = 12, 5
+_LONGEST_SCALE = 2**19
+"""Steps in a scale of the noise that `VectorMechanism` takes, and a margin."""
 
 
 def noisy_vector(values: Integers, share: Share, random: Random | None, *, length: Fraction) -> Floats:
@@ -69,6 +75,28 @@ def noisy_columns(values: Integers, share: Share, random: Random | None, *, leng
     counted = np.rint(values / step).astype(np.int64) if step > 1 else values
     released = [np.asarray(mechanism.release(column, random=random), dtype=np.float64) for column in counted.T]
     return np.stack(released, axis=1) * step
+
+
+def finest_steps(
+    share: Share, dimension: int, reach: Callable[[int], Fraction], *, float_delta: float = float(FLOAT_DELTA)
+) -> tuple[int, VectorMechanism] | None:
+    """The most bits of a step at which vector noise is pure but for `float_delta`, and that noise; `reach` says how far one
+    person moves the vector at so many bits. None where there is none, and where other noise is exact. From public facts alone.
+
+    >>> share = Share(what="sums", currency="epsilon", amount=Fraction(1), portion=Fraction(1))
+    >>> bits, noise = finest_steps(share, 3, lambda bits: Fraction(2**bits + 1))
+    >>> bits, noise.sensitivity
+    (12, Fraction(4097, 1))
+    """
+    if share.currency != "epsilon" or dimension == 1:
+        return None
+    for bits in range(_MOST_BITS, _FEWEST_BITS - 1, -1):
+        if reach(bits) / share.epsilon > _LONGEST_SCALE:
+            continue
+        mechanism = VectorMechanism(epsilon=share.epsilon, sensitivity=reach(bits), dimension=dimension)
+        if mechanism.float_delta <= float_delta:
+            return bits, mechanism
+    return None
 
 
 def as_fraction(value: float, *, bits: int = 40) -> Fraction:

@@ -72,13 +72,20 @@ def bounded(facts: Facts, objects: Iterable[Object]) -> bool:
 
 
 def bounds_of(
-    hub: Hub, facts: Facts, caller: Caller, objects: Sequence[Object], decisions: Mapping[str, Decision], context: Context
+    hub: Hub,
+    facts: Facts,
+    caller: Caller,
+    objects: Sequence[Object],
+    decisions: Mapping[str, Decision],
+    context: Context,
+    *,
+    action: str = "question.ask",
 ) -> Bounds:
     """The ceilings of the institution's rules, and the shares of the grants that the decisions stand on, for the ledger."""
     budgets = {population: hub.ledger.budget(population) for population in _populations(objects)}
     above: dict[str, list[Bound]] = {}
     shares: dict[str, list[Bound]] = {}
-    for each in ceilings(who_of(caller, facts), "question.ask", objects, context, facts.mandatory, budgets):
+    for each in ceilings(who_of(caller, facts), action, objects, context, facts.mandatory, budgets):
         kept = shares if each.of_allotment else above
         kept.setdefault(each.population, []).append(Bound(most=each.most, why=each.why, rule=each.rule))
     for which in objects:

@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import ColumnElement, false, or_, select
 
-from cloister.errors import AccessDenied
-from cloister.hub.policy import Object, parse_policy
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
-from cloister.hub.services.access import check, context_of
-from cloister.hub.services.asking.sources import check_sources
+from cloister.hub.services.asking.sources import check_derived, is_open
 from cloister.session import Release
 
 if TYPE_CHECKING:
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Which", "own_release", "release_object", "releases_of", "seen_release", "unpacked"]
+__all__ = ["Which", "own_release", "releases_of", "seen_release", "unpacked"]
 
 Which = Literal["all", "mine", "shown", "projects"]
 
@@ -34,7 +31,7 @@ def seen_release(hub: Hub, db: Db, caller: Caller, number: str, action: str = "r
     row = db.scalar(select(StoredRelease).where(StoredRelease.id == number, _readable(caller, "all")))
     if row is None:
         raise _missing()
-    _check(hub, db, caller, row, action)
+    check_derived(hub, db, caller, row, action)
     return row
 
 
@@ -72,44 +69,15 @@ def releases_of(
     found: list[StoredRelease] = []
     while True:
         rows = list(db.scalars(wanted if last is None else wanted.where(_older(last))))
-        found += [row for row in rows if _is_open(hub, db, caller, row)]
+        found += [row for row in rows if is_open(hub, db, caller, row)]
         if len(rows) < limit or len(found) >= limit:
             return found[:limit]
         last = rows[-1]
 
 
-def release_object(row: StoredRelease, reader: Caller) -> Object:
-    """A release as a decision sees it. Whoever may read it stands in the place of its owner: who that is was decided before; what
-    binds all of them is the policy that it carries.
-    """
-    policy = parse_policy(row.policy)
-    return Object(
-        kind="release",
-        id=row.id,
-        name=row.title,
-        owner=reader.id,
-        labels=policy.labels,
-        policies=(policy,),
-    )
-
-
 def unpacked(row: StoredRelease) -> Release:
     """The release itself."""
     return Release.from_json(row.body.decode())
-
-
-def _check(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: str) -> None:
-    which = release_object(row, caller)
-    check(hub, db, caller, action, which, context_of(hub, caller, purpose=row.purpose))
-    check_sources(hub, db, caller, row, which.policies[0], action)
-
-
-def _is_open(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> bool:
-    try:
-        _check(hub, db, caller, row, "release.see")
-    except AccessDenied:
-        return False
-    return True
 
 
 def _older(last: StoredRelease) -> ColumnElement[bool]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cloister.hub.policy import Object, Policy, Source
+from cloister.errors import AccessDenied
+from cloister.hub.policy import Object, Policy, Source, parse_policy
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import check, check_together, context_of, data_set_object, facts_of, who_of
 
@@ -22,13 +23,36 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.asking import StoredRelease
+    from cloister.hub.records.learning import LearntModel
 
-__all__ = ["check_sources", "told_policy"]
+    Derived: TypeAlias = StoredRelease | LearntModel
+
+__all__ = ["check_derived", "is_open", "told_policy"]
 
 _FURTHER = ("release.download", "release.share")
 
 
-def check_sources(hub: Hub, db: Db, caller: Caller, row: StoredRelease, policy: Policy, action: str) -> None:
+def check_derived(hub: Hub, db: Db, caller: Caller, row: Derived, action: str) -> None:
+    """Refuse what the policy that a release or a model carries does not let this person do, or what its sources do not.
+
+    Whoever may read it stands in the place of its owner: who that is was decided before; what binds all of them is the policy.
+    """
+    policy = parse_policy(row.policy)
+    which = Object(kind="release", id=row.id, name=row.title, owner=caller.id, labels=policy.labels, policies=(policy,))
+    check(hub, db, caller, action, which, context_of(hub, caller, purpose=row.purpose))
+    _check_sources(hub, db, caller, row, policy, action)
+
+
+def is_open(hub: Hub, db: Db, caller: Caller, row: Derived) -> bool:
+    """Whether this person may see it now."""
+    try:
+        check_derived(hub, db, caller, row, "release.see")
+    except AccessDenied:
+        return False
+    return True
+
+
+def _check_sources(hub: Hub, db: Db, caller: Caller, row: Derived, policy: Policy, action: str) -> None:
     """Refuse what the institution, or the owner of a source, does not let be done with what was derived from it."""
     facts = facts_of(hub, db)
     sources = _sources(policy, row.data_sets)

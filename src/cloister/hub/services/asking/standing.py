@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cloister.hub.services.asking.ready import Ready
     from cloister.hub.services.asking.wish import Wish
 
-__all__ = ["check_standing", "present"]
+__all__ = ["check_standing", "present", "withheld"]
 
 
 def present(hub: Hub, db: Db, caller: Caller) -> Caller:
@@ -65,10 +65,15 @@ def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready) -
         if any(decisions[name].narrowed.rows not in ("", each.narrowed.rows) for name, each in found.decisions.items()):
             raise AccessDenied("The question was denied", why="fewer rows are open to you now", instead="ask it again")
     except CloisterError as error:
-        withheld = AccessDenied(
-            "The answer was withheld",
-            why=f"{error.why}, since it was asked; it was charged, and the charge stands",
-            instead=error.instead,
-        )
-        withheld.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
-        raise withheld from None
+        raise withheld("The answer", error, "asked") from None
+
+
+def withheld(what: str, error: CloisterError, done: str) -> AccessDenied:
+    """The refusal of what was charged and may not leave any more, under the rule that says so now."""
+    found = AccessDenied(
+        f"{what} was withheld",
+        why=f"{error.why}, since it was {done}; it was charged, and the charge stands",
+        instead=error.instead,
+    )
+    found.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
+    return found

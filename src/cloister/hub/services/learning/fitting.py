@@ -19,7 +19,7 @@ from cloister.hub.policy import write_policy
 from cloister.hub.records.learning import LearntModel
 from cloister.hub.service import JobType
 from cloister.hub.services.access import check_together, context_of, facts_of
-from cloister.hub.services.asking.standing import present
+from cloister.hub.services.asking.standing import present, withheld
 from cloister.hub.services.jobs import Stopped, submit
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.order import Order, model_of
@@ -75,7 +75,7 @@ def fit(hub: Hub, caller: Caller, order: Order, *, tell: Callable[[str], None]) 
         _tried(order, found)
         model = model_of(order)
         tell("reserving the cost")
-        watched = _Watched(found.session, paid, tell)
+        watched = _Watched(found.session, found.which.population, paid, tell)
         target = order.target or None
         model.fit_table(
             cast("Door", watched),
@@ -95,8 +95,8 @@ def fit(hub: Hub, caller: Caller, order: Order, *, tell: Callable[[str], None]) 
 class _Watched:
     """A session that remembers what was paid through it, and says when a method begins to learn."""
 
-    def __init__(self, session: Door, paid: dict[str, str], tell: Callable[[str], None]) -> None:
-        self._session, self._paid, self._tell = session, paid, tell
+    def __init__(self, session: Door, population: str, paid: dict[str, str], tell: Callable[[str], None]) -> None:
+        self._session, self._population, self._paid, self._tell = session, population, paid, tell
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
@@ -119,10 +119,9 @@ class _Watched:
 
     def run(self, method: Any, table: str, spend: Any, *, purpose: str = "") -> Any:
         """As the session does."""
-        plan = self._session.explain_run(method, table, spend)
         self._tell("learning")
         outcome = self._session.run(method, table, spend, purpose=purpose)
-        self._paid[plan.population] = str(outcome.cost)
+        self._paid[self._population] = str(outcome.cost)
         return outcome
 
 
@@ -203,13 +202,7 @@ def _check_standing(hub: Hub, db: Db, caller: Caller, order: Order, found: Ready
         if decision.narrowed.rows not in ("", found.decision.narrowed.rows):
             raise AccessDenied("The model was denied", why="fewer rows are open to you now", instead="train it again")
     except CloisterError as error:
-        withheld = AccessDenied(
-            "The model was withheld",
-            why=f"{error.why}, since it was ordered; it was charged, and the charge stands",
-            instead=error.instead,
-        )
-        withheld.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
-        raise withheld from None
+        raise withheld("The model", error, "ordered") from None
 
 
 def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, paid: Mapping[str, str]) -> None:

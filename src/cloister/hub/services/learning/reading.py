@@ -5,23 +5,19 @@ Looking at one's own model stays one's own; downloading lets it go further, so i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from cloister.errors import AccessDenied
-from cloister.hub.policy import Object, parse_policy
 from cloister.hub.problems import Missing
 from cloister.hub.records.learning import LearntModel
-from cloister.hub.services.access import check, context_of
-from cloister.hub.services.asking.sources import check_sources
+from cloister.hub.services.asking.sources import check_derived, is_open
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.records.asking import StoredRelease
 
 __all__ = ["models_of", "seen_model"]
 
@@ -32,7 +28,7 @@ def seen_model(hub: Hub, db: Db, caller: Caller, number: str, action: str = "rel
     row = db.scalar(select(LearntModel).where(mine))
     if row is None:
         raise Missing("There is no such model", why="it does not exist, or is not yours", instead="/models")
-    _check(hub, db, caller, row, action)
+    check_derived(hub, db, caller, row, action)
     return row
 
 
@@ -45,19 +41,4 @@ def models_of(hub: Hub, db: Db, caller: Caller, *, after: str = "", limit: int =
         wanted = wanted.where(
             (LearntModel.created < last.created) | ((LearntModel.created == last.created) & (LearntModel.id < last.id))
         )
-    return [row for row in db.scalars(wanted) if _is_open(hub, db, caller, row)]
-
-
-def _check(hub: Hub, db: Db, caller: Caller, row: LearntModel, action: str) -> None:
-    policy = parse_policy(row.policy)
-    which = Object(kind="release", id=row.id, name=row.title, owner=caller.id, labels=policy.labels, policies=(policy,))
-    check(hub, db, caller, action, which, context_of(hub, caller, purpose=row.purpose))
-    check_sources(hub, db, caller, cast("StoredRelease", row), policy, action)  # reads its data sets, purpose and project
-
-
-def _is_open(hub: Hub, db: Db, caller: Caller, row: LearntModel) -> bool:
-    try:
-        _check(hub, db, caller, row, "release.see")
-    except AccessDenied:
-        return False
-    return True
+    return [row for row in db.scalars(wanted) if is_open(hub, db, caller, row)]

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
-from cloister.hub.policy import Context, Decision, Object, Policy, Spend, ceilings, derived
-from cloister.hub.services.access import Facts, check_together, context_of, facts_of, who_of
-from cloister.hub.services.asking.money import bounded, keep_to_shares
+from cloister.hub.policy import Context, Decision, Object, Policy, Spend, derived
+from cloister.hub.services.access import Facts, check_together, context_of, facts_of
+from cloister.hub.services.asking.money import bounded, bounds_of, keep_to_shares
 from cloister.hub.services.asking.ready import visible
 from cloister.hub.services.catalogue.live import live_of
-from cloister.ledger import Bound
 from cloister.privacy import Guarantee
 from cloister.query.views import row_conditions
-from cloister.session.buying import Bounds
 from cloister.session.spend import spend_of
 from cloister.tables import PrivateTable
 
@@ -97,8 +95,9 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[
     narrow = {} if reach.columns is None else {name: reach.columns & which.columns}
     session = live.session(db, who, tables=[name], rows=rows or None, columns=narrow or None, progress=progress)
     if bounded(facts, [which]):
-        session.keep_within(_bounds(hub, facts, caller, which, decision, context(behind)))
-        keep_to_shares(hub, [which], {which.id: decision}, who)
+        decisions = {which.id: decision}
+        session.keep_within(bounds_of(hub, facts, caller, [which], decisions, context(behind), action=ACTION))
+        keep_to_shares(hub, [which], decisions, who)
     table = session.tables[name]
     assert isinstance(table, PrivateTable)
     versions = {which.id: str(getattr(whole, "version", ""))}
@@ -128,18 +127,3 @@ def _meant(hub: Hub, caller: Caller, facts: Facts, order: Order) -> Object:
     raise UnknownTable(
         "The model was refused", why="no data set of that name is open to you", instead="one of those on the page Data"
     )
-
-
-def _bounds(hub: Hub, facts: Facts, caller: Caller, which: Object, decision: Decision, context: Any) -> Bounds:
-    """The ceilings of the institution's rules, and the share of the grant, for the ledger."""
-    above: dict[str, list[Bound]] = {}
-    shares: dict[str, list[Bound]] = {}
-    budgets = {which.population: hub.ledger.budget(which.population)}
-    for each in ceilings(who_of(caller, facts), ACTION, [which], context, facts.mandatory, budgets):
-        kept = shares if each.of_allotment else above
-        kept.setdefault(each.population, []).append(Bound(most=each.most, why=each.why, rule=each.rule))
-    share = decision.narrowed.share
-    if share is not None:
-        why = f"your share of the budget under this grant is used up: {share}"
-        shares.setdefault(which.population, []).append(Bound(most=share, why=why, rule=decision.rule))
-    return Bounds(ceilings=above, shares=shares)
