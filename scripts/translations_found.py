@@ -23,7 +23,7 @@ PLACED = {"_set": slice(1, 2), "clean": slice(1, 2), "spoken": slice(1, 2), "wea
 """Which arguments of a function are texts for people, though its module does not show that."""
 NOTES = {"CHOSEN", "FOLLOWS", "NOTE"}
 """Names of the notes that stand under an answer."""
-REFUSING = {"refused": 3, "unsupported": 2, "wrong": 3}
+REFUSING = {"refused": 3, "unsupported": 2, "withheld": 2, "wrong": 3}
 """How many first arguments are parts of an error, of functions that other modules call."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -65,15 +65,13 @@ def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready) -
         if any(decisions[name].narrowed.rows not in ("", each.narrowed.rows) for name, each in found.decisions.items()):
             raise AccessDenied("The question was denied", why="fewer rows are open to you now", instead="ask it again")
     except CloisterError as error:
-        raise withheld("The answer", error, "asked") from None
+        raise withheld(
+            "The answer was withheld", f"{error.why}, since it was asked; it was charged, and the charge stands", error
+        ) from None
 
 
-def withheld(what: str, error: CloisterError, done: str) -> AccessDenied:
+def withheld(what: str, why: str, error: CloisterError) -> AccessDenied:
     """The refusal of what was charged and may not leave any more, under the rule that says so now."""
-    found = AccessDenied(
-        f"{what} was withheld",
-        why=f"{error.why}, since it was {done}; it was charged, and the charge stands",
-        instead=error.instead,
-    )
+    found = AccessDenied(what, why=why, instead=error.instead)
     found.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
     return found

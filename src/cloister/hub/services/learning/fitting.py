@@ -202,7 +202,9 @@ def _check_standing(hub: Hub, db: Db, caller: Caller, order: Order, found: Ready
         if decision.narrowed.rows not in ("", found.decision.narrowed.rows):
             raise AccessDenied("The model was denied", why="fewer rows are open to you now", instead="train it again")
     except CloisterError as error:
-        raise withheld("The model", error, "ordered") from None
+        raise withheld(
+            "The model was withheld", f"{error.why}, since it was ordered; it was charged, and the charge stands", error
+        ) from None
 
 
 def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, paid: Mapping[str, str]) -> None:
