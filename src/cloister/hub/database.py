@@ -33,8 +33,6 @@ _CONVENTION = {
 }
 
 
-ONE_MOMENT = "one moment"
-"""Marks, in its `info`, a session that only reads."""
 _PATIENCE = 30.0
 """Seconds for which a transaction waits for another writer, or for a connection."""
 _SQLITE_CONNECTIONS = 20
@@ -111,7 +109,6 @@ class Database:
         with answering(), self._readers() as session:
             if not self.grown_up and self.address != "sqlite://":  # one in memory has one connection
                 session.connection().exec_driver_sql("BEGIN")
-            session.info[ONE_MOMENT] = True
             yield session
             session.flush()  # its end lets go of what was read, which may be looked at afterwards, and undoes the rest
 

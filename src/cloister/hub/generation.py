@@ -10,7 +10,8 @@ from __future__ import annotations
 from sqlalchemy import select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from cloister.hub.database import ONE_MOMENT, Base
+from cloister.hub.database import Base
+from cloister.hub.reader import Reader
 
 __all__ = ["Generation", "bump", "generation"]
 
@@ -33,7 +34,7 @@ def generation(db: Session) -> int:
     known: int | None = db.info.get(_KNOWN)
     if known is None:
         known = db.connection().execute(_NUMBER).scalar() or 0
-        if db.info.get(ONE_MOMENT):
+        if isinstance(db, Reader):
             db.info[_KNOWN] = known
     return known
 

@@ -10,7 +10,6 @@ from sqlalchemy import update
 from cloister.hub.caller import Caller
 from cloister.hub.records.accounts import OneTimeLink, Person, PersonRole
 from cloister.hub.services.accounts import links, people
-from cloister.hub.services.accounts.reading import reading
 from tests.hub.accounts.test_links import path_of
 from tests.hub.accounts.test_second_factor import set_up
 from tests.hub.accounts.test_tokens import bearer, make
@@ -60,7 +59,7 @@ def test_the_links_of_who_lost_the_power_are_closed(
         assert world.browser().get(path).status_code == 404
     assert taken.client.post(paths[0], data={"form_token": token, **TAKEN_UP}).status_code == 404
     assert "back@example.org" not in root.get("/people").text
-    with reading(world.hub) as db:
+    with world.hub.database.reading() as db:
         assert people.person_by_email(db, "back@example.org") is None
         assert db.query(OneTimeLink).filter(OneTimeLink.used.is_(None)).count() == 0
 

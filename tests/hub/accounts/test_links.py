@@ -12,7 +12,6 @@ from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import OneTimeLink
 from cloister.hub.services.accounts import first_link, login_link
 from cloister.hub.services.accounts.people import roles_of
-from cloister.hub.services.accounts.reading import reading
 from tests.hub.accounts.world import OTHER_PASSWORD, PASSWORD, World
 
 
@@ -38,7 +37,7 @@ def test_the_first_start_makes_the_administrator_once(world: World) -> None:
     assert browser.post(path, **weak | {"email": "root"}).status_code == 422
     assert browser.post(path, **weak | {"password": PASSWORD, "again": PASSWORD}).status_code == 303
     assert browser.who() == "root@example.org"
-    with reading(world.hub) as db:
+    with world.hub.database.reading() as db:
         assert roles_of(db, world.find("root@example.org").id) == ("administrator",)
     assert browser.get(path).status_code == 404
     assert first_link(world.hub) is None
@@ -65,7 +64,7 @@ def test_an_invitation_is_taken_up_once_with_its_own_address_and_roles(world: Wo
     answer = ada.post(path, email="eve@example.org", role="administrator", **form)
     assert answer.status_code == 303
     assert ada.who() == "ada@example.org"
-    with reading(world.hub) as db:
+    with world.hub.database.reading() as db:
         assert roles_of(db, world.find("ada@example.org").id) == ("analyst", "owner")
     assert ada.get(path).status_code == 404
     assert "Open invitations" not in root.get("/people").text
@@ -145,7 +144,7 @@ def test_the_secret_of_a_link_is_not_kept(world: World) -> None:
     link = first_link(world.hub)
     assert link is not None
     secret = link.rpartition("/")[2]
-    with reading(world.hub) as db:
+    with world.hub.database.reading() as db:
         row = db.scalars(select(OneTimeLink)).one()
     assert row.digest == digest(secret)
     assert all(secret.encode() not in each.read_bytes() for each in world.settings.data.glob("hub.db*"))

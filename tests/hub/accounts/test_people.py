@@ -9,7 +9,6 @@ import pytest
 from cloister.hub.ids import new_id
 from cloister.hub.services.accounts import caller_for, caller_of_token
 from cloister.hub.services.accounts.people import folded, roles_of
-from cloister.hub.services.accounts.reading import reading
 from tests.hub.accounts.world import PASSWORD, Browser, World
 
 
@@ -19,7 +18,7 @@ def root(world: World) -> Browser:
 
 
 def roles(world: World, email: str) -> tuple[str, ...]:
-    with reading(world.hub) as db:
+    with world.hub.database.reading() as db:
         return roles_of(db, world.find(email).id)
 
 
@@ -98,13 +97,13 @@ def test_blocking_ends_everything_at_once(world: World, root: Browser) -> None:
     assert ada.who() == ""
     assert world.browser().get("/api/v1/me", headers={"Authorization": f"Bearer {token}"}).status_code == 401
     assert world.browser().post("/login", email="ada@example.org", password=PASSWORD).status_code == 403
-    with reading(world.hub) as db:
+    with world.hub.database.reading() as db:
         assert caller_for(world.hub, db, identity) is None
     root.api("POST", f"/people/{identity}/unblock")
     assert ada.who() == "", "what ended stays ended"
     assert world.browser().get("/api/v1/me", headers={"Authorization": f"Bearer {token}"}).status_code == 401
     world.browser().log_in("ada@example.org")
-    with reading(world.hub) as db:
+    with world.hub.database.reading() as db:
         caller = caller_for(world.hub, db, identity)
     assert caller is not None
     assert (caller.via, caller.roles) == ("system", {"analyst"})

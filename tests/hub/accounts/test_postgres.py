@@ -13,7 +13,6 @@ from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
 from cloister.hub.records.accounts import Person, PersonRole
 from cloister.hub.services.accounts import links, people, second_factor, throttle, totp
-from cloister.hub.services.accounts.reading import reading
 from scripts import postgres
 from tests.hub.accounts.world import PASSWORD, World
 from tests.hub.house import Clock
@@ -114,7 +113,7 @@ def test_two_administrators_do_not_both_go(shared: World) -> None:
             return people.set_roles(db, shared.hub, Caller(id=me.id, roles=frozenset({"administrator"})), me, [])
 
     assert at_once(2, resign).count(True) == 1
-    with reading(shared.hub) as db:
+    with shared.hub.database.reading() as db:
         assert db.query(PersonRole).count() == 1
 
 

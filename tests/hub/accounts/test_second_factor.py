@@ -11,7 +11,6 @@ from cloister.hub.keys import Keys
 from cloister.hub.records.accounts import Person, RecoveryCode
 from cloister.hub.rotation import rotate
 from cloister.hub.services.accounts import totp
-from cloister.hub.services.accounts.reading import reading
 from tests.hub.accounts.world import OTHER_PASSWORD, PASSWORD, Browser, World
 
 
@@ -114,7 +113,7 @@ def test_fall_back_codes_count_once_each(world: World) -> None:
     other.log_in("ada@example.org")
     assert other.post("/login/second", code=codes[0]).status_code == 422
     assert other.post("/login/second", code=codes[1]).status_code == 303
-    with reading(world.hub) as db:
+    with world.hub.database.reading() as db:
         kept = [row.digest for row in db.query(RecoveryCode)]
     assert len(kept) == 10
     assert not {each for each in codes for digest in kept if each in digest}
@@ -205,7 +204,7 @@ def test_a_new_password_does_not_go_round_it(world: World) -> None:
     thief = world.browser()
     assert thief.post(link[0], password=OTHER_PASSWORD, again=OTHER_PASSWORD).status_code == 303
     assert thief.who() == ""
-    with reading(world.hub) as db:
+    with world.hub.database.reading() as db:
         assert db.get_one(Person, ada).totp is not None
     assert PASSWORD not in page.text
 

@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from cloister.hub.records.accounts import Person
 from cloister.hub.services.accounts.people import roles_of
-from cloister.hub.services.accounts.reading import reading
 from tests.hub.accounts.identity_provider import CLIENT, SECRET, IdentityProvider, encoded
 from tests.hub.accounts.world import Browser, World
 from tests.hub.house import START, Clock
@@ -54,7 +53,7 @@ def visit(browser: Browser, provider: IdentityProvider, page: str = "/login", **
 
 
 def people(world: World) -> int:
-    with reading(world.hub) as db:
+    with world.hub.database.reading() as db:
         return db.query(Person).count()
 
 
@@ -66,7 +65,7 @@ def test_somebody_comes_and_comes_again(joined: World, provider: IdentityProvide
     assert browser.who() == "ada@example.org"
     person = joined.find("ada@example.org")
     assert person.subject == f"{provider.issuer} 248289761001"
-    with reading(joined.hub) as db:
+    with joined.hub.database.reading() as db:
         assert roles_of(db, person.id) == ("analyst",)
     provider.claims |= {"email": "another@example.org", "email_verified": False}
     again = joined.browser()
@@ -321,7 +320,7 @@ def test_an_invitation_counts_where_there_is_one(joined: World, provider: Identi
     root = joined.logged_in("root@example.org", "administrator")
     root.api("POST", "/people/invitations", json={"email": "ada@example.org", "roles": ["owner"]})
     assert visit(joined.browser(), provider).status_code == 303
-    with reading(joined.hub) as db:
+    with joined.hub.database.reading() as db:
         assert roles_of(db, joined.find("ada@example.org").id) == ("owner",)
 
 

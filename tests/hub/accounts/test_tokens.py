@@ -11,7 +11,6 @@ from cloister.hub.ids import new_id
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.services.accounts import caller_of_token
-from cloister.hub.services.accounts.reading import reading
 from tests.hub.accounts.world import Browser, World
 
 SCOPES = ["trail.own", "question.ask"]
@@ -127,7 +126,7 @@ def test_a_token_beyond_ones_rights_is_refused(world: World, body: dict[str, Any
     ada = world.logged_in("ada@example.org", "analyst")
     answer = ada.api("POST", "/tokens", json={"name": "notebook", "scopes": SCOPES, **body})
     assert answer.status_code == 422
-    with reading(world.hub) as db:
+    with world.hub.database.reading() as db:
         assert db.query(ApiToken).count() == 0
 
 

@@ -20,7 +20,6 @@ from cloister.hub.service import Service
 from cloister.hub.services import accounts, trail
 from cloister.hub.services.accounts.parts import parts_of
 from cloister.hub.services.accounts.people import add_person, person_by_email
-from cloister.hub.services.accounts.reading import reading
 from cloister.hub.settings import Settings
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.hub.web.home import home_pages
@@ -77,14 +76,14 @@ class World:
             return add_person(db, self.hub, email=email, name=name, roles=roles, password=kept).id
 
     def find(self, email: str) -> Person:
-        with reading(self.hub) as db:
+        with self.hub.database.reading() as db:
             found = person_by_email(db, email)
         assert found is not None
         return found
 
     def trail(self) -> list[tuple[str, str, str]]:
         """Action, person and outcome of every act."""
-        with reading(self.hub) as db:
+        with self.hub.database.reading() as db:
             lines = db.scalars(select(TrailLine).order_by(TrailLine.number)).all()
         return [(line.action, line.person, line.outcome) for line in lines]
 

@@ -13,7 +13,6 @@ from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.hub.services import access, accounts, asking, catalogue, trail
-from cloister.hub.services.accounts.reading import reading
 from cloister.hub.settings import Settings
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.privacy import PureDP
@@ -71,7 +70,7 @@ class World(AccountsWorld):
         return sender
 
     def caller(self, email: str) -> Caller:
-        with reading(self.hub) as db:
+        with self.hub.database.reading() as db:
             found = accounts.caller_for(self.hub, db, self.find(email).id)
         assert found is not None
         return found
@@ -87,7 +86,7 @@ class World(AccountsWorld):
         return catalogue.register(self.hub, self.caller(email), name=name, title=title, source=source, kind=kind, **given)
 
     def rows(self, model: Any) -> list[Any]:
-        with reading(self.hub) as db:
+        with self.hub.database.reading() as db:
             return list(db.scalars(select(model)))
 
     def left(self) -> tuple[int, int, int, int, list[str]]:

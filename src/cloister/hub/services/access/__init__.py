@@ -18,7 +18,6 @@ from cloister.hub.service import Card, Link, Service
 from cloister.hub.services.access.check import allowed, check, check_together, context_of
 from cloister.hub.services.access.facts import Facts, data_set_object, facts_of, who_of
 from cloister.hub.services.access.messages import say, spoken, thread
-from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.typed import Typed
 
 if TYPE_CHECKING:
@@ -43,7 +42,6 @@ __all__ = [
     "facts_of",
     "grant",
     "purse",
-    "reading",
     "revoke",
     "say",
     "spoken",

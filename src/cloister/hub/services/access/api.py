@@ -15,7 +15,6 @@ from cloister.hub.services.access.granting import grant, grants_on, own_data_set
 from cloister.hub.services.access.names import person_called
 from cloister.hub.services.access.parts import SEEN, Id
 from cloister.hub.services.access.preview import preview
-from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.rules import end_rule, every_rule, make_rule
 from cloister.hub.services.access.views import grant_views, rule_views
 from cloister.hub.web.forms import written_here
@@ -33,7 +32,7 @@ def routes(router: APIRouter) -> None:
 
     @router.get("/grants", dependencies=[grants], summary="The grants on a data set of yours, the newest first")
     def listed(hub: HubDep, caller: PersonDep, data_set: _Name, after: After = "", limit: Limit = 50) -> Items[GrantOut]:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             row, _which = own_data_set(hub, db, caller, data_set)
             found = [GrantOut.of(view) for view in grant_views(hub, db, grants_on(db, "data-set", row.id))]
         return paged(found, after, limit)
@@ -41,7 +40,7 @@ def routes(router: APIRouter) -> None:
     @router.post("/grants", dependencies=[grants, _WRITTEN], status_code=201, summary="Grant access to a data set of yours")
     def make(hub: HubDep, caller: PersonDep, body: NewGrant) -> GrantOut:
         number = grant(hub, caller, data_set=body.data_set, role=body.role, members=body.members, rules=body.rules)
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, number)])[0])
 
     @router.delete("/grants/{number}", dependencies=[revokes, _WRITTEN], summary="Revoke a grant, at once")
@@ -53,7 +52,7 @@ def routes(router: APIRouter) -> None:
     def foresee(
         hub: HubDep, caller: PersonDep, data_set: _Name, person: _Text, purpose: _Text = "", address: _Text = ""
     ) -> Items[DecisionOut]:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             _row, which = own_data_set(hub, db, caller, data_set)
             found = person_called(db, which, person)
             foreseen = preview(hub, db, found, which, purpose=purpose, address=address)
@@ -61,7 +60,7 @@ def routes(router: APIRouter) -> None:
 
     @router.get("/policy/rules", dependencies=[needs("policy.see")], summary="The institution's rules, ended ones too")
     def rules(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[RuleOut]:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             found = [RuleOut.of(view) for view in rule_views(db, every_rule(db))]
         return paged(found, after, limit)
 

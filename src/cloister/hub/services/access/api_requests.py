@@ -25,7 +25,6 @@ from cloister.hub.services.access.api_models import (
 from cloister.hub.services.access.messages import say, thread
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.parts import Id
-from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.views import request_views
 from cloister.hub.web.forms import written_here
 
@@ -49,7 +48,7 @@ def routes(router: APIRouter) -> None:
     def listed(
         hub: HubDep, caller: PersonDep, to_decide: _Whose = False, after: After = "", limit: Limit = 50
     ) -> Items[RequestOut]:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             rows = requests.to_decide(db, caller) if to_decide else requests.mine(db, caller)
             found = [RequestOut.of(view) for view in request_views(hub, db, rows)]
         return paged(found, after, limit)
@@ -71,7 +70,7 @@ def routes(router: APIRouter) -> None:
 
     @router.get("/access-requests/{number}", dependencies=[sees], summary="One request, with its messages")
     def one(hub: HubDep, caller: PersonDep, number: Id) -> RequestOut:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             return _shown(hub, db, caller, number)
 
     @router.post("/access-requests/{number}/messages", dependencies=[sees, _WRITTEN], status_code=201, summary="Say something")

@@ -27,7 +27,6 @@ from cloister.hub.services.access.api_models import (
 from cloister.hub.services.access.granting import grant_in, own_algorithm, revoke_in
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.parts import Id, Name
-from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.views import grant_views
 from cloister.hub.web.forms import written_here
 
@@ -54,7 +53,7 @@ def _projects(router: APIRouter) -> None:
 
     @router.get("/projects", dependencies=[sees], summary="The projects that you see")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[ProjectOut]:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             found = [_shown(db, caller, row) for row in projects.projects_of(hub, db, caller)]
         return paged(found, after, limit)
 
@@ -68,7 +67,7 @@ def _projects(router: APIRouter) -> None:
 
     @router.get("/projects/{name}", dependencies=[sees], summary="One project")
     def one(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
     @router.post("/projects/{name}/members", dependencies=[manages, _WRITTEN], summary="Invite somebody")
@@ -129,7 +128,7 @@ def _algorithms(router: APIRouter) -> None:
 
     @router.get("/algorithms", dependencies=[sees], summary="The algorithms that you may see")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[AlgorithmOut]:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             found = [AlgorithmOut.of(row) for row in algorithms.algorithms_of(hub, db, caller)]
         return paged(found, after, limit)
 

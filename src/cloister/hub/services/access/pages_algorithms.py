@@ -18,7 +18,6 @@ from cloister.hub.services.access.drafts import draft_of, grantable
 from cloister.hub.services.access.granting import grant_in, grants_on, own_algorithm, revoke_in, seen_algorithm
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.parts import Id, Name, done
-from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.typed import Typed
 from cloister.hub.services.access.views import grant_views
 from cloister.hub.web.flashes import go
@@ -100,7 +99,7 @@ def routes(router: APIRouter) -> None:
 
 
 def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         rows = algorithms_of(hub, db, caller)
         names = names_in(db, people=[row.provider for row in rows])
     return {
@@ -114,7 +113,7 @@ def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         row, which = seen_algorithm(hub, db, caller, name)
         own = allowed(hub, db, caller, "algorithm.manage", which).allowed
         grants = grant_views(hub, db, grants_on(db, "algorithm", row.id), request_gettext(request)) if own else []

@@ -15,7 +15,6 @@ from cloister.hub.services.access.contributions import attach, contribution, con
 from cloister.hub.services.access.drafts import last_day
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.parts import Name, done
-from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.rules import DATA_ACTIONS
 from cloister.hub.services.access.typed import Typed
 from cloister.hub.web.forms import FormDep
@@ -37,7 +36,7 @@ def routes(router: APIRouter) -> None:
     @router.get("/contributions", dependencies=_SEE)
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """What one gave."""
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             rows = contributions_of(db, caller)
             names = names_in(db, people=[row.owner for row in rows])
         return render(request, "access/contributions.html", rows=rows, names=names)
@@ -61,7 +60,7 @@ def routes(router: APIRouter) -> None:
 
 
 def _one(hub: Hub, caller: Caller, name: str, before: int | None, typed: dict[str, Any]) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         row = contribution(hub, db, caller, name, "contribution.see")
         uses, older = uses_of(db, row, before=before)
         names = names_in(db, people=[row.owner])

@@ -18,7 +18,6 @@ from cloister.hub.services.access.granting import grant_in, grants_on, own_data_
 from cloister.hub.services.access.names import person_called
 from cloister.hub.services.access.parts import SEEN, Id, Name, done
 from cloister.hub.services.access.preview import preview
-from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.requests import to_decide
 from cloister.hub.services.access.typed import Typed
 from cloister.hub.services.access.views import conflict_views, grant_views, request_views
@@ -88,7 +87,7 @@ def routes(router: APIRouter) -> None:
     ) -> Response:
         """What may this person do?"""
         gettext = request_gettext(request)
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             row, which = own_data_set(hub, db, caller, name)
             found = person_called(db, which, person.strip()) if person.strip() else None
             given = {"purpose": purpose.strip(), "address": address.strip(), "gettext": gettext}
@@ -111,7 +110,7 @@ def budget_of(hub: Hub, row: DataSet) -> Guarantee | None:
 
 def _page(request: Request, hub: Hub, caller: Caller, name: str) -> dict[str, Any]:
     _ = request_gettext(request)
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         row, which = own_data_set(hub, db, caller, name)
         grants = grant_views(hub, db, grants_on(db, "data-set", row.id), _)
         asked = [each for each in to_decide(db, caller) if each.data_set == row.id]
@@ -125,7 +124,7 @@ def _page(request: Request, hub: Hub, caller: Caller, name: str) -> dict[str, An
 
 
 def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         row, which = own_data_set(hub, db, caller, name)
         return _choices(db, hub, row) | {"typed": _typed(typed), "problem": None, "columns": sorted(which.columns)}
 

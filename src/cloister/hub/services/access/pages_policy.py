@@ -14,7 +14,6 @@ from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions
 from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.access.parts import Id, done
-from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.rules import DATA_ACTIONS, end_rule, every_rule, make_rule, rule_draft
 from cloister.hub.services.access.typed import Typed
 from cloister.hub.services.access.views import conflict_views, rule_views
@@ -62,7 +61,7 @@ def routes(router: APIRouter) -> None:
 def _page(request: Request, hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
     _ = request_gettext(request)
     writes = caller.has(*_WRITERS)
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         rules, facts = rule_views(db, every_rule(db), _), facts_of(hub, db)
         own = [each for each in facts.data_sets.values() if writes or each.owner == caller.id]
         against = conflict_views(db, facts, own, hub.now(), _)

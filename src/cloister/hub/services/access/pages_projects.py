@@ -21,7 +21,6 @@ from cloister.hub.services.access.granting import own_data_set
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.pages_grants import budget_of
 from cloister.hub.services.access.parts import Name, done
-from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.typed import Typed
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
@@ -147,7 +146,7 @@ def _act(
 
 
 def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         rows = projects.projects_of(hub, db, caller)
         waiting = projects.waiting_for(db, caller)
         invited = invitations.invitations_for(db, caller)
@@ -165,7 +164,7 @@ def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         row = projects.seen_project(hub, db, caller, name)
         members = projects.members_of(db, row)
         data = projects.data_sets_in(db, row)

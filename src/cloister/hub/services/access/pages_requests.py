@@ -18,7 +18,6 @@ from cloister.hub.services.access.messages import say, thread
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.pages_grants import budget_of
 from cloister.hub.services.access.parts import SEEN, Id, done
-from cloister.hub.services.access.reading import reading
 from cloister.hub.services.access.typed import Typed
 from cloister.hub.services.access.views import request_views
 from cloister.hub.web.flashes import go
@@ -46,7 +45,7 @@ def routes(router: APIRouter) -> None:
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """To decide, and mine."""
         _ = request_gettext(request)
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             asked = request_views(hub, db, requests.to_decide(db, caller, state=None), _)
             values: dict[str, Any] = {
                 "waiting": [each for each in asked if each.state == "open"],
@@ -147,7 +146,7 @@ def _done(request: Request, hub: Hub, caller: Caller, number: str, form: FormDep
 
 
 def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[str, Any]) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         row, data_set = requests.request_for(hub, db, caller, number)
         said = thread(db, row.id)
         rules = row.wanted
@@ -179,7 +178,7 @@ def _first_of(share: dict[str, str] | None) -> str:
 
 
 def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         row, which = seen_data_set(hub, db, caller, name)
         open_ = facts_of(hub, db).projects
         return {

@@ -29,7 +29,6 @@ from cloister.hub.services.accounts.api_models import (
     Tokens,
 )
 from cloister.hub.services.accounts.people import Row
-from cloister.hub.services.accounts.reading import reading
 from cloister.hub.web.forms import token_of, written_here
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def _tokens(router: APIRouter) -> None:
 
     @router.get("/tokens", dependencies=[own], summary="Your API tokens, the newest first")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Tokens:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             rows, more = tokens.page_of_tokens(db, caller, after=after, limit=limit)
         return Tokens(items=[TokenOut.of(row) for row in rows], next=more or None)
 
@@ -86,7 +85,7 @@ def _tokens(router: APIRouter) -> None:
 
     @router.get("/tokens/{token}", dependencies=[own], summary="One of your API tokens")
     def one(hub: HubDep, caller: PersonDep, token: Id) -> TokenOut:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             return TokenOut.of(tokens.own_token(db, caller, token))
 
     @router.patch("/tokens/{token}", dependencies=[own, _WRITTEN], summary="Give a token another name")
@@ -109,7 +108,7 @@ def _people(router: APIRouter) -> None:
 
     @router.get("/people", dependencies=[see], summary="People, in the order of their addresses")
     def everybody(hub: HubDep, search: Search = "", after: After = "", limit: Limit = 50) -> People:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             rows, more = people.page_of_people(db, search=search, after=after, limit=limit)
         return People(items=[PersonOut.of(row) for row in rows], next=more or None)
 
@@ -121,7 +120,7 @@ def _people(router: APIRouter) -> None:
 
     @router.get("/people/{person}", dependencies=[see], summary="One person")
     def somebody(hub: HubDep, person: Id) -> PersonOut:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             return _shown(db, person)
 
     @router.patch("/people/{person}", dependencies=[roles_, _WRITTEN], summary="Institution, training, attributes")

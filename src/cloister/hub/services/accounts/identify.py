@@ -14,7 +14,6 @@ from cloister.hub.ids import digest
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.access import ProjectMember
 from cloister.hub.records.accounts import ApiToken, Person, PersonRole, WebSession
-from cloister.hub.services.accounts.reading import reading
 from cloister.hub.services.accounts.sessions import alive, cookie_name
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def must_have_second_factor(settings: Settings, roles: Iterable[str]) -> bool:
 
 def _of_session(hub: Hub, session: str, address: str) -> Caller:
     now = hub.now()
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         wanted = select(WebSession, Person).join(Person, Person.id == WebSession.person).where(WebSession.digest == session)
         found = db.execute(wanted).one_or_none()
         if found is None or not alive(hub, found[0]) or found[1].blocked:

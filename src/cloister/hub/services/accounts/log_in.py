@@ -17,7 +17,6 @@ from cloister.hub.services.accounts import links, second_factor, sessions, throt
 from cloister.hub.services.accounts.parts import parts_of
 from cloister.hub.services.accounts.password_rules import check_password
 from cloister.hub.services.accounts.people import add_person, folded, person_by_email, revoke_tokens
-from cloister.hub.services.accounts.reading import reading
 from cloister.hub.services.accounts.told import as_person, told
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def enter_by_password(hub: Hub, request: Request, email: str, password: str) -> 
 
 def pass_second_factor(hub: Hub, request: Request, caller: Caller, typed: str) -> Entered:
     """Complete a half log-in with a code: the secret for the cookie changes."""
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         person = second_factor.person_of_session(db, caller)
     how = prove_code(hub, caller, person, typed)
     with hub.database.begin() as db:
@@ -99,7 +98,7 @@ def prove_code(hub: Hub, caller: Caller, person: Person, typed: str) -> str:
 def enter_by_link(hub: Hub, request: Request, secret: str, *, email: str = "", name: str = "", password: str = "") -> Entered:
     """Use a one-time link: become the first administrator, take up an invitation, set a new password, or see a demonstration."""
     address = str(request.state.address)
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         kind, names = _about(links.look(db, hub, secret), email, name)
     kept = None
     if kind != "login":

@@ -17,7 +17,6 @@ from cloister.hub.services.accounts import second_factor, sessions, tokens
 from cloister.hub.services.accounts.log_in import change_password
 from cloister.hub.services.accounts.pages_common import again, password_twice
 from cloister.hub.services.accounts.people import clean
-from cloister.hub.services.accounts.reading import reading
 from cloister.hub.services.accounts.told import told
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
@@ -78,7 +77,7 @@ def routes(router: APIRouter) -> None:
 
     @router.get("/account/sessions", dependencies=_OWN)
     def log_ins(request: Request, hub: HubDep, caller: PersonDep) -> Response:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             listed = sessions.listed(db, hub, caller.id, caller.session)
         return render(request, "accounts/sessions.html", sessions=listed)
 
@@ -120,7 +119,7 @@ def routes(router: APIRouter) -> None:
 
 
 def _profile(hub: Hub, request: Request, caller: Caller) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         person = db.get_one(Person, caller.id)
         left = second_factor.codes_left(db, caller.id)
     return {
@@ -135,14 +134,14 @@ def _profile(hub: Hub, request: Request, caller: Caller) -> dict[str, Any]:
 
 
 def _password(hub: Hub, caller: Caller) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         has = db.get_one(Person, caller.id).password is not None
     return {"problem": None, "has_password": has, "least": hub.settings.password_length}
 
 
 def _tokens(hub: Hub, caller: Caller, after: str, *, secret: str = "", typed: dict[str, Any] | None = None) -> dict[str, Any]:
     now = hub.now()
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         rows, more = tokens.page_of_tokens(db, caller, after=after)
     scopes = [(name, name, action.title) for name, action in tokens.scopes_for(caller.roles).items()]
     return {

@@ -15,7 +15,6 @@ from cloister.hub.hub import HubDep
 from cloister.hub.services.accounts import links, second_factor, sessions, sign_on
 from cloister.hub.services.accounts.log_in import enter_by_link, enter_by_password, pass_second_factor
 from cloister.hub.services.accounts.pages_common import again, back_to, entered_by, onward, password_twice
-from cloister.hub.services.accounts.reading import reading
 from cloister.hub.services.accounts.told import told
 from cloister.hub.web.flashes import flash
 from cloister.hub.web.forms import FormDep
@@ -67,7 +66,7 @@ def routes(router: APIRouter) -> None:
             return RedirectResponse(back, 303)
         if not caller.session:
             return RedirectResponse(onward("/login", back), 303)
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             person = second_factor.person_of_session(db, caller)
         if person.totp is None:
             return RedirectResponse(onward("/account/second-factor", back), 303)
@@ -108,14 +107,14 @@ def routes(router: APIRouter) -> None:
 
     @router.get("/link/{secret}", dependencies=_OPEN)
     def link(request: Request, hub: HubDep, secret: str) -> Response:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             row = links.look(db, hub, secret)
         values: dict[str, Any] = {"link": row, "action": request.url.path, "email": "", "name": "", "problem": None}
         return render(request, "accounts/link.html", **values | _least(hub))
 
     @router.post("/link/{secret}", dependencies=_OPEN)
     def follow(request: Request, hub: HubDep, secret: str, form: FormDep) -> Response:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             row = links.look(db, hub, secret)
         email, name = form.text("email"), form.text("name")
         try:

@@ -15,7 +15,6 @@ from cloister.hub.hub import HubDep
 from cloister.hub.policy.actions import ADMINISTRATOR, ROLES, STEWARD
 from cloister.hub.services.accounts import links, people, second_factor, sessions
 from cloister.hub.services.accounts.pages_common import again
-from cloister.hub.services.accounts.reading import reading
 from cloister.hub.services.accounts.told import told
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
@@ -38,7 +37,7 @@ def routes(router: APIRouter) -> None:
 
     @router.get("/people", dependencies=_SEE)
     def everybody(request: Request, hub: HubDep, search: str = "", after: str = "") -> Response:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             rows, more = people.page_of_people(db, search=search, after=after, limit=_PAGE)
             invitations = links.open_invitations(db, hub) if not after else []
             names = people.names_of(db, (each.made_by for each in invitations))
@@ -152,7 +151,7 @@ def _done(request: Request, hub: Hub, person: str, act: Callable[[], None], said
 
 
 def _person(hub: Hub, person: str) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         found = people.person_by_id(db, person)
         return {
             "problem": None,

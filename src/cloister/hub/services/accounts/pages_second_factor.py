@@ -17,7 +17,6 @@ from cloister.hub.services.accounts import second_factor, sessions, totp
 from cloister.hub.services.accounts.identify import must_have_second_factor
 from cloister.hub.services.accounts.log_in import prove_code
 from cloister.hub.services.accounts.pages_common import again, back_to, onward
-from cloister.hub.services.accounts.reading import reading
 from cloister.hub.services.accounts.told import as_person, told
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
@@ -40,7 +39,7 @@ def routes(router: APIRouter) -> None:
     @router.get("/account/second-factor", dependencies=_HALF)
     def show(request: Request, hub: HubDep, caller: CallerDep, next: str = "/") -> Response:  # noqa: A002
         back = back_to(next)
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             has = second_factor.person_of_session(db, caller).totp is not None
         if has and not caller.logged_in:
             return RedirectResponse(onward("/login/second", back), 303)
@@ -50,7 +49,7 @@ def routes(router: APIRouter) -> None:
 
     @router.get("/account/second-factor/code.svg", dependencies=_HALF)
     def picture(hub: HubDep, caller: CallerDep) -> Response:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             person = second_factor.person_of_session(db, caller)
             key = second_factor.key_in_setup(db, hub, caller)
         address = totp.key_address(key, person.email, hub.settings.title)
@@ -104,7 +103,7 @@ def routes(router: APIRouter) -> None:
 
 
 def _person(hub: Hub, caller: Caller) -> Person:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         return db.get_one(Person, caller.id)
 
 
@@ -115,6 +114,6 @@ def _setup(hub: Hub, caller: Caller, back: str) -> dict[str, Any]:
 
 
 def _kept(hub: Hub, caller: Caller) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         left = second_factor.codes_left(db, caller.id)
     return {"problem": None, "codes_left": left, "required": must_have_second_factor(hub.settings, caller.roles)}

@@ -10,7 +10,6 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.budgets import BudgetRequest
-from cloister.hub.services.access import reading
 from cloister.hub.services.budgets import acts
 from cloister.hub.services.budgets.api_models import (
     Allotting,
@@ -43,7 +42,7 @@ def api() -> APIRouter:
 
     @router.get("/budgets", dependencies=[sees], summary="The budgets that you may see, by name")
     def listed(hub: HubDep, caller: PersonDep, after: Annotated[str, Query(max_length=200)] = "", limit: _Limit = 50) -> Balances:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             found = [each for each in balances(hub, db, caller) if each.population > after]
         more = found[limit - 1].population if len(found) > limit else None
         return Balances(items=[BalanceOut.of(each) for each in found[:limit]], next=more)
@@ -57,7 +56,7 @@ def api() -> APIRouter:
         hub: HubDep, caller: PersonDep, population: _Name, after: Annotated[int, Query(ge=0, le=2**53)] = 0, limit: _Limit = 50
     ) -> Charges:
         """All of them for an owner; for others their own, and those of their projects."""
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             row, which = seen_population(hub, db, caller, population)
             only = None if balance_of(hub, db, caller, row, which).whole else purses_of(db, caller)
         found, more = charges_of(hub, row.name, only=only, after=after, limit=limit)
@@ -76,12 +75,12 @@ def api() -> APIRouter:
     @router.post("/budgets/{population}/requests", dependencies=[asks, _WRITTEN], status_code=201, summary="Ask for more")
     def ask(hub: HubDep, caller: PersonDep, population: _Name, body: ShareWish) -> Asked:
         number = acts.ask_more(hub, caller, population, amount=body.amount, reason=body.reason, project=body.project)
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             return _asked(db.get_one(BudgetRequest, number))
 
     @router.get("/budget-requests", dependencies=[asks], summary="Your requests, or those that wait for you")
     def requests(hub: HubDep, caller: PersonDep, to_decide: bool = False) -> Requests:
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             rows = acts.open_requests(db, caller) if to_decide else acts.mine(db, caller)
             return Requests(items=[_asked(row) for row in rows], next=None)
 
@@ -97,7 +96,7 @@ def api() -> APIRouter:
 
 
 def _balance(hub: HubDep, caller: PersonDep, population: str) -> BalanceOut:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         row, which = seen_population(hub, db, caller, population)
         balance = balance_of(hub, db, caller, row, which)
         only = None if balance.whole else purses_of(db, caller)

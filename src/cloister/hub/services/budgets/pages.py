@@ -14,7 +14,7 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import problem_of
-from cloister.hub.services.access import Typed, allowed, facts_of, reading, thread
+from cloister.hub.services.access import Typed, allowed, facts_of, thread
 from cloister.hub.services.accounts import names_of
 from cloister.hub.services.budgets import acts
 from cloister.hub.services.budgets.chart import Step, drawn, steps
@@ -58,7 +58,7 @@ def pages() -> APIRouter:
     @router.get("/budgets", dependencies=_SEE)
     def listed(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         """The budgets that one sees."""
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             found = balances(hub, db, caller)
             asked = acts.open_requests(db, caller)
             names = names_of(db, [each.person for each in asked])
@@ -75,7 +75,7 @@ def pages() -> APIRouter:
     ) -> Response:
         """What was spent over time, as a picture."""
         _ = request_gettext(request)
-        with reading(hub) as db:
+        with hub.database.reading() as db:
             row, _which = seen_population(hub, db, caller, population)
         limits = [Step(when=each.when, amount=amount_of(each.budget)) for each in budget_events(hub, row.name)]
         letter = "ρ" if isinstance(hub.ledger.budget(row.name), ZCDP) else "ε"
@@ -152,7 +152,7 @@ def _done(
 
 
 def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str, str], after: int) -> dict[str, Any]:
-    with reading(hub) as db:
+    with hub.database.reading() as db:
         row, which = seen_population(hub, db, caller, name)
         balance = balance_of(hub, db, caller, row, which)
         only = None if balance.whole else purses_of(db, caller)

@@ -17,8 +17,7 @@ from sqlalchemy import bindparam, event, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from cloister.errors import InvalidParameter
-from cloister.hub.database import ONE_MOMENT
-from cloister.hub.reader import WroteWhileReading
+from cloister.hub.reader import Reader, WroteWhileReading
 from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
 from cloister.hub.services.trail.chain import START, Act, about, cleaned, no_secrets, seal, text_of
 from cloister.ledger.head import Head, HeadFile
@@ -136,7 +135,7 @@ class Keeper:
 
     def add(self, db: Session, act: Act) -> int:
         """The line at the end of the chain."""
-        if db.info.get(ONE_MOMENT):
+        if isinstance(db, Reader):
             raise WroteWhileReading("a line of the trail")
         db.flush()  # what the line is about is there before it
         number, before = self._lock(db)
