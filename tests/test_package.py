@@ -35,6 +35,7 @@ EXTRAS = (
     "fastapi",
     "gmpy2",
     "hypothesis",
+    "onnx",
     "opendp",
     "pandas",
     "polars",

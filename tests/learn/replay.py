@@ -47,6 +47,7 @@ class _Record:
 @contextmanager
 def _listening(record: _Record) -> Iterator[None]:
     add, cube, vector, choice = Share.add, CubeNoise.release, VectorMechanism.release, PermuteAndFlip.release
+    choices = PermuteAndFlip.release_each
 
     def shared(self: Share, values: Any, *, l1: Any, l2_squared: Any, random: Any = None) -> Any:
         limit = ("l1", Fraction(l1)) if self.currency == "epsilon" else ("l2", Fraction(l2_squared))
@@ -65,11 +66,16 @@ def _listening(record: _Record) -> Iterator[None]:
         limits = (self.sensitivity, self.epsilon)
         return record.note("choice", utilities, limits, lambda: choice(self, utilities, random=random))
 
+    def chosen_each(self: PermuteAndFlip, tables: Any, *, random: Any = None) -> Any:
+        limits = (self.sensitivity, self.epsilon)
+        return record.note("choices", tables, limits, lambda: choices(self, tables, random=random))
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Share, "add", shared)
         patch.setattr(CubeNoise, "release", cubed)
         patch.setattr(VectorMechanism, "release", vectored)
         patch.setattr(PermuteAndFlip, "release", chosen)
+        patch.setattr(PermuteAndFlip, "release_each", chosen_each)
         yield
 
 
@@ -92,9 +98,9 @@ def moved(one: Sequence[Told], other: Sequence[Told]) -> list[float]:
 def _part(left: Told, right: Told) -> float:
     apart = left.values.astype(object) - right.values.astype(object)
     steps = [abs(int(step)) for step in apart.ravel().tolist()]
-    if left.mechanism == "cube":  # each row of it is another group of persons
+    if left.mechanism in ("cube", "choices"):  # each row of it is another group of persons
         assert sum(bool(np.any(row != 0)) for row in apart) <= 1
-        return max(steps) / left.limits[0]
+        return float(max(steps) / left.limits[0])
     if left.mechanism == "choice":
         return float(max(steps) / left.limits[0])
     if left.mechanism == "vector":
@@ -111,7 +117,7 @@ def cost(one: Sequence[Told], other: Sequence[Told]) -> float:
             total += float(sum(max(row) for row in apart.tolist()) * left.limits[1] / left.limits[0])
         elif left.mechanism == "vector":
             total += math.sqrt(sum(int(step) ** 2 for step in apart.ravel().tolist())) * float(left.limits[1] / left.limits[0])
-        elif left.mechanism == "choice":
+        elif left.mechanism in ("choice", "choices"):
             total += float(max(apart.ravel().tolist()) * left.limits[1] / left.limits[0])
         else:
             total += float(Fraction(sum(apart.ravel().tolist())) * left.limits[2] / left.limits[1])

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter
+from cloister.learn.base import PrivateModel
+from cloister.learn.captured import captured
 from cloister.learn.curve import Curve, Point, price_of_privacy
 from cloister.learn.examples import Threshold
+from cloister.learn.kmeans import KMeans
+from cloister.learn.pca import PCA
 from cloister.learn.scaling import BoundedScaler
 from cloister.noise import Random
 
@@ -85,3 +89,29 @@ def test_wrong_curves_are_refused() -> None:
         price_of_privacy(model, X, Y, measure="confusion")
     with pytest.raises(InvalidParameter, match="predicts neither"):
         price_of_privacy(BoundedScaler(bounds=(0, 1)), X, Y)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("model", [KMeans(2, bounds=(0, 1)), PCA(1, bounds=(0, 1))])
+def test_groups_and_directions_are_judged_by_what_they_capture(model: PrivateModel) -> None:
+    rows = np.column_stack([0.8 * Y + 0.2 * X[:, 0], 0.8 * Y + 0.2 * X[::-1, 0]])
+    found = price_of_privacy(model, rows, epsilons=["0.01", "100"], runs=4, random=Random.deterministic(7))
+    assert found.plain is not None
+    assert found.measure == "captured"
+    assert found.points[0].mean < 0.9 < found.points[1].mean <= found.plain.mean + 0.01 <= 1.01
+    assert "captured variance" in found.text()
+
+
+def test_what_is_captured_is_told_exactly() -> None:
+    rows = np.array([[0.0, 0.0], [0.0, 0.2], [1.0, 0.0], [1.0, 0.2]])
+    groups = KMeans(2, privacy=None).fit(rows)
+    assert captured(groups, rows) == pytest.approx(1 - 0.04 / 1.04)
+    assert captured(PCA(1, privacy=None).fit(rows), rows) == pytest.approx(1 / 1.04)
+    assert captured(PCA(2, privacy=None).fit(rows), rows) == pytest.approx(1 / 1.04), "the first alone counts"
+    assert captured(groups, rows[:0]) == captured(groups, rows[:1]) == 0.0
+
+
+def test_a_measure_of_groups_is_for_groups() -> None:
+    with pytest.raises(InvalidParameter, match="the measure of groups"):
+        price_of_privacy(Threshold(bounds=(0, 1)), X, Y, measure="captured")
+    with pytest.raises(InvalidParameter, match="neither classes nor numbers"):
+        price_of_privacy(KMeans(2, bounds=(0, 1)), X, measure="accuracy")

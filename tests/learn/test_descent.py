@@ -88,8 +88,8 @@ def test_scores_of_a_row_do_not_depend_on_the_others() -> None:
     rows = draw.integers(-STEPS, STEPS, size=(501, 37)).astype(np.float64)
     weights = draw.normal(size=(37, 3)) * 10.0 ** draw.uniform(-3, 3, size=(37, 3))
     fine = 52 - 14 - 6
-    whole = module._scores(rows, weights, fine)
-    assert (whole == np.concatenate([module._scores(rows[place : place + 1], weights, fine) for place in range(501)])).all()
+    whole = module.exact_scores(rows, weights, fine)
+    assert (whole == np.concatenate([module.exact_scores(rows[place : place + 1], weights, fine) for place in range(501)])).all()
 
 
 def test_plans_follow_from_released_and_public_facts() -> None:

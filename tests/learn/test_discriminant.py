@@ -62,7 +62,6 @@ def test_the_decision_is_the_difference_of_two() -> None:
     np.testing.assert_allclose(model.decision_function(X), logs[:, 1] - logs[:, 0], atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_a_table_gives_what_rows_give() -> None:
     X, y = problem()
     names = ["a", "b", "c"]

@@ -260,7 +260,6 @@ def people(count: int = 4000) -> tuple[PrivateTable, np.ndarray, np.ndarray]:
     return PrivateTable(columns, columns=declared), X[~missing], pay[~missing]
 
 
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("intercept", [True, False])
 def test_a_table_gives_what_rows_give(intercept: bool) -> None:
     table, X, y = people()
@@ -271,7 +270,6 @@ def test_a_table_gives_what_rows_give(intercept: bool) -> None:
     np.testing.assert_allclose(model.predict(X), np.clip(best.predict(X), 0, 600), atol=2)
 
 
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_a_table_with_a_usual_epsilon_is_near() -> None:
     table, X, y = people()
     with Door({"people": table}, budget=PureDP(10)) as door:

@@ -160,7 +160,6 @@ def people(count: int = 3000) -> tuple[PrivateTable, np.ndarray, np.ndarray]:
     return PrivateTable(columns, columns=declared), np.column_stack([age, sex == 0, sex == 1]).astype(float), y
 
 
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("kind", [GaussianNB, MixedNB])
 def test_a_table_gives_what_rows_give(kind: type) -> None:
     table, X, y = people()

@@ -16,18 +16,21 @@ from cloister.errors import InvalidParameter
 from cloister.learn import fit_and_score_table, regression_rows
 from cloister.learn.allowance import Allowance
 from cloister.learn.base import PrivateModel
+from cloister.learn.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from cloister.learn.bounds import row_lengths, row_products
 from cloister.learn.discriminant import LinearDiscriminantAnalysis
 from cloister.learn.encoding import Encoder
 from cloister.learn.examples import Threshold
 from cloister.learn.from_tables import Learning, declare
 from cloister.learn.judging import Judge
+from cloister.learn.kernel import KernelClassifier
 from cloister.learn.least_squares import solved
 from cloister.learn.linear import LinearRegression, Ridge
 from cloister.learn.naive_bayes import CategoricalNB, GaussianNB, MixedNB
 from cloister.learn.products import Products, coarse_steps
 from cloister.learn.scaling import QuantileClipper, StandardScaler
 from cloister.learn.selection import PrivateSearch
+from cloister.learn.trees import DecisionTreeClassifier
 from cloister.learn.wishart import wishart_products
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, PureDP
@@ -41,8 +44,13 @@ MODELS: dict[str, Callable[..., PrivateModel]] = {
     "CategoricalNB": lambda **about: CategoricalNB(categories=[[0, 7], 2, [1000, -1000, 0], [5]], **about),
     "MixedNB": lambda **about: MixedNB(categories={1: [0, 1], 3: [5, -0.0]}, **about),
     "LinearDiscriminantAnalysis": LinearDiscriminantAnalysis,
+    "KernelClassifier": lambda **about: KernelClassifier(n_components=4, method="gradient", **about),
     "LinearRegression": lambda **about: LinearRegression(bounds_y=(0, 10), **about),
     "Ridge": lambda **about: Ridge(bounds_y=(0, 10), fit_intercept=False, **about),
+    "DecisionTreeClassifier": lambda **about: DecisionTreeClassifier(max_depth=2, bins=4, **about),
+    "GradientBoostingClassifier": lambda **about: GradientBoostingClassifier(rounds=2, groups=[[0, 2]], **about),
+    "GradientBoostingClassifier, three classes": lambda **about: GradientBoostingClassifier(rounds=2, classes=[0, 1, 7], **about),
+    "GradientBoostingRegressor": lambda **about: GradientBoostingRegressor(bounds_y=(0, 10), rounds=2, **about),
     "StandardScaler": StandardScaler,
     "QuantileClipper": lambda **about: QuantileClipper(bins=16, **about),
 }

@@ -33,6 +33,20 @@ def test_a_model_comes_back_whole(further: dict[str, Any]) -> None:
     assert again.to_json() == model.to_json()
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_names_that_came_from_a_file_ask_for_no_frame() -> None:
+    rows = np.linspace(0, 1, 200).reshape(100, 2)
+    document = json.loads(fitted().to_json())
+    again = load(json.dumps({**document, "features": plain(np.array(["age", "pay"], dtype=object))}))
+    assert again.feature_names_in_.tolist() == ["age", "pay"]
+    assert again.transform(rows).shape == rows.shape
+    for wrong in (rows[:, :1], np.hstack([rows, rows])):
+        with pytest.raises(InvalidParameter, match="the model learnt from 2"):
+            again.transform(wrong)
+    again.fit(rows)  # from here on it is a model of arrays, as any other
+    assert not hasattr(again, "feature_names_in_")
+
+
 @pytest.mark.parametrize(
     "value",
     [

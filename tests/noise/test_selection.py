@@ -231,6 +231,30 @@ def test_ties_are_split_evenly_and_impossible_candidates_never_win() -> None:
         assert abs(counts[0] - 2000) < 5 * math.sqrt(1000)
 
 
+def test_a_choice_for_each_row_is_the_choice_of_that_row() -> None:
+    """One row takes the same words as `release`; of many, each has the law of its own utilities, and none that of another."""
+    mechanism = PermuteAndFlip(epsilon="0.1")
+    utilities = np.array([50, 20, -30])
+    for seed in range(50):
+        alone = mechanism.release(utilities, random=Random.deterministic(seed))
+        assert mechanism.release_each(utilities[None, :], random=Random.deterministic(seed)).tolist() == [alone]
+    expected = mechanism.probabilities(utilities)
+    n = 40_000
+    tables = np.where((np.arange(n) % 2 == 0)[:, None], utilities, utilities[::-1])
+    found = mechanism.release_each(tables, random=Random.deterministic(5))
+    for rows, law in ((found[::2], expected), (found[1::2], expected[::-1])):
+        shares = np.bincount(rows, minlength=3) / (n / 2)
+        assert np.abs(shares - law).max() < 6 * math.sqrt(0.25 / (n / 2))  # six deviations: false alarm below 1e-7
+    far = np.array([[np.iinfo(np.int64).min, np.iinfo(np.int64).max], [3, -4]])
+    assert PermuteAndFlip(epsilon=100).release_each(far, random=Random.deterministic(1)).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("bad", [np.zeros((2, 2)), np.zeros(3, dtype=np.int64), np.zeros((2, 0), dtype=np.int64)])
+def test_a_table_of_utilities_is_whole_numbers(bad: np.ndarray) -> None:
+    with pytest.raises(InvalidParameter, match="table of whole numbers"):
+        PermuteAndFlip(epsilon=1).release_each(bad)
+
+
 def test_categorical_weights() -> None:
     random = Random.deterministic(1)
     drawn = categorical(["1/3", 0, "2/3"], 9000, random=random)

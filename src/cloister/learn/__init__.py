@@ -6,6 +6,7 @@ The frame, which every model stands on::
     allowance.py    what one fit may spend, and on what it spent it
     encoding.py     from declared columns to features; from_tables.py: learning from a table of a session
     portable.py     models as plain JSON; catalogue.py: which models there are
+    onnx_export.py  models for other programs: onnx_graphs.py
 
 Noise for what one person may change: vectors.py and ball.py (a bounded length), cube.py (a bounded size of each number).
 The models, and what each is made of::
@@ -15,9 +16,12 @@ The models, and what each is made of::
     discriminant.py     the same sums, and one covariance
     logistic.py, svm.py linear_classes.py (which method), prepared.py (scaled and cut rows), losses.py, minimum.py;
                         where the noise goes: objective.py, descent.py, output.py, centroids.py
+    kernel.py           random_features.py, and what the two above are made of
     kmeans.py           place.py, starts.py, lloyd.py
+    mixture.py          expectations.py; starts from kmeans.py
     pca.py              second_moments.py, subspaces.py, power.py, covariance_tables.py
     trees.py            splits.py
+    boosting.py         histograms.py, boosting_losses.py, boosting_plan.py, boosting_rounds.py
     neural.py           gradients.py, accountant.py (usable alone)
     scaling.py          preparation that does not leak
 
@@ -45,6 +49,8 @@ if TYPE_CHECKING:
     from cloister.learn.accountant import epsilon_for as epsilon_for
     from cloister.learn.accountant import noise_for as noise_for
     from cloister.learn.allowance import Allowance as Allowance
+    from cloister.learn.boosting import GradientBoostingClassifier as GradientBoostingClassifier
+    from cloister.learn.boosting import GradientBoostingRegressor as GradientBoostingRegressor
     from cloister.learn.card import Card as Card
     from cloister.learn.curve import Curve as Curve
     from cloister.learn.curve import price_of_privacy as price_of_privacy
@@ -58,14 +64,17 @@ if TYPE_CHECKING:
     from cloister.learn.evaluation import mean_squared_error as mean_squared_error
     from cloister.learn.evaluation import r2_score as r2_score
     from cloister.learn.evaluation import split as split
+    from cloister.learn.kernel import KernelClassifier as KernelClassifier
     from cloister.learn.kmeans import KMeans as KMeans
     from cloister.learn.linear import LinearRegression as LinearRegression
     from cloister.learn.linear import Ridge as Ridge
     from cloister.learn.logistic import LogisticRegression as LogisticRegression
+    from cloister.learn.mixture import GaussianMixture as GaussianMixture
     from cloister.learn.naive_bayes import CategoricalNB as CategoricalNB
     from cloister.learn.naive_bayes import GaussianNB as GaussianNB
     from cloister.learn.naive_bayes import MixedNB as MixedNB
     from cloister.learn.neural import NeuralClassifier as NeuralClassifier
+    from cloister.learn.onnx_export import to_onnx as to_onnx
     from cloister.learn.pca import PCA as PCA
     from cloister.learn.portable import load as load
     from cloister.learn.scaling import BoundedScaler as BoundedScaler
@@ -95,6 +104,7 @@ _HOME = {name: method.module for name, method in METHODS.items()} | {
     "Allowance": "cloister.learn.allowance",
     "Encoder": "cloister.learn.encoding",
     "load": "cloister.learn.portable",
+    "to_onnx": "cloister.learn.onnx_export",
     "Card": "cloister.learn.card",
     "Curve": "cloister.learn.curve",
     "price_of_privacy": "cloister.learn.curve",

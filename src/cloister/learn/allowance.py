@@ -82,6 +82,14 @@ class Share:
             )
         return self.amount if self.currency == "mu_squared" else 2 * self.amount
 
+    def part(self, portion: Fraction) -> Share:
+        """A part of a share that was drawn already: what it pays for must be added up by whoever divides it.
+
+        >>> Allowance(PureDP(1)).rest("rounds").part(Fraction(1, 4)).amount
+        Fraction(1, 4)
+        """
+        return Share(what=self.what, currency=self.currency, amount=self.amount * portion, portion=self.portion * portion)
+
     def scale(self, *, l1: Exact, l2_squared: Exact) -> Fraction:
         """The scale of the noise of `add`: of Laplace noise under ε, else σ (rounded up)."""
         if self.currency == "epsilon":

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from cloister.errors import InvalidParameter
 from cloister.learn.allowance import Allowance, Currency, Share
@@ -61,6 +61,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     """"class", "number" or "none"."""
     _currency: ClassVar[Currency | None] = None
     """What the allowance is counted in: by itself ε for a pure promise and μ² else."""
+    _frameless: bool = False
+    """Whether the names of its features were never those of a frame (`_named`)."""
 
     epsilon: Any
     delta: Any
@@ -133,6 +135,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def _arrays(self, X: Any, y: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """As arrays. scikit-learn's own words of refusal show values, so with privacy they are not passed on."""
+        self._frameless = False
         if not self.private:
             if self._target == "none":
                 return np.asarray(validate_data(self, X, dtype=np.float64)), None
@@ -193,10 +196,27 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         self.bounds_y_ = interval_of(declared)
         return np.nan_to_num(np.clip(numbers, *self.bounds_y_), nan=self.bounds_y_[0]), ~np.isnan(numbers)
 
-    def _asked(self, X: Any) -> npt.NDArray[np.float64]:
-        """What is to be predicted, checked against what was learnt."""
+    def _asked(self, X: Any, *, finite: bool = True) -> npt.NDArray[np.float64]:
+        """What is to be predicted, checked against what was learnt.
+
+        scikit-learn warns of an array where the model learnt from a frame, since the order of columns may differ. Names that came
+        from a table, or from a file, stand in the order in which an array must have them: of that nothing warns.
+        """
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        if not self._frameless or hasattr(X, "columns"):
+            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=finite))
+        found = check_array(X, dtype=np.float64, ensure_all_finite=finite, estimator=self, input_name="X")
+        if found.shape[1] != self.n_features_in_:
+            raise InvalidParameter(
+                "X was refused",
+                why=f"it has {found.shape[1]} columns, and the model learnt from {self.n_features_in_}",
+                instead=f"X[:, :{self.n_features_in_}]" if found.shape[1] > self.n_features_in_ else "all of its features",
+            )
+        return np.asarray(found)
+
+    def _named(self, names: npt.ArrayLike) -> None:
+        """Name the features otherwise than by the columns of a frame."""
+        self.feature_names_in_, self._frameless = np.asarray(names, dtype=object), True
 
     # ── tables ───────────────────────────────────────────────────────────────────────────────────
 

@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sklearn.base import clone
 
 from cloister.errors import InvalidParameter
+from cloister.learn.captured import captured, captures
 from cloister.learn.evaluation import split
 from cloister.learn.judging import Measure, judge_of, measure_of, rows_for
 from cloister.noise import Random
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Curve", "Point", "price_of_privacy"]
 
-_NAMES = {"accuracy": "accuracy", "mean_squared_error": "mean squared error", "r2": "R²"}
+Measured: TypeAlias = Measure | Literal["captured"]
+_NAMES = {"accuracy": "accuracy", "captured": "captured variance", "mean_squared_error": "mean squared error", "r2": "R²"}
 _MARK = "not private: for public rows, or the owner's own eyes"
 
 
@@ -153,17 +155,20 @@ class Curve:
 def price_of_privacy(
     model: PrivateModel,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     epsilons: Sequence[Exact] = ("0.1", "0.3", "1", "3", "10"),
     runs: int = 10,
-    measure: Measure | None = None,
+    measure: Measured | None = None,
     test: Exact = "0.25",
     rows: str = "these rows",
     random: Random | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Curve:
     """The curve of a model on arrays. Each run parts the rows anew, alike for every ε, so that all are compared on the same.
+
+    The measure is accuracy for classes, R² for numbers, and "captured" for groups and directions, which have no y: the share of
+    the spread of rows that the middles of groups, or the directions, keep (`cloister.learn.captured`).
 
     No guarantee: scores are exact, and runs many. It is for public or synthetic rows, or for the owner's own eyes.
 
@@ -179,7 +184,7 @@ def price_of_privacy(
             why="a curve has at least one ε, and between 1 and 10000 runs of each",
             instead='epsilons=["0.1", 1, 10], runs=10',
         )
-    chosen = measure_of(model, measure)
+    chosen: Measured = "captured" if captures(model) and measure in (None, "captured") else measure_of(model, _judged(measure))
     if chosen == "confusion":
         raise InvalidParameter("measure='confusion' was refused", why="a curve is of one number", instead='measure="accuracy"')
     found: dict[Fraction | None, list[float]] = {epsilon: [] for epsilon in [*wanted, None]}
@@ -201,10 +206,24 @@ def price_of_privacy(
     )
 
 
-def _one(model: PrivateModel, epsilon: Fraction | None, measure: Measure, parts: tuple[Any, ...], random: Random | None) -> float:
-    X, X_test, y, y_test = parts
+def _judged(measure: Measured | None) -> Measure | None:
+    if measure == "captured":
+        raise InvalidParameter(
+            "measure='captured' was refused",
+            why="it is the measure of groups and directions, and of nothing else",
+            instead='measure="accuracy"',
+        )
+    return measure
+
+
+def _one(
+    model: PrivateModel, epsilon: Fraction | None, measure: Measured, parts: tuple[Any, ...], random: Random | None
+) -> float:
     twin: PrivateModel = clone(model).set_params(**({"privacy": None} if epsilon is None else {"epsilon": epsilon}))
     twin.random = random
+    if measure == "captured":
+        return captured(twin.fit(parts[0]), parts[1])
+    X, X_test, y, y_test = parts
     twin.fit(X, y)
     judge = judge_of(twin, measure)
     features, truth = rows_for(twin, X_test, y_test, judge)

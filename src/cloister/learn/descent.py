@@ -18,12 +18,13 @@ from cloister.learn.prepared import BITS, STEPS, Prepared
 from cloister.learn.vectors import noisy_vector
 from cloister.noise import Random
 
-__all__ = ["Descent", "descend", "plan", "plan_pure"]
+__all__ = ["RESIDUAL_BITS", "Descent", "cut", "descend", "exact_scores", "plan", "plan_pure"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-_RESIDUAL_BITS = 12
+RESIDUAL_BITS = 12
+"""A residual is a whole number of steps of 2⁻¹²."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,37 +74,32 @@ def descend(prepared: Prepared, loss: Loss, share: Share, random: Random | None,
     rows = prepared.rows.astype(np.float64)
     fine = 52 - BITS - math.ceil(math.log2(prepared.dimension))
     weights, before, total, kept = start.copy(), start.copy(), np.zeros_like(start), 0
-    each = _each(share, descent.rounds)
-    sensitivity = Fraction(math.ceil(descent.clip * 2**_RESIDUAL_BITS)) * STEPS
+    each = share.part(Fraction(1, descent.rounds))
+    sensitivity = Fraction(math.ceil(descent.clip * 2**RESIDUAL_BITS)) * STEPS
     speed = descent.step / loss.curvature / prepared.persons
     for turn in range(descent.rounds):
         ahead = weights + descent.momentum * (weights - before)
-        residuals = _cut(loss.residuals(_scores(rows, ahead, fine), prepared.classes), descent.clip)
+        residuals = cut(loss.residuals(exact_scores(rows, ahead, fine), prepared.classes), descent.clip)
         summed = np.rint(rows.T @ residuals.astype(np.float64)).astype(np.int64)
-        noisy = noisy_vector(summed, each, random, length=sensitivity) / (STEPS * 2.0**_RESIDUAL_BITS)
+        noisy = noisy_vector(summed, each, random, length=sensitivity) / (STEPS * 2.0**RESIDUAL_BITS)
         before, weights = weights, ahead - speed * noisy
         if turn >= descent.rounds // 2:
             total, kept = total + weights, kept + 1
     return np.asarray(total / kept) if kept else weights
 
 
-def _each(share: Share, rounds: int) -> Share:
-    """One round's part of a share; it was already drawn from the allowance."""
-    return Share(what=share.what, currency=share.currency, amount=share.amount / rounds, portion=share.portion / rounds)
-
-
-def _scores(rows: Floats, weights: Floats, fine: int) -> Floats:
+def exact_scores(rows: Floats, weights: Floats, fine: int) -> Floats:
     """Exact scores of weights that are rounded to 2⁻¹⁶, and cut where a score would no longer be an exact float."""
     steps = np.clip(np.rint(weights * 2.0**16), -(2.0**fine), 2.0**fine)
     return np.asarray(rows @ steps / (STEPS * 2.0**16))
 
 
-def _cut(residuals: Floats, clip: float) -> Integers:
+def cut(residuals: Floats, clip: float) -> Integers:
     """Residuals at most `clip` long, in steps, cut towards 0.
 
-    >>> _cut(np.array([[0.6, -0.8]]), 0.5).tolist()
+    >>> cut(np.array([[0.6, -0.8]]), 0.5).tolist()
     [[1228, -1638]]
     """
     lengths = np.sqrt((residuals**2).sum(axis=1, keepdims=True))
     factors = np.where(lengths > clip, clip / np.maximum(lengths, 1e-300), 1.0) * (1 - 2.0**-40)
-    return np.asarray(np.trunc(residuals * factors * 2.0**_RESIDUAL_BITS), dtype=np.int64)
+    return np.asarray(np.trunc(residuals * factors * 2.0**RESIDUAL_BITS), dtype=np.int64)

@@ -70,6 +70,17 @@ class Encoder:
         pairs = [pair for _, domain in self.columns for pair in _bounds(domain)]
         return [low for low, _ in pairs], [high for _, high in pairs]
 
+    @property
+    def groups(self) -> list[list[int]]:
+        """The places of each category's features.
+
+        >>> Encoder.of({"age": Integer(17, 90), "sex": Category(["F", "M"])}, ["sex", "age"]).groups
+        [[0, 1]]
+        """
+        places = iter(range(len(self.names)))
+        runs = [(domain, [next(places) for _ in _names(column, domain)]) for column, domain in self.columns]
+        return [run for domain, run in runs if isinstance(domain, Category)]
+
     def codes(self, rows: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float64]:
         """Features from a table's codes; NULL becomes NaN."""
         parts = [_features(domain, np.asarray(rows[name])) for name, domain in self.columns]

@@ -65,7 +65,7 @@ def fit_table(
     else:
         outcome = session.run(Learning(model=model, encoder=encoder, target=target), table, wanted, purpose=purpose)
         read(model, outcome.values, outcome.cost)
-    model.feature_names_in_ = np.asarray(encoder.names, dtype=object)
+    model._named(encoder.names)
 
 
 def check_target(model: PrivateModel, features: Sequence[str], target: str | None) -> None:
@@ -85,9 +85,11 @@ def check_target(model: PrivateModel, features: Sequence[str], target: str | Non
 
 
 def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, target: str | None) -> None:
-    """Put the declared bounds and classes into the model's parameters."""
+    """Put the declared bounds, classes and groups of features into the model's parameters."""
     model.bounds = encoder.bounds
     model.n_features_in_ = len(encoder.names)
+    if hasattr(model, "groups"):
+        model.groups = encoder.groups
     if target is None:
         return
     domain = declaration.column(target)

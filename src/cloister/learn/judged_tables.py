@@ -80,7 +80,7 @@ def fit_and_evaluate(
     assert wanted is not None
     outcome = session.run(method, table, wanted, purpose=purpose)
     read(fitted, outcome.values["model"], outcome.cost)
-    fitted.feature_names_in_ = np.asarray(encoder.names, dtype=object)
+    fitted._named(encoder.names)
     share = method.share(outcome.cost, declaration)
     numbers = np.asarray(outcome.values["sums"], dtype=np.float64)
     return fitted, judge_of(fitted, chosen).answer(numbers, share, outcome.cost, marked=outcome.marked)

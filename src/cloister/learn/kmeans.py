@@ -1,15 +1,14 @@
 """k-means: rounds of noisy counts and sums (DPLloyd), or one round on many cells that are then grouped (a coreset).
 
 ball.py has the sums and their noise, place.py the mean and the spread that fix the ball, lloyd.py the rounds, starts.py where
-they begin.
+they begin; kmeans_tables.py has the rounds of a table's own engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,38 +18,28 @@ from cloister.errors import InvalidParameter
 from cloister.learn.allowance import Allowance, Share
 from cloister.learn.ball import in_ball, projected
 from cloister.learn.base import PrivateModel, Rows
+from cloister.learn.encoding import Encoder
+from cloister.learn.from_tables import Learning, read
+from cloister.learn.kmeans_plan import GROWTH, Plan, plan_of
+from cloister.learn.kmeans_tables import MOST_TERMS, by_engine
 from cloister.learn.lloyd import drawn_in, measured, nearest, rounds
 from cloister.learn.margins import wider_quantile
 from cloister.learn.place import Place, declared_radius, mean_of, noisy_size, spread_of
-from cloister.learn.starts import frame, spread_starts, weighted_centres
+from cloister.learn.purse import Purse
+from cloister.learn.starts import REACH, frame, spread_starts, weighted_centres
 from cloister.noise import Random
+
+if TYPE_CHECKING:
+    from cloister.session import Door
+    from cloister.session.spend import Spending
 
 __all__ = ["KMeans", "Plan", "plan_of"]
 
 Floats = npt.NDArray[np.float64]
 
 _SIZE, _SPREAD, _COUNTS = Fraction(3, 100), Fraction(3, 100), Fraction(5, 100)
-_GROWTH = Fraction(3, 2)
-"""Each round gets this much more than the one before: the last one is what is released."""
-_MOST_ROUNDS, _MOST_CELLS = 7, 8
-_RICH, _FLAT = 4, 10
-"""Where so many rounds are affordable, the first one looks at several cells a centre, and groups them; in up to ten
-dimensions, where cells fill a space well, half as many will do."""
-_REACH = 1.5
-"""Starts lie within so many times the root of the mean squared distance."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """How a fit goes on, once the number of rows is released."""
-
-    rounds: int
-    dimension: int
-    """Of the random subspace that the rounds look at."""
-    mean: Fraction
-    """The portion for the mean."""
-    cells: int
-    """How many cells a centre has in the first round."""
+_FEW_ROWS = 100_000
+"""A table that is declared to be smaller is read: rows in a ball need less noise than an engine's sums in a box."""
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateModel):  # type: ignore[misc]
@@ -69,9 +58,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     noise: it fits a ball and not a box; the ball is about the rows' mean, and as wide as they lie; where rows are few against ε
     (pure promises), the rounds look at a random subspace; and centres are drawn towards the mean by as much as their noise asks.
 
+    From a table (`fit_table`) no row comes into memory: each round is one question of its engine, whose guarantee is that of
+    `Door.measure`, for one person's rows (kmeans_tables.py). Bought are the number of rows, means and variances, then the rounds'
+    counts and sums, in a box about the mean in place of the ball; all parts add up to the promise in the measure of the budget.
+    Rows are read, and the guarantee above holds (for a person with m rows with a share of 1/m for each), where "lloyd" or
+    "coreset" or a radius asks for it, or where the table is declared to have fewer than 100,000 rows.
+
     Parameters: `n_clusters`; `method` ("lloyd"; "coreset": one round on three cells a centre, whose means and counts are then
-    clustered for nothing; "auto"); `rounds` (None: by public facts); `radius` (no row is farther from the middle of the box;
-    None: the half of its diagonal).
+    clustered for nothing; "engine": the table's own engine; "auto"); `rounds` (None: by public facts); `radius` (no row is
+    farther from the middle of the box; None: the half of its diagonal).
 
     Learned: `cluster_centers_`, `cluster_sizes_` (noisy), `deviations_` (of the noise of each coordinate of a centre; what the
     drawing-in and the assignment of rows miss is not in it), `rounds_`, `dimension_`, `low_` and `high_`.
@@ -100,7 +95,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         epsilon: Any = 1,
         delta: Any = None,
         bounds: Any = None,
-        method: Literal["auto", "lloyd", "coreset"] = "auto",
+        method: Literal["auto", "lloyd", "coreset", "engine"] = "auto",
         rounds: int | None = None,
         radius: float | None = None,
         privacy: Any = "central",
@@ -118,6 +113,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
         self._check()
+        if self.method == "engine":
+            raise InvalidParameter(
+                'method="engine" was refused', why="it is for fit_table: arrays have no engine", instead='method="auto"'
+            )
         self.low_, self.high_ = rows.box.low, rows.box.high
         if allowance is None:
             self._without_noise(rows.X)
@@ -141,13 +140,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         spread = spread_of(centred, place, size=size, share=allowance.share("spread", _SPREAD), random=random)
         axes = frame(plan.dimension, features, random)
         kept = spread * axes.shape[1] / features
-        radius = float(np.sqrt(min(1.2 * kept, place.most)))
+        farthest = float((np.maximum(self.high_ - place.mean, place.mean - self.low_) ** 2).sum())
+        wide = plan.reach**2
+        radius = float(np.sqrt(min(1.2 * kept, place.most) if wide <= 1.2 else min(wide * kept, farthest)))
         if plan.dimension < features:
-            farthest = np.maximum(self.high_ - place.mean, place.mean - self.low_)
-            centred = projected(centred, axes, reach=float(np.sqrt((farthest**2).sum())))
+            centred = projected(centred, axes, reach=float(np.sqrt(farthest)))
         rows = in_ball(centred, radius)
-        starts = spread_starts(clusters * plan.cells, axes.shape[1], random) * _REACH * np.sqrt(kept)
-        pairs = _pairs(allowance, plan.rounds, growth=_GROWTH if plan.cells == 1 else Fraction(1))
+        starts = spread_starts(clusters * plan.cells, axes.shape[1], random) * REACH * np.sqrt(kept)
+        pairs = _pairs(allowance, plan.rounds, growth=GROWTH if plan.cells == 1 else Fraction(1))
         if plan.cells > 1:
             (count, total), *pairs = pairs
             cells = measured(rows, starts, size=size, radius=radius, count=count, total=total, random=random)
@@ -162,6 +162,33 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
             sizes, variance = cells.counts, cells.variance
         self._keep(np.clip(place.mean + in_ball(centres, radius) @ axes.T, self.low_, self.high_), sizes)
         self.deviations_ = np.sqrt(_variances(axes, factors, variance, place.variance))
+
+    def _learn_table(
+        self, session: Door, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
+    ) -> Allowance:
+        """By the table's own engine ("engine", and "auto" unless the table is declared small), else from rows."""
+        self._check()
+        features = len(encoder.names)
+        fits = self.radius is None and self.n_clusters * (features + 1) <= MOST_TERMS
+        size = getattr(session.tables[table], "size", None)
+        if self.method == "engine" and not fits:
+            raise InvalidParameter(
+                'method="engine" was refused',
+                why=f"its rounds have at most {MOST_TERMS} products of clusters and features, and no radius",
+                instead='method="auto"',
+            )
+        if self.method != "engine" and not (self.method == "auto" and fits and (size is None or size >= _FEW_ROWS)):
+            outcome = session.run(Learning(model=self, encoder=encoder, target=target), table, spend, purpose=purpose)
+            read(self, outcome.values, outcome.cost)
+            allowance = Allowance(outcome.cost, currency=self._currency_of(outcome.cost), marked=self.marked_)
+            allowance.lines = list(self.spent_)
+            return allowance
+        purse = Purse.of(session, table, spend, purpose)
+        found = by_engine(purse, table, encoder, clusters=self.n_clusters, rounds=self.rounds, random=session._random)
+        self.low_, self.high_ = (np.array(side, dtype=np.float64) for side in encoder.bounds)
+        self._keep(found.centres, found.sizes)
+        self.deviations_, self.rounds_, self.dimension_ = found.deviations, found.rounds, found.dimension
+        return purse.allowance()
 
     def _without_noise(self, X: Floats) -> None:
         from sklearn.cluster import KMeans as Plain
@@ -209,38 +236,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
             raise InvalidParameter(
                 f"n_clusters={self.n_clusters!r} was refused", why="it is a whole number, 1 or more", instead="n_clusters=8"
             )
-        if self.method not in ("auto", "lloyd", "coreset"):
+        if self.method not in ("auto", "lloyd", "coreset", "engine"):
             raise InvalidParameter(
-                f"method={self.method!r} was refused", why="known are auto, lloyd and coreset", instead='method="auto"'
+                f"method={self.method!r} was refused", why="known are auto, lloyd, coreset and engine", instead='method="auto"'
             )
         if self.rounds is not None and (isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1):
             raise InvalidParameter(
                 f"rounds={self.rounds!r} was refused", why="it is a whole number, 1 or more", instead="rounds=3"
             )
-
-
-def plan_of(share: Share, *, size: float, clusters: int, features: int, method: str, rounds: int | None) -> Plan:
-    """What follows of the whole allowance (of which `share` tells), the released number of rows, and the dimensions.
-
-    In one round with all of ε, a mean of n/k rows in d dimensions has noise of length about d·R/(εn/k), beside which a centre is
-    some part of R: so rounds are affordable while εn/k is six times d, and below that fewer dimensions are better: keeping p of
-    d leaves p/d of the squared signal and (p/d)³ of the squared noise. Gaussian noise has length √d·R/(μn/k), and shrinks no
-    faster than the signal where dimensions are left out.
-    """
-    rows, wide = size / clusters, max(features, 1)
-    pure = share.currency == "epsilon"
-    worth = float((share.amount if pure else share.mu_squared) / share.portion) * (rows if pure else rows**2)
-    affordable = worth / ((6 if pure else 8) * wide)
-    rich = affordable >= (_RICH if features > _FLAT else _RICH / 2)
-    cells = 1 if method == "lloyd" or (method == "auto" and not rich) else _between(3, int(affordable / 2), _MOST_CELLS)
-    if method == "coreset":
-        usual = 1
-    else:
-        usual = _between(1, int(affordable), _MOST_ROUNDS) if cells == 1 else _between(2, 1 + int(affordable / 4), _MOST_ROUNDS)
-    wanted = rounds or usual
-    held = 1 if rich else wanted * cells
-    dimension = _between(min(4, features), round(worth / (4 * held)), features) if pure else features
-    return Plan(rounds=wanted, dimension=dimension, mean=Fraction(7, 20 if dimension < features else 70), cells=cells)
 
 
 def _pairs(allowance: Allowance, wanted: int, *, growth: Fraction) -> Sequence[tuple[Share, Share]]:
@@ -264,7 +267,3 @@ def _variances(axes: Floats, factors: Floats, variance: Floats, mean: Floats) ->
         left = np.eye(len(mean)) - factor * projection
         rows.append(factor**2 * own * np.diag(projection) + (left**2) @ mean)
     return np.asarray(rows)
-
-
-def _between(least: int, value: int, most: int) -> int:
-    return max(least, min(value, most))

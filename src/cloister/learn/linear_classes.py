@@ -1,7 +1,7 @@
 """What the linear classifiers share: the choice of a method from released and public facts, and predicting.
 
-Where noise goes is the method's matter: into the objective (objective.py), into every gradient (descent.py), onto the minimum
-(output.py), or into class sums (centroids.py).
+Where noise goes is the method's matter: into the objective (objective.py), into every gradient (descent.py), into every gradient
+and Hessian (newton.py), onto the minimum (output.py), or into class sums (centroids.py).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from cloister.errors import InvalidParameter
-from cloister.learn import descent, objective
+from cloister.learn import descent, newton, objective
 from cloister.learn.allowance import Allowance, Currency, Share
 from cloister.learn.base import PrivateModel, Rows, classes_of
 from cloister.learn.centroids import centroids
-from cloister.learn.losses import Loss
+from cloister.learn.losses import Logistic, Loss
 from cloister.learn.minimum import minimum
 from cloister.learn.output import perturbed_output
 from cloister.learn.prepared import Prepared, prepare
@@ -28,9 +28,9 @@ from cloister.privacy import Guarantee, PureDP
 __all__ = ["LinearClassifier", "Method"]
 
 Floats = npt.NDArray[np.float64]
-Method: TypeAlias = Literal["auto", "objective", "gradient", "output", "centroids"]
+Method: TypeAlias = Literal["auto", "objective", "gradient", "newton", "output", "centroids"]
 
-_METHODS = ("auto", "objective", "gradient", "output", "centroids")
+_METHODS = ("auto", "objective", "gradient", "newton", "output", "centroids")
 _LEAST_RIDGE = 1e-4
 _SMALL = 8
 """Up to so many features, two classes and a δ, a pure objective is better than Gaussian gradients."""
@@ -57,6 +57,14 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self._check_parameters()
         if self.method == "objective":
             return "epsilon"
+        if self.method == "newton":
+            if not isinstance(self._loss(len(classes_of(self.classes)), private=True), Logistic):
+                raise InvalidParameter(
+                    'method="newton" was refused',
+                    why="its Hessian is that of a logistic loss of two classes",
+                    instead='method="gradient"',
+                )
+            return "mu_squared"
         if self.method != "auto" or isinstance(promised, PureDP):
             return None
         few = self.n_features_in_ <= _SMALL and len(classes_of(self.classes)) == 2
@@ -106,6 +114,10 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if method == "gradient":
             plan = _descent(prepared, loss, share)
             return descent.descend(prepared, loss, share, self.random, descent=plan, start=_prior(prepared, loss))
+        if method == "newton":
+            assert isinstance(loss, Logistic)
+            steps = newton.plan(persons=prepared.persons, dimension=prepared.dimension, mu=math.sqrt(share.mu_squared))
+            return newton.newton_steps(prepared, loss, share, self.random, newton=steps, start=_prior(prepared, loss))
         ridge = float(self.ridge or _ridge_for_output(prepared, loss, share))
         perturbed = perturbed_output(prepared, loss, share, self.random, ridge=ridge)
         self.margins_ = prepared.scaled_margins(perturbed.margin(0.95), loss.columns)
@@ -150,6 +162,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 _WHAT = {
     "objective": "a perturbed objective",
     "gradient": "gradients",
+    "newton": "gradients and Hessians",
     "output": "a perturbed output",
     "centroids": "sums of classes",
 }

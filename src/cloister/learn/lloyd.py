@@ -1,7 +1,8 @@
 """Rounds of k-means on noisy counts and sums: what is measured in a round, and what is made of it.
 
-Rows are given about a released mean, and within a ball. A round assigns each to its nearest centre, and measures how many rows
-each centre has and their sum; the new centre is the ratio, drawn towards the mean by as much as its noise makes likely.
+Rows are given about a released mean, and within a ball (within a box, where a table's engine sums them: kmeans_tables.py). A
+round assigns each to its nearest centre, and measures how many rows each centre has and their sum; the new centre is the ratio,
+drawn towards the mean by as much as its noise makes likely.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cloister.learn.allowance import Share
 from cloister.learn.ball import in_ball, noisy_group_sums
 from cloister.noise import Random
 
-__all__ = ["Cells", "drawn_in", "measured", "nearest", "rounds"]
+__all__ = ["Cells", "cells_of", "drawn_in", "measured", "nearest", "rounds"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,7 +66,16 @@ def measured(
     labels = nearest(np.rint(in_ball(rows, radius) / unit), np.rint(centres / unit))
     counts = count.add(np.bincount(labels, minlength=cells), l1=1, l2_squared=1, random=random)
     sums, variance = noisy_group_sums(rows, labels, cells, radius=radius, share=total, random=random)
-    least = max(_LEAST_PART * size / cells, 1.0)
+    return cells_of(counts, sums, variance, size=size)
+
+
+def cells_of(counts: Floats, sums: Floats, variance: float, *, size: float) -> Cells:
+    """Cells of noisy counts and sums; `variance` is that of a coordinate of a sum, in the mean over coordinates.
+
+    >>> cells_of(np.array([4.0, -2.0]), np.array([[8.0], [1.0]]), 1.0, size=20.0).means.tolist()
+    [[2.0], [1.0]]
+    """
+    least = max(_LEAST_PART * size / len(counts), 1.0)
     held = np.maximum(counts, least)
     return Cells(counts=held, means=sums / held[:, None], variance=variance / held**2)
 

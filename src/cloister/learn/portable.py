@@ -85,7 +85,7 @@ def load(source: str | Path) -> Any:
         for key, value in learned.items():
             setattr(model, key, value)
         if document["features"] is not None:
-            model.feature_names_in_ = from_plain(document["features"])
+            model._named(from_plain(document["features"]))
         model.guarantee_ = read_guarantee(document["guarantee"])
         model.spent_ = read_spent(document["spent"])
         model.marked_ = bool(document["marked"])

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloister.errors import InvalidParameter
 from cloister.learn.allowance import Allowance, Currency, Share
@@ -46,8 +45,7 @@ class _Transformer(OneToOneFeatureMixin, TransformerMixin, PrivateModel):  # typ
 
     def _given(self, X: Any, *, clip: bool = True) -> Floats:
         """Rows to transform, of the same features; they may be private, so with privacy a missing value is not refused."""
-        check_is_fitted(self)
-        given = np.asarray(validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=not self.private))
+        given = self._asked(X, finite=not self.private)
         return np.clip(given, self.low_, self.high_) if clip else given
 
     def _keep(self, box: Box) -> None:

@@ -73,16 +73,14 @@ def grow(
     for level in range(depth):
         nodes = 2**level
         every = _scores_of_level(X, y, node, lows, highs, classes=classes, bins=bins, criterion=criterion)
-        feature = np.empty(nodes, dtype=np.int64)
-        threshold = np.empty(nodes)
-        for here in range(nodes):
-            open_to = np.sort(random.permutation(X.shape[1])[:features]) if features < X.shape[1] else np.arange(X.shape[1])
-            utilities = every[here, open_to].ravel()
-            place = int(np.argmax(utilities)) if mechanism is None else mechanism.release(utilities, random=random)
-            feature[here] = open_to[place // (bins - 1)]
-            share = (place % (bins - 1) + 1) / bins
-            wide = highs[here, feature[here]] - lows[here, feature[here]]
-            threshold[here] = lows[here, feature[here]] + share * wide
+        here, open_to = np.arange(nodes), np.broadcast_to(np.arange(X.shape[1]), (nodes, X.shape[1]))
+        if features < X.shape[1]:
+            open_to = np.stack([np.sort(random.permutation(X.shape[1])[:features]) for _ in range(nodes)])
+        utilities = every[here[:, None], open_to].reshape(nodes, -1)
+        place = utilities.argmax(axis=1) if mechanism is None else mechanism.release_each(utilities, random=random)
+        feature = open_to[here, place // (bins - 1)]
+        share = (place % (bins - 1) + 1) / bins
+        threshold = lows[here, feature] + share * (highs[here, feature] - lows[here, feature])
         chosen.append(Tree(feature=feature, threshold=threshold))
         node = _step(X, node, feature, threshold)
         lows, highs = _boxes(lows, highs, feature, threshold)
@@ -147,11 +145,13 @@ def _scores_of_level(
     """Scores by node, feature and threshold; a person counts in one bin of each feature of one node."""
     nodes, features = lows.shape
     found = np.empty((nodes, features, bins - 1), dtype=np.int64)
+    beside = node * (bins * classes) + y
     for feature in range(features):
         low, wide = lows[:, feature], highs[:, feature] - lows[:, feature]
         wide = np.where(wide > 0, wide, 1.0)
-        place = np.clip((X[:, feature] - low[node]) / wide[node] * bins, 0, bins - 1).astype(np.int64)
-        counts = np.bincount((node * bins + place) * classes + y, minlength=nodes * bins * classes)
+        share = (X[:, feature] - low.take(node)) / wide.take(node) * bins
+        place = np.minimum(np.maximum(share, 0), bins - 1).astype(np.int64)
+        counts = np.bincount(place * classes + beside, minlength=nodes * bins * classes)
         left = counts.reshape(nodes, bins, classes).cumsum(axis=1)
         found[:, feature] = scores(left[:, :-1], left[:, -1:] - left[:, :-1], criterion)
     return found
@@ -164,7 +164,8 @@ def _mechanism(criterion: Criterion, epsilon: Fraction | None) -> PermuteAndFlip
 
 
 def _step(X: Floats, node: Integers, feature: Integers, threshold: Floats) -> Integers:
-    return 2 * node + (X[np.arange(len(X)), feature[node]] >= threshold[node])
+    asked = X.ravel().take(np.arange(0, X.size, X.shape[1]) + feature.take(node)) if X.size else np.empty(0)
+    return 2 * node + (asked >= threshold.take(node))
 
 
 def _boxes(lows: Floats, highs: Floats, feature: Integers, threshold: Floats) -> tuple[Floats, Floats]:

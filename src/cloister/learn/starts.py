@@ -10,10 +10,12 @@ import numpy.typing as npt
 
 from cloister.noise import Random, VectorMechanism, default_random
 
-__all__ = ["directions", "frame", "spread_starts", "weighted_centres"]
+__all__ = ["REACH", "directions", "frame", "spread_starts", "weighted_centres"]
 
 Floats = npt.NDArray[np.float64]
 
+REACH = 1.5
+"""Starts lie within so many times the root of the mean squared distance."""
 _CANDIDATES = 60
 
 

@@ -213,21 +213,50 @@ class PermuteAndFlip(_Selection):
             low, high = (low, middle) if wins >= wanted else (middle, high)
         return high / float(self.rate)
 
+    def release_each(self, tables: npt.NDArray[np.int64], *, random: Random | None = None) -> npt.NDArray[np.int64]:
+        """One candidate for each row of a table of whole utilities, each drawn as `release` draws it, all of them at once.
+
+        Guarantee: each row costs ε; all together cost ε where neighbours differ in one row (parallel composition).
+
+        >>> from cloister.noise.random import Random
+        >>> mechanism = PermuteAndFlip(epsilon=20)
+        >>> mechanism.release_each(np.array([[50, 20], [20, 30]]), random=Random.deterministic(1)).tolist()
+        [0, 1]
+        """
+        if tables.ndim != 2 or tables.dtype != np.int64 or not tables.shape[1]:
+            raise InvalidParameter(
+                "The utilities were refused",
+                why="they are a table of whole numbers, a row a choice",
+                instead="release(utilities)",
+            )
+        source, found = source_of(random), np.empty(len(tables), dtype=np.int64)
+        for rows in _batches(*tables.shape):
+            grid = tables[rows].astype(np.uint64)  # arithmetic modulo 2⁶⁴, as in `_gaps`
+            best = tables[rows].max(axis=1, keepdims=True).astype(np.uint64)
+            found[rows] = _one_of(self._heads(best - grid, self.rate, source), source)
+        return found
+
     def _draw(self, utilities: Utilities, n: int, random: Random | None) -> npt.NDArray[np.int64]:
         source = source_of(random)
         gaps, rate = self._gaps(utilities)
-        low, high = exp_floors(gaps, rate, _COIN_BITS)
         chosen = np.empty(n, dtype=np.int64)
         for rows in _batches(n, len(gaps)):
-            shape = (rows.stop - rows.start, len(gaps))
-            prefixes = (source.words(shape[0] * shape[1]) >> np.uint64(64 - _COIN_BITS)).astype(np.int64).reshape(shape)
-            heads = prefixes < low
-            for row, place in np.argwhere((prefixes >= low) & (prefixes < high)).tolist():
-                heads[row, place] = lies_below(
-                    int(prefixes[row, place]), _COIN_BITS, exp_enclosure(rate * int(gaps[place])), source
-                )
-            chosen[rows] = _one_of(heads, source)
+            chosen[rows] = _one_of(self._heads(gaps, rate, source, rows.stop - rows.start), source)
         return chosen
+
+    def _heads(self, gaps: IntegerArray, rate: Fraction, source: Random, times: int | None = None) -> npt.NDArray[np.bool_]:
+        """A coin for each gap of a table, or for each of one list so many times: which are heads."""
+        low, high = exp_floors(gaps, rate, _COIN_BITS)
+        shape = gaps.shape if times is None else (times, len(gaps))
+        prefixes = (source.words(shape[0] * shape[1]) >> np.uint64(64 - _COIN_BITS)).astype(np.int64).reshape(shape)
+        heads = prefixes < low
+        open_ = np.argwhere((prefixes >= low) & (prefixes < high)).tolist()
+        every = np.broadcast_to(gaps, shape)
+        for row, place in open_:
+            heads[row, place] = lies_below(
+                int(prefixes[row, place]), _COIN_BITS, exp_enclosure(rate * int(every[row, place])), source
+            )
+        return heads
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -1,0 +1,199 @@
+"""k-means by a table's own engine: each round is one question at the door, and no row comes into memory.
+
+A round asks for the number of rows and the sums of the features by nearest centre. The centres are released, so which one is
+nearest is a computed column of linear forms (kmeans_cells.py), which DuckDB, PostgreSQL and Spark work out row by row. The sums
+are of distances from a released mean, drawn into a box around it: that box is what the noise is made for. What is made of a
+round's counts and sums is shared with the rows' way (lloyd.py), and so is the plan (kmeans_plan.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.learn.allowance import Allowance
+from cloister.learn.covariance_tables import moments_of, question_of
+from cloister.learn.encoding import Encoder
+from cloister.learn.kmeans_cells import Sight, moved_columns, nearest_cell, present_columns
+from cloister.learn.kmeans_plan import GROWTH, plan_of
+from cloister.learn.lloyd import Cells, cells_of, drawn_in
+from cloister.learn.purse import Purse
+from cloister.learn.regression_tables import centred_columns
+from cloister.learn.starts import REACH, spread_starts, weighted_centres
+from cloister.noise import Random
+from cloister.privacy import ZCDP
+from cloister.session.formulas import Linear
+from cloister.session.question import Count, Covariance, Question, Sum
+from cloister.session.uncertainty import variance
+from cloister.tables import Extended, PrivateTable
+from cloister.tables.scalars import Const
+
+__all__ = ["MOST_TERMS", "Clusters", "by_engine", "place_of_table", "round_of_table", "rounds_of_table"]
+
+Floats = npt.NDArray[np.float64]
+
+MOST_TERMS = 3000
+"""Products in the linear forms of a round: more would take an engine longer to read than to work out."""
+_MOST_OF_CELLS = 1000
+"""Products of a first round that looks at several cells a centre: there are fewer cells where that would be more."""
+_PLACE = Fraction(1, 10)
+_NARROW = 2.0
+"""Sums count a row as no farther from the mean than so many deviations of a feature, or more (`Plan.reach`)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Clusters:
+    """What the rounds found: centres of all features, noisy sizes, the deviation of each coordinate, and how it was done."""
+
+    centres: Floats
+    sizes: Floats
+    deviations: Floats
+    rounds: int
+    dimension: int
+
+
+def by_engine(
+    purse: Purse, table: str, encoder: Encoder, *, clusters: int, rounds: int | None, random: Random | None
+) -> Clusters:
+    """The place, the plan that follows from it, then the rounds; the first one looks at several cells a centre where there is
+    plenty, and they are grouped for nothing.
+
+    Guarantee: the whole of the purse: its parts add up (`Purse`), and each question is made of what was released before.
+    """
+    varied = sum(high > low for low, high in zip(*encoder.bounds, strict=True))
+    sight = place_of_table(purse, table, encoder, _PLACE if varied else Fraction(1))
+    if not varied:
+        centres = np.repeat(sight.mean[None], clusters, axis=0)
+        even = np.full(clusters, sight.size / clusters)
+        return Clusters(centres=centres, sizes=even, deviations=np.zeros_like(centres), rounds=0, dimension=0)
+    whole = purse.whole.whole()
+    share = Allowance(whole, currency="rho" if isinstance(whole, ZCDP) else "epsilon").rest("rounds")
+    plan = plan_of(share, size=sight.size, clusters=clusters, features=varied, method="auto", rounds=rounds)
+    cells = max(1, min(plan.cells, _MOST_OF_CELLS // (clusters * (varied + 1))))
+    growth = GROWTH if cells == 1 else Fraction(1)
+    weights = [growth**number for number in range(plan.rounds)]
+    portions = [purse.left * weight / sum(weights) for weight in weights[:-1]] + [Fraction(1)]
+    reach = max(_NARROW, plan.reach)
+    deviations = np.sqrt(sight.variances[sight.active])
+    starts = spread_starts(clusters * cells, varied, random) * REACH * math.sqrt(varied) * deviations
+    made = {"rounds": plan.rounds, "dimension": varied}
+    if cells > 1:
+        centres, factors, found, own = rounds_of_table(purse, sight, starts, portions[:1], reach=reach, first=1)
+        starts, groups = weighted_centres(centres, found.counts, clusters)
+        if len(portions) == 1:
+            sizes = np.bincount(groups, weights=found.counts, minlength=clusters).astype(np.float64)
+            noise = np.zeros((clusters, varied))
+            np.add.at(noise, groups, (factors**2)[:, None] * own)
+            centres, spread = _placed(sight, starts, noise / sizes[:, None] ** 2)
+            return Clusters(centres=centres, sizes=sizes, deviations=spread, **made)
+        portions = portions[1:]
+    number = plan.rounds - len(portions) + 1
+    centres, factors, found, own = rounds_of_table(purse, sight, starts, portions, reach=reach, first=number)
+    drawn, of_mean = factors[:, None], sight.mean_variance[sight.active]
+    centres, spread = _placed(sight, centres, drawn**2 * own / found.counts[:, None] ** 2 + (1 - drawn) ** 2 * of_mean)
+    return Clusters(centres=centres, sizes=found.counts, deviations=spread, **made)
+
+
+def place_of_table(purse: Purse, table: str, encoder: Encoder, portion: Fraction) -> Sight:
+    """Number of rows, mean and variances: one question about all features (the quadratic blocks of `cloister.session.moments`).
+
+    Guarantee: that of `Door.measure` for the portion. Rows in which a feature is missing count for nothing.
+    """
+    declaration = purse.session.tables[table]
+    assert isinstance(declaration, PrivateTable)
+    relation, names = centred_columns(table, declaration, encoder, [], intercept=False)
+    relation, names = present_columns(relation, names)
+    low, high = (np.array(side, dtype=np.float64) for side in encoder.bounds)
+    active = np.array([relation.columns[name].high_code > relation.columns[name].low_code for name in names])
+    varied = [name for name, varies in zip(names, active, strict=True) if varies]
+    d, middle, half = len(names), (low + high) / 2, (high - low) / 2
+    mean, noise, variances = middle.copy(), np.zeros(d), np.zeros(d)
+    if not varied:
+        release = purse.ask(Question(table=relation, statistics=(Count(name="n"),)), portion, "number of rows")
+        size = max(float(release["n"][0]), 1.0)
+    else:
+        full = question_of(table, varied)
+        wanted = tuple(each for each in full.statistics if not isinstance(each, Covariance))
+        release = purse.ask(Question(table=relation, statistics=wanted), portion, "number of rows, means and variances")
+        found, margins = release.to_arrow().to_pydict(), release.margin().to_pydict()
+        blank = {each.name: [0.0] for each in full.statistics if isinstance(each, Covariance)}
+        seen = moments_of({**blank, **found}, {**blank, **margins}, len(varied))
+        size = seen.size
+        mean[active] = np.clip(seen.mean, low[active], high[active])
+        given = np.array([_finite(margins[f"m{place}"][0]) for place in range(len(varied))]) / 1.96
+        noise[active] = np.minimum(given, half[active]) ** 2
+        most = ((high - mean) * (mean - low))[active]  # Bhatia & Davis 2000
+        floor = 0.01 * half[active] ** 2
+        variances[active] = np.clip(np.diag(seen.covariance), floor, np.maximum(most, floor))
+    return Sight(
+        relation=relation,
+        names=tuple(varied),
+        active=active,
+        size=size,
+        mean=mean,
+        mean_variance=noise,
+        variances=variances,
+        low=low,
+        high=high,
+    )
+
+
+def round_of_table(
+    purse: Purse, sight: Sight, centres: Floats, portion: Fraction, what: str, *, reach: float
+) -> tuple[Cells, Floats]:
+    """One round: the cells of these centres (about the mean, of the features that vary), and the variance of each coordinate's
+    sum. A feature counts as no farther from the mean than `reach` of its deviations.
+
+    Guarantee: that of `Door.measure` for the portion, for one person's rows. A row is in the cell of one centre: it moves one
+    count by 1 and one cell's sum of each feature by at most half of the box; the door gives each of these d + 1 columns an equal
+    share and noise for all rows that one person may have. Which cell it is follows from the row and from released centres.
+    """
+    cell, columns = nearest_cell(sight, centres), moved_columns(sight, reach)
+    one = ("one of each", Const(1))
+    relation = Extended(source=sight.relation, scalars=(("cell", cell), one, *columns))
+    names = ["one of each", *(name for name, _ in columns)]
+    question = Question(table=relation, by=("cell",), statistics=tuple(Sum(column=name, name=name) for name in names))
+    release = purse.ask(question, portion, what)
+    cells = release.groups["cell"].values.astype(np.int64)
+    formulas = {formula.name: formula for formula in release.formulas}
+    values, noises = [], []
+    for name in names:
+        formula = formulas[name]
+        assert isinstance(formula, Linear)
+        found = np.zeros(len(centres))  # a cell that no row can be in, by the declarations alone, is not in the answer
+        found[cells] = formula.series(release.readings).values.astype(np.float64)
+        values.append(found)
+        noises.append(variance(formula.terms(release.readings)))
+    sums, own = np.stack(values[1:], axis=1), np.array(noises[1:])
+    return cells_of(values[0], sums, float(own.mean()), size=sight.size), own
+
+
+def rounds_of_table(
+    purse: Purse, sight: Sight, centres: Floats, portions: Sequence[Fraction], *, reach: float, first: int
+) -> tuple[Floats, Floats, Cells, Floats]:
+    """As many rounds as there are portions: centres, their factors (`drawn_in`), the last round's cells, and its sums' variances.
+
+    Guarantee: all portions together: each round is chosen by the releases of those before it (adaptive composition).
+    """
+    for number, portion in enumerate(portions, first):
+        cells, own = round_of_table(purse, sight, centres, portion, f"counts and sums of round {number}", reach=reach)
+        centres, factors = drawn_in(cells.means, cells.variance, spread=sight.spread)
+    return centres, factors, cells, own
+
+
+def _placed(sight: Sight, centres: Floats, variances: Floats) -> tuple[Floats, Floats]:
+    """Centres about the mean, of the features that vary, as centres of all features within their bounds; and deviations."""
+    whole, noise = np.repeat(sight.mean[None], len(centres), axis=0), np.zeros((len(centres), len(sight.mean)))
+    whole[:, sight.active] += centres
+    noise[:, sight.active] = variances
+    return np.clip(whole, sight.low, sight.high), np.sqrt(noise)
+
+
+def _finite(value: object) -> float:
+    number = float(value) if isinstance(value, int | float) else math.inf
+    return number if math.isfinite(number) else math.inf
