@@ -74,7 +74,7 @@ def test_a_model_comes_filled_and_is_charged_once(stage: Stage, model: GaussianN
         number = session.fit_model(
             GaussianNB(), "people", features=["age"], target="sex", spend="0.25", purpose="more", progress=told.append
         )
-    stages = {"preparing the tables", "reserving the cost", "learning", "keeping the model"}
+    stages = {"preparing the tables", "reserving the cost", "settling the charge", "learning", "keeping the model"}
     assert set(told) <= {"waiting", "running", *stages}  # which of them a quick job was seen in is chance
     kept = stage.ana.client.get(f"/api/v1/models/{number}").json()
     assert (kept["purpose"], kept["cost"]) == ("more", {"people": "ε = 0.25"})
@@ -92,6 +92,18 @@ def test_refusals_are_those_of_the_hub(stage: Stage) -> None:
         with pytest.raises(errors.InvalidParameter):
             GaussianNB(privacy=None).fit_table(session, "people", features=FEATURES, target="sex")
     assert stage.spent == "ε = 0"
+
+
+def test_a_method_that_the_owner_did_not_open_is_denied(stage: Stage) -> None:
+    house, owner = stage.house, stage.house.person("owner", email="ona@example.org", name="Ona")
+    wards = house.sample_data_set("wards", owner=owner)
+    house.grant(wards, stage.ana, by=owner, actions=(*READS, "learn.run"), methods=["Ridge", "GaussianNB"])
+    with stage.session() as session:
+        with pytest.raises(errors.AccessDenied, match="the method must be one of: GaussianNB, Ridge") as caught:
+            LogisticRegression(epsilon="0.5").fit_table(session, "wards", features=FEATURES, target="sex")
+        assert caught.value.instead == "ask its owner (Ona)"
+        GaussianNB(epsilon="0.5").fit_table(session, "wards", features=FEATURES, target="sex")
+    assert str(house.hub.ledger.spent("wards")) == "ε = 0.5"
 
 
 def _job(state: str, **more: object) -> object:

@@ -135,6 +135,7 @@ def _fill(model: PrivateModel, text: str) -> None:
         )
     parameters = [name for name in ("bounds", "bounds_y", "classes") if hasattr(model, name)]
     names = ("n_features_in_", "guarantee_", "spent_", "marked_", *type(model)._learned, *parameters)
-    for name in dict.fromkeys((*names, "feature_names_in_")):
+    for name in dict.fromkeys(names):
         if hasattr(learnt, name):
             setattr(model, name, getattr(learnt, name))
+    model._named(learnt.feature_names_in_)

@@ -39,7 +39,7 @@ def test_who_is_in_a_grant(members: dict[str, Any], text: str) -> None:
 
 def test_every_condition_has_its_line() -> None:
     rules = {
-        "actions": ["question.ask", "algorithm.run"],
+        "actions": ["question.ask", "algorithm.run", "learn.run"],
         "purposes": ["research", "care"],
         "not_before": "2026-01-01",
         "until": "2026-12-31",
@@ -50,11 +50,12 @@ def test_every_condition_has_its_line() -> None:
         "share": {"epsilon": "0.5"},
         "risk": "0.1",
         "algorithms": ["a1"],
+        "methods": ["Ridge", "GaussianNB", "of old"],
         "only_with": ["d1"],
     }
     lines = {line.name: line.text or line.moment for line in grant_lines(made(rules), NAMES)}
     assert lines == {
-        "May": "Run an algorithm, Ask a question",
+        "May": "Run an algorithm, Train a model, Ask a question",
         "For": "care or research",
         "From": datetime(2026, 1, 1, tzinfo=UTC),
         "Until": datetime(2027, 1, 1, tzinfo=UTC),
@@ -65,6 +66,7 @@ def test_every_condition_has_its_line() -> None:
         "Share of the budget": "ε = 0.5 each person",
         "Risk": "at most 0.1",
         "Algorithms": "bayes",
+        "Methods": "Gaussian naive Bayes, Ridge regression, of old",
         "Together with": "only health",
     }
     nothing = {
@@ -113,6 +115,11 @@ def test_sentences_follow_the_language() -> None:
         ({"purposes": ["marketing"]}, {}, {"purposes": ["research"]}, "purpose"),
         ({"purposes": ["research"]}, {}, {"purposes": ["research"]}, None),
         ({"purposes": ["research", "care"]}, {}, {"purposes": ["research"]}, "purpose"),
+        ({"actions": ["learn.run"], "methods": ["PCA"]}, {}, {"methods": ["Ridge"]}, "method"),
+        ({"actions": ["learn.run"], "methods": ["PCA", "Ridge"]}, {}, {"methods": ["Ridge"]}, "method"),
+        ({"actions": ["learn.run"], "methods": ["PCA"]}, {}, {"methods": ["PCA", "Ridge"]}, None),
+        ({"actions": ["learn.run"]}, {}, {"methods": ["Ridge"]}, "method"),
+        ({}, {}, {"methods": ["Ridge"]}, None),
         ({}, {}, {"training": ["GCP"]}, "training"),
         ({}, {"anybody": True, "training": ["GCP"]}, {"training": ["GCP"]}, None),
         ({}, {}, {"second_factor": True}, None),

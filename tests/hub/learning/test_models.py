@@ -169,6 +169,20 @@ def test_lists_go_on(stage: Stage):
     assert rest["next"] is None
 
 
+def test_a_page_is_full_where_some_models_are_closed_since(stage: Stage):
+    for purpose in ("care", "study", "care", "study", "study"):
+        stage.house.clock.move(seconds=1)
+        stage.learnt(purpose=purpose)
+    steward = stage.house.person("steward", email="stew@example.org")
+    rule = {"title": "For care alone", "purposes": ["care"]}
+    assert steward.client.post("/api/v1/policy/rules", json=rule, headers=steward.csrf()).status_code == 201
+    first = stage.get("/models?limit=1").json()
+    rest = stage.get(f"/models?limit=1&after={first['next']}").json()
+    assert [each["purpose"] for each in (*first["models"], *rest["models"])] == ["care", "care"]
+    assert rest["next"] is None
+    assert stage.ana.client.get("/models").text.count('href="/models/') == 2
+
+
 @pytest.mark.parametrize(
     ("changed", "status"),
     [

@@ -30,7 +30,6 @@ def test_each_row_gets_what_the_model_says(stage: Stage):
     from cloister.learn import load
 
     found = load(model)
-    del found.feature_names_in_
     assert [row[3] for row in rows[1:]] == found.predict([[30, 10.5], [40, 20]]).tolist()
 
 

@@ -40,6 +40,7 @@ WHAT = (
     "job.see",
 )
 PEOPLE, INSTITUTIONS, PROJECTS = ("ada", "bob"), ("north", "south"), ("p", "q")
+METHODS = ("GaussianNB", "PCA")
 COLUMNS, LABELS, PURPOSES, IDS = ("age", "sex"), ("clinical", "special"), ("research", "care"), ("d1", "d2")
 
 
@@ -93,6 +94,7 @@ rules = st.builds(
     hours=maybe(st.just((Hours(days=(0, 1, 2, 3, 4), start=0, end=720),))),
     risk=maybe(st.sampled_from([Fraction(0), Fraction(1, 2)])),
     algorithms=maybe(sets(("a1",))),
+    methods=maybe(sets(METHODS)),
     only_with=maybe(sets(IDS)),
 )
 grants = st.builds(
@@ -133,6 +135,7 @@ contexts = st.builds(
         st.builds(Spend, asked=maybe(guarantees), spent=maybe(guarantees), drawn=maybe(guarantees), budget=maybe(guarantees)),
     ),
     algorithm=seldom("", st.sampled_from(("a1", "d1"))),
+    method=st.sampled_from(("", *METHODS)),
     project=seldom("", st.sampled_from(PROJECTS)),
     risk=maybe(st.just(Fraction(1, 4))),
 )
@@ -153,6 +156,7 @@ mandatory = st.builds(
     second_factor=seldom(False, st.booleans()),
     purposes=maybe(sets(PURPOSES)),
     networks=maybe(networks),
+    methods=maybe(sets(METHODS)),
 )
 what = seldom("question.ask", st.sampled_from(WHAT))
 several = st.lists(mandatory, max_size=2)

@@ -201,6 +201,15 @@ gcp       | question.ask     | limited | share mixed | - | no grant:g-share shar
 eve       | question.ask     | limited | research  | - | yes grant:g-alone granted
 eve       | question.ask     | limited | with health | - | yes grant:g-alone granted
 eve       | question.ask     | limited | with census | - | no grant:g-alone only-with
+mia       | learn.run        | limited | bayes     | - | yes grant:g-methods granted
+mia       | learn.run        | limited | forest    | - | no grant:g-methods method
+mia       | learn.run        | limited | research  | - | no grant:g-methods method
+mia       | question.ask     | limited | research  | - | yes grant:g-methods granted
+mia       | question.ask     | limited | forest    | - | yes grant:g-methods granted
+mia       | dataset.see      | limited | -         | - | yes grant:g-methods granted
+mia       | budget.see       | limited | -         | - | yes grant:g-methods granted
+ada       | learn.run        | limited | forest    | - | yes owner owner
+gcp       | learn.run        | health  | forest    | - | yes grant:g-gcp granted
 plain     | question.ask     | limited | research  | - | no role no-role
 prov      | dataset.grant    | limited | -         | - | no role no-role
 dora      | dataset.grant    | limited | -         | - | no owner not-owner
@@ -300,6 +309,13 @@ ada       | question.ask     | health | inside     | network | yes owner owner
 ada       | question.ask     | health | no address | network | no mandatory:m-net network
 odo       | question.ask     | census | research   | network | yes owner owner
 ada       | dataset.manage   | health | research   | network | yes owner owner
+mia       | learn.run        | limited | bayes     | methods | yes grant:g-methods granted
+mia       | learn.run        | limited | forest    | methods | no mandatory:m-methods method
+ada       | learn.run        | limited | forest    | methods | no mandatory:m-methods method
+ada       | learn.run        | limited | research  | methods | no mandatory:m-methods method
+ada       | learn.run        | limited | bayes     | methods | yes owner owner
+ada       | question.ask     | limited | research  | methods | yes owner owner
+odo       | learn.run        | census | forest     | methods | yes owner owner
 ada       | question.ask     | health | with postcode | linkage | no mandatory:m-link combination
 ada       | question.ask     | health | postcode without diagnosis | linkage | yes owner owner
 ada       | question.ask     | health | with census | linkage | no mandatory:m-link combination

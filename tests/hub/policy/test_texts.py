@@ -36,7 +36,7 @@ FULL = {
     "role": "reader",
     "members": {"people": ["bob"], "institutions": ["north"], "training": ["GCP"], "attributes": {"grade": "7"}},
     "rules": {
-        "actions": ["question.ask", "algorithm.run"],
+        "actions": ["question.ask", "algorithm.run", "learn.run"],
         "purposes": ["research"],
         "not_before": "2026-01-01",
         "until": "2026-12-31",
@@ -47,6 +47,7 @@ FULL = {
         "hours": [{"days": ["friday", "monday"], "from": "08:00", "to": "24:00"}, {}],
         "risk": "0.05",
         "algorithms": ["a1"],
+        "methods": ["Ridge", "PCA"],
         "only_with": ["census"],
     },
 }
@@ -59,7 +60,7 @@ def test_a_full_grant_is_read_exactly() -> None:
         people=some("bob"), institutions=some("north"), training=some("GCP"), attributes={"grade": "7"}
     )
     assert grant.rules == Rules(
-        actions=some("question.ask", "algorithm.run"),
+        actions=some("question.ask", "algorithm.run", "learn.run"),
         purposes=some("research"),
         not_before=datetime(2026, 1, 1, tzinfo=UTC),
         until=datetime(2027, 1, 1, tzinfo=UTC),
@@ -70,6 +71,7 @@ def test_a_full_grant_is_read_exactly() -> None:
         hours=(Hours(days=(0, 4), start=480, end=1440), Hours(days=tuple(range(7)), start=0, end=1440)),
         risk=Fraction(1, 20),
         algorithms=some("a1"),
+        methods=some("PCA", "Ridge"),
         only_with=some("census"),
     )
 
@@ -179,6 +181,10 @@ def change(path: str, value: Any) -> dict[str, Any]:
         ("rules/hours", [{"to": "24:01"}], "not a time of day"),
         ("rules/hours", [{"from": "٠٨:00"}], "not a time of day"),
         ("rules/hours", [{"until": "18:00"}], "'until' is not known there"),
+        ("rules/methods", [], "names no method"),
+        ("rules/methods", "PCA", "not a list"),
+        ("rules/methods", [7], "not a text"),
+        ("rules/actions", ["question.ask"], "training models, which is not among the actions"),
         ("rules/risk", "5 %", "not a finite number"),
         ("rules/risk", [], "not an exact number"),
         ("rules/share/epsilon", "1/0", "not a finite number"),
@@ -196,6 +202,18 @@ def test_an_unknown_key_lists_the_known_ones() -> None:
         parse_grant(change("rules/colums", ["age"]), id="g1")
     assert "columns" in caught.value.instead
     assert "purposes" in caught.value.instead
+
+
+def test_a_rule_about_methods_is_about_training() -> None:
+    rule = parse_rule('{"title": "Simple models", "methods": ["Ridge", "GaussianNB"]}', id="m1")
+    assert rule.methods == some("GaussianNB", "Ridge")
+    assert write_rule(rule) == {"title": "Simple models", "methods": ["GaussianNB", "Ridge"]}
+    narrow = {"title": "x", "actions": ["question.ask", "learn.run"], "methods": ["PCA"]}
+    assert parse_rule(narrow, id="m1").methods == some("PCA")
+    with pytest.raises(InvalidDeclaration, match="training models, which is not among the actions"):
+        parse_rule({"title": "x", "actions": ["question.ask"], "methods": ["PCA"]}, id="m1")
+    with pytest.raises(InvalidDeclaration, match="names no method"):
+        parse_rule({"title": "x", "methods": []}, id="m1")
 
 
 def test_running_algorithms_names_them() -> None:

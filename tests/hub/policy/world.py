@@ -57,6 +57,7 @@ PEOPLE: dict[str, Who] = {
     "u3": person("u3", "analyst"),
     "carl": person("carl", "analyst"),
     "dora": person("dora", "analyst", "owner"),
+    "mia": person("mia", "analyst"),
     "pia": person("pia", "analyst", projects=some("study", "other")),
     "gcp": person("gcp", "analyst", training={"GCP": NEXT_YEAR}, second_factor=True),
     "stale": person("stale", "analyst", training={"GCP": LAST_YEAR}, second_factor=True),
@@ -130,6 +131,7 @@ _LIMITED = Object(
         grant("g-risk", named("pia"), "question.ask", risk=Fraction(1, 20)),
         grant("g-share", named("gcp"), "question.ask", share=PureDP(1)),
         grant("g-alone", named("eve"), "question.ask", only_with=some("health")),
+        grant("g-methods", named("mia"), "learn.run", "question.ask", methods=some("GaussianNB", "PCA")),
         grant("g-stranger", named("plain"), "question.ask"),
         grant("g-stolen", named("prov"), "dataset.grant", "dataset.see"),
     ),
@@ -248,6 +250,8 @@ CONTEXTS: dict[str, Context] = {
     "big budget": costing("patients", budget=PureDP("3.01")),
     "allotment": costing("patients", allotment=PureDP(1)),
     "big allotment": costing("patients", allotment=PureDP("1.01")),
+    "bayes": replace(_RESEARCH, method="GaussianNB"),
+    "forest": replace(_RESEARCH, method="RandomForestClassifier"),
     "a1": replace(_RESEARCH, algorithm="a1"),
     "a2": replace(_RESEARCH, algorithm="a2"),
     "a1 on health": beside("health", base=replace(_RESEARCH, algorithm="a1")),
@@ -287,6 +291,7 @@ RULES: dict[str, list[MandatoryRule]] = {
     ],
     "deny": [MandatoryRule(id="m-deny", labels=some("clinical"), for_institutions=some("south"), deny=True)],
     "network": [MandatoryRule(id="m-net", institution="north", networks=(ip_network("10.0.0.0/8"),))],
+    "methods": [MandatoryRule(id="m-methods", institution="north", methods=some("GaussianNB", "Ridge"))],
     "linkage": [
         MandatoryRule(
             id="m-link",

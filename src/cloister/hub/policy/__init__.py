@@ -1,8 +1,8 @@
 """The hub's policy: decisions as pure functions of (who, what, which, context, the institution's rules).
 
-`actions` lists what can be done, `facts` what a decision is made from, `decide` makes it, `explain` says it in words, `texts`
-reads and writes the rules as people write them, `bounds` hands the
-ceilings to the ledger, and `release` says what holds for what is derived. No database, no clock, no row.
+`actions` lists what can be done, `methods` by what models are trained, `facts` what a decision is made from, `decide` makes it,
+`explain` says it in words, `texts` reads and writes the rules as people write them, `bounds` hands the ceilings to the ledger,
+and `release` says what holds for what is derived. No database, no clock, no row.
 """
 
 from __future__ import annotations

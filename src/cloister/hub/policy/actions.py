@@ -74,6 +74,8 @@ class Action:
     outlive the token, and a stolen one could make itself a successor."""
     by_algorithm: bool = False
     """A guest's algorithm runs, and the context must name it."""
+    by_method: bool = False
+    """A model is trained: rules may say by which methods, and of a context that names none they allow nothing."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -145,7 +147,7 @@ BUILT_IN = (
     _of("question.ask", N_("Ask a question"), *_USERS, by="grant", data=True),
     _of("question.see", N_("See a saved question"), ANYBODY, by="grant", implied_by=("question.manage",)),
     _of("question.manage", N_("Save and share questions"), *_USERS, by="grant"),
-    _of("learn.run", N_("Train a model"), *_USERS, by="grant", data=True),
+    _of("learn.run", N_("Train a model"), *_USERS, by="grant", data=True, by_method=True),
     _of("anonymize.run", N_("Make an anonymised table"), *_USERS, by="grant", data=True),
     _of("synthesise.run", N_("Make a synthetic table"), *_USERS, by="grant", data=True),
     _of(

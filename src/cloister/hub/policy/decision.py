@@ -36,6 +36,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "training": N_("it takes a valid certificate: {training}"),
         "second-factor": N_("it takes a log-in with a second factor"),
         "purpose": N_("the purpose must be one of: {purposes}"),
+        "method": N_("the method must be one of: {methods}"),
         "network": N_("it is not allowed from your network"),
         "ceiling-population": N_("the population would pass the institution's ceiling of ε = {ceiling}"),
         "ceiling-allotment": N_("the allotment would pass the institution's ceiling of ε = {ceiling}"),

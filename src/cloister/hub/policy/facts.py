@@ -99,6 +99,8 @@ class Rules:
     risk: Fraction | None = None
     algorithms: frozenset[str] | None = None
     """Guests' algorithms that may run. None: no guest's algorithm; stated: those, and no plain question."""
+    methods: frozenset[str] | None = None
+    """The methods by which models may be trained, by the names of `cloister.learn.METHODS`. They limit nothing else."""
     only_with: frozenset[str] | None = None
     """The only other objects that may be asked together with this one."""
 
@@ -230,6 +232,8 @@ class Context:
     """The other objects that are asked at the same time."""
     spend: Mapping[str, Spend] = field(default_factory=dict)
     algorithm: str = ""
+    method: str = ""
+    """By which a model is trained."""
     project: str = ""
     risk: Fraction | None = None
 
@@ -279,3 +283,5 @@ class MandatoryRule:
     second_factor: bool = False
     purposes: frozenset[str] | None = None
     networks: tuple[Network, ...] | None = None
+    methods: frozenset[str] | None = None
+    """The methods by which models may be trained; None: all."""

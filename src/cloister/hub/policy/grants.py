@@ -29,6 +29,7 @@ STAGES = {
             "hours",
             "columns",
             "algorithm",
+            "method",
             "only-with",
             "risk",
             "share",
@@ -82,6 +83,8 @@ def details(reason: str, grant: GrantFacts, who: Who, which: Object, context: Co
         return {"training": listed(missing_training(grant.members.training, who, context.now))}
     if reason == "purpose":
         return {"purposes": listed(rules.purposes or ())}
+    if reason == "method":
+        return {"methods": listed(rules.methods or ())}
     if reason == "columns":
         return {"columns": listed(context.columns[which.id] - (rules.columns or frozenset()))}
     if reason == "only-with":
@@ -173,6 +176,8 @@ def _unmet(rules: Rules, action: Action, which: Object, context: Context) -> str
         return "columns"
     if not _covers_algorithm(rules, strict, which, context):
         return "algorithm"
+    if rules.methods is not None and action.by_method and context.method not in rules.methods:
+        return "method"
     if rules.only_with is not None and any(other.id not in rules.only_with for other in context.together):
         return "only-with"
     if rules.risk is not None and (context.risk > rules.risk if context.risk is not None else strict):

@@ -39,7 +39,7 @@ def by_institution(
         if not governs(rule, who, which, labels):
             continue
         applies = action.data if rule.actions is None else action.name in rule.actions
-        found = _demanded(rule, who, context) if applies else None
+        found = _demanded(rule, who, action, context) if applies else None
         if found is None and context.spend and (applies or rule.actions is None):
             totals = _totals(context) if totals is None else totals
             found = _ceilings(rule, which, totals)
@@ -120,7 +120,7 @@ def governs(rule: MandatoryRule, who: Who, which: Object | None, labels: frozens
 _Found = tuple[str, dict[str, str]]
 
 
-def _demanded(rule: MandatoryRule, who: Who, context: Context) -> _Found | None:
+def _demanded(rule: MandatoryRule, who: Who, action: Action, context: Context) -> _Found | None:
     if rule.deny:
         return "denied", {}
     if rule.second_factor and not who.second_factor:
@@ -132,6 +132,8 @@ def _demanded(rule: MandatoryRule, who: Who, context: Context) -> _Found | None:
         return "purpose", {"purposes": listed(rule.purposes or frozenset())}
     if rule.networks is not None and not in_networks(context.address, rule.networks):
         return "network", {}
+    if rule.methods is not None and action.by_method and context.method not in rule.methods:
+        return "method", {"methods": listed(rule.methods)}
     return None
 
 

@@ -57,12 +57,14 @@ def parse_rule(text: Text, *, id: str) -> MandatoryRule:  # noqa: A002
     """
     found = _parts(text, "the rule", _RULE)
     demands = ("deny", "epsilon_of_population", "epsilon_of_allotment", "delta", "forbidden", "training")
-    if not any(found.get(key) not in (None, False, frozenset()) for key in (*demands, "second_factor", "purposes", "networks")):
+    more = ("second_factor", "purposes", "networks", "methods")
+    if not any(found.get(key) not in (None, False, frozenset()) for key in (*demands, *more)):
         raise strict.wrong(
             "the rule", "it demands nothing", '{"title": "Clinical data", "labels": ["clinical"], "second_factor": true}'
         )
     if found.get("delta", Fraction(0)) >= 1:
         raise strict.wrong("delta", "it must be less than 1", '"1e-6"')
+    _about_models(found, "methods")
     return MandatoryRule(id=id, **found)
 
 
@@ -102,7 +104,23 @@ def _rules(value: object, place: str) -> Rules:
         raise strict.wrong(
             f"{place}.algorithms", "to run algorithms names them", '["…"]; on an algorithm, "only_with": ["a data set"]'
         )
+    _about_models(found, f"{place}.methods")
     return Rules(**found)
+
+
+def _about_models(found: Mapping[str, Any], place: str) -> None:
+    """A list of methods beside actions that train no model would never be looked at."""
+    named = found.get("actions")
+    if "methods" in found and named is not None and not any(actions()[each].by_method for each in named):
+        raise strict.wrong(place, "it is about training models, which is not among the actions", '"actions": ["learn.run"]')
+
+
+def _methods(value: object, place: str) -> frozenset[str]:
+    """An empty list could be meant as all and as none, so it says neither."""
+    found = strict.identifiers(value, place)
+    if not found:
+        raise strict.wrong(place, "it names no method; without the list, all may be used", '["GaussianNB"]')
+    return found
 
 
 def _grantable(value: object, place: str) -> str:
@@ -234,6 +252,7 @@ _RULES: Mapping[str, _Reader] = {
     "hours": _tuple(_hours),
     "risk": strict.number,
     "algorithms": strict.identifiers,
+    "methods": _methods,
     "only_with": strict.identifiers,
 }
 _RULE: Mapping[str, _Reader] = {
@@ -252,6 +271,7 @@ _RULE: Mapping[str, _Reader] = {
     "second_factor": strict.flag,
     "purposes": strict.names,
     "networks": _tuple(strict.network),
+    "methods": _methods,
 }
 _POLICY: Mapping[str, _Reader] = {
     "purposes": strict.names,

@@ -43,6 +43,7 @@ def write_grant(grant: GrantFacts) -> dict[str, Any]:
         "hours": None if rules.hours is None else [_hours(each) for each in rules.hours],
         "risk": _number(rules.risk),
         "algorithms": _sorted(rules.algorithms),
+        "methods": _sorted(rules.methods),
         "only_with": _sorted(rules.only_with),
     }
     return {"role": grant.role, "members": _said(who), "rules": _said(what)}
@@ -71,6 +72,7 @@ def write_rule(rule: MandatoryRule) -> dict[str, Any]:
             "second_factor": rule.second_factor or None,
             "purposes": _sorted(rule.purposes),
             "networks": None if rule.networks is None else [str(each) for each in rule.networks],
+            "methods": _sorted(rule.methods),
         }
     )
 

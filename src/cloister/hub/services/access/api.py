@@ -50,12 +50,18 @@ def routes(router: APIRouter) -> None:
 
     @router.get("/grants/preview", dependencies=[grants], summary="What one person may do with a data set of yours")
     def foresee(
-        hub: HubDep, caller: PersonDep, data_set: _Name, person: _Text, purpose: _Text = "", address: _Text = ""
+        hub: HubDep,
+        caller: PersonDep,
+        data_set: _Name,
+        person: _Text,
+        purpose: _Text = "",
+        address: _Text = "",
+        method: _Text = "",
     ) -> Items[DecisionOut]:
         with hub.database.reading() as db:
             _row, which = own_data_set(hub, db, caller, data_set)
             found = person_called(db, which, person)
-            foreseen = preview(hub, db, found, which, purpose=purpose, address=address)
+            foreseen = preview(hub, db, found, which, purpose=purpose, address=address, method=method)
         return Items(items=[DecisionOut.of(each) for each in foreseen])
 
     @router.get("/policy/rules", dependencies=[needs("policy.see")], summary="The institution's rules, ended ones too")

@@ -32,6 +32,7 @@ def context_of(
     project: str = "",
     risk: Fraction | None = None,
     behind: Mapping[str, frozenset[str]] | None = None,
+    method: str = "",
 ) -> Context:
     """When, from where, for what and with what a caller acts."""
     return Context(
@@ -44,6 +45,7 @@ def context_of(
         project=project,
         risk=risk,
         behind=behind or {},
+        method=method,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import product
 
 from cloister.hub.policy import Context, Decision, GrantFacts, MandatoryRule, Object, Spend, Who, actions, decide
 from cloister.hub.policy.actions import ANYBODY
@@ -65,7 +66,9 @@ def _denials(
     for name in sorted(rules.actions):
         action = actions()[name]
         roles = action.roles - {ANYBODY}
-        for purpose in sorted(rules.purposes) if rules.purposes is not None else [""]:
+        purposes = [""] if rules.purposes is None else sorted(rules.purposes)
+        methods = sorted(rules.methods) if rules.methods is not None and action.by_method else [""]
+        for purpose, method in product(purposes, methods):
             context = Context(
                 now=now,
                 address=str(rules.networks[0].network_address) if rules.networks else "",
@@ -73,6 +76,7 @@ def _denials(
                 columns={which.id: which.columns if rules.columns is None else rules.columns},
                 spend={which.population: Spend(allotment=rules.share)} if rules.share is not None else {},
                 algorithm=min(rules.algorithms) if rules.algorithms else which.id if which.kind == "algorithm" else "",
+                method=method,
                 project=min(grant.members.projects) if grant.members.projects else "",
             )
             denial = next(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.policy import GrantFacts, Object, actions
+from cloister.hub.policy.methods import check_methods
 from cloister.hub.policy.strict import load
 from cloister.hub.policy.texts_write import guarantee_text
 from cloister.hub.records.catalogue import DataSet
@@ -96,6 +97,7 @@ def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
         "not_before": form.text("not_before"),
         "until": form.text("until"),
         "columns": form.all("columns"),
+        "methods": form.all("methods"),
         "rows": form.text("rows"),
         "networks": listed(form.text("networks")),
         "hours": _hours(form),
@@ -119,7 +121,7 @@ def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
 
 def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None) -> None:
     """Refuse what could never hold for the object: foreign actions, columns that are not declared, a condition that is none, a
-    share in another measure, an end that is past.
+    share in another measure, an end that is past, a method that no hub knows.
     """
     wanted = dict(grantable(which.kind))
     for name in sorted(grant.rules.actions):
@@ -127,6 +129,7 @@ def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None)
             raise _wrong("actions", f"{name!r} is not granted on this", ", ".join(wanted))
     if grant.rules.until is not None and grant.rules.until <= hub.now():
         raise _wrong("until", "it is over already", "a day that comes")
+    check_methods(grant.rules.methods)
     if row is None:
         for part in ("columns", "rows", "share"):
             if getattr(grant.rules, part):

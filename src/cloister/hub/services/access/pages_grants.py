@@ -10,6 +10,7 @@ from starlette.responses import Response
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.policy.methods import titled
 from cloister.hub.policy.texts_write import DAYS
 from cloister.hub.problems import Missing
 from cloister.hub.services.access.drafts import PRESETS, draft_of, grantable
@@ -84,13 +85,14 @@ def routes(router: APIRouter) -> None:
         person: _Text = "",
         purpose: _Text = "",
         address: _Text = "",
+        method: _Text = "",
     ) -> Response:
         """What may this person do?"""
         gettext = request_gettext(request)
         with hub.database.reading() as db:
             row, which = own_data_set(hub, db, caller, name)
             found = person_called(db, which, person.strip()) if person.strip() else None
-            given = {"purpose": purpose.strip(), "address": address.strip(), "gettext": gettext}
+            given = {"purpose": purpose.strip(), "address": address.strip(), "method": method, "gettext": gettext}
             foreseen = preview(hub, db, found, which, **given) if found is not None else []  # type: ignore[arg-type]
         values: dict[str, Any] = {
             "row": row,
@@ -99,6 +101,8 @@ def routes(router: APIRouter) -> None:
             "person": person,
             "purpose": purpose,
             "address": address,
+            "method": method,
+            "methods": titled(),
         }
         return render(request, "access/preview.html", **values)
 
@@ -130,7 +134,13 @@ def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> di
 
 
 def _choices(db: Session, hub: Hub, row: DataSet) -> dict[str, Any]:
-    return {"row": row, "actions": grantable("data-set"), "days": DAYS, "budget": budget_of(hub, row)}
+    return {
+        "row": row,
+        "actions": grantable("data-set"),
+        "methods": titled(),
+        "days": DAYS,
+        "budget": budget_of(hub, row),
+    }
 
 
 def _typed(given: dict[str, Any]) -> Typed:

@@ -12,6 +12,7 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions
+from cloister.hub.policy.methods import titled
 from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.access.parts import Id, done
 from cloister.hub.services.access.rules import DATA_ACTIONS, end_rule, every_rule, make_rule, rule_draft
@@ -72,6 +73,7 @@ def _page(request: Request, hub: Hub, caller: Caller, typed: dict[str, Any]) -> 
         "conflicts": against,
         "writes": writes,
         "actions": [(name, known[name].title) for name in DATA_ACTIONS],
+        "methods": titled(),
         "typed": Typed({"actions": [], **typed}),
         "problem": None,
     }

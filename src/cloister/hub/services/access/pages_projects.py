@@ -12,6 +12,7 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions
+from cloister.hub.policy.methods import titled
 from cloister.hub.records.asking import StoredRelease as Kept
 from cloister.hub.services.access import invitations, projects, purse
 from cloister.hub.services.access.check import allowed
@@ -187,6 +188,7 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
             "names": names,
             "owned": [each for place, each in data if each.owner == caller.id and place.approved is None],
             "actions": [(key, title) for key, title in grantable("data-set") if key not in _ELSEWHERE],
+            "methods": titled(),
             "typed": Typed({"actions": ["question.ask", "release.download"], "purposes": "", "until": "", "share": "", **typed}),
             "problem": None,
         }

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.policy.methods import titled
 from cloister.hub.services.access import projects, requests
 from cloister.hub.services.access.drafts import draft_of, grantable, last_day
 from cloister.hub.services.access.facts import facts_of
@@ -154,6 +155,7 @@ def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[st
             "role": "",
             "actions": rules.get("actions", []),
             "columns": rules.get("columns", []),
+            "methods": rules.get("methods", []),
             "purposes": ", ".join(rules.get("purposes", [])),
             "share": _first_of(rules.get("share")),
             "until": last_day(rules.get("until", "")),
@@ -168,6 +170,7 @@ def _one(request: Request, hub: Hub, caller: Caller, number: str, typed: dict[st
             "decides": data_set.owner == caller.id,
             "actions": [each for each in grantable("data-set") if each[0] not in _ELSEWHERE],
             "columns": sorted(data_set.declaration.get("columns", {})),
+            "methods": titled(),
             "typed": Typed({**first, **typed}),
             "problem": None,
         }
@@ -185,6 +188,7 @@ def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> di
             "row": row,
             "actions": [(key, title) for key, title in grantable("data-set") if key not in (*_WANTED, *_ELSEWHERE)],
             "columns": sorted(which.columns),
+            "methods": titled(),
             "projects": [(number, open_[number].name) for number in sorted(caller.projects) if number in open_],
             "typed": Typed({"actions": ["question.ask"], **typed}),
             "problem": None,

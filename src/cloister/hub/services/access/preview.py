@@ -44,6 +44,7 @@ def preview(
     purpose: str = "",
     project: str = "",
     address: str = "",
+    method: str = "",
     gettext: Callable[[str], str] = str,
 ) -> list[Foreseen]:
     """The decision on every action that can be granted on an object, were this person to do it now. Their second factor counts as
@@ -53,7 +54,8 @@ def preview(
     if caller is None:
         return []
     caller = replace(caller, address=address, second_factor=person.totp is not None)
-    context = context_of(hub, caller, purpose=purpose, project=project, algorithm=which.id if which.kind == "algorithm" else "")
+    algorithm = which.id if which.kind == "algorithm" else ""
+    context = context_of(hub, caller, purpose=purpose, project=project, algorithm=algorithm, method=method)
     found = []
     for name, title in grantable(which.kind):
         decision = allowed(hub, db, caller, name, which, context)

@@ -11,6 +11,7 @@ from cloister.errors import InvalidDeclaration
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
 from cloister.hub.policy import MandatoryRule, parse_rule, write_rule
+from cloister.hub.policy.methods import check_methods
 from cloister.hub.policy.strict import load
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import InstitutionRule
@@ -37,7 +38,7 @@ DATA_ACTIONS = (
     "release.see",
     "release.download",
 )
-_LISTS = ("labels", "populations", "for_institutions", "actions", "training", "purposes", "networks")
+_LISTS = ("labels", "populations", "for_institutions", "training", "purposes", "networks")
 
 
 def rule_draft(form: Form) -> dict[str, Any]:
@@ -49,7 +50,9 @@ def rule_draft(form: Form) -> dict[str, Any]:
     for name in ("institution", "epsilon_of_population", "epsilon_of_allotment", "delta"):
         draft[name] = form.text(name, most=200)
     for name in _LISTS:
-        draft[name] = form.all(name) if name == "actions" else listed(form.text(name))
+        draft[name] = listed(form.text(name))
+    for name in ("actions", "methods"):
+        draft[name] = form.all(name)
     for name in ("deny", "second_factor"):
         draft[name] = form.flag(name)
     together = listed(form.text("together"))
@@ -65,6 +68,7 @@ def make_rule(db: Session, hub: Hub, caller: Caller, draft: Mapping[str, Any]) -
     if not isinstance(title, str) or not title.strip() or len(title) > 200:
         raise InvalidDeclaration("title was refused", why="a rule has a name of 1 to 200 characters", instead='"Clinical data"')
     found = parse_rule(_with_ids(hub, db, draft), id=new_id())
+    check_methods(found.methods)
     row = InstitutionRule(id=found.id, title=found.title, rule=write_rule(found), made_by=caller.id, created=hub.now())
     db.add(row)
     bump(db)

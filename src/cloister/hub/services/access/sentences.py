@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from cloister.hub.policy import GrantFacts, Hours, MandatoryRule, Members, Part, Rules, actions
+from cloister.hub.policy.methods import offered
 from cloister.hub.services.access.names import Names
 from cloister.hub.web.languages import N_
 from cloister.privacy.rational import text_of
@@ -119,6 +120,8 @@ def _demands(rule: MandatoryRule, _: Gettext) -> Iterable[str]:
         yield _("a valid certificate: {names}").format(names=", ".join(sorted(rule.training)))
     if rule.second_factor:
         yield _("a log-in with a second factor")
+    if rule.methods is not None:
+        yield _("a model is trained by one of these methods: {names}").format(names=", ".join(_methods(rule.methods, _)))
     if rule.networks is not None:
         yield _("from these networks: {names}").format(names=", ".join(str(each) for each in rule.networks) or "–")
 
@@ -135,6 +138,8 @@ def _reach(rules: Rules, names: Names, _: Gettext) -> list[Line]:
         lines.append(Line(name=_("Risk"), text=_("at most {number}").format(number=text_of(rules.risk))))
     if rules.algorithms is not None:
         lines.append(Line(name=_("Algorithms"), text=", ".join(sorted(map(names.object, rules.algorithms))) or _("none")))
+    if rules.methods is not None:
+        lines.append(Line(name=_("Methods"), text=", ".join(_methods(rules.methods, _))))
     if rules.only_with is not None:
         other = ", ".join(sorted(map(names.object, rules.only_with)))
         lines.append(Line(name=_("Together with"), text=_("only {names}").format(names=other) if other else _("nothing else")))
@@ -143,6 +148,11 @@ def _reach(rules: Rules, names: Names, _: Gettext) -> list[Line]:
 
 def _titles(names: Iterable[str], _: Gettext) -> list[str]:
     known = actions()
+    return [_(known[name].title) if name in known else name for name in sorted(names)]
+
+
+def _methods(names: Iterable[str], _: Gettext) -> list[str]:
+    known = offered()
     return [_(known[name].title) if name in known else name for name in sorted(names)]
 
 

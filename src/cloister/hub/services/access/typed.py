@@ -8,7 +8,7 @@ from cloister.hub.web.forms import Form
 
 __all__ = ["Typed"]
 
-_LISTS = ("actions", "columns", "days", "prohibitions")
+_LISTS = ("actions", "columns", "days", "methods", "prohibitions")
 
 
 class Typed(dict[str, Any]):

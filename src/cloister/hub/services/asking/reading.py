@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, false, or_, select
 
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
-from cloister.hub.services.asking.sources import check_derived, is_open
+from cloister.hub.services.asking.sources import check_derived, newest_open
 from cloister.session import Release
 
 if TYPE_CHECKING:
@@ -58,31 +58,19 @@ def releases_of(
 
     A title and a question tell of data too: a release that was closed to this person since is not in the list either.
     """
-    wanted = select(StoredRelease).where(_readable(caller, which))
-    wanted = wanted.order_by(StoredRelease.created.desc(), StoredRelease.id.desc()).limit(limit)
+    wanted = _readable(caller, which)
     if project:
-        wanted = wanted.where(_of_projects([project]))
+        wanted &= _of_projects([project])
     for word in search.split()[:10]:
         texts = (StoredRelease.title, StoredRelease.sql, StoredRelease.purpose)
-        wanted = wanted.where(or_(*(text.icontains(word, autoescape=True) for text in texts)))
+        wanted &= or_(*(text.icontains(word, autoescape=True) for text in texts))
     last = db.scalar(select(StoredRelease).where(StoredRelease.id == after, _readable(caller, "all"))) if after else None
-    found: list[StoredRelease] = []
-    while True:
-        rows = list(db.scalars(wanted if last is None else wanted.where(_older(last))))
-        found += [row for row in rows if is_open(hub, db, caller, row)]
-        if len(rows) < limit or len(found) >= limit:
-            return found[:limit]
-        last = rows[-1]
+    return newest_open(hub, db, caller, StoredRelease, wanted, last=last, limit=limit)
 
 
 def unpacked(row: StoredRelease) -> Release:
     """The release itself."""
     return Release.from_json(row.body.decode())
-
-
-def _older(last: StoredRelease) -> ColumnElement[bool]:
-    """The condition on releases that stand behind one in a list."""
-    return or_(StoredRelease.created < last.created, (StoredRelease.created == last.created) & (StoredRelease.id < last.id))
 
 
 def _readable(caller: Caller, which: Which) -> ColumnElement[bool]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from sqlalchemy import ColumnElement, or_, select
 
 from cloister.errors import AccessDenied
 from cloister.hub.policy import Object, Policy, Source, parse_policy
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
     from cloister.hub.records.learning import LearntModel
 
     Derived: TypeAlias = StoredRelease | LearntModel
+    Kind = TypeVar("Kind", StoredRelease, LearntModel)
 
-__all__ = ["check_derived", "is_open", "told_policy"]
+__all__ = ["check_derived", "newest_open", "told_policy"]
 
 _FURTHER = ("release.download", "release.share")
 
@@ -43,8 +46,29 @@ def check_derived(hub: Hub, db: Db, caller: Caller, row: Derived, action: str) -
     _check_sources(hub, db, caller, row, policy, action)
 
 
-def is_open(hub: Hub, db: Db, caller: Caller, row: Derived) -> bool:
-    """Whether this person may see it now."""
+def newest_open(
+    hub: Hub, db: Db, caller: Caller, kind: type[Kind], wanted: ColumnElement[bool], *, last: Kind | None, limit: int
+) -> list[Kind]:
+    """Of the rows that are wanted, the newest that this person may see now; those that stand behind `last` where there is one.
+
+    What was closed to them since is left out, and the list goes on behind it: a page is short only where there is no more.
+    """
+    ordered = select(kind).where(wanted).order_by(kind.created.desc(), kind.id.desc()).limit(limit)
+    found: list[Kind] = []
+    while True:
+        rows = list(db.scalars(ordered if last is None else ordered.where(_older(kind, last))))
+        found += [row for row in rows if _is_open(hub, db, caller, row)]
+        if len(rows) < limit or len(found) >= limit:
+            return found[:limit]
+        last = rows[-1]
+
+
+def _older(kind: type[Kind], last: Kind) -> ColumnElement[bool]:
+    """The condition on rows that stand behind one in a list."""
+    return or_(kind.created < last.created, (kind.created == last.created) & (kind.id < last.id))
+
+
+def _is_open(hub: Hub, db: Db, caller: Caller, row: Derived) -> bool:
     try:
         check_derived(hub, db, caller, row, "release.see")
     except AccessDenied:

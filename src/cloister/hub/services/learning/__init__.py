@@ -40,7 +40,7 @@ SERVICE = Service(
     api=_api,
     jobs=(FIT,),
     links=(
-        Link(title="Train", path="/learn", action="learn.run", order=27, icon="run"),
+        Link(title="Train", path="/learn", action="learn.run", order=27, icon="learn"),
         Link(title="Models", path="/models", action="release.see", order=28, icon="chart"),
     ),
 )

@@ -12,13 +12,13 @@ from starlette.responses import Response
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Missing
 from cloister.hub.services.asking.idempotency import Claim, once
 from cloister.hub.services.asking.routing import TICKED, WRITTEN, After, Number
 from cloister.hub.services.learning import reading
 from cloister.hub.services.learning.files import file_of
 from cloister.hub.services.learning.fitting import fit_later, look
-from cloister.hub.services.learning.order import offered
 from cloister.hub.services.learning.predicting import predictions
 from cloister.hub.services.learning.previewing import preview
 from cloister.hub.services.learning.ready import ACTION

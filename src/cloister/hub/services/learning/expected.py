@@ -7,16 +7,16 @@ rule of thumb, and the picture says so. What it can't say is how good a model th
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
+from cloister.hub.policy.methods import offered
 from cloister.hub.services.asking.charts import themed
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.order import Order, model_of
+from cloister.hub.services.learning.worked_out import shape_of, worked_out
 from cloister.noise import Random
 from cloister.privacy import ZCDP, Guarantee
 from cloister.tables import PrivateTable
@@ -32,8 +32,7 @@ _ROWS, _UNSAID, _RUNS = 2000, 1000, 3
 _LARGEST = Fraction(1000)
 _SEED = 20_260_103
 _DELTA = "1e-6"
-_PART, _KEPT = "expected curves", 100
-_LOCK = threading.Lock()
+_PART = "expected curves"
 _INK, _SOFT, _LINE, _MAIN = "#17211f", "#51605c", "#c9c6bc", "#2f7d6b"
 
 
@@ -51,7 +50,7 @@ class Expected:
     """A method's measure by ε on made-up rows; `plain` is the same method without noise."""
 
     measure: str
-    """accuracy or r2."""
+    """accuracy, r2 or captured."""
     rows: int
     """For how many rows it is meant: the declared size."""
     declared: bool
@@ -70,28 +69,19 @@ class Expected:
 
 def expected(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> Expected | None:
     """The curve of an order; None for a method whose result nothing measures. It is worked out once in a process."""
+    from cloister.learn.captured import captures
     from cloister.learn.encoding import Encoder
     from cloister.learn.from_tables import declare
 
     model = model_of(order)
-    if model._target == "none":
+    if model._target == "none" and not captures(model):
         return None
     encoder = Encoder.of(table.columns, list(order.features))
-    declare(model, encoder, table, order.target)
+    declare(model, encoder, table, order.target or None)
     pure, delta = _promise(order, cost)
     model.delta = None if pure else delta
-    described = [(name, domain.describe()) for name, domain in encoder.columns]
-    target = table.column(order.target).describe()
-    key = repr((order.method, sorted(order.parameters.items()), described, target, table.size, model.delta))
-    kept: OrderedDict[str, Expected] = hub.parts.setdefault(_PART, OrderedDict())
-    with _LOCK:
-        found = kept.get(key)
-    if found is None:
-        found = _worked_out(model, encoder, table.size)
-        with _LOCK:
-            kept[key] = found
-            while len(kept) > _KEPT:
-                kept.popitem(last=False)
+    key = repr(shape_of(order, model, encoder, table))
+    found = worked_out(hub, _PART, key, lambda: _worked_out(model, encoder, table.size))
     at = float(cost.to_approx(_DELTA).epsilon) if isinstance(cost, ZCDP) else float(cost.epsilon)
     return replace(found, at=at)
 
@@ -128,7 +118,6 @@ def picture(told: Expected, words: dict[str, str]) -> str:
 
 def _promise(order: Order, cost: Guarantee) -> tuple[bool, str]:
     """Whether the promise is pure, and its δ. A ρ is drawn over the ε that it promises with δ = 10⁻⁶."""
-    from cloister.hub.services.learning.order import offered
     from cloister.privacy import text_of
 
     if isinstance(cost, ZCDP):
@@ -146,7 +135,6 @@ def _worked_out(model: Any, encoder: Any, size: int | None) -> Expected:
     meant = size or _UNSAID
     trained = max(min(meant, _ROWS), 50)
     X, y = made_up(model, encoder, trained)
-    assert y is not None
     scale = max(Fraction(meant, trained), Fraction(1))
     asked = {min(each * scale, _LARGEST): each for each in reversed(EPSILONS)}
     curve: Curve = price_of_privacy(

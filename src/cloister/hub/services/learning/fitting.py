@@ -22,6 +22,7 @@ from cloister.hub.services.access import check_together, context_of, facts_of
 from cloister.hub.services.asking.standing import present, withheld
 from cloister.hub.services.jobs import Stopped, submit
 from cloister.hub.services.learning.made_up import made_up
+from cloister.hub.services.learning.membership import attacked, lines_of
 from cloister.hub.services.learning.order import Order, model_of
 from cloister.hub.services.learning.ready import ACTION, Ready, ready
 from cloister.hub.services.trail import write, write_alone
@@ -29,10 +30,12 @@ from cloister.hub.services.trail import write, write_alone
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
+    from cloister.attacks import MembershipResult
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
     from cloister.learn.base import PrivateModel
-    from cloister.session import Door
+    from cloister.privacy import Guarantee
+    from cloister.session import Door, Release
 
 __all__ = ["FIT", "fit", "fit_later", "look"]
 
@@ -73,6 +76,7 @@ def fit(hub: Hub, caller: Caller, order: Order, *, tell: Callable[[str], None]) 
         with hub.database.reading() as db:
             found = ready(hub, db, caller, order, progress=tell)
         _tried(order, found)
+        attack = attacked(hub, order, found.table, found.cost)  # before the charge: after it, nothing more can fail
         model = model_of(order)
         tell("reserving the cost")
         watched = _Watched(found.session, found.which.population, paid, tell)
@@ -86,7 +90,7 @@ def fit(hub: Hub, caller: Caller, order: Order, *, tell: Callable[[str], None]) 
             purpose=order.purpose,
         )
         tell("keeping the model")
-        return _keep(hub, caller, order, found, model, paid)
+        return _keep(hub, caller, order, found, model, attack, paid)
     except CloisterError as error:
         _refused(hub, caller, order, error, paid)
         raise
@@ -97,6 +101,7 @@ class _Watched:
 
     def __init__(self, session: Door, population: str, paid: dict[str, str], tell: Callable[[str], None]) -> None:
         self._session, self._population, self._paid, self._tell = session, population, paid, tell
+        self._sums: dict[str, Guarantee] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
@@ -104,18 +109,23 @@ class _Watched:
     def measure(self, *how: Any, **more: Any) -> Any:
         """As the session does."""
         release = self._session.measure(*how, **more)
-        if not release.provenance.repeated:
-            self._paid.update({population: str(each) for population, each in release.spent_by.items()})
-        self._tell("learning")
+        self._add(release)
         return release
 
     def measure_all(self, *how: Any, **more: Any) -> Any:
         """As the session does; several share one charge."""
         releases = self._session.measure_all(*how, **more)
-        if releases and not releases[0].provenance.repeated:
-            self._paid.update({population: str(each) for population, each in releases[0].spent_by.items()})
-        self._tell("learning")
+        if releases:
+            self._add(releases[0])
         return releases
+
+    def _add(self, release: Release) -> None:
+        """A model may be made of several questions, each charged by itself: what it cost is their sum."""
+        if not release.provenance.repeated:
+            for population, each in release.spent_by.items():
+                self._sums[population] = self._sums[population] + each if population in self._sums else each
+            self._paid.update({population: str(each) for population, each in self._sums.items()})
+        self._tell("learning")
 
     def run(self, method: Any, table: str, spend: Any, *, purpose: str = "") -> Any:
         """As the session does."""
@@ -146,10 +156,19 @@ def _tried(order: Order, found: Ready) -> None:
         ) from None
 
 
-def _keep(hub: Hub, caller: Caller, order: Order, found: Ready, model: PrivateModel, paid: Mapping[str, str]) -> str:
+def _keep(
+    hub: Hub,
+    caller: Caller,
+    order: Order,
+    found: Ready,
+    model: PrivateModel,
+    attack: MembershipResult | None,
+    paid: Mapping[str, str],
+) -> str:
     population, version = found.which.population, str(getattr(found.table, "version", ""))
     now = hub.now()
-    card = model.card(data=order.table, date=f"{now:%Y-%m-%d}")
+    membership = None if model.guarantee_ is None else lines_of(model.guarantee_, attack)
+    card = model.card(data=order.table, date=f"{now:%Y-%m-%d}", membership=membership)
     declared = {name: found.table.column(name).describe() for name in order.features}
     row = LearntModel(
         id=new_id(),
@@ -197,7 +216,15 @@ def _check_standing(hub: Hub, db: Db, caller: Caller, order: Order, found: Ready
         if which is None:
             raise AccessDenied("The model was denied", why="the data set was deleted", instead="another data set")
         columns = {which.id: frozenset(order.columns)}
-        context = context_of(hub, now, purpose=order.purpose, columns=columns, behind=found.behind, project=order.project)
+        context = context_of(
+            hub,
+            now,
+            purpose=order.purpose,
+            columns=columns,
+            behind=found.behind,
+            project=order.project,
+            method=order.method,
+        )
         decision = check_together(hub, db, now, ACTION, [which], context)[which.id]
         if decision.narrowed.rows not in ("", found.decision.narrowed.rows):
             raise AccessDenied("The model was denied", why="fewer rows are open to you now", instead="train it again")

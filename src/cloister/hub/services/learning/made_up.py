@@ -2,7 +2,8 @@
 
 A rehearsal's rows know no relation between columns, so every method would be as good as a guess on them. Here the target follows
 from a weighted sum of all features, with some chance besides: how well a method finds it again shows what its noise costs, for
-this many rows, features and classes. Weights and chance come from a fixed seed: public, and the same each time.
+this many rows, features and classes. Where there is no target, the rows lie in a few groups. Weights, groups and chance come from
+a fixed seed: public, and the same each time.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _SEED = 20_260_102
 _FINE = 2**20
 _CHANCE = 0.5
 """Of the target's deviation, as a part of what the features make."""
+_GROUPS, _TIGHT = 4, 0.75
 
 
 def made_up(model: PrivateModel, encoder: Encoder, rows: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
@@ -42,7 +44,10 @@ def made_up(model: PrivateModel, encoder: Encoder, rows: int) -> tuple[npt.NDArr
     from cloister.learn.bounds import box_of
 
     random = Random.deterministic(_SEED)
-    codes = {name: _codes(domain.low_code, domain.high_code, rows, random) for name, domain in encoder.columns}
+    if model._target == "none":
+        codes = _grouped(encoder, rows, random)
+    else:
+        codes = {name: _codes(domain.low_code, domain.high_code, rows, random) for name, domain in encoder.columns}
     X = encoder.codes(codes)
     centred = box_of(encoder.bounds, features=X.shape[1]).centred(X)
     if hasattr(model, "categories"):
@@ -81,6 +86,16 @@ def _numbered(model: Any, encoder: Encoder, codes: dict[str, npt.NDArray[np.int6
             high += alone.bounds[1]
     model.categories, model.bounds = counts, (low, high)
     return np.stack(parts, axis=1)
+
+
+def _grouped(encoder: Encoder, rows: int, random: Random) -> dict[str, npt.NDArray[np.int64]]:
+    """Rows in groups: in each column, those of one group lie within a quarter of what is declared."""
+    group = np.asarray(random.below(_GROUPS, rows)).astype(np.int64)
+    found = {}
+    for name, domain in encoder.columns:
+        place = _TIGHT * _chances(_GROUPS, random)[group] + (1 - _TIGHT) * _chances(rows, random)
+        found[name] = domain.low_code + (place * (domain.high_code - domain.low_code + 1)).astype(np.int64)
+    return found
 
 
 def _codes(low: int, high: int, rows: int, random: Random) -> npt.NDArray[np.int64]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cloister.errors import CloisterError
 from cloister.hub.policy import Decision, Object
+from cloister.hub.policy.methods import offered
 from cloister.hub.services.access import Facts, allowed, context_of, facts_of
 from cloister.hub.services.asking.ready import visible
 from cloister.hub.services.catalogue.live import live_of
@@ -33,6 +34,8 @@ class Opened:
     """What the population's budget counts."""
     purposes: tuple[str, ...]
     """Those that the grant names, where it names any."""
+    methods: frozenset[str]
+    """Those by which the person may train, for that purpose."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -47,7 +50,7 @@ def open_for_learning(hub: Hub, db: Db, caller: Caller) -> list[Opened]:
     for each in sorted(facts.data_sets.values(), key=lambda which: which.name):
         if not each.population or not visible(hub, caller, facts, each):
             continue
-        decision, purpose = _decided(hub, db, caller, facts, each)
+        decision, purpose, methods = _decided(hub, db, caller, facts, each)
         if decision is None:
             continue
         reach = decision.narrowed.columns
@@ -58,17 +61,35 @@ def open_for_learning(hub: Hub, db: Db, caller: Caller) -> list[Opened]:
         except CloisterError:  # its rows cannot be reached now: who asks about it is told why
             continue
         if isinstance(table, PrivateTable):
-            found.append(Opened(which=each, table=table, measure=measure, purposes=(purpose,) if purpose else ()))
+            purposes = (purpose,) if purpose else ()
+            found.append(Opened(which=each, table=table, measure=measure, purposes=purposes, methods=methods))
     return found
 
 
-def _decided(hub: Hub, db: Db, caller: Caller, facts: Facts, which: Object) -> tuple[Decision | None, str]:
-    """A decision that is a yes, and the purpose for which it is one; None where there is none."""
+def _decided(hub: Hub, db: Db, caller: Caller, facts: Facts, which: Object) -> tuple[Decision | None, str, frozenset[str]]:
+    """A decision that is a yes, with the purpose for which it is one and the methods that it opens; None where there is none."""
     named = sorted({purpose for grant in which.grants for purpose in grant.rules.purposes or ()})
     for purpose in ("", *named):
+        first: Decision | None = None
+        methods: set[str] = set()
         for project in ("", *sorted(caller.projects)):
-            context = context_of(hub, caller, purpose=purpose, columns={which.id: frozenset()}, project=project)
-            decision = allowed(hub, db, caller, ACTION, which, context)
-            if decision.allowed:
-                return decision, purpose
-    return None, ""
+            for alike in _alike(facts, which):
+                columns = {which.id: frozenset[str]()}
+                context = context_of(hub, caller, purpose=purpose, columns=columns, project=project, method=alike[0])
+                decision = allowed(hub, db, caller, ACTION, which, context)
+                if decision.allowed:
+                    first = first or decision
+                    methods.update(alike)
+        if first is not None:
+            return first, purpose, frozenset(methods)
+    return None, "", frozenset()
+
+
+def _alike(facts: Facts, which: Object) -> list[list[str]]:
+    """Every method that is trained here, in groups between which no rule makes a difference."""
+    every = [grant.rules.methods for grant in which.grants] + [rule.methods for rule in facts.mandatory]
+    lists = [names for names in every if names is not None]
+    groups: dict[tuple[bool, ...], list[str]] = {}
+    for name in offered():
+        groups.setdefault(tuple(name in names for names in lists), []).append(name)
+    return list(groups.values())

@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from cloister.errors import InvalidParameter, MissingDependency
-from cloister.learn.catalogue import METHODS, Method
+from cloister.hub.policy.methods import offered
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive
 
 if TYPE_CHECKING:
     from cloister.learn.base import PrivateModel
     from cloister.session import Spending
 
-__all__ = ["Kind", "Order", "class_of", "model_of", "offered"]
+__all__ = ["Kind", "Order", "class_of", "model_of"]
 
 Kind = Literal["", "pure", "approx", "zcdp"]
-_NOTHING_TO_LEARN = "BoundedScaler"
 _OF_THE_FIT = frozenset({"epsilon", "delta", "bounds", "bounds_y", "classes", "privacy", "random"})
 """What follows from the declarations and from the spend: nobody sends it."""
 _LARGEST, _LONGEST, _MOST = 10_000, 200, 500
@@ -97,15 +96,6 @@ class Order:
         if self.kind == "approx" or self.delta:
             return ApproxDP(self.spend, self.delta or 0)
         return exact_positive(self.spend, "spend")
-
-
-def offered() -> dict[str, Method]:
-    """The methods that are trained here, by name.
-
-    >>> offered()["GaussianNB"].title, "BoundedScaler" in offered()
-    ('Gaussian naive Bayes', False)
-    """
-    return {name: method for name, method in METHODS.items() if name != _NOTHING_TO_LEARN}
 
 
 def model_of(order: Order) -> PrivateModel:

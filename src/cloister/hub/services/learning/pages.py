@@ -19,6 +19,7 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret, same
 from cloister.hub.policy import parse_policy
+from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.access import Project
 from cloister.hub.services.access import facts_of
@@ -28,10 +29,10 @@ from cloister.hub.services.asking.routing import TICKED, After, Number
 from cloister.hub.services.asking.showing import policy_words
 from cloister.hub.services.catalogue.multipart import FileForm
 from cloister.hub.services.learning.expected import picture
-from cloister.hub.services.learning.files import file_of
+from cloister.hub.services.learning.files import card_of, file_of
 from cloister.hub.services.learning.fitting import fit_later, look
 from cloister.hub.services.learning.opened import open_for_learning
-from cloister.hub.services.learning.order import Order, class_of, offered
+from cloister.hub.services.learning.order import Order, class_of
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
 from cloister.hub.services.learning.previewing import preview
 from cloister.hub.services.learning.reading import models_of, seen_model
@@ -128,6 +129,11 @@ def _reading(router: APIRouter) -> None:
         """The portable JSON."""
         return file_of(hub, caller, number)
 
+    @router.get("/models/{number}/card", dependencies=[needs("release.download")])
+    def card(hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """The card in Markdown."""
+        return card_of(hub, caller, number)
+
     @router.post("/models/{number}/predictions", dependencies=[needs("release.see")])
     async def predict(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """Rows as CSV in, the same with predictions out. They are read as they come, and kept nowhere."""
@@ -205,8 +211,9 @@ def _page(
     chosen = next((each for each in opened if each.which.name == values.get("table")), opened[0] if opened else None)
     if chosen is not None and not values.get("purpose") and chosen.purposes:
         values = {**values, "purpose": chosen.purposes[0]}
+    open_ = frozenset[str]() if chosen is None else chosen.methods
     methods = [
-        (_(title), [(each.name, _(each.title)) for each in offered().values() if each.task == task])
+        (_(title), [(each.name, _(each.title)) for each in offered().values() if each.task == task and each.name in open_])
         for task, title in TASKS.items()
     ]
     return render(
@@ -217,7 +224,8 @@ def _page(
         features=list(features),
         opened=[each.which.name for each in opened],
         chosen=chosen,
-        methods=methods,
+        methods=[each for each in methods if each[1]],
+        narrowed=len(open_) < len(offered()),
         projects=projects,
         key=new_secret(),
         problem=problem,
@@ -250,7 +258,7 @@ def _model_page(request: Request, hub: Hub, caller: Caller, number: str, problem
 
 def _words(request: Request, measure: str) -> dict[str, str]:
     _ = request_gettext(request)
-    measures = {"accuracy": _("share of right answers"), "r2": _("R²")}
+    measures = {"accuracy": _("share of right answers"), "r2": _("R²"), "captured": _("captured variance")}
     return {
         "epsilon": _("ε (less is more private)"),
         "measure": measures.get(measure, measure),

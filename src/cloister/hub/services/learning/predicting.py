@@ -64,9 +64,6 @@ def _told(model: Any, domains: dict[str, Domain], columns: dict[str, list[str]])
     known = ~np.isnan(X).any(axis=1)
     if not known.any():
         return [[None]] * len(X)
-    learnt = getattr(model, "feature_names_in_", None)
-    if learnt is not None:
-        del model.feature_names_in_  # the columns are in its order already; it would warn of an array without names
     found = np.asarray(model.predict(X[known]) if hasattr(model, "predict") else model.transform(X[known]))
     found = found.reshape(len(found), -1)
     told: list[list[Any]] = [[None] * found.shape[1] for _ in range(len(X))]

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from cloister.hub.problems import Missing
 from cloister.hub.records.learning import LearntModel
-from cloister.hub.services.asking.sources import check_derived, is_open
+from cloister.hub.services.asking.sources import check_derived, newest_open
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -35,10 +35,5 @@ def seen_model(hub: Hub, db: Db, caller: Caller, number: str, action: str = "rel
 def models_of(hub: Hub, db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> list[LearntModel]:
     """The newest models that somebody may see now; `after` is the id of the last one that was seen."""
     mine = LearntModel.person == caller.id
-    wanted = select(LearntModel).where(mine).order_by(LearntModel.created.desc(), LearntModel.id.desc()).limit(limit)
     last = db.scalar(select(LearntModel).where(LearntModel.id == after, mine)) if after else None
-    if last is not None:
-        wanted = wanted.where(
-            (LearntModel.created < last.created) | ((LearntModel.created == last.created) & (LearntModel.id < last.id))
-        )
-    return [row for row in db.scalars(wanted) if is_open(hub, db, caller, row)]
+    return newest_open(hub, db, caller, LearntModel, mine, last=last, limit=limit)

@@ -72,7 +72,16 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[
             )
 
     def context(behind: Mapping[str, frozenset[str]], money: Mapping[str, Spend] | None = None) -> Context:
-        return context_of(hub, caller, purpose=order.purpose, columns=columns, behind=behind, project=order.project, spend=money)
+        return context_of(
+            hub,
+            caller,
+            purpose=order.purpose,
+            columns=columns,
+            behind=behind,
+            project=order.project,
+            spend=money,
+            method=order.method,
+        )
 
     cost = spend_of(order.spending, hub.ledger.budget(which.population)).whole()
     spent, drawn = hub.ledger.spent(which.population), hub.ledger.spent_by(which.population, who)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cloister.hub.services.learning.membership import LINES
 from cloister.hub.web.languages import N_
 
 __all__ = ["SHOWN"]
@@ -13,13 +14,19 @@ SHOWN = (
     N_("Naive Bayes for categories and numbers"),
     N_("Logistic regression"),
     N_("Linear support vector machine"),
+    N_("Kernel machine by random features"),
     N_("Linear discriminant analysis"),
     N_("Decision tree"),
     N_("Random forest"),
+    N_("Gradient boosting"),
+    N_("Gradient boosting"),
+    N_("Gradient boosting for numbers"),
     N_("Small neural network"),
     N_("Linear regression"),
     N_("Ridge regression"),
+    N_("Gradient boosting for numbers"),
     N_("k-means"),
+    N_("Gaussian mixture"),
     N_("Principal components"),
     N_("Scaling by noisy means and deviations"),
     N_("Clipping at noisy quantiles"),
@@ -32,6 +39,7 @@ SHOWN = (
     N_("date"),
     N_("guarantee"),
     N_("target"),
+    *LINES,
     # stages of a job
     N_("learning"),
     N_("keeping the model"),

@@ -1,0 +1,47 @@
+"""The methods by which a hub trains models: what grants and rules of the institution name, and orders choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cloister.errors import InvalidDeclaration
+from cloister.learn.catalogue import METHODS, Method
+
+__all__ = ["check_methods", "offered", "titled"]
+
+_NOTHING_TO_LEARN = "BoundedScaler"
+
+
+def offered() -> dict[str, Method]:
+    """The methods that are trained here, by name.
+
+    >>> offered()["GaussianNB"].title, "BoundedScaler" in offered()
+    ('Gaussian naive Bayes', False)
+    """
+    return {name: method for name, method in METHODS.items() if name != _NOTHING_TO_LEARN}
+
+
+def titled() -> list[tuple[str, str]]:
+    """Each by its name and its title, in the order in which they are offered.
+
+    >>> titled()[0]
+    ('GaussianNB', 'Gaussian naive Bayes')
+    """
+    return [(name, method.title) for name, method in offered().items()]
+
+
+def check_methods(names: Iterable[str] | None) -> None:
+    """Refuse a list in which one is not known: misspelled, it would close what is meant to be open.
+
+    >>> check_methods(["GausianNB"])
+    Traceback (most recent call last):
+    cloister.errors.InvalidDeclaration: methods was refused: 'GausianNB' is no method that is trained here.
+      Instead: GaussianNB, CategoricalNB, ...
+    """
+    unknown = sorted(set(names or ()) - offered().keys())
+    if unknown:
+        raise InvalidDeclaration(
+            "methods was refused",
+            why=f"{unknown[0][:60]!r} is no method that is trained here",
+            instead=", ".join(offered()),
+        )
