@@ -16,6 +16,7 @@ from cloister.cli.hub import hub
 from cloister.cli.learn import learn
 from cloister.cli.opened import existing_ledger, waiting
 from cloister.cli.questions import explain, query
+from cloister.cli.survey import survey
 from cloister.cli.trail import trail
 from cloister.cli.worker import worker
 from cloister.errors import CloisterError, MissingDependency
@@ -105,7 +106,7 @@ def demo(data: Path | None, port: int | None, once: bool, as_json: bool, termina
     run_hub(data, port=port, once=once, as_json=as_json)
 
 
-for command in (audit, query, explain, learn, hub, worker, trail):
+for command in (audit, query, explain, learn, survey, hub, worker, trail):
     cli.add_command(command)
 
 

@@ -6,7 +6,20 @@ The frame, which every protocol stands on::
     domain.py       the values that a question may have
     oracle.py       values to reports to sketches to estimates; estimates.py: counts and numbers with margins
 
-Protocols for frequencies: direct.py.
+Protocols for frequencies: direct.py, unary.py and histogram.py (bits of packed.py), rappor.py with rappor_decoding.py;
+hashing.py, hadamard.py and sketches.py (on fields.py, transforms.py, mixing.py), subset.py. heavy.py finds frequent texts that
+nobody listed (blocks.py, heavy_search.py). several.py: many attributes; marginals.py: how they go together.
+
+Around them: levels.py for people who choose their own ε, longitudinal.py for those who are asked again, shuffling.py for a crowd.
+
+advice.py: which protocol for which question.
+
+Mechanisms for numbers: piecewise.py (on window.py, finite.py), circular.py, duchi.py, hybrid.py, laplace.py; numeric.py is what
+they share, interval.py the declared bounds, distribution.py what is read of whole histograms.
+
+learning/: naive Bayes and regression from reports.
+
+survey/: whole questionnaires on top of these. browser/: the twin of all this in JavaScript, for survey pages.
 
 Lives here: what a respondent's machine does, and what is made of reports. No table, no ledger, no page: the hub's surveys
 stand on this.
@@ -25,20 +38,71 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cloister.local.advice import Advice as Advice
+    from cloister.local.advice import choose as choose
+    from cloister.local.circular import CircularPiecewise as CircularPiecewise
     from cloister.local.direct import DirectEncoding as DirectEncoding
     from cloister.local.direct import RandomizedResponse as RandomizedResponse
+    from cloister.local.distribution import Distribution as Distribution
     from cloister.local.domain import Domain as Domain
+    from cloister.local.duchi import Duchi as Duchi
     from cloister.local.estimates import Estimate as Estimate
     from cloister.local.estimates import Number as Number
     from cloister.local.estimates import add_estimates as add_estimates
+    from cloister.local.hadamard import HadamardResponse as HadamardResponse
+    from cloister.local.hashing import LocalHashing as LocalHashing
+    from cloister.local.heavy import HeavyHitters as HeavyHitters
+    from cloister.local.histogram import HistogramEncoding as HistogramEncoding
+    from cloister.local.hybrid import Hybrid as Hybrid
+    from cloister.local.laplace import LocalLaplace as LocalLaplace
+    from cloister.local.levels import LevelEstimate as LevelEstimate
+    from cloister.local.levels import Levels as Levels
+    from cloister.local.levels import spending as spending
+    from cloister.local.longitudinal import LocalMemory as LocalMemory
+    from cloister.local.marginals import Marginals as Marginals
+    from cloister.local.marginals import MarginalTables as MarginalTables
+    from cloister.local.numeric import Numbers as Numbers
+    from cloister.local.numeric import NumericMechanism as NumericMechanism
     from cloister.local.oracle import FrequencyOracle as FrequencyOracle
     from cloister.local.oracle import Sketch as Sketch
+    from cloister.local.piecewise import Piecewise as Piecewise
+    from cloister.local.piecewise import SquareWave as SquareWave
+    from cloister.local.rappor import RAPPOR as RAPPOR
+    from cloister.local.several import SeveralAttributes as SeveralAttributes
+    from cloister.local.shuffling import after_shuffling as after_shuffling
+    from cloister.local.shuffling import largest_local_epsilon as largest_local_epsilon
+    from cloister.local.shuffling import local_epsilon_for as local_epsilon_for
+    from cloister.local.shuffling import shuffle as shuffle
+    from cloister.local.sketches import CountMeanSketch as CountMeanSketch
+    from cloister.local.subset import SubsetSelection as SubsetSelection
+    from cloister.local.unary import UnaryEncoding as UnaryEncoding
 
 _HOMES = {
+    "advice": "Advice choose",
+    "circular": "CircularPiecewise",
     "direct": "DirectEncoding RandomizedResponse",
+    "distribution": "Distribution",
     "domain": "Domain",
+    "duchi": "Duchi",
     "estimates": "Estimate Number add_estimates",
+    "hadamard": "HadamardResponse",
+    "hashing": "LocalHashing",
+    "heavy": "HeavyHitters",
+    "histogram": "HistogramEncoding",
+    "hybrid": "Hybrid",
+    "laplace": "LocalLaplace",
+    "levels": "LevelEstimate Levels spending",
+    "longitudinal": "LocalMemory",
+    "marginals": "MarginalTables Marginals",
+    "numeric": "NumericMechanism Numbers",
     "oracle": "FrequencyOracle Sketch",
+    "piecewise": "Piecewise SquareWave",
+    "rappor": "RAPPOR",
+    "several": "SeveralAttributes",
+    "shuffling": "after_shuffling largest_local_epsilon local_epsilon_for shuffle",
+    "sketches": "CountMeanSketch",
+    "subset": "SubsetSelection",
+    "unary": "UnaryEncoding",
 }
 _HOME = {name: f"cloister.local.{module}" for module, names in _HOMES.items() for name in names.split()}
 

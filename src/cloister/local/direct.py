@@ -65,8 +65,8 @@ class DirectEncoding(FrequencyOracle):
         return tuple(tuple(self._p if row == column else self._q for column in range(size)) for row in range(size))
 
     def _report(self, places: Indices, random: Random) -> Reports:
-        """A coin for the truth; and one of the d − 1 others, of which those from the true one on move up by one, for where the coin
-        falls on tails. Both are drawn for every report, so that the time says nothing of the coin."""
+        """A coin for the truth; and, for where it falls on tails, one of the d − 1 others (those from the true one on
+        move up by one). Both are drawn for every report, so that the time says nothing of the coin."""
         truth = flips(self._heads, len(places), random)
         others = random.below(len(self.domain) - 1, len(places))
         others += others >= places

@@ -1,0 +1,282 @@
+"""`cloister survey`: compose a survey, answer it, collect reports, and see beforehand how exact the results will be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cloister.errors import InvalidParameter
+from cloister.privacy.rational import text_of
+
+if TYPE_CHECKING:
+    from cloister.local.survey import Survey
+
+__all__ = ["survey"]
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group()
+def survey() -> None:
+    """Ask sensitive questions: each answer is randomised where the person is, and nobody needs to be trusted.
+
+    \b
+    cloister survey make questions.toml --out exams.json
+    cloister survey respond exams.json --level careful --answer copied=yes --out report.json
+    cloister survey collect exams.json report.json
+    """
+
+
+@survey.command("make")
+@click.argument("questions", type=_FILE, required=False)
+@click.option("--out", type=_OUT, help="Write the survey as JSON; printed when left out.")
+@click.option("--tokens", type=click.IntRange(1, 10**7), help="Issue so many one-time tokens, one for each invitation.")
+@click.option("--tokens-out", type=_OUT, help="Of --tokens: write the tokens to send, one a line; forget them afterwards.")
+@click.option("--invited-out", type=_OUT, help="Of --tokens: write their hashes, to keep.")
+@click.option("--example", is_flag=True, help="Print (or with --out write) questions to start from.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def make(
+    questions: Path | None,
+    out: Path | None,
+    tokens: int | None,
+    tokens_out: Path | None,
+    invited_out: Path | None,
+    example: bool,
+    as_json: bool,
+) -> None:
+    """Compose a survey from a file of questions (TOML): protocols, promises and a version are worked out.
+
+    \b
+    cloister survey make --example --out questions.toml
+    cloister survey make questions.toml --out exams.json
+    cloister survey make questions.toml --out exams.json --tokens 200 --tokens-out tokens.txt --invited-out invited.txt
+    """
+    if example:
+        if out is None:
+            click.echo(_EXAMPLE.strip())
+        else:
+            out.write_text(_EXAMPLE.lstrip(), encoding="utf-8")
+            click.echo(f"questions to start from saved as {out}")
+        return
+    if questions is None:
+        raise InvalidParameter(
+            "No survey was made", why="the file of questions is missing", instead="cloister survey make --example"
+        )
+    if (tokens is None) != (tokens_out is None) or (tokens is None) != (invited_out is None):
+        raise InvalidParameter(
+            "No tokens were issued",
+            why="--tokens, --tokens-out and --invited-out belong together",
+            instead="--tokens 200 --tokens-out tokens.txt --invited-out invited.txt",
+        )
+    made = _composed(questions)
+    if out is not None:
+        out.write_text(made.to_json() + "\n", encoding="utf-8")
+    if tokens is not None and tokens_out is not None and invited_out is not None:
+        from cloister.local.survey import issue_tokens
+
+        sent, kept = issue_tokens(tokens)
+        tokens_out.write_text("\n".join(sent) + "\n", encoding="utf-8")
+        invited_out.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    if as_json or out is None:
+        click.echo(made.to_json())
+        return
+    click.echo(f"{made.title}: {len(made.questions)} questions, version {made.version}, saved as {out}")
+    for level in made.levels:
+        click.echo(f"  level {level.name}: ε = {text_of(level.epsilon)} an answer, {text_of(made.spent(level))} in all")
+    for question in made.questions:
+        click.echo(f"\n{question.text}")
+        for level in made.levels:
+            click.echo(f"  {level.name}: {made.promise(question, level).text}")
+
+
+@survey.command("respond")
+@click.argument("file", type=_FILE)
+@click.option("--level", required=True, help="The level, which holds for the whole survey.")
+@click.option("--answer", "given", multiple=True, metavar="NAME=ANSWER", help="May be repeated; a question left out: no answer.")
+@click.option("--answers", type=_FILE, help="The answers as JSON: an object with a value for each name.")
+@click.option("--token", help="The invitation's token; without it a fresh one.")
+@click.option("--out", type=_OUT, help="Write the report; printed when left out.")
+def respond(file: Path, level: str, given: tuple[str, ...], answers: Path | None, token: str | None, out: Path | None) -> None:
+    """Randomise one person's answers, on that person's own machine. What is printed or written is all that may be sent.
+
+    Several options are given with | between them, a place as "row,column".
+
+    \b
+    cloister survey respond exams.json --level careful --answer copied=yes --answer "why=grade|time"
+    cloister survey respond exams.json --level open --answers answers.json --token 0123… --out report.json
+    """
+    from cloister.local.survey import respond as randomise
+
+    asked = _read(file)
+    said = _answers(asked, given, answers)
+    report = randomise(asked, said, level, token=token).to_json()
+    if out is None:
+        click.echo(report)
+        return
+    out.write_text(report + "\n", encoding="utf-8")
+    click.echo(f"report of level {level} saved as {out}")
+
+
+@survey.command("collect")
+@click.argument("file", type=_FILE)
+@click.argument("reports", type=_FILE, nargs=-1)
+@click.option("--invited", type=_FILE, help="The hashes of the tokens that were sent, one a line: only these count, each once.")
+@click.option("--tally", type=_OUT, help="Go on from this tally if it is there, and write it back: reports may come bit by bit.")
+@click.option("--confidence", default="0.95", help="Of the margins; 0.95 when left out.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def collect(
+    file: Path, reports: tuple[Path, ...], invited: Path | None, tally: Path | None, confidence: str, as_json: bool
+) -> None:
+    """Estimate what people answered, with margins, from files of reports: JSON, one report a line.
+
+    Garbage is counted with its reason, and never believed.
+
+    \b
+    cloister survey collect exams.json reports.jsonl
+    cloister survey collect exams.json monday.jsonl --tally exams-tally.json --invited invited.txt --json
+    """
+    from cloister.local.survey import Results, Tally
+
+    asked = _read(file)
+    hashes = None if invited is None else invited.read_text(encoding="utf-8").split()
+    if tally is not None and tally.exists():
+        kept = Tally.from_json(asked, tally.read_bytes(), invited=hashes)
+    else:
+        kept = Tally(asked, invited=hashes)
+    kept.add(_lines(reports))
+    if tally is not None:
+        tally.write_text(kept.to_json() + "\n", encoding="utf-8")
+    results = Results(asked, kept)
+    click.echo(results.to_json(confidence) if as_json else results.text(confidence))
+
+
+@survey.command("expected")
+@click.argument("file", type=_FILE)
+@click.argument("people", type=click.IntRange(1))
+@click.option("--confidence", default="0.95", help="Of the margins; 0.95 when left out.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def expected(file: Path, people: int, confidence: str, as_json: bool) -> None:
+    """How exact the results will be with so many respondents, all at one level: half-widths of shares (or of means).
+
+    \b
+    cloister survey expected exams.json 1000
+    """
+    asked = _read(file)
+    told = asked.expected(people, confidence=confidence)
+    if as_json:
+        click.echo(json.dumps([each.to_dict() for each in told], ensure_ascii=False))
+        return
+    for question in asked.questions:
+        mean = question.kind == "number"
+        click.echo(question.text)
+        for each in told:
+            if each.question != question.name:
+                continue
+            margin = f"± {each.rare:.3g} (mean)" if mean else f"± {100 * each.rare:.1f} % of people"
+            found = "" if each.least is None else f"; a word is found if {100 * each.least:.1f} % give it"
+            click.echo(f"  {each.level:<16} {margin}{found}")
+
+
+_EXAMPLE = """
+id = "exams-2026"
+title = "Exams"
+cap = 8                                    # the most that all answers of one person may add up to, in ε
+
+[levels]                                   # plain names; a respondent chooses one before the questions are seen
+careful = "0.5"
+open = 2
+
+[[questions]]
+kind = "yes-no"
+name = "copied"
+text = "Have you ever copied in an exam?"
+
+[[questions]]
+kind = "several"
+name = "why"
+text = "What makes it hard not to?"
+options = ["time", "grade", "others do it"]
+most = 2
+
+[[questions]]
+kind = "number"
+name = "hours"
+text = "How many hours a week do you learn?"
+low = 0
+high = 60
+want = "mean"
+"""
+
+
+def _composed(path: Path) -> Survey:
+    import tomllib
+
+    from cloister.local.survey import Survey
+    from cloister.local.survey.questions import question_of
+
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise InvalidParameter(
+            f"{path.name} was refused", why="it is not TOML", instead="cloister survey make --example"
+        ) from None
+    strange = sorted(set(said) - {"id", "title", "cap", "revision", "levels", "questions"})
+    missing = [name for name in ("id", "title", "levels", "questions") if name not in said]
+    if strange or missing or not isinstance(said["questions"], list):
+        why = f"{strange[0]} is unknown" if strange else f"{missing[0]} is missing" if missing else "questions are not a list"
+        raise InvalidParameter(f"{path.name} was refused", why=why, instead="cloister survey make --example")
+    return Survey(
+        said["id"],
+        said["title"],
+        [question_of(each) for each in said["questions"]],
+        levels=said["levels"],
+        cap=said.get("cap", 8),
+        revision=said.get("revision", 1),
+    )
+
+
+def _read(path: Path) -> Survey:
+    from cloister.local.survey import Survey
+
+    return Survey.from_json(path.read_bytes())
+
+
+def _answers(asked: Survey, given: tuple[str, ...], path: Path | None) -> dict[str, Any]:
+    """From a JSON file, and from the line, where texts become what the question wants."""
+    said: dict[str, Any] = {}
+    if path is not None:
+        try:
+            said = json.loads(path.read_bytes())
+        except ValueError:
+            raise InvalidParameter(f"{path.name} was refused", why="it is not JSON", instead='{"copied": "yes"}') from None
+        if not isinstance(said, dict):
+            raise InvalidParameter(f"{path.name} was refused", why="it is not an object", instead='{"copied": "yes"}')
+    kinds = {question.name: question.kind for question in asked.questions}
+    for each in given:
+        name, equals, text = each.partition("=")
+        if not equals:
+            raise InvalidParameter("--answer was refused", why="it has no =", instead="--answer copied=yes")
+        said[name] = _typed(kinds.get(name, ""), text)
+    return said
+
+
+def _typed(kind: str, text: str) -> Any:
+    if kind == "several":
+        return [part for part in text.split("|") if part]
+    if kind == "number":
+        try:
+            return float(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _lines(paths: tuple[Path, ...]) -> Iterator[bytes]:
+    for path in paths:
+        with path.open("rb") as lines:
+            yield from (line for line in lines if line.strip())

@@ -1,0 +1,236 @@
+/**
+ * Surveys in a browser: one person's report, and what is promised, worked out from the survey's integers alone.
+ *
+ *     respond      respond(survey, answers, level): a whole report, as Python's cloister.local.survey.respond makes it
+ *     promises     promises(survey, level): how much surer a report can make anyone of an answer, for each question
+ *     odds         of one client, as an exact fraction; epsilon(client) and oddsNumber(client) for display
+ *
+ * `survey` is what Python's Survey.to_json says. Nothing is sent anywhere: the page sends what `respond` returns.
+ */
+
+import { WORD, report, systemWords } from "./cloister-local.js";
+
+const times = ([a, b], [c, d]) => [a * c, b * d];
+const more = (one, other) => (one[0] * other[1] >= other[0] * one[1] ? one : other);
+const power = ([a, b], n) => [a ** BigInt(n), b ** BigInt(n)];
+
+const ODDS = {
+  response(client) {
+    const heads = BigInt(client.heads);
+    return more([heads, WORD - heads], [WORD - heads, heads]);
+  },
+  direct(client) {
+    const heads = BigInt(client.heads);
+    const one = [heads * BigInt(client.size - 1), WORD - heads];
+    return more(one, [one[1], one[0]]);
+  },
+  unary(client) {
+    return times(...lifts(client));
+  },
+  hashing(client) {
+    return ODDS.direct({ size: client.field, heads: client.heads });
+  },
+  subset(client) {
+    const [inside, picks] = [BigInt(client.inside), BigInt(client.picks)];
+    const one = [inside * (BigInt(client.size) - picks), (WORD - inside) * picks];
+    return more(one, [one[1], one[0]]);
+  },
+  hadamard(client) {
+    const [heads, tied] = [BigInt(client.heads), BigInt(client.order / 2)];
+    const columns = BigInt(Math.ceil(client.size / (client.order - 1)) * client.order);
+    const one = [heads * (columns - tied), (WORD - heads) * tied];
+    return more(one, [one[1], one[0]]);
+  },
+  window(client) {
+    return windowOdds(client);
+  },
+  sign(client) {
+    return ODDS.response(client);
+  },
+  hybrid(client) {
+    const [choice, sign] = [BigInt(client.choice), BigInt(client.sign)];
+    let most = [1n, 1n];
+    if (choice < WORD) most = more(most, more([sign, WORD - sign], [WORD - sign, sign]));
+    if (choice > 0n) most = more(most, windowOdds(client));
+    return most;
+  },
+  number(client) {
+    return times(odds(client.value), odds(client.answered));
+  },
+  heavy(client) {
+    return odds(client.hashing);
+  },
+  ticks(client) {
+    const [up, down] = lifts(client);
+    const spread = Math.min(client.size, 2 * client.most);
+    let most = [1n, 1n];
+    for (let u = Math.max(0, spread - client.most); u <= Math.min(client.most, spread); u += 1)
+      most = more(times(power(up, u), power(down, spread - u)), most);
+    return most;
+  },
+};
+
+function windowOdds(client) {
+  const [heads, width] = [BigInt(client.heads), BigInt(client.width)];
+  const one = [heads * (BigInt(client.outputs) - width), (WORD - heads) * width];
+  return more(one, [one[1], one[0]]);
+}
+
+/** How much likelier a set bit is for a true one, and a clear bit for a false one. */
+function lifts(client) {
+  const [stay, rise] = [BigInt(client.stay), BigInt(client.rise)];
+  return [
+    [stay, rise],
+    [WORD - rise, WORD - stay],
+  ];
+}
+
+/** How much surer a report can make anyone of any answer, at most: an exact fraction [BigInt, BigInt], from the integers alone. */
+export function odds(client) {
+  const make = ODDS[client.protocol];
+  if (!make) throw new RangeError(`this page does not know the protocol ${client.protocol}: it is of another version`);
+  if ((client.dimensions ?? 1) !== 1) throw new RangeError("this page reports one number at a time");
+  return make(client);
+}
+
+/** The same as a number, for display; Infinity where a report can rule an answer out. */
+export function oddsNumber(client) {
+  return Math.exp(epsilon(client));
+}
+
+/** ε of a client's integers, for display: ln of its odds, good to twelve digits. */
+export function epsilon(client) {
+  const [numerator, denominator] = odds(client);
+  return denominator === 0n ? Infinity : logarithm(numerator) - logarithm(denominator);
+}
+
+function logarithm(integer) {
+  const digits = integer.toString(16);
+  const lead = parseInt(digits.slice(0, 13), 16);
+  return Math.log(lead) + Math.max(0, digits.length - 13) * 4 * Math.LN2;
+}
+
+const NO_ANSWER = "no answer";
+
+/** The answers to a question with one answer, in the order of their places. */
+export function labels(question) {
+  const answers = {
+    "yes-no": () => ["no", "yes"],
+    choice: () => question.options,
+    several: () => question.options,
+    scale: () => question.steps,
+    place: () => cells(question),
+  }[question.kind]();
+  return question.no_answer ? [...answers, NO_ANSWER] : answers;
+}
+
+function cells(question) {
+  const names = [];
+  for (let row = 0; row < question.rows; row += 1)
+    for (let column = 0; column < question.columns; column += 1) names.push(`${row},${column}`);
+  return names;
+}
+
+/**
+ * Where an answer stands (question.place in Python): null is no answer; else a label, a list of labels (several), a number
+ * (number), a label or [latitude, longitude] (place), a text (word). What is not among the answers is refused.
+ */
+export function placeOf(question, answer) {
+  if (answer === null || answer === undefined) {
+    if (!question.no_answer) throw new RangeError(`"${question.name}" was not answered, and may not be left out`);
+    if (question.kind === "number") return null;
+    if (question.kind === "word") return "";
+    const last = labels(question).length - 1;
+    return question.kind === "several" ? [last] : last;
+  }
+  if (question.kind === "number") return numberOf(question, answer);
+  if (question.kind === "word") return wordOf(question, answer);
+  const all = labels(question).filter((label) => label !== NO_ANSWER);
+  if (question.kind === "several") {
+    const places = [...new Set(Array.isArray(answer) ? answer : noSuch(question))].map((label) => found(question, all, label));
+    return places.length > question.most ? noSuch(question) : places.sort((one, other) => one - other);
+  }
+  if (question.kind === "place" && Array.isArray(answer)) return cellAt(question, answer);
+  return found(question, all, typeof answer === "boolean" ? (answer ? "yes" : "no") : answer);
+}
+
+function found(question, all, label) {
+  const place = all.indexOf(label);
+  return place < 0 ? noSuch(question) : place;
+}
+
+/** Small letters without spaces at the ends, cut where their bytes exceed the question's length. */
+function wordOf(question, answer) {
+  if (typeof answer !== "string") noSuch(question);
+  let [cut, size] = ["", 0];
+  for (const letter of answer.trim().toLowerCase().replaceAll("\0", "")) {
+    size += new TextEncoder().encode(letter).length;
+    if (size > question.length) break;
+    cut += letter;
+  }
+  return cut;
+}
+
+function numberOf(question, answer) {
+  const [low, high] = [fraction(question.low), fraction(question.high)];
+  if (typeof answer !== "number" || !(answer >= low && answer <= high)) noSuch(question);
+  return answer;
+}
+
+/** "1/3" or "0.5" as a double. */
+function fraction(said) {
+  const [numerator, denominator = "1"] = said.split("/");
+  return Number(numerator) / Number(denominator);
+}
+
+function cellAt(question, [latitude, longitude]) {
+  const { south, north, west, east, rows, columns } = question;
+  const inside = latitude >= south && latitude <= north && longitude >= west && longitude <= east;
+  if (!inside) noSuch(question);
+  const row = Math.floor(((latitude - south) / (north - south)) * rows);
+  const column = Math.floor(((longitude - west) / (east - west)) * columns);
+  return Math.min(row, rows - 1) * columns + Math.min(column, columns - 1);
+}
+
+function noSuch(question) {
+  throw new RangeError(`the answer to "${question.name}" is not among those that there are`);
+}
+
+/**
+ * One person's report: exactly what leaves the page. `survey` is the survey's JSON, `answers` a value for each question's name,
+ * `level` the name of the level; `token` that of the invitation, or a fresh one.
+ */
+export function respond(survey, answers, level, { token, next = systemWords() } = {}) {
+  for (const name of Object.keys(answers))
+    if (!survey.questions.some((question) => question.name === name)) throw new RangeError(`the survey does not ask "${name}"`);
+  if (!survey.levels.some((each) => each.name === level)) throw new RangeError("the survey does not offer this level");
+  const places = survey.questions.map((question) => placeOf(question, answers[question.name]));
+  const values = {};
+  survey.questions.forEach((question, index) => {
+    values[question.name] = report(survey.channels[question.name][level], places[index], next);
+  });
+  const own = token === undefined ? newToken(next) : token;
+  return { survey: survey.survey, version: survey.version, level, token: own, values };
+}
+
+/** The report for the next wave of a survey that comes back: the same values under another token, so nothing more is told. */
+export function sendAgain(kept, { token, next = systemWords() } = {}) {
+  return { ...kept, token: token === undefined ? newToken(next) : token };
+}
+
+/** 128 random bits as 32 hexadecimal digits. */
+export function newToken(next = systemWords()) {
+  return [next(), next()].map((word) => word.toString(16).padStart(16, "0")).join("");
+}
+
+/** What each question promises at a level, from its integers: {name: {odds, epsilon}}, and the sum of ε. */
+export function promises(survey, level) {
+  const each = {};
+  let sum = 0;
+  for (const question of survey.questions) {
+    const client = survey.channels[question.name][level];
+    each[question.name] = { odds: oddsNumber(client), epsilon: epsilon(client) };
+    sum += each[question.name].epsilon;
+  }
+  return { questions: each, epsilon: sum };
+}

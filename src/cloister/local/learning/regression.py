@@ -1,0 +1,151 @@
+"""Linear regression from perturbed products, logistic regression from perturbed gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cloister.errors import InvalidParameter
+from cloister.local.domain import domain_of
+from cloister.local.hybrid import Hybrid
+from cloister.local.interval import Interval
+from cloister.local.learning.moments import Bounds, Floats, LocalMoments, scaled, unscaled
+from cloister.local.oracle import Reports, Sketch
+from cloister.noise import Random
+from cloister.noise.mechanism import source
+from cloister.privacy import PureDP
+from cloister.privacy.rational import Exact
+
+__all__ = ["LinearModel", "LocalLinearRegression", "LocalLogisticRegression"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearModel:
+    """A slope for each number, brought to [−1, 1] between its bounds, and an intercept."""
+
+    intervals: tuple[Interval, ...]
+    slopes: Floats
+    intercept: float
+    target: Interval
+
+    def scores(self, rows: Any) -> Floats:
+        """The straight line, in units of the target on [−1, 1]; what lies outside of the bounds is clipped."""
+        return np.asarray(scaled(rows, self.intervals, clip=True) @ self.slopes + self.intercept, dtype=np.float64)
+
+    def predict(self, rows: Any) -> Floats:
+        """The target, in its own units and within its bounds."""
+        return unscaled(np.clip(self.scores(rows), -1, 1), self.target)
+
+
+class LocalLinearRegression:
+    """Linear regression, when no respondent tells a number.
+
+    Guarantee: ε-local privacy for the whole record, by `LocalMoments`: one report holds a few of the products of the record's
+    numbers, drawn by lot.
+
+    The slopes are S⁻¹c of the estimated covariances, with the eigenvalues of S raised to the noise of its entries where they
+    are below it: a ridge that public facts choose.
+
+    >>> model = LocalLinearRegression([(0, 1)], (0, 10), epsilon=4)
+    >>> x = np.linspace(0, 1, 40000)[:, None]
+    >>> fitted = model.fit(model.aggregate(model.randomize(x, 2 + 6 * x[:, 0], random=Random.deterministic(1))))
+    >>> bool(abs(fitted.predict([[0.5]])[0] - 5) < 0.5)
+    True
+    """
+
+    def __init__(self, bounds: Bounds, target: tuple[Exact, Exact], epsilon: Exact = 1) -> None:
+        self.moments = LocalMoments([*bounds, target], epsilon)
+
+    @property
+    def guarantee(self) -> PureDP:
+        """The promise to each respondent.
+
+        >>> str(LocalLinearRegression([(0, 1)], (0, 1), epsilon=2).guarantee)
+        'ε = 2'
+        """
+        return self.moments.guarantee
+
+    def randomize(self, rows: Any, targets: Any, *, clip: bool = False, random: Random | None = None) -> Reports:
+        """One report for each row and its target."""
+        joined = [[*row, target] for row, target in zip(rows, targets, strict=True)]
+        return self.moments.randomize(joined, clip=clip, random=random)
+
+    def aggregate(self, reports: Reports) -> Sketch:
+        """The reports' sketch; sketches add up."""
+        return self.moments.aggregate(reports)
+
+    def fit(self, sketch: Sketch) -> LinearModel:
+        """The model of which the reports speak."""
+        found = self.moments.fit(sketch)
+        slopes = found.discriminant()[:, 0]
+        *intervals, target = self.moments.intervals
+        intercept = float(found.mean[-1] - slopes @ found.mean[:-1])
+        return LinearModel(intervals=tuple(intervals), slopes=slopes, intercept=intercept, target=target)
+
+
+class LocalLogisticRegression:
+    """Logistic regression of two classes by gradients, when no respondent tells a number or a class.
+
+    Guarantee: ε-local privacy for the whole record. Each person is asked once: the weights so far come, and the gradient of the
+    person's own loss goes back, each of its entries clipped to [−1, 1], through `Hybrid` for vectors at ε (Wang et al. 2019,
+    for stochastic gradient descent). The weights that come are made of other people's reports alone.
+
+    `rounds` groups of people are asked in turn; the model is the mean of the weights of the later half of the rounds.
+
+    >>> model = LocalLogisticRegression([(0, 1)], ["no", "yes"], epsilon=4, rounds=20)
+    >>> x = np.linspace(0, 1, 40000)[:, None]
+    >>> fitted = model.train(x, np.where(x[:, 0] > 0.5, "yes", "no"), random=Random.deterministic(1))
+    >>> bool(fitted.scores([[0.1]])[0] < 0 < fitted.scores([[0.9]])[0])
+    True
+    """
+
+    def __init__(self, bounds: Bounds, classes: Any, epsilon: Exact = 1, *, rounds: int = 20, rate: float = 2.0) -> None:
+        self.intervals = tuple(Interval.of(low, high) for low, high in bounds)
+        self.classes = domain_of(classes)
+        if len(self.classes) != 2:
+            raise InvalidParameter("classes= was refused", why="there must be two", instead='classes=["no", "yes"]')
+        if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+            raise InvalidParameter("rounds= was refused", why="it is a whole number from 1 on", instead="rounds=20")
+        self.rounds, self.rate = rounds, rate
+        self.mechanism = Hybrid(-1, 1, epsilon, grid=64, dimensions=len(self.intervals) + 1)
+
+    @property
+    def guarantee(self) -> PureDP:
+        """The promise to each respondent, who is asked once.
+
+        >>> str(LocalLogisticRegression([(0, 1)], range(2), epsilon=2).guarantee)
+        'ε = 2'
+        """
+        return self.mechanism.guarantee
+
+    def respond(self, weights: Floats, rows: Any, classes: Any, *, random: Random | None = None) -> Reports:
+        """The reports of people whom these weights reached: to run where the person is."""
+        units = scaled(rows, self.intervals, clip=True)
+        features = np.concatenate([units, np.ones((len(units), 1))], axis=1)
+        signs = 2.0 * self.classes.places(classes) - 1
+        margins = np.clip(signs * (features @ weights), -50, 50)
+        gradients = -(signs / (1 + np.exp(margins)))[:, None] * features
+        return self.mechanism.randomize(np.clip(gradients, -1, 1), random=random)
+
+    def step(self, weights: Floats, sketch: Sketch, turn: int) -> Floats:
+        """The weights after the reports of one round: the rate falls with the square root of the round."""
+        gradient = np.nan_to_num(self.mechanism.mean(sketch).value)
+        return np.asarray(weights - self.rate * 2 / np.sqrt(turn + 1) * gradient, dtype=np.float64)
+
+    def train(self, rows: Any, classes: Any, *, random: Random | None = None) -> LinearModel:
+        """All rounds, with both sides played here: each person is in one group."""
+        chance, rows, said = source(random), np.asarray(rows, dtype=np.float64), np.asarray(classes)
+        if len(rows) != len(said) or len(rows) < self.rounds:
+            raise InvalidParameter("Rows and classes were refused", why="each round needs a person", instead="rounds=1")
+        order = chance.permutation(len(rows))
+        weights, kept = np.zeros(len(self.intervals) + 1), []
+        for turn, group in enumerate(np.array_split(order, self.rounds)):
+            reports = self.respond(weights, rows[group], said[group], random=chance)
+            weights = self.step(weights, self.mechanism.aggregate(reports), turn)
+            kept.append(weights)
+        mean = np.mean(kept[self.rounds // 2 :], axis=0)
+        return LinearModel(
+            intervals=self.intervals, slopes=mean[:-1], intercept=float(mean[-1]), target=Interval(low=0.0, high=1.0)
+        )

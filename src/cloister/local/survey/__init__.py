@@ -1,0 +1,74 @@
+"""Surveys whose answers nobody can know: composed, answered where the person is, collected with margins.
+
+    questions.py, several.py …   what may be asked: yes or no, a choice, several, a scale, a number, a place, a free word
+    composed.py                  a survey: questions, levels, a cap; as JSON with everything that a browser needs
+    promise.py                   what is promised, from the integers alone, and in plain words
+    reports.py, tokens.py        one person's report, and the invitation that it answers
+    tally.py, findings.py, results.py   counts that add up, and what they say
+    anomalies.py, poisoning.py   reports that honest people would not send, and how far lies can move a result
+
+>>> from cloister.local.survey import Choice, Survey, YesNo, collect, respond
+>>> survey = Survey(
+...     "exams-2026",
+...     "Exams",
+...     [YesNo("copied", "Have you ever copied?"), Choice("why", "Why?", ["time", "grade", "other"])],
+...     levels={"careful": "0.5", "open": 2},
+... )
+>>> report = respond(survey, {"copied": True}, "careful")
+>>> results = collect(survey, [report.to_json()])
+>>> results.tally.people, results["copied"].combined.estimate.n
+({'careful': 1, 'open': 0}, 1)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cloister.local.survey.composed import Expected as Expected
+    from cloister.local.survey.composed import Level as Level
+    from cloister.local.survey.composed import Survey as Survey
+    from cloister.local.survey.promise import Promise as Promise
+    from cloister.local.survey.promise import odds_of as odds_of
+    from cloister.local.survey.questions import Choice as Choice
+    from cloister.local.survey.questions import Number as Number
+    from cloister.local.survey.questions import Place as Place
+    from cloister.local.survey.questions import Scale as Scale
+    from cloister.local.survey.questions import Several as Several
+    from cloister.local.survey.questions import Word as Word
+    from cloister.local.survey.questions import YesNo as YesNo
+    from cloister.local.survey.reports import Report as Report
+    from cloister.local.survey.reports import read_report as read_report
+    from cloister.local.survey.reports import respond as respond
+    from cloister.local.survey.reports import send_again as send_again
+    from cloister.local.survey.results import Results as Results
+    from cloister.local.survey.results import collect as collect
+    from cloister.local.survey.tally import Tally as Tally
+    from cloister.local.survey.tokens import hash_of as hash_of
+    from cloister.local.survey.tokens import issue_tokens as issue_tokens
+
+_HOMES = {
+    "composed": "Expected Level Survey",
+    "promise": "Promise odds_of",
+    "questions": "Choice Number Place Scale Several Word YesNo",
+    "reports": "Report read_report respond send_again",
+    "results": "Results collect",
+    "tally": "Tally",
+    "tokens": "hash_of issue_tokens",
+}
+_HOME = {name: f"cloister.local.survey.{module}" for module, names in _HOMES.items() for name in names.split()}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

@@ -1,0 +1,129 @@
+"""What every question of a survey has; and the kind whose answer is one of a list."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from cloister.errors import InvalidParameter
+
+__all__ = ["MOST_OPTIONS", "NO_ANSWER", "OneOf", "Question", "check_options", "set_fields", "texts_of"]
+
+NO_ANSWER = "no answer"
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+MOST_OPTIONS = 4096
+
+
+@dataclass(frozen=True)
+class Question(ABC):
+    """What every question has: a name for programs, a text for people, and whether it may be left unanswered."""
+
+    name: str
+    text: str
+    no_answer: bool = True
+
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise InvalidParameter(
+                "The name of a question was refused",
+                why="it is not 1 to 40 small letters, digits, - and _, the first of them a letter",
+                instead='YesNo("copied", "Have you ever copied?")',
+            )
+        if not isinstance(self.text, str) or not 1 <= len(self.text.strip()) <= 500:
+            raise self.refusal("its text has not 1 to 500 letters", f'YesNo("{self.name}", "Have you ever copied?")')
+        if not isinstance(self.no_answer, bool):
+            raise self.refusal("no_answer= is neither True nor False", "no_answer=True")
+        self._check()
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Refuse parameters that make no question."""
+
+    @abstractmethod
+    def place(self, answer: Any) -> Any:
+        """Where an answer stands; None stands for no answer. An answer that is not among those that there are is refused."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as plain JSON."""
+        return {"kind": self.kind} | {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+
+    def refusal(self, why: str, instead: str) -> InvalidParameter:
+        """Why the question can't be asked."""
+        return InvalidParameter(f'The question "{self.name}" was refused', why=why, instead=instead)
+
+    def no_such(self, instead: str) -> InvalidParameter:
+        """The refusal of an answer that there is not; it does not repeat it."""
+        return InvalidParameter(
+            f'The answer to "{self.name}" was refused', why="it is not among the answers that there are", instead=instead
+        )
+
+    def unanswered(self) -> InvalidParameter:
+        """The refusal of no answer."""
+        return InvalidParameter(
+            f'"{self.name}" was not answered', why="it may not be left out", instead="an answer, or no_answer=True in the survey"
+        )
+
+
+@dataclass(frozen=True)
+class OneOf(Question):
+    """A question whose answer is one of a list: what yes/no, a choice, a scale and a map's cell have in common."""
+
+    @property
+    @abstractmethod
+    def answers(self) -> tuple[str, ...]:
+        """The answers in their order, without "no answer"."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The answers with "no answer" as the last one, where it may be given."""
+        return (*self.answers, NO_ANSWER) if self.no_answer else self.answers
+
+    def place(self, answer: Any) -> int:
+        """The number of an answer in `labels`.
+
+        >>> from cloister.local.survey import Choice
+        >>> Choice("pet", "Which pet?", ("cat", "dog")).place("dog"), Choice("pet", "Which pet?", ("cat", "dog")).place(None)
+        (1, 2)
+        """
+        if answer is None:
+            if not self.no_answer:
+                raise self.unanswered()
+            return len(self.answers)
+        if not isinstance(answer, str) or answer not in self.answers:
+            raise self.no_such("one of the survey's options, or None")
+        return self.answers.index(answer)
+
+
+def set_fields(question: Any, **values: Any) -> None:
+    """Set the fields of a frozen question, and check it."""
+    for name, value in values.items():
+        object.__setattr__(question, name, value)
+    question.__post_init__()
+
+
+def texts_of(given: Any) -> tuple[str, ...]:
+    """A list of texts as a tuple; a text alone is none."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidParameter("A question was refused", why="its options are not a list of texts", instead='["cat", "dog"]')
+    return tuple(given)
+
+
+def check_options(question: Question, options: tuple[Any, ...], name: str) -> None:
+    """Refuse options that are no texts, twice the same, too few or too many."""
+    if not all(isinstance(each, str) and 1 <= len(each.strip()) <= 200 for each in options):
+        raise question.refusal(f"its {name} are not texts of 1 to 200 letters", f'{name}=["cat", "dog"]')
+    if len(set(options)) != len(options):
+        raise question.refusal(f"some of its {name} are listed twice", "each once")
+    if NO_ANSWER in options:
+        raise question.refusal(f'"{NO_ANSWER}" is among its {name}', "no_answer=True")
+    if not 2 <= len(options) <= MOST_OPTIONS:
+        raise question.refusal(f"it has fewer than 2 or more than {MOST_OPTIONS} {name}", f'{name}=["cat", "dog"]')
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

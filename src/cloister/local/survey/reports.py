@@ -1,0 +1,164 @@
+"""One person's report: made where the person is, and read where reports are collected.
+
+A report holds the survey's id and version, the level, a one-time token, and randomised values; nothing else. No time, no device,
+no order of answering, and nothing whose presence or length depends on an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cloister.errors import InvalidParameter
+from cloister.local.survey.composed import Survey
+from cloister.local.survey.tokens import new_token
+from cloister.noise import Random
+from cloister.noise.mechanism import source
+
+__all__ = ["MOST_LETTERS", "Report", "read_report", "respond", "send_again"]
+
+MOST_LETTERS = 1 << 20
+"""A longer text is no report."""
+
+_FIELDS = frozenset({"survey", "version", "level", "token", "values"})
+_TOKEN = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What leaves a person's machine.
+
+    >>> Report(survey="s", version="1-a", level="open", token="00" * 16, values={"copied": 1}).to_dict()["values"]
+    {'copied': 1}
+    """
+
+    survey: str
+    version: str
+    level: str
+    token: str
+    values: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "survey": self.survey,
+            "version": self.version,
+            "level": self.level,
+            "token": self.token,
+            "values": dict(self.values),
+        }
+
+    def to_json(self) -> str:
+        """The same as text: exactly what is sent."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
+
+
+def respond(
+    survey: Survey, answers: Mapping[str, Any], levels: str, *, token: str | None = None, random: Random | None = None
+) -> Report:
+    """Randomise one person's answers: to run where the person is.
+
+    `answers` has a value for each question's name; what is left out, or is None, is "no answer". `levels` is the name of the
+    level that holds for the whole survey. `token` is that of the invitation; without one, a fresh token makes sure only that the
+    same report, sent twice, counts once.
+
+    Words are used up question by question in the survey's order; then two for a fresh token.
+
+    >>> from cloister.local.survey import Survey, YesNo
+    >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": 1})
+    >>> report = respond(survey, {"copied": True}, "careful")
+    >>> report.values["copied"] in (0, 1, 2), sorted(report.to_dict())
+    (True, ['level', 'survey', 'token', 'values', 'version'])
+    """
+    if not isinstance(levels, str):
+        raise InvalidParameter(
+            "levels= was refused", why="one level holds for the whole survey", instead=f'"{survey.levels[0].name}"'
+        )
+    level = survey.level(levels)
+    if not isinstance(answers, Mapping):
+        raise InvalidParameter("answers were refused", why="they are not a value for each name", instead='{"copied": True}')
+    unknown = set(answers) - {question.name for question in survey.questions}
+    if unknown:
+        raise InvalidParameter(
+            "answers were refused",
+            why="some are to questions that the survey does not ask",
+            instead=", ".join(question.name for question in survey.questions),
+        )
+    _check_token(token)
+    places = [question.place(answers.get(question.name)) for question in survey.questions]
+    drawn = source(random)
+    values = {
+        question.name: survey.channel(question, level).report(place, drawn)
+        for question, place in zip(survey.questions, places, strict=True)
+    }
+    return Report(
+        survey=survey.id,
+        version=survey.version,
+        level=level.name,
+        token=new_token(drawn) if token is None else token,
+        values=values,
+    )
+
+
+def send_again(report: Report, *, token: str | None = None, random: Random | None = None) -> Report:
+    """The report for the next wave of a survey that comes back: the same randomised values under another token.
+
+    Guarantee: all waves together tell what the first report told, and no more: the others are copies of it. So a person's own
+    machine keeps its report, and an answer that has changed since is not heard. (Randomising anew would add ε for each wave;
+    randomising anew only where the answer has changed would show that it has.)
+
+    >>> first = Report(survey="s", version="1-a", level="open", token="00" * 16, values={"copied": 1})
+    >>> second = send_again(first)
+    >>> second.values == first.values, second.token == first.token
+    (True, False)
+    """
+    _check_token(token)
+    return replace(report, token=new_token(source(random)) if token is None else token)
+
+
+def read_report(survey: Survey, said: Any) -> tuple[Report, dict[str, Any]] | str:
+    """A report and its values, ready to be counted; or, for garbage, why it is none: one of a few fixed texts. Never raises, and
+    believes nothing: every field and value is checked against the survey.
+
+    >>> from cloister.local.survey import Survey, YesNo
+    >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": 1})
+    >>> read_report(survey, "{"), read_report(survey, {"survey": "other"})
+    ('not JSON', 'not a report')
+    """
+    if isinstance(said, Report):
+        said = said.to_dict()
+    if isinstance(said, str | bytes):
+        if len(said) > MOST_LETTERS:
+            return "too long"
+        try:
+            said = json.loads(said)
+        except (ValueError, RecursionError):
+            return "not JSON"
+    if not isinstance(said, dict) or set(said) != _FIELDS or not isinstance(said["values"], dict):
+        return "not a report"
+    if said["survey"] != survey.id:
+        return "of another survey"
+    if said["version"] != survey.version:
+        return "of another version"
+    level = next((each for each in survey.levels if each.name == said["level"]), None)
+    if level is None:
+        return "of an unknown level"
+    if not isinstance(said["token"], str) or not _TOKEN.fullmatch(said["token"]):
+        return "without a token"
+    if set(said["values"]) != {question.name for question in survey.questions}:
+        return "other questions"
+    rows = {}
+    for question in survey.questions:
+        row = survey.channel(question, level).read(said["values"][question.name])
+        if row is None:
+            return "impossible values"
+        rows[question.name] = row
+    return Report(**said), rows
+
+
+def _check_token(token: str | None) -> None:
+    if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
+        raise InvalidParameter("token= was refused", why="it is not 32 hexadecimal digits", instead="the invitation's token")

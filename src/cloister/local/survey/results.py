@@ -1,0 +1,207 @@
+"""What a survey found: for each question, estimates with margins, by level and of all people, and how far they can be trusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from cloister.local.estimates import Number
+from cloister.local.levels import Homogeneity, homogeneity
+from cloister.local.survey.anomalies import Anomaly
+from cloister.local.survey.composed import Survey
+from cloister.local.survey.findings import Finding, add_findings
+from cloister.local.survey.question import Question
+from cloister.local.survey.tally import Tally
+from cloister.privacy.rational import Exact
+
+__all__ = ["QuestionResult", "Results", "collect"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionResult:
+    """The results of one question.
+
+    >>> from cloister.local.survey import Survey, Tally, YesNo
+    >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": 1})
+    >>> result = Results(survey, Tally(survey)).questions[0]
+    >>> result.question.name, result.combined.estimate.n, result.alike
+    ('copied', 0, None)
+    """
+
+    question: Question
+    by_level: Mapping[str, Finding]
+    combined: Finding
+    alike: Homogeneity | None
+    """Whether those who chose one level answer like those who chose another; None with one level."""
+    anomalies: Mapping[str, list[Anomaly]]
+    sway: float
+    """How far each made-up report among the respondents moves the combined estimate at most, in people; of a mean, in its sum."""
+
+    def shift(self, liars: float) -> float | None:
+        """The most by which a share of liars among all respondents moves an estimated share (of a question with a mean as its
+        result, the mean): the levels with the largest effect are theirs. None where nobody answered.
+
+        For an estimated share: the sway of one report times the share of liars.
+        """
+        if not self.combined.estimate.n:
+            return None
+        return self.sway * liars
+
+    def to_dict(self, confidence: Exact = 0.95) -> dict[str, Any]:
+        """Plain JSON: rows for a table or a chart."""
+        return {
+            "question": self.question.name,
+            "text": self.question.text,
+            "kind": self.question.kind,
+            "n": self.combined.estimate.n,
+            "combined": _told(self.combined, confidence),
+            "levels": {name: _told(finding, confidence) for name, finding in self.by_level.items() if finding.estimate.n},
+            "alike": None if self.alike is None else {"p_value": self.alike.p_value, "answer": self.alike.value},
+            "anomalies": {
+                name: [each.to_dict() for each in tests] for name, tests in self.anomalies.items() if any(t.alarm for t in tests)
+            },
+            "sway": self.sway,
+            "one_percent_liars": self.shift(0.01),
+        }
+
+
+@dataclass(frozen=True)
+class Results:
+    """All results of a tally.
+
+    >>> from cloister.local.survey import Survey, YesNo, respond
+    >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?", no_answer=False)], levels={"careful": 3})
+    >>> results = collect(survey, [respond(survey, {"copied": True}, "careful") for _ in range(500)])
+    >>> yes = results["copied"].to_dict()["combined"]["answers"][1]
+    >>> yes["answer"], 0.8 < yes["share"] < 1.2
+    ('yes', True)
+    """
+
+    survey: Survey
+    tally: Tally
+
+    @cached_property
+    def questions(self) -> list[QuestionResult]:
+        """One for each question, in the survey's order."""
+        return [self[question.name] for question in self.survey.questions]
+
+    def __getitem__(self, name: str) -> QuestionResult:
+        """One question's: worked out when it is first asked for."""
+        if name not in self._ready:
+            self._ready[name] = self._of(self.survey.question(name))
+        return self._ready[name]
+
+    @cached_property
+    def _ready(self) -> dict[str, QuestionResult]:
+        return {}
+
+    @property
+    def alarms(self) -> list[tuple[str, str, Anomaly]]:
+        """Questions and levels whose reports honest people would hardly have sent."""
+        return [
+            (each.question.name, level, test)
+            for each in self.questions
+            for level, tests in each.anomalies.items()
+            for test in tests
+            if test.alarm
+        ]
+
+    def to_dict(self, confidence: Exact = 0.95) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "survey": self.survey.id,
+            "version": self.survey.version,
+            "title": self.survey.title,
+            "n": self.tally.n,
+            "people": self.tally.people,
+            "refused": dict(self.tally.refused),
+            "confidence": float(confidence),
+            "questions": [each.to_dict(confidence) for each in self.questions],
+            "alarms": [{"question": name, "level": level} | test.to_dict() for name, level, test in self.alarms],
+        }
+
+    def to_json(self, confidence: Exact = 0.95) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(confidence), ensure_ascii=False)
+
+    def chart(self, name: str, *, confidence: Exact = 0.95) -> Any:
+        """The shares of a question's answers with their error bars, as an Altair chart.
+
+        >>> from cloister.local.survey import Survey, YesNo, respond
+        >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": 1})
+        >>> type(collect(survey, [respond(survey, {}, "careful")]).chart("copied")).__name__
+        'LayerChart'
+        """
+        from cloister.local.survey.charts import shares_chart
+
+        return shares_chart(self[name], confidence)
+
+    def text(self, confidence: Exact = 0.95) -> str:
+        """A table for a terminal."""
+        lines = [
+            f"{self.survey.title}: {self.tally.n} reports"
+            + "".join(f", {count} {why}" for why, count in self.tally.refused.items())
+        ]
+        for result in self.questions:
+            lines.append(f"\n{result.question.text}")
+            mean = result.combined.mean()
+            if mean is not None:
+                lines.append(f"  mean {mean.value:.4g} ± {mean.margin(confidence):.2g}")
+            rows = result.combined.rows(confidence)
+            lines.extend(
+                f"  {row['answer']:<24} {100 * row['share']:6.1f} % ± {100 * row['share_margin']:.1f}" for row in _shown(rows)
+            )
+            if result.alike is not None and result.alike.p_value < 0.01:
+                lines.append(f"  levels answer differently (p = {result.alike.p_value:.2g})")
+        lines.extend(f"\nodd reports: {name}, level {level}: {test.test}" for name, level, test in self.alarms)
+        return "\n".join(lines)
+
+    def _of(self, question: Question) -> QuestionResult:
+        levels = {level.name: level for level in self.survey.levels}
+        counts = {name: self.tally.counts(question.name, name) for name in levels}
+        channels = {name: self.survey.channel(question, level) for name, level in levels.items()}
+        found = {name: channels[name].finding(counts[name]) for name in levels}
+        with_people = [name for name in levels if counts[name].n]
+        groups = [found[name] for name in with_people]
+        if any(each.found for each in groups) and len(groups) > 1:
+            words = list(dict.fromkeys(word for each in groups for word in each.estimate.values))
+            groups = [channels[name].look_up(counts[name], words) for name in with_people]
+        shares = {levels[name].epsilon: found[name].estimate for name in with_people}
+        return QuestionResult(
+            question=question,
+            by_level=found,
+            combined=add_findings(groups or list(found.values())),
+            alike=None if any(each.found for each in found.values()) else homogeneity(shares),
+            anomalies={name: channels[name].anomalies(counts[name]) for name in with_people},
+            sway=max((channels[name].sway for name in with_people), default=0.0),
+        )
+
+
+def collect(survey: Survey, reports: Iterable[Any], *, invited: Collection[str] | None = None) -> Results:
+    """Count reports and say what they found. Garbage is counted, never believed, and stops nothing; `Tally` is the same for
+    reports that come in over time or on many servers.
+
+    >>> from cloister.local.survey import Survey, YesNo
+    >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": 1})
+    >>> collect(survey, ["garbage", {"survey": "exam"}]).to_dict()["refused"]
+    {'not JSON': 1, 'not a report': 1}
+    """
+    tally = Tally(survey, invited=invited)
+    tally.add(reports)
+    return Results(survey, tally)
+
+
+def _told(finding: Finding, confidence: Exact) -> dict[str, Any]:
+    mean: Number | None = finding.mean()
+    told: dict[str, Any] = {"n": finding.estimate.n, "answers": finding.rows(confidence)}
+    if mean is not None:
+        told["mean"] = {"value": mean.value, "margin": mean.margin(confidence)}
+    return told
+
+
+def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All of a short list, the commonest of a long one."""
+    return rows if len(rows) <= 20 else sorted(rows, key=lambda row: -row["share"])[:20]

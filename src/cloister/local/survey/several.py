@@ -1,0 +1,72 @@
+"""Several answers of a list, each a bit of its own: the channel of `Ticks`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.local.coins import lanes_of, probability
+from cloister.local.estimates import Estimate
+from cloister.local.survey.anomalies import Anomaly, within_reach
+from cloister.local.survey.channel import Channel, hex_row, read_hex_row
+from cloister.local.survey.counts import Counts
+from cloister.local.survey.findings import Finding
+from cloister.local.survey.poisoning import sway_of_coins
+from cloister.local.survey.ticks import Ticks
+from cloister.noise import Random
+from cloister.privacy.rational import Exact
+
+__all__ = ["SeveralChannel"]
+
+
+class SeveralChannel(Channel):
+    """The channel of a question with several answers at once.
+
+    >>> channel = SeveralChannel(("a", "b", "no answer"), 1, most=2)
+    >>> channel.finding(channel.count([channel.read(channel.report({0, 1}, Random.deterministic(1)))])).estimate.n
+    1
+    """
+
+    def __init__(self, labels: Sequence[str], epsilon: Exact, *, most: int) -> None:
+        self.labels = tuple(labels)
+        self.ticks = Ticks(len(self.labels), most=most, epsilon=epsilon)
+        self.epsilon = self.ticks.epsilon
+
+    @property
+    def client(self) -> Mapping[str, Any]:
+        return self.ticks.client
+
+    def report(self, place: Any, random: Random) -> list[str]:
+        return hex_row(self.ticks.randomize([place], random=random)[0])
+
+    def read(self, said: Any) -> list[int] | None:
+        row = read_hex_row(said, lanes_of(len(self.labels)))
+        return row if row is not None and bool(self.ticks.valid(self._array([row])).all()) else None
+
+    def count(self, rows: Sequence[list[int]]) -> Counts:
+        return Counts(n=len(rows), parts={"sketch": self.ticks.count(self._array(rows))})
+
+    def finding(self, counts: Counts) -> Finding:
+        n = counts.n
+        estimated = self.ticks.estimate(counts.parts["sketch"], n)
+        shares = np.clip(estimated / n, 0.0, 1.0) if n else np.zeros(len(estimated))
+        variances = np.array([self.ticks.variance(n, float(share)) for share in shares])
+        return Finding(estimate=Estimate(counts=estimated, n=n, variances=variances, values=self.labels), several=True)
+
+    def error(self, n: int, share: float = 0.0) -> float:
+        return float(np.sqrt(self.ticks.variance(n, share)) / n)
+
+    @cached_property
+    def sway(self) -> float:
+        return sway_of_coins(self.ticks.variance(1, 0.0), self.ticks.variance(1, 1.0))
+
+    def anomalies(self, counts: Counts) -> list[Anomaly]:
+        low, high = (float(probability(int(self.client[name], 16))) for name in ("rise", "stay"))
+        return [within_reach(counts.parts["sketch"], counts.n, low, high, test="answers within reach")]
+
+    def _array(self, rows: Sequence[list[int]]) -> npt.NDArray[np.uint64]:
+        return np.array(rows, dtype=np.uint64).reshape(len(rows), lanes_of(len(self.labels)))

@@ -1,0 +1,121 @@
+"""Free words: the frequent ones are found in the reports, and rare ones are never seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cloister.local.estimates import Estimate
+from cloister.local.heavy import HeavyHitters
+from cloister.local.heavy import _places as prefix_places
+from cloister.local.oracle import Sketch
+from cloister.local.survey.anomalies import Anomaly, fits_law
+from cloister.local.survey.channel import Channel, read_number
+from cloister.local.survey.counts import LISTED, Counts
+from cloister.local.survey.findings import Finding
+from cloister.local.survey.poisoning import sway_of_coins
+from cloister.local.survey.question import NO_ANSWER
+from cloister.noise import Random
+
+__all__ = ["WordChannel"]
+
+_MOST = 30
+_PARTS = 16
+
+
+class WordChannel(Channel):
+    """The channel of a question with a free word; no answer is the empty word.
+
+    Reports are numbers below some 10⁷, so what is kept is the list of them, sorted: less than a table of all counts for any
+    survey that is not a census.
+
+    >>> channel = WordChannel(Fraction(1), length=8)
+    >>> rows = [channel.read(channel.report("basel", Random.deterministic(seed))) for seed in range(3)]
+    >>> channel.count(rows).n, channel.read(-1)
+    (3, None)
+    """
+
+    def __init__(self, epsilon: Fraction, *, length: int) -> None:
+        self.heavy = HeavyHitters(epsilon, length=length)
+        self.epsilon = self.heavy.epsilon
+
+    @property
+    def client(self) -> Mapping[str, Any]:
+        return self.heavy.client
+
+    def report(self, place: str, random: Random) -> int:
+        return int(self.heavy.randomize([place], random=random)[0])
+
+    def read(self, said: Any) -> int | None:
+        return read_number(said, self.heavy.levels * self.heavy._cells)
+
+    def count(self, rows: Sequence[int]) -> Counts:
+        return Counts(n=len(rows), parts={LISTED: np.sort(np.array(rows, dtype=np.int64))})
+
+    def finding(self, counts: Counts) -> Finding:
+        if not counts.n:
+            return Finding(estimate=_nothing(0), found=True)
+        if self.least(counts.n) >= 1:  # not even a word that all give would stand out
+            return Finding(estimate=_nothing(counts.n), found=True)
+        read = self.heavy.find(self.heavy.aggregate(counts.parts[LISTED]), most=_MOST)
+        labels = tuple(value if value else NO_ANSWER for value in read.values)
+        return Finding(estimate=Estimate(counts=read.counts, n=counts.n, variances=read.variances, values=labels), found=True)
+
+    def look_up(self, counts: Counts, words: Sequence[str]) -> Finding:
+        """The estimated counts of given words, whether they stand out here or not: unbiased, so that groups add up.
+
+        >>> channel = WordChannel(Fraction(4), length=2)
+        >>> rows = [channel.read(channel.report("a", Random.deterministic(seed))) for seed in range(500)]
+        >>> bool(abs(channel.look_up(channel.count(rows), ["a"]).estimate.counts[0] - 500) < 200)
+        True
+        """
+        heavy, hashing = self.heavy, self.heavy._hashing
+        table = heavy.aggregate(counts.parts[LISTED]).counts
+        people = table.sum(axis=1).tolist()
+        cut = heavy.blocks.cut(["" if word == NO_ANSWER else word for word in words])
+        total = np.zeros(len(words))
+        for level, n in enumerate(people):
+            read = hashing._read(Sketch(key="", n=n, counts=table[level]))
+            total += read[prefix_places(cut, np.full(len(words), level))]
+        shares = np.clip(total / max(counts.n, 1), 0.0, 1.0)
+        variances = np.array([hashing.variance(counts.n, float(share)) for share in shares])
+        estimate = Estimate(counts=total, n=counts.n, variances=variances, values=tuple(words))
+        return Finding(estimate=estimate, found=True)
+
+    def error(self, n: int, share: float = 0.0) -> float:
+        return float(np.sqrt(self.heavy._hashing.variance(n, share)) / n)
+
+    def least(self, n: int) -> float:
+        """The share of people who must give a word, for it to be found 19 times in 20.
+
+        >>> 0 < WordChannel(Fraction(4), length=8).least(100_000) < 0.05
+        True
+        """
+        return min(1.0, self.heavy.least(n) / n)
+
+    @cached_property
+    def sway(self) -> float:
+        return sway_of_coins(self.heavy._hashing.variance(1, 0.0), self.heavy._hashing.variance(1, 1.0))
+
+    def anomalies(self, counts: Counts) -> list[Anomaly]:
+        """Levels and hash functions are drawn without a look at the word, each as likely."""
+        listed, cells = counts.parts[LISTED], self.heavy._cells
+        levels = np.bincount(listed // cells, minlength=self.heavy.levels)
+        functions = listed % cells // self.heavy._hashing.buckets
+        number = cells // self.heavy._hashing.buckets
+        edges = np.array([number * part // _PARTS for part in range(_PARTS + 1)])
+        drawn = np.histogram(functions, edges)[0]
+        law = (np.diff(edges) / number).tolist()
+        return [
+            fits_law(levels, [1 / len(levels)] * len(levels), test="levels are uniform"),
+            fits_law(drawn, law, test="hash functions are uniform"),
+        ]
+
+
+def _nothing(n: int) -> Estimate:
+    """No words at all."""
+    return Estimate(counts=np.zeros(0), n=n, variances=np.zeros(0), values=())

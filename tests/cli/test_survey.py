@@ -1,0 +1,114 @@
+"""`cloister survey`, as a person or a program would use it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cloister.cli.main import cli
+from cloister.errors import CloisterError
+from cloister.local.survey import Survey, respond
+from cloister.noise import Random
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The example's questions, composed."""
+    cloister("make", "--example", "--out", "questions.toml", at=tmp_path)
+    cloister("make", "questions.toml", "--out", "exams.json", at=tmp_path)
+    return tmp_path
+
+
+def cloister(*arguments: str, at: Path, refused: bool = False) -> str:
+    """What the command prints, or the words of its refusal; in this process, since a start costs a second."""
+    with chdir(at):
+        said = CliRunner().invoke(cli, ["survey", *arguments])
+    if refused:
+        assert isinstance(said.exception, CloisterError), said.output
+        return str(said.exception)
+    assert said.exit_code == 0, f"{said.output}\n{said.exception!r}"
+    return said.output
+
+
+def test_make_says_what_is_promised(folder: Path) -> None:
+    said = cloister("make", "questions.toml", "--out", "exams.json", at=folder)
+    assert "level careful: ε = 0.5 an answer, 1.5 in all" in said
+    assert "Even if you answer “yes”, whoever sees your report can be at most 1.65 times surer" in said
+    survey = Survey.from_json((folder / "exams.json").read_text())
+    assert [question.name for question in survey.questions] == ["copied", "why", "hours"]
+    assert json.loads(cloister("make", "questions.toml", "--json", at=folder))["version"] == survey.version
+    assert "[[questions]]" in cloister("make", "--example", at=folder)
+
+
+def test_a_round_from_invitations_to_results(folder: Path) -> None:
+    words = ["--tokens", "2", "--tokens-out", "tokens.txt", "--invited-out", "invited.txt"]
+    cloister("make", "questions.toml", "--out", "exams.json", *words, at=folder)
+    one, two = (folder / "tokens.txt").read_text().split()
+    (folder / "answers.json").write_text(json.dumps({"hours": 12, "why": []}))
+    cloister("respond", "exams.json", "--level", "open", "--answer", "copied=yes", "--answer", "why=time|grade", "--answer",
+             "hours=12.5", "--token", one, "--out", "one.json", at=folder)  # fmt: skip
+    other = cloister("respond", "exams.json", "--level", "careful", "--answers", "answers.json", "--token", two, at=folder)
+    stranger = cloister("respond", "exams.json", "--level", "careful", at=folder)
+    (folder / "more.jsonl").write_text(other + other + stranger + "garbage\n\n")
+    collect = ["collect", "exams.json", "--tally", "tally.json", "--invited", "invited.txt", "--json"]
+    first = json.loads(cloister(*collect, "one.json", at=folder))
+    assert (first["n"], first["people"]) == (1, {"careful": 0, "open": 1})
+    second = json.loads(cloister(*collect, "more.jsonl", "one.json", at=folder))
+    assert second["n"] == 2
+    assert second["refused"] == {"token used before": 2, "token not issued": 1, "not JSON": 1}
+    assert set(second["questions"][0]["combined"]["answers"][0]) >= {"answer", "share", "share_margin"}
+    assert "Have you ever copied" in cloister("collect", "exams.json", "one.json", at=folder)
+
+
+def test_many_reports_find_the_truth(folder: Path) -> None:
+    """Everybody says yes at ε = 2: the share lies within 6 standard deviations, but for one run in 10⁸."""
+    survey = Survey.from_json((folder / "exams.json").read_text())
+    random = Random.deterministic(1)
+    lines = [respond(survey, {"copied": True, "hours": 20}, "open", random=random).to_json() for _ in range(1500)]
+    (folder / "reports.jsonl").write_text("\n".join(lines))
+    said = json.loads(cloister("collect", "exams.json", "reports.jsonl", "--json", at=folder))["questions"]
+    yes = said[0]["combined"]["answers"][1]
+    assert yes["answer"] == "yes"
+    assert abs(yes["share"] - 1) < 3.1 * yes["share_margin"]
+    mean = said[2]["combined"]["mean"]
+    assert abs(mean["value"] - 20) < 3.1 * mean["margin"]
+
+
+def test_expected(folder: Path) -> None:
+    text = cloister("expected", "exams.json", "1000", at=folder)
+    assert "careful" in text
+    assert "(mean)" in text
+    told = json.loads(cloister("expected", "exams.json", "4000", "--json", at=folder))
+    assert len(told) == 6
+    at_thousand = json.loads(cloister("expected", "exams.json", "1000", "--json", at=folder))
+    assert told[0]["rare"] == pytest.approx(at_thousand[0]["rare"] / 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["make"], "file of questions is missing"),
+        (["make", "questions.toml", "--tokens", "3"], "belong together"),
+        (["make", "exams.json"], "not TOML"),
+        (["make", "less.toml"], "levels is missing"),
+        (["make", "more.toml"], "colour is unknown"),
+        (["respond", "exams.json", "--level", "reckless"], "does not offer"),
+        (["respond", "exams.json", "--level", "open", "--answer", "copied"], "no ="),
+        (["respond", "exams.json", "--level", "open", "--answer", "copied=perhaps"], "not among the answers"),
+        (["respond", "exams.json", "--level", "open", "--answer", "hours=many"], "not among the answers"),
+        (["respond", "exams.json", "--level", "open", "--answer", "hours=nan"], "NaN"),
+        (["respond", "exams.json", "--level", "open", "--answer", "where=here"], "does not ask"),
+        (["respond", "exams.json", "--level", "open", "--answers", "questions.toml"], "not JSON"),
+        (["respond", "questions.toml", "--level", "open"], "not JSON"),
+        (["collect", "exams.json", "--tally", "questions.toml"], "not what to_json wrote"),
+        (["collect", "exams.json", "--confidence", "2"], "confidence"),
+    ],
+)
+def test_refusals(folder: Path, arguments: list[str], why: str) -> None:
+    (folder / "less.toml").write_text('id = "a"\ntitle = "A"\n')
+    (folder / "more.toml").write_text('colour = "red"\n')
+    assert why in cloister(*arguments, at=folder, refused=True)

@@ -1,0 +1,85 @@
+// The browser's twin against Python's own reports: run by tests/local/test_browser_twin.py, or `node --test tests/local/`.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import * as local from "../../src/cloister/local/browser/cloister-local.js";
+import * as surveys from "../../src/cloister/local/browser/cloister-survey.js";
+
+const twin = { ...local, ...surveys };
+
+const vectors = JSON.parse(readFileSync(new URL("vectors.json", import.meta.url), "utf8"));
+
+test("the same words give the same report, and all words are used", () => {
+  const seen = new Set();
+  for (const { client, place, words, report } of vectors.reports) {
+    const next = twin.listedWords(words);
+    assert.deepEqual(twin.report(client, place, next), report, JSON.stringify({ client, place }));
+    assert.equal(next.used(), words.length);
+    seen.add(client.protocol);
+  }
+  const all = ["response", "direct", "unary", "ticks", "hashing", "subset", "hadamard", "window", "sign", "hybrid", "number", "heavy"];
+  assert.deepEqual([...seen].sort(), all.sort());
+});
+
+test("the promise is worked out from the integers as Python does", () => {
+  for (const { client, odds } of vectors.reports) {
+    const [numerator, denominator] = twin.odds(client);
+    assert.equal(numerator * BigInt(odds[1]), BigInt(odds[0]) * denominator, client.protocol);
+  }
+});
+
+test("a promise is shown as a number", () => {
+  const client = { protocol: "response", size: 2, heads: "0xc000000000000000" };
+  assert.ok(Math.abs(twin.epsilon(client) - Math.log(3)) < 1e-12);
+  assert.ok(Math.abs(twin.oddsNumber(client) - 3) < 1e-11);
+  assert.equal(twin.epsilon({ ...client, heads: "0x10000000000000000" }), Infinity);
+});
+
+test("whole surveys", () => {
+  for (const { survey, answers, level, words, report } of vectors.surveys) {
+    const next = twin.listedWords(words);
+    assert.deepEqual(twin.respond(survey, answers, level, { next }), report);
+    assert.equal(next.used(), words.length);
+    const { token } = report;
+    assert.equal(twin.respond(survey, answers, level, { token }).token, token);
+    const again = twin.sendAgain(report);
+    assert.deepEqual(again.values, report.values);
+    assert.notEqual(again.token, token);
+    const told = twin.promises(survey, level);
+    const epsilon = survey.levels.find((each) => each.name === level).epsilon.split("/").reduce((a, b) => a / b);
+    for (const each of Object.values(told.questions)) assert.ok(each.epsilon <= Number(epsilon) + 1e-12);
+    assert.ok(Math.abs(told.epsilon - Number(epsilon) * survey.questions.length) < 0.1);
+  }
+});
+
+test("answers that there are not, are refused", () => {
+  const { survey, level } = vectors.surveys[0];
+  const refused = (answers) => assert.throws(() => twin.respond(survey, { choice: "red", ...answers }, level), RangeError);
+  refused({ choice: null });
+  refused({ choice: "purple" });
+  refused({ "yes-no": "perhaps" });
+  refused({ several: ["a", "b", "c"] });
+  refused({ several: "a" });
+  refused({ number: 41 });
+  refused({ number: NaN });
+  refused({ number: "12" });
+  refused({ place: [0, 0] });
+  refused({ place: [NaN, 8.5] });
+  refused({ word: 3 });
+  refused({ elsewhere: true });
+  assert.throws(() => twin.respond(survey, { choice: "red" }, "reckless"), RangeError);
+  assert.throws(() => twin.report({ protocol: "later" }, 0), RangeError);
+});
+
+test("words of the last, incomplete run are thrown away", () => {
+  assert.equal(twin.below(3n, twin.listedWords(["0xffffffffffffffff", "0x7"])), 1n);
+  assert.equal(twin.below(8n, twin.listedWords(["0xffffffffffffffff"])), 7n);
+});
+
+test("the system's words are fresh and of 64 bits", () => {
+  const next = twin.systemWords();
+  const words = Array.from({ length: 1000 }, () => next());
+  assert.equal(new Set(words).size, words.length); // a false alarm: 1000²/2^65, below 1e-13
+  assert.ok(words.every((word) => word >= 0n && word < 1n << 64n));
+  assert.ok(words.some((word) => word >> 63n)); // 2^-1000
+});

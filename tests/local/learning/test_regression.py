@@ -1,0 +1,82 @@
+"""Moments, linear and logistic regression, fewer dimensions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cloister.errors import InvalidParameter
+from cloister.local.learning import LocalLinearRegression, LocalLogisticRegression
+from cloister.local.learning.moments import LocalMoments
+from cloister.noise import Random
+
+
+def square(n: int) -> np.ndarray:
+    """Points spread evenly over a square."""
+    return np.stack([np.arange(n) * 0.618034 % 1, np.arange(n) * 0.414214 % 1], axis=1)
+
+
+def test_moments_are_those_of_the_people() -> None:
+    """100,000 people, 9 products at ε = 4: within 6 standard deviations of each."""
+    points = square(100_000)
+    people = np.column_stack([points, 0.7 * points[:, 0] + 0.2 * points[:, 1]])
+    mechanism = LocalMoments([(0, 1)] * 3, 4)
+    found = mechanism.fit(mechanism.aggregate(mechanism.randomize(people, random=Random.deterministic(1))))
+    units = 2 * people - 1
+    assert np.abs(found.mean - units.mean(axis=0)).max() < 6 * found.noise
+    truth = np.cov(units.T, bias=True)
+    assert np.abs(found.covariance - truth).max() < 8 * found.noise
+    assert 0 < found.noise < 0.02
+    direction = found.principal(1)[:, 0]
+    assert abs(direction @ np.linalg.eigh(truth)[1][:, -1]) > 0.95
+    slope = found.discriminant()[:, 0]
+    assert slope == pytest.approx([0.7, 0.2], abs=0.15)
+
+
+def test_linear_regression() -> None:
+    points = square(100_000)
+    targets = 10 * points[:, 0] - 5 * points[:, 1]
+    model = LocalLinearRegression([(0, 1), (0, 1)], (-10, 10), 4)
+    fitted = model.fit(model.aggregate(model.randomize(points, targets, random=Random.deterministic(2))))
+    asked = np.array([[0.2, 0.2], [0.8, 0.5], [0.5, 0.9]])
+    assert fitted.predict(asked) == pytest.approx(10 * asked[:, 0] - 5 * asked[:, 1], abs=1.2)
+    assert fitted.predict([[9, -9]])[0] <= 10
+
+
+def test_logistic_regression() -> None:
+    points = square(60_000)
+    classes = np.where(points[:, 0] > points[:, 1], "right", "left")
+    model = LocalLogisticRegression([(0, 1), (0, 1)], ["left", "right"], 2)
+    fitted = model.train(points, classes, random=Random.deterministic(3))
+    right = fitted.scores(points[:5000]) > 0
+    assert np.mean(right == (classes[:5000] == "right")) > 0.9
+
+
+def test_each_person_is_asked_once() -> None:
+    asked = []
+
+    class Counting(LocalLogisticRegression):
+        def respond(self, weights, rows, classes, *, random=None):  # type: ignore[no-untyped-def]
+            asked.extend(rows[:, 0].tolist())
+            return super().respond(weights, rows, classes, random=random)
+
+    Counting([(0, 1)], range(2), 1, rounds=7).train(np.linspace(0, 1, 50)[:, None], np.arange(50) % 2)
+    assert sorted(asked) == np.linspace(0, 1, 50).tolist()
+
+
+def test_refusals() -> None:
+    with pytest.raises(InvalidParameter, match="there is none"):
+        LocalMoments([], 1)
+    moments = LocalMoments([(0, 1)], 1)
+    found = moments.fit(moments.aggregate(moments.randomize([[0.5]] * 100)))
+    for k in (0, 2, True):
+        with pytest.raises(InvalidParameter, match="directions"):
+            found.principal(k)
+    with pytest.raises(InvalidParameter, match="there must be two"):
+        LocalLogisticRegression([(0, 1)], range(3), 1)
+    with pytest.raises(InvalidParameter, match="rounds="):
+        LocalLogisticRegression([(0, 1)], range(2), 1, rounds=0)
+    with pytest.raises(InvalidParameter, match="needs a person"):
+        LocalLogisticRegression([(0, 1)], range(2), 1, rounds=20).train([[0.5]], [1])
+    with pytest.raises(InvalidParameter, match="each needs 2"):
+        LocalLinearRegression([(0, 1)], (0, 1), 1).randomize([[0.5, 0.5]], [1])

@@ -1,0 +1,272 @@
+"""Collecting: estimates find the truth, levels add up, garbage and repeated reports count for nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloister.errors import InvalidParameter
+from cloister.local.survey import (
+    Number,
+    Results,
+    Scale,
+    Several,
+    Survey,
+    Tally,
+    Word,
+    YesNo,
+    collect,
+    issue_tokens,
+    read_report,
+    respond,
+)
+from cloister.local.survey.channel import Channel
+from cloister.local.survey.channels import channel_of
+from cloister.local.survey.counts import Counts
+from cloister.noise import Random
+from scripts.local_vectors import everything
+
+SIGMAS = 6.0
+"""Beyond so many standard deviations an estimate lies once in 5·10⁸ times."""
+
+
+def small(**given: Any) -> Survey:
+    return Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], **({"levels": {"careful": 1, "open": 3}} | given))
+
+
+def counted(channel: Channel, places: list[Any], seed: int) -> Counts:
+    random = Random.deterministic(seed)
+    return channel.count([channel.read(channel.report(place, random)) for place in places])
+
+
+def test_answers_of_every_kind_are_found_again() -> None:
+    survey, random = everything(), Random.deterministic(8)
+    answers = {
+        "yes-no": "yes",
+        "choice": "green",
+        "long": "option 3",
+        "several": ["b", "c"],
+        "scale": "often",
+        "number": 30,
+        "place": (47.9, 8.1),
+    }
+    results = collect(survey, [respond(survey, answers, "open", random=random).to_json() for _ in range(600)])
+    assert results.tally.n == 600
+    assert results.alarms == []
+    expected = {"yes-no": ["yes"], "choice": ["green"], "long": ["option 3"], "several": ["b", "c"], "scale": ["often"]}
+    for name, given_ in (expected | {"place": ["2,0"], "spread": ["no answer"], "number": ["a number"]}).items():
+        estimate = results[name].combined.estimate
+        for label, count, variance in zip(estimate.values, estimate.counts, estimate.variances, strict=True):
+            true = 600 * (label in given_)
+            assert abs(count - true) < SIGMAS * variance**0.5 + 1e-9, (name, label)
+    mean = results["number"].combined.mean()
+    assert mean is not None
+    assert abs(mean.value - 30) < SIGMAS * mean.variance**0.5
+    json.dumps(results.to_dict())
+    assert "mean" in results.text()
+
+
+def test_the_mean_of_a_scale_and_its_margin() -> None:
+    """Over 200 surveys of 400 people: unbiased, and the margin of one standard deviation is neither short nor twice too wide.
+    The mean squared pull of 200 means lies within 1 ± 0.6 but for a chance below 1e-6 (chi-square with 200 degrees), and the
+    margin is allowed to be half as wide again as it need be."""
+    question = Scale("often", "How often?", ["never", "once", "often", "always"])
+    channel = channel_of(question, 1)  # type: ignore[arg-type]
+    places = [0] * 150 + [1] * 100 + [3] * 100 + [4] * 50
+    true = (150 * 1 + 100 * 2 + 100 * 4) / 350
+    pulls, random = [], Random.deterministic(2)
+    for _ in range(200):
+        mean = channel.finding(channel.count([[each] for each in channel.oracle.randomize(places * 4, random=random)])).mean()  # type: ignore[attr-defined]
+        assert mean is not None
+        pulls.append((mean.value - true) / mean.variance**0.5)
+    assert abs(float(np.mean(pulls))) < 5 / 200**0.5 + 0.1
+    assert 0.3 < float(np.mean(np.square(pulls))) < 1.6
+
+
+@pytest.mark.parametrize("want", ["mean", "spread"])
+def test_numbers_with_and_without_an_answer(want: str) -> None:
+    """A fifth gives no number; the mean is of those who do."""
+    channel = channel_of(Number("hours", "How many?", low=0, high=40, want=want), 2)  # type: ignore[arg-type]
+    places = [None] * 400 + [10.0] * 1000 + [25.0] * 600
+    finding = channel.finding(counted(channel, places, 3))
+    answered, mean = finding.answered, finding.mean()
+    assert abs(answered.value - 1600) < SIGMAS * answered.variance**0.5
+    assert mean is not None
+    assert abs(mean.value - (10 * 1000 + 25 * 600) / 1600) < SIGMAS * mean.variance**0.5
+    assert mean.margin(0.95) < 5
+    if want == "spread":
+        low = sum(finding.estimate.counts[:5])  # 0 to 20
+        assert abs(low - 1000) < 350
+
+
+def test_levels_add_up_whoever_chose_which() -> None:
+    """Those who copied choose the careful level four times as often: the groups' shares differ, and the sum is right."""
+    survey = small(levels={"careful": "0.5", "open": 2})
+    question, random = survey.questions[0], Random.deterministic(4)
+    tally = Tally(survey)
+    for level, yes, no in (("careful", 24_000, 14_000), ("open", 6_000, 56_000)):
+        channel = survey.channel(question, survey.level(level))
+        made = channel.oracle.randomize([1] * yes + [0] * no, random=random)  # type: ignore[attr-defined]
+        tally._counts["copied", level] = channel.count([[int(each)] for each in made])
+    result = Results(survey, tally)["copied"]
+    estimate = result.combined.estimate
+    assert abs(estimate.counts[1] - 30_000) < SIGMAS * estimate.variances[1] ** 0.5
+    assert estimate.n == 100_000
+    assert result.alike is not None
+    assert result.alike.p_value < 1e-6
+    careful = result.by_level["careful"].estimate
+    assert abs(careful.counts[1] - 24_000) < SIGMAS * careful.variances[1] ** 0.5
+
+
+def test_a_word_that_few_levels_find_is_counted_in_all() -> None:
+    survey = Survey("town", "Towns", [Word("town", "Which?", length=4)], levels={"careful": "0.5", "open": 4}, cap=4)
+    question, tally, random = survey.questions[0], Tally(survey), Random.deterministic(5)
+    for level, people in zip(survey.levels, (600, 3000), strict=True):
+        channel = survey.channel(question, level)
+        made = channel.heavy.randomize(["bern"] * people + ["chur"] * 100, random=random)  # type: ignore[attr-defined]
+        tally._counts["town", level.name] = channel.count(made.tolist())
+    result = Results(survey, tally)["town"]
+    assert list(result.by_level["careful"].estimate.values) == []
+    assert set(result.by_level["open"].estimate.values) >= {"bern"}
+    estimate = result.combined.estimate
+    place = list(estimate.values).index("bern")
+    assert abs(estimate.counts[place] - 3600) < SIGMAS * estimate.variances[place] ** 0.5
+    assert estimate.n == 3800
+
+
+def test_tallies_add_up_and_come_back() -> None:
+    survey, random = everything(), Random.deterministic(6)
+    reports = [respond(survey, {"choice": "red", "word": "bern"}, "open", random=random) for _ in range(60)]
+    whole, morning, evening = Tally(survey), Tally(survey), Tally(survey)
+    whole.add(reports)
+    morning.add(report.to_json() for report in reports[:20])
+    evening.add(report.to_dict() for report in reports[20:])
+    evening.add(["garbage"])
+    total = Tally.from_json(survey, (morning + evening).to_json())
+    assert total.people == whole.people == {"careful": 0, "open": 60}
+    assert total.refused == {"not JSON": 1}
+    for question in survey.questions:
+        one, other = whole.counts(question.name, "open"), total.counts(question.name, "open")
+        assert one.to_dict() == other.to_dict(), question.name
+    with pytest.raises(InvalidParameter, match="same token"):
+        _ = morning + whole
+    with pytest.raises(InvalidParameter, match="different surveys"):
+        _ = morning + Tally(small())
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda said: "{",
+        lambda said: json.dumps(said | {"version": "1-0"}),
+        lambda said: json.dumps(said | {"counts": [{"question": "x", "level": "careful", "n": 1, "parts": {}}]}),
+        lambda said: json.dumps(said | {"counts": 3}),
+        lambda said: json.dumps({"survey": said["survey"]}),
+        lambda said: said_with_less(said),
+    ],
+)
+def test_a_spoilt_tally_is_refused(spoil: Any) -> None:
+    survey = small()
+    tally = Tally(survey)
+    tally.add([respond(survey, {}, "careful")])
+    with pytest.raises(InvalidParameter, match="tally was refused"):
+        Tally.from_json(survey, spoil(json.loads(tally.to_json())))
+
+
+def said_with_less(said: dict[str, Any]) -> str:
+    said["counts"][0]["parts"]["sketch"] = {"shape": [3], "counts": [-1, 0, 0]}
+    return json.dumps(said)
+
+
+def test_each_invitation_counts_once() -> None:
+    survey = small()
+    tokens, hashes = issue_tokens(3)
+    reports = [respond(survey, {"copied": True}, "open", token=token) for token in [*tokens, tokens[0]]]
+    strangers = [respond(survey, {"copied": True}, "open") for _ in range(5)]
+    tally = Tally(survey, invited=hashes)
+    received = tally.add([*reports, *strangers])
+    assert received.to_dict() == {"accepted": 3, "refused": {"token used before": 1, "token not issued": 5}}
+    assert tally.add([reports[1]]).accepted == 0
+    assert all(token not in tally.to_json() for token in tokens)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"survey": "other"}, "of another survey"),
+        ({"version": "1-000000000000"}, "of another version"),
+        ({"level": "reckless"}, "of an unknown level"),
+        ({"level": ["careful"]}, "of an unknown level"),
+        ({"token": "x"}, "without a token"),
+        ({"token": None}, "without a token"),
+        ({"values": {}}, "other questions"),
+        ({"values": {"copied": 1, "more": 1}}, "other questions"),
+        ({"values": [1]}, "not a report"),
+        ({"extra": 1}, "not a report"),
+        ({"values": {"copied": 3}}, "impossible values"),
+        ({"values": {"copied": -1}}, "impossible values"),
+        ({"values": {"copied": True}}, "impossible values"),
+        ({"values": {"copied": 1.0}}, "impossible values"),
+        ({"values": {"copied": "1"}}, "impossible values"),
+        ({"values": {"copied": None}}, "impossible values"),
+        ({"values": {"copied": 10**400}}, "impossible values"),
+    ],
+)
+def test_garbage_is_counted_with_its_reason_and_never_believed(change: dict[str, Any], reason: str) -> None:
+    survey = small()
+    report = respond(survey, {"copied": True}, "careful").to_dict() | change
+    tally = Tally(survey)
+    assert tally.add([report]).to_dict() == {"accepted": 0, "refused": {reason: 1}}
+    assert tally.n == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["choice", "long", "several", "number", "spread", "place", "word"]
+)  # one protocol each, at the least
+@given(said=st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.from_regex(r"0x[0-9a-f]{1,20}", fullmatch=True),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+))  # fmt: skip
+def test_no_value_stops_a_collector(name: str, said: Any) -> None:
+    survey = everything()
+    report = respond(survey, {"choice": "red"}, "open", random=Random.deterministic(1)).to_dict()
+    report["values"][name] = said
+    received = Tally(survey).add([report, json.dumps(report)])
+    if received.accepted:  # it happens to be a report
+        rest = read_report(survey, report)
+        assert not isinstance(rest, str)
+    assert received.accepted + sum(received.refused.values()) == 2
+
+
+@given(said=st.text() | st.binary() | st.none() | st.integers() | st.lists(st.integers(), max_size=3))
+def test_no_report_stops_a_collector(said: Any) -> None:
+    received = Tally(small()).add([said])
+    assert received.accepted == 0
+    assert sum(received.refused.values()) == 1
+
+
+def test_a_text_without_end_is_too_long() -> None:
+    assert Tally(small()).add(["1" * (1 << 21)]).refused == {"too long": 1}
+
+
+def test_one_bad_value_takes_the_whole_report_out() -> None:
+    survey = Survey("two", "Two", [YesNo("a", "A?"), Several("b", "B?", ["x", "y"])], levels={"open": 2}, cap=8)
+    report = respond(survey, {}, "open").to_dict()
+    report["values"]["b"] = ["0xff"]
+    tally = Tally(survey)
+    tally.add([report])
+    assert tally.counts("a", "open").n == 0
+
+
+def test_results_of_nobody() -> None:
+    results = collect(everything(), [])
+    told = results.to_dict()
+    assert told["n"] == 0
+    assert all(each["one_percent_liars"] is None for each in told["questions"])
+    assert results.text()
