@@ -28,7 +28,7 @@ def chart() -> alt.LayerChart:
             promise = {"privacy": None} if epsilon is None else {"epsilon": epsilon, "delta": delta}
             return GaussianMixture(4, bounds=(0, 1), random=random, **promise).fit(rows).score(others)
 
-        return measured(name, "log likelihood", EPSILONS, run, runs=10, plain=delta is None)
+        return measured(name, "log likelihood", EPSILONS, run, runs=4, plain=delta is None)
 
     curves = {name: curve(name, delta) for name, delta in (("ε alone", None), ("with δ = 10⁻⁵", "1e-5"))}
     alone = GaussianMixture(1, privacy=None).fit(rows).score(others)
