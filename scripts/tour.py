@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from scripts.engines import chromium
+from scripts.tour_surveys import survey_pictures
 
 __all__ = ["STOPS", "Stop", "tour"]
 
@@ -106,6 +108,8 @@ def tour(folder: Path) -> list[Path]:
         browser = playwright.chromium.launch(executable_path=str(program), args=list(ARGUMENTS))
         pages = {who: _entered(browser, found["address"], link) for who, link in {"visitor": "/", **found["links"]}.items()}
         files = [_stop(pages[stop.who], found["address"], stop, folder) for stop in STOPS]
+        picture = partial(_picture, folder)
+        files += survey_pictures(pages["analyst"], pages["visitor"], found["address"], picture)
         browser.close()
     taken = [file for file in files if file is not None]
     for file in taken:
@@ -149,13 +153,16 @@ def _stop(page: Page, address: str, stop: Stop, folder: Path) -> Path | None:
             field.select_option(value[0])
         else:
             field.fill(value[0])
-    if not stop.shown:
-        return None
+    return _picture(folder, page, stop.name, stop.top, stop.height) if stop.shown else None
+
+
+def _picture(folder: Path, page: Page, name: str, upper: str, height: int) -> Path:
     page.evaluate("document.activeElement?.blur()")
-    top = page.locator(stop.top).first.bounding_box() if stop.top else None
-    clip = {"x": 0, "y": max(0, top["y"] - 12) if top else 0, "width": WIDTH, "height": stop.height, "scale": 1}
+    page.evaluate("scrollTo(0, 0)")
+    top = page.locator(upper).first.bounding_box() if upper else None
+    clip = {"x": 0, "y": max(0, top["y"] - 12) if top else 0, "width": WIDTH, "height": height, "scale": 1}
     wanted = {"format": "webp", "quality": QUALITY, "clip": clip, "captureBeyondViewport": True}
     drawn = page.context.new_cdp_session(page).send("Page.captureScreenshot", wanted)
-    file = folder / f"{stop.name}.webp"
+    file = folder / f"{name}.webp"
     file.write_bytes(base64.b64decode(drawn["data"]))
     return file

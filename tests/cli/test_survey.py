@@ -78,6 +78,19 @@ def test_many_reports_find_the_truth(folder: Path) -> None:
     assert abs(mean["value"] - 20) < 3.1 * mean["margin"]
 
 
+def test_the_file_of_a_hub_holds_survey_and_reports(folder: Path) -> None:
+    survey = json.loads((folder / "exams.json").read_text())
+    reports = [json.loads(cloister("respond", "exams.json", "--level", "open", at=folder)) for _ in range(3)]
+    (folder / "hub.json").write_text(json.dumps({"survey": survey, "reports": [*reports, reports[0], "garbage"]}))
+    (folder / "lines.jsonl").write_text("\n".join(json.dumps(each) for each in [*reports, reports[0], "garbage"]))
+    told = json.loads(cloister("collect", "hub.json", "--json", at=folder))
+    apart = json.loads(cloister("collect", "exams.json", "lines.jsonl", "--json", at=folder))
+    assert (told["n"], told["questions"]) == (3, apart["questions"])
+    assert sum(told["refused"].values()) == 2
+    (folder / "hub.json").write_text(json.dumps({"survey": {**survey, "title": "Other"}, "reports": []}))
+    assert "changed" in cloister("collect", "hub.json", at=folder, refused=True)
+
+
 def test_expected(folder: Path) -> None:
     text = cloister("expected", "exams.json", "1000", at=folder)
     assert "careful" in text

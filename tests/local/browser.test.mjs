@@ -83,3 +83,60 @@ test("the system's words are fresh and of 64 bits", () => {
   assert.ok(words.every((word) => word >= 0n && word < 1n << 64n));
   assert.ok(words.some((word) => word >> 63n)); // 2^-1000
 });
+
+const half = "0x8000000000000000";
+const number = { low: 0, high: 100, dimensions: 1, heads: half };
+
+test("numbers that are not a protocol's are refused, by the promise and by the report", () => {
+  const window = { protocol: "window", ...number, steps: 100, outputs: 110, width: 10, shift: 0 };
+  const unsound = [
+    { ...window, steps: 1e300 },
+    { ...window, shift: "0" },
+    { ...window, width: 110 },
+    { ...window, outputs: 2 ** 60 },
+    { ...window, low: 100 },
+    { ...window, heads: "0x20000000000000000" },
+    { protocol: "direct", size: "10", heads: half },
+    { protocol: "direct", size: 10, heads: "9223372036854775808" },
+    { protocol: "response", size: 3, heads: half },
+    { protocol: "subset", size: 5, picks: 5, inside: half },
+    { protocol: "ticks", size: 5, most: 6, stay: half, rise: half },
+    { protocol: "hadamard", size: 5, order: 6, heads: half },
+    { protocol: "hashing", size: 8, field: 2, polynomial: 3, digits: 2, heads: half },
+    { protocol: "hashing", size: 16, field: 4, polynomial: 1024, digits: 2, heads: half },
+    { protocol: "number", fill: "middle", value: { protocol: "direct", size: 2, heads: half }, answered: {} },
+    { protocol: "constructor" },
+  ];
+  for (const client of unsound) {
+    assert.throws(() => twin.odds(client), RangeError, JSON.stringify(client));
+    assert.throws(() => twin.report(client, 1), RangeError, JSON.stringify(client));
+  }
+  assert.ok(twin.epsilon(window) >= 0 && Number.isInteger(twin.report(window, 17)));
+});
+
+test("an answer that the protocol is not for makes no report", () => {
+  const bits = { size: 3, stay: half, rise: "0x4000000000000000" };
+  const beyond = [
+    [{ protocol: "response", size: 2, heads: half }, 7],
+    [{ protocol: "direct", size: 3, heads: half }, 3],
+    [{ protocol: "unary", ...bits }, 5],
+    [{ protocol: "ticks", ...bits, most: 1 }, [0, 1]],
+    [{ protocol: "ticks", ...bits, most: 2 }, [3]],
+    [{ protocol: "hadamard", size: 3, order: 4, heads: half }, 5],
+    [{ protocol: "sign", ...number, high: 1 }, 55],
+    [{ protocol: "sign", ...number }, NaN],
+    [{ protocol: "sign", ...number }, null],
+  ];
+  for (const [client, place] of beyond) assert.throws(() => twin.report(client, place), RangeError, JSON.stringify(client));
+});
+
+test("the promise holds for coins the wrong way round, too", () => {
+  const turned = { protocol: "unary", size: 3, stay: "0x4000000000000000", rise: "0xc000000000000000" };
+  assert.ok(Math.abs(twin.oddsNumber(turned) - 9) < 1e-9);
+  assert.ok(Math.abs(twin.oddsNumber({ ...turned, protocol: "ticks", most: 3 }) - 27) < 1e-9);
+});
+
+test("the promise of thousands of options is worked out at once", () => {
+  const client = { protocol: "ticks", size: 4096, most: 4096, stay: "0x8000400000000000", rise: "0x7fffc00000000000" };
+  assert.ok(Math.abs(twin.epsilon(client) - 4096 * Math.log(0x80004 / 0x7fffc)) < 1e-9);
+});

@@ -134,20 +134,23 @@ def collect(
 ) -> None:
     """Estimate what people answered, with margins, from files of reports: JSON, one report a line.
 
-    Garbage is counted with its reason, and never believed.
+    Garbage is counted with its reason, and never believed. FILE is a survey, or the file of reports that a hub gives, which has
+    both.
 
     \b
     cloister survey collect exams.json reports.jsonl
+    cloister survey collect survey-reports.json
     cloister survey collect exams.json monday.jsonl --tally exams-tally.json --invited invited.txt --json
     """
     from cloister.local.survey import Results, Tally
 
-    asked = _read(file)
+    asked, held = _with_reports(file)
     hashes = None if invited is None else invited.read_text(encoding="utf-8").split()
     if tally is not None and tally.exists():
         kept = Tally.from_json(asked, tally.read_bytes(), invited=hashes)
     else:
         kept = Tally(asked, invited=hashes)
+    kept.add(held)
     kept.add(_lines(reports))
     if tally is not None:
         tally.write_text(kept.to_json() + "\n", encoding="utf-8")
@@ -244,6 +247,20 @@ def _read(path: Path) -> Survey:
     from cloister.local.survey import Survey
 
     return Survey.from_json(path.read_bytes())
+
+
+def _with_reports(path: Path) -> tuple[Survey, list[Any]]:
+    """The survey of a file, and the reports that stand beside it where a hub wrote it."""
+    from cloister.local.survey import Survey
+
+    body = path.read_bytes()
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError):
+        said = None
+    if isinstance(said, dict) and set(said) == {"survey", "reports"} and isinstance(said["reports"], list):
+        return Survey.from_json(json.dumps(said["survey"])), said["reports"]
+    return Survey.from_json(body), []
 
 
 def _answers(asked: Survey, given: tuple[str, ...], path: Path | None) -> dict[str, Any]:

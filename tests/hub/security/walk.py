@@ -36,6 +36,8 @@ BODIES: Mapping[str, Any] = {
     "Roles": {"roles": ["administrator"]},
     "Training": {"table": "secrets_zqx", "method": "LinearRegression", "features": ["code"], "target": "pay", "spend": "0.1"},
     "Predicting": {"csv": "code\n1\n"},
+    "Inviting": {"count": 1},
+    "Composing": {"title": "Mine now"},
 }
 """A body that is right in form, for each route that takes one about an object of its address."""
 
@@ -65,6 +67,12 @@ FORM: Mapping[str, str | list[str]] = {
     "features": ["code"],
     "target": "pay",
     "spend": "0.1",
+    "kind": "yes-no",
+    "count": "1",
+    "hoped": "100",
+    "cap": "8",
+    "level": ["mine"],
+    "epsilon": ["1"],
 }
 """What a posted form holds: more than any of them asks for."""
 
@@ -72,7 +80,7 @@ FORM: Mapping[str, str | list[str]] = {
 KINDS: Mapping[str, tuple[str, ...]] = {
     "name": ("data set", "population", "project", "algorithm"),
     "population": ("population",),
-    "number": ("request", "budget request", "release", "saved question", "upload", "rule", "model"),
+    "number": ("request", "budget request", "release", "saved question", "upload", "rule", "model", "survey", "draft"),
     "person": ("person",),
     "data_set": ("data set",),
     "grant": ("grant",),

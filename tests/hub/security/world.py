@@ -11,6 +11,8 @@ from cloister.hub.records.access import AccessRequest, InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.learning import LearntModel
+from cloister.local.survey import Survey, respond
+from cloister.noise import Random
 from tests.hub.house import READS, House, Visitor
 
 MAY = (*READS, "release.download", "release.share", "question.manage", "question.see", "dataset.version", "dataset.uses")
@@ -87,6 +89,7 @@ def populated(house: House) -> World:
     )
     assert upload.status_code == 201, upload.text
     ids["upload"] = upload.json()["id"]
+    ids |= _surveys(house, analyst)
     ids |= _rows(house, analyst, steward, data_set)
     return World(
         house=house,
@@ -110,6 +113,26 @@ def _listed(visitor: Visitor, path: str) -> Any:
     answer = visitor.client.get(f"/api/v1{path}")
     assert answer.status_code == 200, f"{path}: {answer.text}"
     return answer.json()
+
+
+def _surveys(house: House, analyst: Visitor) -> dict[str, str]:
+    """A draft, and an open survey to which one person has answered."""
+    question = {"kind": "yes-no", "name": "copied", "text": "Have you ever copied in an exam?"}
+    wanted = {
+        "title": "Exams zqx",
+        "purpose": "care",
+        "levels": [{"name": "half", "epsilon": "0.5"}, {"name": "whole", "epsilon": "1"}],
+        "questions": [question],
+    }
+    draft, survey = (_made(analyst, "/surveys", wanted)["id"] for _ in range(2))
+    opened = analyst.client.post(f"/api/v1/surveys/{survey}/open", headers=analyst.csrf())
+    assert opened.status_code == 200, opened.text
+    form = house.client().get(f"/api/v1/surveys/{survey}/form").json()
+    form.pop("demonstration")
+    report = respond(Survey.from_dict(form), {"copied": True}, "half", random=Random.deterministic(1))
+    sent = house.client().post(f"/api/v1/surveys/{survey}/reports", json=report.to_dict())
+    assert sent.status_code == 201, sent.text
+    return {"draft": draft, "survey": survey}
 
 
 def _rows(house: House, analyst: Visitor, steward: Visitor, data_set: DataSet) -> dict[str, str]:

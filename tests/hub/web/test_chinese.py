@@ -65,7 +65,7 @@ def test_no_page_says_in_english_what_it_can_say_in_chinese(world: World, visito
     left, seen = set(), 0
     for address, page in pages(world, visitor):
         seen += 1
-        assert '<html lang="zh-Hans"' in page, address
+        assert '<html lang="zh-Hans"' in page or "<html" not in page, address  # a part that a page fetches has no language
         left |= {(text, address) for text in Visible(page).texts if chinese.gettext(text) != text}
     assert seen > 20
     assert not left

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 
 from starlette.staticfiles import StaticFiles
 
+from cloister import local
+
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Scope
 
-__all__ = ["STATIC", "Assets", "asset"]
+__all__ = ["STATIC", "TWIN", "Assets", "asset"]
 
 STATIC = Path(__file__).parent / "static"
+TWIN = Path(local.__file__).parent / "browser"
+"""What respondents' browsers run: kept beside the Python that it is the twin of."""
 
 
 @cache
@@ -25,7 +29,8 @@ def asset(name: str) -> str:
     >>> asset("page.js").startswith("/static/page.js?v=")
     True
     """
-    return f"/static/{name}?v={hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]}"
+    found = next(folder / name for folder in (STATIC, TWIN) if (folder / name).is_file())
+    return f"/static/{name}?v={hashlib.sha256(found.read_bytes()).hexdigest()[:12]}"
 
 
 class Assets(StaticFiles):
@@ -33,6 +38,7 @@ class Assets(StaticFiles):
 
     def __init__(self) -> None:
         super().__init__(directory=STATIC)
+        self.all_directories = [STATIC, TWIN]
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """The file."""

@@ -6,6 +6,7 @@
  *
  *     words        where randomness comes from: systemWords(), or listedWords([…]) in tests
  *     report       one randomised report: report(client, place, next); `client` is what Python's oracle.client says
+ *     check        refuses a client whose numbers are not such as a protocol has; `report` checks by itself
  *
  * Whole surveys, and what is promised: cloister-survey.js. No dependencies; nothing is sent anywhere.
  */
@@ -160,17 +161,14 @@ const PROTOCOLS = {
   },
 
   window(client, value, next) {
-    oneNumber(client);
     return cellOf(client, pointOf(client, value, client.steps, next), next);
   },
 
   sign(client, value, next) {
-    oneNumber(client);
     return signOf(client, BigInt(client.heads), value, next);
   },
 
   hybrid(client, value, next) {
-    oneNumber(client);
     const chosen = flip(BigInt(client.choice), next);
     const sign = signOf(client, BigInt(client.sign), value, next);
     const cell = cellOf(client, pointOf(client, value, client.steps, next), next);
@@ -306,13 +304,68 @@ function signOf(client, heads, value, next) {
   return flip(heads, next) ? end : 1 - end;
 }
 
-function oneNumber(client) {
-  if (client.dimensions !== 1) throw new RangeError("this page reports one number at a time");
-}
-
 /** One randomised report of one place (for ticks: of a list of places), as the plain JSON that Python reads. */
 export function report(client, place, next = systemWords()) {
-  const make = PROTOCOLS[client.protocol];
-  if (!make) throw new RangeError(`this page does not know the protocol ${client.protocol}: it is of another version`);
-  return make(client, place, next);
+  check(client);
+  if (!takes(client, place)) throw new RangeError("the answer is not among those of this protocol");
+  return PROTOCOLS[client.protocol](client, place, next);
+}
+
+const whole = (number, least, most) => Number.isSafeInteger(number) && number >= least && number <= most;
+const coins = (client, ...names) => names.every((name) => COIN.test(client[name]) && BigInt(client[name]) <= WORD);
+const bounded = ({ low, high, dimensions }) => dimensions === 1 && low < high && Number.isFinite(high - low);
+const COIN = /^0x[0-9a-f]{1,17}$/;
+const LARGEST = 2 ** 31;
+
+/** For each protocol: what its client must say, so that its reports have the law that its odds are worked out for. */
+const CLIENTS = {
+  response: (client) => client.size === 2 && coins(client, "heads"),
+  direct: (client) => whole(client.size, 2, LARGEST) && coins(client, "heads"),
+  unary: (client) => whole(client.size, 2, LARGEST) && coins(client, "stay", "rise"),
+  ticks: (client) => CLIENTS.unary(client) && whole(client.most, 1, client.size),
+  subset: (client) => whole(client.size, 2, LARGEST) && whole(client.picks, 1, client.size - 1) && coins(client, "inside"),
+  hadamard({ size, order, ...client }) {
+    return whole(size, 2, LARGEST) && whole(order, 2, 2 ** 29) && (order & (order - 1)) === 0 && coins(client, "heads");
+  },
+  hashing({ size, field, polynomial, digits, ...client }) {
+    const sound = whole(size, 2, LARGEST) && whole(field, 2, LARGEST) && whole(digits, 1, 31) && coins(client, "heads");
+    if (!sound || field ** digits < size || field ** digits > 2 ** 51) return false; // all hashes differ; numbers stay exact
+    return polynomial === 0 ? field <= 2 ** 26 : (field & (field - 1)) === 0 && whole(polynomial, field, 2 * field - 1);
+  },
+  heavy({ length, widths, fingerprint, places, hashing }) {
+    const sound = whole(length, 2, 128) && Array.isArray(widths) && widths.every((width) => whole(width, 1, 30));
+    if (!sound || widths.reduce((sum, width) => sum + width, 0) !== 8 * length || !whole(places, 1, 31)) return false;
+    if (!whole(fingerprint, 1, 30) || widths[0] + fingerprint > places || hashing?.protocol !== "hashing") return false;
+    return CLIENTS.hashing(hashing) && 2 ** places <= hashing.size;
+  },
+  window(client) {
+    const sound = whole(client.steps, 1, 2 ** 20) && whole(client.outputs, 2, LARGEST) && whole(client.width, 1, client.outputs - 1);
+    return sound && whole(client.shift ?? 0, -client.outputs, client.outputs) && bounded(client) && coins(client, "heads");
+  },
+  sign: (client) => bounded(client) && coins(client, "heads"),
+  hybrid: (client) => CLIENTS.window(client) && coins(client, "sign", "choice"),
+  number({ value, answered, fill }) {
+    if (!["window", "hybrid", "sign"].includes(value?.protocol) || answered?.protocol !== "response") return false;
+    if (fill !== "middle" && !(fill === "uniform" && whole(value.steps, 1, 2 ** 20))) return false;
+    return CLIENTS[value.protocol](value) && CLIENTS.response(answered);
+  },
+};
+
+/** Refuse a client whose numbers are of another kind or size: what is promised is worked out from them, and holds only then. */
+export function check(client) {
+  if (!Object.hasOwn(PROTOCOLS, client.protocol))
+    throw new RangeError(`this page does not know the protocol ${client.protocol}: it is of another version`);
+  if ((client.dimensions ?? 1) !== 1) throw new RangeError("this page reports one number at a time");
+  if (!CLIENTS[client.protocol](client)) throw new RangeError(`the survey's numbers for ${client.protocol} are not sound`);
+}
+
+/** Whether an answer is one that the protocol is for: beyond these, a report could show what no promise covers. */
+function takes(client, place) {
+  const { protocol, size, low, high } = client;
+  if (protocol === "heavy") return typeof place === "string";
+  if (protocol === "number") return place === null || takes(client.value, place);
+  if (low !== undefined) return typeof place === "number" && place >= low && place <= high;
+  if (protocol !== "ticks") return whole(place, 0, size - 1);
+  const sound = Array.isArray(place) && place.length <= client.most && new Set(place).size === place.length;
+  return sound && place.every((each) => whole(each, 0, size - 1));
 }

@@ -8,7 +8,7 @@
  * `survey` is what Python's Survey.to_json says. Nothing is sent anywhere: the page sends what `respond` returns.
  */
 
-import { WORD, report, systemWords } from "./cloister-local.js";
+import { WORD, check, report, systemWords } from "./cloister-local.js";
 
 const times = ([a, b], [c, d]) => [a * c, b * d];
 const more = (one, other) => (one[0] * other[1] >= other[0] * one[1] ? one : other);
@@ -60,13 +60,12 @@ const ODDS = {
   heavy(client) {
     return odds(client.hashing);
   },
+  /** For every u the odds are up^u·down^(spread − u), whose logarithm is a straight line in u: largest at an end. */
   ticks(client) {
     const [up, down] = lifts(client);
     const spread = Math.min(client.size, 2 * client.most);
-    let most = [1n, 1n];
-    for (let u = Math.max(0, spread - client.most); u <= Math.min(client.most, spread); u += 1)
-      most = more(times(power(up, u), power(down, spread - u)), most);
-    return most;
+    const ends = [Math.max(0, spread - client.most), Math.min(client.most, spread)];
+    return more(...ends.map((u) => times(power(up, u), power(down, spread - u))));
   },
 };
 
@@ -76,21 +75,16 @@ function windowOdds(client) {
   return more(one, [one[1], one[0]]);
 }
 
-/** How much likelier a set bit is for a true one, and a clear bit for a false one. */
+/** By how much one bit of a report tells a true place from a false one at most, and a false one from a true one: 1 or above. */
 function lifts(client) {
   const [stay, rise] = [BigInt(client.stay), BigInt(client.rise)];
-  return [
-    [stay, rise],
-    [WORD - rise, WORD - stay],
-  ];
+  return [more([stay, rise], [WORD - stay, WORD - rise]), more([WORD - rise, WORD - stay], [rise, stay])];
 }
 
 /** How much surer a report can make anyone of any answer, at most: an exact fraction [BigInt, BigInt], from the integers alone. */
 export function odds(client) {
-  const make = ODDS[client.protocol];
-  if (!make) throw new RangeError(`this page does not know the protocol ${client.protocol}: it is of another version`);
-  if ((client.dimensions ?? 1) !== 1) throw new RangeError("this page reports one number at a time");
-  return make(client);
+  check(client);
+  return ODDS[client.protocol](client);
 }
 
 /** The same as a number, for display; Infinity where a report can rule an answer out. */

@@ -140,7 +140,7 @@ def _hadamard(client: Client) -> Fraction:
 
 def _unary(client: Client) -> Fraction:
     stay, rise = _heads(client, "stay"), _heads(client, "rise")
-    return Fraction(stay, rise) * Fraction(WORD - rise, WORD - stay)
+    return _either(Fraction(stay, rise) * Fraction(WORD - rise, WORD - stay))
 
 
 def _ticks(client: Client) -> Fraction:

@@ -129,12 +129,14 @@ class Ticks:
 def odds_of_ticks(size: int, most: int, stay: int, rise: int) -> Fraction:
     """The most that a report of ticks can shift odds, from the integers themselves.
 
-    >>> odds_of_ticks(4, 4, 3 << 62, 1 << 62)
-    Fraction(81, 1)
+    >>> odds_of_ticks(4, 4, 3 << 62, 1 << 62), odds_of_ticks(4, 4, 1 << 62, 3 << 62)
+    (Fraction(81, 1), Fraction(81, 1))
     """
-    a, b = Fraction(stay, rise), Fraction(WORD - rise, WORD - stay)
+    a = max(Fraction(stay, rise), Fraction(WORD - stay, WORD - rise))
+    b = max(Fraction(WORD - rise, WORD - stay), Fraction(rise, stay))
     spread = min(size, 2 * most)
-    return max(a**u * b ** (spread - u) for u in range(max(0, spread - most), min(most, spread) + 1))
+    # The logarithm of a^u·b^(spread − u) is a straight line in u, so the largest is at an end.
+    return max(a**u * b ** (spread - u) for u in {max(0, spread - most), min(most, spread)})
 
 
 def _variance(stay: int, rise: int, frequency: float) -> float:

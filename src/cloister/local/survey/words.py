@@ -73,6 +73,9 @@ class WordChannel(Channel):
         >>> bool(abs(channel.look_up(channel.count(rows), ["a"]).estimate.counts[0] - 500) < 200)
         True
         """
+        if not words or not counts.n:
+            zeros = np.zeros(len(words))
+            return Finding(estimate=Estimate(counts=zeros, n=counts.n, variances=zeros, values=tuple(words)), found=True)
         heavy, hashing = self.heavy, self.heavy._hashing
         table = heavy.aggregate(counts.parts[LISTED]).counts
         people = table.sum(axis=1).tolist()

@@ -500,3 +500,52 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_learnt_model")),
     )
     op.create_index(op.f("ix_learnt_model_person"), "learnt_model", ["person"], unique=False)
+    op.create_table(
+        "survey",
+        sa.Column("id", sa.String(length=32), nullable=False),
+        sa.Column("person", sa.String(length=32), nullable=False),
+        sa.Column("title", sa.String(length=200), nullable=False),
+        sa.Column("purpose", sa.String(), nullable=False),
+        sa.Column("draft", sa.JSON(), nullable=False),
+        sa.Column("invited", sa.Boolean(), nullable=False),
+        sa.Column("hoped", sa.Integer(), nullable=False),
+        sa.Column("state", sa.String(length=20), nullable=False),
+        sa.Column("body", sa.String(), nullable=False),
+        sa.Column("tally", sa.String(), nullable=False),
+        sa.Column("created", Moment(), nullable=False),
+        sa.Column("opened", Moment(), nullable=True),
+        sa.Column("closed", Moment(), nullable=True),
+        sa.ForeignKeyConstraint(["person"], ["person.id"], name=op.f("fk_survey_person_person")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_survey")),
+    )
+    op.create_index(op.f("ix_survey_person"), "survey", ["person"], unique=False)
+    op.create_table(
+        "survey_refusal",
+        sa.Column("id", sa.String(length=32), nullable=False),
+        sa.Column("survey", sa.String(length=32), nullable=False),
+        sa.Column("reason", sa.String(length=60), nullable=False),
+        sa.ForeignKeyConstraint(["survey"], ["survey.id"], name=op.f("fk_survey_refusal_survey_survey")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_survey_refusal")),
+    )
+    op.create_index(op.f("ix_survey_refusal_survey"), "survey_refusal", ["survey"], unique=False)
+    op.create_table(
+        "survey_report",
+        sa.Column("id", sa.String(length=32), nullable=False),
+        sa.Column("survey", sa.String(length=32), nullable=False),
+        sa.Column("body", sa.String(), nullable=False),
+        sa.Column("counted", sa.Boolean(), nullable=False),
+        sa.ForeignKeyConstraint(["survey"], ["survey.id"], name=op.f("fk_survey_report_survey_survey")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_survey_report")),
+        sqlite_with_rowid=False,
+    )
+    op.create_index(op.f("ix_survey_report_counted"), "survey_report", ["counted"], unique=False)
+    op.create_index(op.f("ix_survey_report_survey"), "survey_report", ["survey"], unique=False)
+    op.create_table(
+        "survey_ticket",
+        sa.Column("survey", sa.String(length=32), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("used", sa.Boolean(), nullable=False),
+        sa.ForeignKeyConstraint(["survey"], ["survey.id"], name=op.f("fk_survey_ticket_survey_survey")),
+        sa.PrimaryKeyConstraint("survey", "digest", name=op.f("pk_survey_ticket")),
+        sqlite_with_rowid=False,
+    )

@@ -52,12 +52,17 @@ _OWN = {
     "question.remove": N_("Remove a saved question"),
     "release.rename": N_("Rename an answer"),
     "release.withdraw": N_("Show an answer no longer"),
+    "survey.open": N_("Open a survey"),
+    "survey.close": N_("Close a survey"),
+    "survey.invite": N_("Make invitations to a survey"),
+    "survey.drop": N_("Throw a draft of a survey away"),
 }
 
 KINDS = {
     "alert": N_("alert"),
     "algorithm": N_("algorithm"),
     "connection": N_("connection"),
+    "survey": N_("survey"),
     "data-set": N_("data set"),
     "grant": N_("grant"),
     "invitation": N_("invitation"),

@@ -1,0 +1,84 @@
+"""The pictures of surveys in docs/images/hub: one is composed on the pages, people answer it with the library, pages are taken.
+
+`scripts/tour.py` calls it, with the pages of an analyst and of a visitor to a demonstration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import Page
+
+from cloister.local.survey import Survey, respond
+
+__all__ = ["SURVEYS", "survey_pictures"]
+
+PEOPLE = 300
+SURVEYS = ("surveys", "survey-draft", "survey-level", "survey-questions", "survey-leaving", "survey-results")
+"""The pictures' names, in the order of the page that shows them."""
+
+
+def survey_pictures(analyst: Page, visitor: Page, address: str, picture: Callable[[Page, str, str, int], Path]) -> list[Path]:
+    """Take them. `picture` takes the page, a name, what stands at the upper edge, and a height."""
+    analyst.on("dialog", lambda dialog: dialog.accept())
+    visitor.set_extra_http_headers({"Accept-Language": "en"})
+    analyst.goto(f"{address}/surveys")
+    _fill(analyst, Title="Sleep and screens", Purpose="a study of sleep at our school")
+    _press(analyst, "Begin")
+    _fill(analyst, **{"What you ask": "Do you look at a screen in bed?", "Short name": "screen"})
+    _press(analyst, "Add")
+    analyst.get_by_role("link", name="One of several").click()
+    _fill(
+        analyst, **{"What you ask": "At which one most?", "Short name": "which", "Options": "telephone\ntablet\ntelevision\nnone"}
+    )
+    _press(analyst, "Add")
+    draft = picture(analyst, "survey-draft", "", 1150)
+    _press(analyst, "Open the survey")
+    number = analyst.url.rpartition("/")[2]
+    answered = [_respondent(visitor, address, number, picture, step) for step in ("level", "questions", "leaving")]
+    _answers(address, number)
+    analyst.goto(f"{address}/surveys")
+    listed = picture(analyst, "surveys", "", 330)
+    analyst.goto(f"{address}/surveys/{number}")
+    return [listed, draft, *answered, picture(analyst, "survey-results", "", 1022)]
+
+
+def _respondent(page: Page, address: str, number: str, picture: Callable[[Page, str, str, int], Path], step: str) -> Path:
+    if step == "level":
+        page.goto(f"{address}/s/{number}")
+        page.get_by_label("more private").check()
+        return picture(page, "survey-level", "", 985)
+    if step == "questions":
+        page.get_by_role("button", name="To the questions").click()
+        page.get_by_label("yes", exact=True).check()
+        page.get_by_label("tablet").check()
+        page.get_by_role("button", name="What we would see of it").first.click()
+        return picture(page, "survey-questions", "#step-questions", 900)
+    page.get_by_role("button", name="Change them by chance").click()
+    page.get_by_text("Byte for byte").click()
+    return picture(page, "survey-leaving", "#step-send", 535)
+
+
+def _answers(address: str, number: str) -> None:
+    """What some hundred people sent, three of ten of whom said yes."""
+    with httpx.Client(base_url=f"{address}/api/v1/surveys/{number}") as client:
+        form = client.get("/form").json()
+        form.pop("demonstration")
+        survey = Survey.from_dict(form)
+        for person in range(PEOPLE):
+            yes = person % 10 < 3
+            said = {"screen": yes, "which": "telephone" if yes else "none"}
+            report = respond(survey, said, survey.levels[person % len(survey.levels)].name)
+            client.post("/reports", json=report.to_dict()).raise_for_status()
+
+
+def _fill(page: Page, **texts: str) -> None:
+    for label, text in texts.items():
+        page.locator("main").get_by_label(label).last.fill(text)
+
+
+def _press(page: Page, name: str) -> None:
+    page.locator("main").get_by_role("button", name=name, exact=True).first.click()
+    page.wait_for_load_state("load")

@@ -1,0 +1,79 @@
+"""Surveys: how they are composed, what came in, and which invitations are still good."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cloister.hub.database import Base
+
+__all__ = ["HeldSurvey", "SurveyRefusal", "SurveyReport", "SurveyTicket"]
+
+
+_UNORDERED = {"sqlite_with_rowid": False}
+"""Rows lie in the order of their names, which are chance. SQLite would number them as they come otherwise: the numbers would put
+the reports in order, and a ticket that came with a report beside it."""
+
+
+class HeldSurvey(Base):
+    """A survey, from its first draft to its end."""
+
+    __tablename__ = "survey"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
+    title: Mapped[str] = mapped_column(String(200))
+    purpose: Mapped[str] = mapped_column(default="")
+    draft: Mapped[dict[str, Any]]
+    """What its author wrote: introduction, levels, questions. Once it is open, nothing of it changes."""
+    invited: Mapped[bool] = mapped_column(default=False)
+    """Whether a report needs an invitation that nobody used before."""
+    hoped: Mapped[int] = mapped_column(default=1000)
+    state: Mapped[str] = mapped_column(String(20), default="draft")
+    """draft, open, closed."""
+    body: Mapped[str] = mapped_column(default="")
+    """The survey as JSON, as respondents get it: its integers are the promise. Empty while it is a draft."""
+    tally: Mapped[str] = mapped_column(default="")
+    """What was counted so far, as JSON: counts alone."""
+    created: Mapped[datetime]
+    opened: Mapped[datetime | None] = mapped_column(default=None)
+    closed: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class SurveyTicket(Base):
+    """An invitation, or the mark that a report was sent: a digest, and whether it is used up. It names nobody, and no report."""
+
+    __tablename__ = "survey_ticket"
+    __table_args__ = _UNORDERED
+
+    survey: Mapped[str] = mapped_column(ForeignKey("survey.id"), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    used: Mapped[bool] = mapped_column(default=False)
+
+
+class SurveyReport(Base):
+    """What one respondent's machine sent: randomised values. No time, no address, no invitation, and a name by chance, so that
+    the reports stand in no order."""
+
+    __tablename__ = "survey_report"
+    __table_args__ = _UNORDERED
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    survey: Mapped[str] = mapped_column(ForeignKey("survey.id"), index=True)
+    body: Mapped[str]
+    """As JSON, under a token that is drawn anew: the one that it came with is used up, and kept nowhere beside it."""
+    counted: Mapped[bool] = mapped_column(default=False, index=True)
+    """Whether the tally holds it."""
+
+
+class SurveyRefusal(Base):
+    """Why a report could not be one, from a short list of reasons. No report is kept that was not believed."""
+
+    __tablename__ = "survey_refusal"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    survey: Mapped[str] = mapped_column(ForeignKey("survey.id"), index=True)
+    reason: Mapped[str] = mapped_column(String(60))

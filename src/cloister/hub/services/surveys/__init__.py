@@ -1,0 +1,63 @@
+"""Surveys: composed by a researcher, answered by anybody without an account, randomised in the respondent's own browser.
+
+- `drafts.py`, `typed.py`, `composing.py`: a survey from its first draft to its end.
+- `collecting.py`: what a respondent's machine sent, and what is made of it.
+- `results.py`, `exporting.py`: estimates with their margins, as pages and as files.
+- `pages.py`, `pages_respond.py`, `api.py`, `shapes.py`: the routes.
+
+What may not live here: a protocol or an estimate (`cloister.local`). No ledger is charged: a report is paid by its own
+respondent, whose page says how much, and nothing in the hub ever holds a true answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.policy import Action, register_actions
+from cloister.hub.service import Link, Service
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+__all__ = ["SERVICE"]
+
+N_ = str
+"""Marks an English text that is translated where it is shown."""
+
+_RESEARCHERS = frozenset({"analyst", "owner"})
+
+register_actions(
+    [
+        Action(name="survey.compose", title=N_("Compose a survey"), roles=_RESEARCHERS),
+        Action(name="survey.see", title=N_("See a survey"), roles=_RESEARCHERS, by="owner"),
+        Action(name="survey.manage", title=N_("Manage a survey"), roles=_RESEARCHERS, by="owner"),
+        Action(name="survey.download", title=N_("Download a survey's results"), roles=_RESEARCHERS, by="owner"),
+        Action(name="survey.answer", title=N_("Answer a survey"), roles=frozenset({"nobody"})),
+    ]
+)
+
+
+def _pages() -> APIRouter:
+    from fastapi import APIRouter
+
+    from cloister.hub.services.surveys import pages, pages_respond
+
+    router = APIRouter()
+    pages.routes(router)
+    pages_respond.routes(router)
+    return router
+
+
+def _api() -> APIRouter:
+    from cloister.hub.services.surveys.api import api
+
+    return api()
+
+
+SERVICE = Service(
+    name="surveys",
+    title="Surveys",
+    pages=_pages,
+    api=_api,
+    links=(Link(title="Surveys", path="/surveys", action="survey.compose", order=29, icon="survey"),),
+)

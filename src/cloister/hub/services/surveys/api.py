@@ -1,0 +1,155 @@
+"""The API of surveys: composing, opening, inviting, results; and, for whoever has a survey's link, what it asks and one report.
+
+A report bears no log-in and is not tied to a page of ours: it is worth what its token is worth.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from cloister.errors import InvalidParameter
+from cloister.hub.caller import CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.services.asking.routing import WRITTEN, After, Number
+from cloister.hub.services.surveys import drafts
+from cloister.hub.services.surveys.composing import demonstrations, of_text
+from cloister.hub.services.surveys.counting import asked, receive
+from cloister.hub.services.surveys.exporting import results_file
+from cloister.hub.services.surveys.shapes import (
+    Composing,
+    Invitations,
+    Inviting,
+    Received,
+    SurveyLine,
+    SurveyPage,
+    SurveyWhole,
+    line_of,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.surveys import HeldSurvey
+
+__all__ = ["api"]
+
+_COMPOSE, _SEE, _MANAGE, _DOWNLOAD, _ANSWER = (
+    needs(f"survey.{each}") for each in ("compose", "see", "manage", "download", "answer")
+)
+_FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}, "description": "The file"}}
+
+
+def api() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+    _drafts(router)
+    _running(router)
+    _answering(router)
+    return router
+
+
+def _drafts(router: APIRouter) -> None:
+    @router.get("/surveys", dependencies=[_COMPOSE], summary="Surveys")
+    def surveys(hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50) -> SurveyPage:
+        """One's own; the newest first."""
+        with hub.database.reading() as db:
+            rows = drafts.surveys_of(db, caller, after=after, limit=limit + 1)
+        more = rows[limit - 1].id if len(rows) > limit else None
+        return SurveyPage(surveys=[line_of(row) for row in rows[:limit]], next=more)
+
+    @router.post("/surveys", dependencies=[_COMPOSE, WRITTEN], summary="Begin a survey", status_code=201)
+    def make(hub: HubDep, caller: CallerDep, wanted: Composing) -> SurveyWhole:
+        """A draft, with its questions where they are given."""
+        if wanted.title is None:
+            raise InvalidParameter("The survey was refused", why="it has no title", instead='{"title": "Sleep and screens"}')
+        with hub.database.begin() as db:
+            row = drafts.make_survey(db, hub, caller, title=wanted.title, purpose=wanted.purpose or "")
+            return _whole(_rewritten(db, hub, caller, row.id, wanted))
+
+    @router.get("/surveys/{number}", dependencies=[_SEE], summary="A survey")
+    def survey(hub: HubDep, caller: CallerDep, number: Number) -> SurveyWhole:
+        """What it asks, and of whom."""
+        with hub.database.reading() as db:
+            return _whole(drafts.seen_survey(hub, db, caller, number))
+
+    @router.patch("/surveys/{number}", dependencies=[_MANAGE, WRITTEN], summary="Change a draft")
+    def rewrite(hub: HubDep, caller: CallerDep, number: Number, wanted: Composing) -> SurveyWhole:
+        """What is stated takes the place of what was there; questions as a whole."""
+        with hub.database.begin() as db:
+            return _whole(_rewritten(db, hub, caller, number, wanted))
+
+    @router.delete("/surveys/{number}", dependencies=[_MANAGE, WRITTEN], summary="Throw a draft away", status_code=204)
+    def drop(hub: HubDep, caller: CallerDep, number: Number) -> None:
+        """A survey that was opened stays."""
+        with hub.database.begin() as db:
+            drafts.drop_draft(db, hub, caller, number)
+
+
+def _running(router: APIRouter) -> None:
+    @router.post("/surveys/{number}/open", dependencies=[_MANAGE, WRITTEN], summary="Open a survey")
+    def open_(hub: HubDep, caller: CallerDep, number: Number) -> SurveyLine:
+        """From now on nothing of it changes."""
+        with hub.database.begin() as db:
+            return line_of(drafts.open_survey(db, hub, caller, number))
+
+    @router.post("/surveys/{number}/close", dependencies=[_MANAGE, WRITTEN], summary="Close a survey")
+    def close(hub: HubDep, caller: CallerDep, number: Number) -> SurveyLine:
+        """It takes no report any more."""
+        with hub.database.begin() as db:
+            return line_of(drafts.close_survey(db, hub, caller, number))
+
+    @router.post("/surveys/{number}/invitations", dependencies=[_MANAGE, WRITTEN], summary="Make invitations", status_code=201)
+    def invite(hub: HubDep, caller: CallerDep, number: Number, wanted: Inviting) -> Invitations:
+        """Each is good for one report; the hub keeps a digest, and doesn't know who gets which."""
+        with hub.database.begin() as db:
+            return Invitations(tokens=drafts.invite(db, hub, caller, number, wanted.count))
+
+    @router.get(
+        "/surveys/{number}/results", dependencies=[_DOWNLOAD], summary="Results", response_class=Response, responses=_FILE
+    )
+    def results(hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """Estimates with margins, by level and together, as the library writes them (`Results.to_json`)."""
+        return results_file(hub, caller, number, "json")
+
+    @router.get(
+        "/surveys/{number}/reports", dependencies=[_DOWNLOAD], summary="Reports", response_class=Response, responses=_FILE
+    )
+    def reports(hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """The survey and the randomised reports to it, in no order."""
+        return results_file(hub, caller, number, "reports")
+
+
+def _answering(router: APIRouter) -> None:
+    @router.get("/surveys/{number}/form", dependencies=[_ANSWER], summary="What a survey asks")
+    def form(hub: HubDep, number: Number) -> dict[str, Any]:
+        """Questions, levels, and the integers that are the promise (`Survey.to_dict`); `demonstration` has the coins of a
+        yes-or-no question at each level. Needs no log-in."""
+        with hub.database.reading() as db:
+            survey = of_text(asked(db, number).body)
+        return survey.to_dict() | {"demonstration": demonstrations(survey)}
+
+    @router.post("/surveys/{number}/reports", dependencies=[_ANSWER, WRITTEN], summary="Send a report", status_code=201)
+    def report(hub: HubDep, number: Number, sent: dict[str, Any]) -> Received:
+        """One report, as `Report.to_dict` writes it. Needs no log-in. The same one, sent again, counts once, and is told so in
+        the same words."""
+        receive(hub, number, sent)
+        return Received(received=True)
+
+
+def _rewritten(db: Db, hub: Hub, caller: Caller, number: str, wanted: Composing) -> HeldSurvey:
+    row = drafts.rewrite(db, hub, caller, number, **wanted.said())
+    if wanted.questions is None:
+        return row
+    return drafts.ask_these(db, hub, caller, number, wanted.questions)
+
+
+def _whole(row: HeldSurvey) -> SurveyWhole:
+    body = json.loads(row.body) if row.body else None
+    return SurveyWhole(**line_of(row).model_dump(), draft=row.draft, survey=body)

@@ -1,0 +1,147 @@
+"""Reports as they come in, and the tally of them.
+
+A report is checked in full before it is kept, and is kept apart from its token: the token's hash says that an invitation was
+used, the report gets a token drawn anew, and nothing puts the two side by side. The tally is brought up to date when somebody
+looks at it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from cloister.errors import AccessDenied, InvalidParameter
+from cloister.hub.ids import new_id
+from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.surveys import HeldSurvey, SurveyRefusal, SurveyReport, SurveyTicket
+from cloister.hub.services.surveys.composing import of_text
+from cloister.local.survey import Report, Tally, hash_of, read_report
+from cloister.local.survey.tokens import new_token
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.hub import Hub
+
+__all__ = ["answers_of", "asked", "counted", "receive", "refused_of"]
+
+N_ = str
+"""Marks an English text that is translated where it is shown."""
+
+_CHUNK = 5_000
+_MOST_REFUSALS = 10_000
+"""So many refusals are kept of one survey; a flood of garbage fills no disk."""
+
+
+def asked(db: Db, number: str) -> HeldSurvey:
+    """A survey that was opened, for whoever has its link; a draft is nobody's business."""
+    row = db.get(HeldSurvey, number)
+    if row is None or row.state == "draft":
+        raise Missing(
+            "There is no such survey", why="it does not exist, or is not open yet", instead="the link that you were given"
+        )
+    return row
+
+
+def receive(hub: Hub, number: str, sent: Mapping[str, Any]) -> bool:
+    """Keep a report; False where its token says that it was kept before. Garbage is counted under its reason, and refused."""
+    with hub.database.reading() as db:
+        row = asked(db, number)
+        survey, state, invited = of_text(row.body), row.state, row.invited
+    if state != "open":
+        raise Conflict("The report was refused", why="the survey is closed", instead="another survey")
+    read = read_report(survey, sent)
+    if isinstance(read, str):
+        _refuse(hub, number, read)
+        raise InvalidParameter("The report was refused", why=_WHY.get(read, _STRANGE), instead="what the survey's page makes")
+    report, _rows = read
+    ticket = hash_of(report.token)
+    try:
+        with hub.database.begin() as db:
+            if not _open(db, number):
+                raise Conflict("The report was refused", why="the survey is closed", instead="another survey")
+            if invited:
+                _use(db, number, ticket)
+            else:
+                db.add(SurveyTicket(digest=ticket, survey=number, used=True))
+                db.flush()
+            db.add(SurveyReport(id=new_id(), survey=number, body=_apart(report)))
+    except IntegrityError:
+        return False  # the same report once more: it was counted when it came first
+    return True
+
+
+def counted(db: Db, row: HeldSurvey) -> Tally:
+    """The tally of all that came in, brought up to date in this transaction."""
+    survey = of_text(row.body)
+    db.execute(select(HeldSurvey.id).where(HeldSurvey.id == row.id).with_for_update())
+    db.refresh(row)
+    tally = Tally.from_json(survey, row.tally) if row.tally else Tally(survey)
+    new = select(SurveyReport.id, SurveyReport.body).where(SurveyReport.survey == row.id, SurveyReport.counted.is_(False))
+    grown = False
+    while some := db.execute(new.limit(_CHUNK)).all():
+        tally.add(body for _, body in some)
+        tally.used.clear()  # tokens are the tickets' business
+        seen = [name for name, _ in some]
+        db.execute(update(SurveyReport).where(SurveyReport.id.in_(seen)).values(counted=True))
+        grown = True
+    if grown:
+        row.tally = tally.to_json()
+    return tally
+
+
+def answers_of(db: Db, numbers: list[str]) -> Counter[str]:
+    """How many reports each of these surveys has."""
+    wanted = select(SurveyReport.survey, func.count()).where(SurveyReport.survey.in_(numbers)).group_by(SurveyReport.survey)
+    return Counter({row[0]: row[1] for row in db.execute(wanted)})
+
+
+def refused_of(db: Db, number: str) -> Counter[str]:
+    """How many reports were refused, by reason."""
+    wanted = select(SurveyRefusal.reason, func.count()).where(SurveyRefusal.survey == number).group_by(SurveyRefusal.reason)
+    return Counter({row[0]: row[1] for row in db.execute(wanted)})
+
+
+_STRANGE = N_("it is no report")
+_WHY = {
+    "impossible values": N_("it has values that this survey never sends"),
+    "of an unknown level": N_("this survey has no such level"),
+    "of another survey": N_("it is of another survey"),
+    "of another version": N_("it is of another version of this survey"),
+    "other questions": N_("it answers other questions"),
+    "too long": N_("it is too long"),
+    "without a token": N_("it has no token"),
+}
+
+
+def _apart(report: Report) -> str:
+    """The report under a token of its own."""
+    return replace(report, token=new_token()).to_json()
+
+
+def _open(db: Db, number: str) -> bool:
+    return db.scalar(select(HeldSurvey.state).where(HeldSurvey.id == number)) == "open"
+
+
+def _use(db: Db, number: str, ticket: str) -> None:
+    """Use an invitation up, at most once however many try at a time."""
+    mine = (SurveyTicket.digest == ticket) & (SurveyTicket.survey == number)
+    done = db.execute(update(SurveyTicket).where(mine, SurveyTicket.used.is_(False)).values(used=True))
+    if getattr(done, "rowcount", 0) != 1:
+        raise AccessDenied(
+            "The report was refused",
+            why="its invitation was used already, or is not one of this survey",
+            instead="the link that you were given, once",
+        )
+
+
+def _refuse(hub: Hub, number: str, reason: str) -> None:
+    with hub.database.begin() as db:
+        kept = db.scalar(select(func.count()).select_from(SurveyRefusal).where(SurveyRefusal.survey == number)) or 0
+        if kept < _MOST_REFUSALS:
+            db.add(SurveyRefusal(id=new_id(), survey=number, reason=reason))

@@ -1,0 +1,204 @@
+"""Composing a survey: its draft, question by question; opening it, after which nothing of it changes; inviting; closing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from cloister.errors import InvalidParameter
+from cloister.hub.ids import new_id
+from cloister.hub.policy import Object
+from cloister.hub.problems import Conflict, Missing
+from cloister.hub.records.surveys import HeldSurvey, SurveyTicket
+from cloister.hub.services.access import check
+from cloister.hub.services.surveys.composing import composed, question_from
+from cloister.hub.services.surveys.counting import counted
+from cloister.hub.services.trail import write
+from cloister.local.survey import issue_tokens
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = [
+    "add_question",
+    "ask_these",
+    "close_survey",
+    "drop_draft",
+    "invite",
+    "make_survey",
+    "open_survey",
+    "remove_question",
+    "rewrite",
+    "seen_survey",
+    "surveys_of",
+]
+
+MOST_QUESTIONS = 50
+MOST_INVITATIONS = 5_000
+N_ = str
+"""Marks an English text that is translated where it is shown."""
+LEVELS = ((N_("more private"), "0.5"), (N_("middle"), "1"), (N_("more useful"), "2"))
+"""What a new survey offers for each question: a name for respondents, and ε."""
+
+
+def make_survey(
+    db: Db, hub: Hub, caller: Caller, *, title: str, purpose: str = "", told: Callable[[str], str] = str
+) -> HeldSurvey:
+    """Begin a draft. `told` says the names of its first levels in the language of whoever begins it."""
+    check(hub, db, caller, "survey.compose")
+    levels = [{"name": told(name), "epsilon": epsilon} for name, epsilon in LEVELS]
+    row = HeldSurvey(
+        id=new_id(),
+        person=caller.id,
+        title=_title(title),
+        purpose=_text(purpose, "purpose", 1000),
+        draft={"introduction": "", "levels": levels, "cap": "8", "questions": []},
+        created=hub.now(),
+    )
+    db.add(row)
+    db.flush()
+    _told(db, hub, caller, "survey.compose", row)
+    return row
+
+
+def seen_survey(hub: Hub, db: Db, caller: Caller, number: str, action: str = "survey.see", *, state: str = "") -> HeldSurvey:
+    """One's own survey; any other is missing, whether it exists or not."""
+    row = db.get(HeldSurvey, number)
+    if row is None or row.person != caller.id:
+        raise Missing("There is no such survey", why="it does not exist, or is not yours", instead="/surveys")
+    check(hub, db, caller, action, Object(kind="survey", id=row.id, name=row.title, owner=row.person))
+    if state and row.state != state:
+        raise Conflict("The survey was left as it is", why=f"it is not {state}, but {row.state}", instead=f"/surveys/{row.id}")
+    return row
+
+
+def surveys_of(db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> list[HeldSurvey]:
+    """One's own, the newest first; `after` is the id of the last one that was seen."""
+    wanted = select(HeldSurvey).where(HeldSurvey.person == caller.id)
+    last = db.get(HeldSurvey, after) if after else None
+    if last is not None:
+        earlier = (HeldSurvey.created < last.created) | ((HeldSurvey.created == last.created) & (HeldSurvey.id < last.id))
+        wanted = wanted.where(earlier)
+    return list(db.scalars(wanted.order_by(HeldSurvey.created.desc(), HeldSurvey.id.desc()).limit(limit)))
+
+
+def rewrite(db: Db, hub: Hub, caller: Caller, number: str, **said: Any) -> HeldSurvey:
+    """Change what a draft says of itself: title, purpose, introduction, levels, cap, how many are hoped for, invitations."""
+    row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
+    draft = dict(row.draft)
+    if "title" in said:
+        row.title = _title(said["title"])
+    if "purpose" in said:
+        row.purpose = _text(said["purpose"], "purpose", 1000)
+    if "introduction" in said:
+        draft["introduction"] = _text(said["introduction"], "introduction", 5000)
+    if "levels" in said:
+        draft["levels"] = [{"name": str(each["name"]), "epsilon": str(each["epsilon"])} for each in said["levels"]]
+    if "cap" in said:
+        draft["cap"] = str(said["cap"])
+    if "hoped" in said:
+        row.hoped = _hoped(said["hoped"])
+    if "invited" in said:
+        row.invited = bool(said["invited"])
+    if draft["questions"]:
+        composed(row.title, draft)  # refused here, with the field at hand, and not when it is opened
+    row.draft = draft
+    return row
+
+
+def add_question(db: Db, hub: Hub, caller: Caller, number: str, said: Mapping[str, Any]) -> HeldSurvey:
+    """Put a question at the end of a draft. A survey that could not be made with it is refused."""
+    row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
+    return ask_these(db, hub, caller, number, [*row.draft["questions"], said])
+
+
+def ask_these(db: Db, hub: Hub, caller: Caller, number: str, said: Sequence[Mapping[str, Any]]) -> HeldSurvey:
+    """Give a draft these questions, in the place of those that it has."""
+    row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
+    if len(said) > MOST_QUESTIONS:
+        raise InvalidParameter(
+            "The question was refused", why=f"a survey has at most {MOST_QUESTIONS} questions", instead="a second survey"
+        )
+    draft = {**row.draft, "questions": [question_from(each).to_dict() for each in said]}
+    if draft["questions"]:
+        composed(row.title, draft)
+    row.draft = draft
+    return row
+
+
+def remove_question(db: Db, hub: Hub, caller: Caller, number: str, name: str) -> HeldSurvey:
+    """Take a question out of a draft."""
+    row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
+    left = [each for each in row.draft["questions"] if each["name"] != name]
+    if len(left) == len(row.draft["questions"]):
+        raise Missing("There is no such question", why="the draft has none of that name", instead=f"/surveys/{row.id}")
+    row.draft = {**row.draft, "questions": left}
+    return row
+
+
+def open_survey(db: Db, hub: Hub, caller: Caller, number: str) -> HeldSurvey:
+    """Let people answer. From now on nothing of it changes: whoever answers relies on its integers."""
+    row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
+    if not row.draft["questions"]:
+        raise InvalidParameter("The survey was not opened", why="it asks nothing", instead="one question at least")
+    row.body = composed(row.title, row.draft, identity=row.id).to_json()
+    row.state, row.opened = "open", hub.now()
+    _told(db, hub, caller, "survey.open", row, questions=len(row.draft["questions"]))
+    return row
+
+
+def invite(db: Db, hub: Hub, caller: Caller, number: str, count: int) -> list[str]:
+    """So many invitations, each good for one report. They are shown once; what is kept is a digest that names nobody."""
+    row = seen_survey(hub, db, caller, number, "survey.manage", state="open")
+    if not row.invited:
+        raise Conflict("No invitations were made", why="whoever has its link may answer this survey", instead=f"/s/{row.id}")
+    if not 1 <= count <= MOST_INVITATIONS:
+        raise InvalidParameter(
+            "No invitations were made", why=f"from 1 to {MOST_INVITATIONS} can be made at a time", instead="100"
+        )
+    tokens, hashes = issue_tokens(count)
+    db.add_all([SurveyTicket(digest=each, survey=row.id) for each in hashes])
+    _told(db, hub, caller, "survey.invite", row, count=count)
+    return tokens
+
+
+def close_survey(db: Db, hub: Hub, caller: Caller, number: str) -> HeldSurvey:
+    """End it: no report is taken any more."""
+    row = seen_survey(hub, db, caller, number, "survey.manage", state="open")
+    row.state, row.closed = "closed", hub.now()
+    _told(db, hub, caller, "survey.close", row, reports=counted(db, row).n)
+    return row
+
+
+def drop_draft(db: Db, hub: Hub, caller: Caller, number: str) -> None:
+    """Throw a draft away."""
+    row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
+    _told(db, hub, caller, "survey.drop", row)
+    db.delete(row)
+
+
+def _told(db: Db, hub: Hub, caller: Caller, action: str, row: HeldSurvey, **details: Any) -> None:
+    write(db, hub, caller, action, kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, **details)
+
+
+def _title(text: Any) -> str:
+    if not isinstance(text, str) or not 1 <= len(text.strip()) <= 200:
+        raise InvalidParameter("The title was refused", why="it has 1 to 200 characters", instead='"Sleep and screens"')
+    return text.strip()
+
+
+def _text(text: Any, name: str, most: int) -> str:
+    if not isinstance(text, str) or len(text) > most:
+        raise InvalidParameter(f"{name} was refused", why=f"it is no text of at most {most} characters", instead="a shorter text")
+    return text.strip()
+
+
+def _hoped(number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 10**8:
+        raise InvalidParameter("hoped was refused", why="it is how many people may answer, from 1", instead="1000")
+    return number

@@ -1,0 +1,268 @@
+"""The pages of surveys for those who ask: the list, a draft, what came in, invitations, files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Query, Request
+from sqlalchemy import func, select
+from starlette.responses import Response
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import PersonDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.problems import Problem, problem_of
+from cloister.hub.records.surveys import SurveyTicket
+from cloister.hub.services.asking.routing import After, Number
+from cloister.hub.services.surveys import drafts
+from cloister.hub.services.surveys.composing import composed
+from cloister.hub.services.surveys.counting import answers_of
+from cloister.hub.services.surveys.exporting import results_file
+from cloister.hub.services.surveys.results import results_of, shown
+from cloister.hub.services.surveys.typed import FIELDS, KINDS, levels_typed, question_typed
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.render import render, request_gettext
+from cloister.privacy import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.surveys import HeldSurvey
+
+__all__ = ["routes"]
+
+_PAGE = 30
+_COMPOSE, _SEE, _MANAGE, _DOWNLOAD = (
+    [needs(each)] for each in ("survey.compose", "survey.see", "survey.manage", "survey.download")
+)
+_TYPED = ("name", "text", *dict.fromkeys(name for names in FIELDS.values() for name in names))
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+    _composing(router)
+    _running(router)
+
+
+def _composing(router: APIRouter) -> None:
+    @router.get("/surveys", dependencies=_COMPOSE)
+    def listed(request: Request, hub: HubDep, caller: PersonDep, after: After = "") -> Response:
+        """One's own surveys, and the beginning of a new one."""
+        return _list(request, hub, caller, after)
+
+    @router.post("/surveys", dependencies=_COMPOSE)
+    def make(request: Request, hub: HubDep, caller: PersonDep, form: FormDep) -> Response:
+        """Begin one."""
+        title, purpose = form.text("title", most=1000), form.text("purpose", most=2000)
+        try:
+            with hub.database.begin() as db:
+                told = request_gettext(request)
+                number = drafts.make_survey(db, hub, caller, title=title, purpose=purpose, told=told).id
+        except InvalidParameter as error:
+            return _list(request, hub, caller, "", typed={"title": title, "purpose": purpose}, problem=problem_of(error))
+        return go(request, f"/surveys/{number}", request_gettext(request)("Add the questions now. Nothing is open yet."))
+
+    @router.get("/surveys/{number}", dependencies=_SEE)
+    def one(
+        request: Request, hub: HubDep, caller: PersonDep, number: Number, kind: str = Query("yes-no", max_length=20)
+    ) -> Response:
+        """A draft, or what came in."""
+        return _survey(request, hub, caller, number, {"kind": kind})
+
+    @router.post("/surveys/{number}", dependencies=_MANAGE)
+    def rewrite(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Change what a draft says of itself."""
+
+        def act(db: Db) -> None:
+            drafts.rewrite(
+                db,
+                hub,
+                caller,
+                number,
+                **{name: form.text(name, most=6000) for name in ("title", "purpose", "introduction", "cap")},
+                levels=levels_typed(form.all("level")[:8], form.all("epsilon")[:8]),
+                hoped=_whole(form, "hoped"),
+                invited=form.flag("invited"),
+            )
+
+        return _act(request, hub, caller, number, form, request_gettext(request)("Saved."), act)
+
+    @router.post("/surveys/{number}/questions", dependencies=_MANAGE)
+    def add(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Put a question at the end."""
+
+        def act(db: Db) -> None:
+            typed = {name: form.text(name, most=60_000) for name in _TYPED}
+            said = question_typed(form.text("kind", most=20), typed, no_answer=form.flag("no_answer"))
+            drafts.add_question(db, hub, caller, number, said)
+
+        return _act(request, hub, caller, number, form, request_gettext(request)("The question was added."), act)
+
+    @router.post("/surveys/{number}/questions/remove", dependencies=_MANAGE)
+    def remove(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Take a question out."""
+        said, name = request_gettext(request)("The question was removed."), form.text("name", most=100)
+        return _act(request, hub, caller, number, form, said, lambda db: drafts.remove_question(db, hub, caller, number, name))
+
+    @router.post("/surveys/{number}/drop", dependencies=_MANAGE)
+    def drop(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Throw a draft away."""
+        with hub.database.begin() as db:
+            drafts.drop_draft(db, hub, caller, number)
+        return go(request, "/surveys", request_gettext(request)("The draft was thrown away."))
+
+
+def _running(router: APIRouter) -> None:
+    @router.post("/surveys/{number}/open", dependencies=_MANAGE)
+    def open_(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Let people answer."""
+        said = request_gettext(request)("The survey is open.")
+        return _act(request, hub, caller, number, form, said, lambda db: drafts.open_survey(db, hub, caller, number))
+
+    @router.post("/surveys/{number}/close", dependencies=_MANAGE)
+    def close(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """End it."""
+        said = request_gettext(request)("The survey is closed.")
+        return _act(request, hub, caller, number, form, said, lambda db: drafts.close_survey(db, hub, caller, number))
+
+    @router.post("/surveys/{number}/invitations", dependencies=_MANAGE)
+    def invite(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: FormDep) -> Response:
+        """Make invitations, and show them once."""
+        try:
+            with hub.database.begin() as db:
+                tokens = drafts.invite(db, hub, caller, number, _whole(form, "count"))
+                row = drafts.seen_survey(hub, db, caller, number)
+        except CloisterError as error:
+            problem = problem_of(error)
+            if problem.status in (403, 404):
+                raise
+            return _survey(request, hub, caller, number, {}, problem=problem)
+        addresses = [f"{_link(request, row)}#{token}" for token in tokens]
+        return render(request, "surveys/invitations.html", row=row, addresses=addresses)
+
+    @router.get("/surveys/{number}/fresh", dependencies=_SEE)
+    def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
+        """What came in by now, for the page that shows it."""
+        with hub.database.begin() as db:
+            row = drafts.seen_survey(hub, db, caller, number)
+            if row.state == "draft":
+                return go(request, f"/surveys/{number}")
+            results = shown(row, results_of(hub, db, row), request_gettext(request))
+            answer = render(request, "surveys/results.html", row=row, results=results)
+        if row.state == "closed":
+            answer.headers["X-Done"] = "1"
+        return answer
+
+    @router.get("/surveys/{number}/results.{form}", dependencies=_DOWNLOAD)
+    def results(hub: HubDep, caller: PersonDep, number: Number, form: str) -> Response:
+        """The estimates as CSV or JSON."""
+        return results_file(hub, caller, number, form)
+
+    @router.get("/surveys/{number}/reports.json", dependencies=_DOWNLOAD)
+    def reports(hub: HubDep, caller: PersonDep, number: Number) -> Response:
+        """The randomised reports themselves."""
+        return results_file(hub, caller, number, "reports")
+
+
+def _act(request: Request, hub: Hub, caller: Caller, number: str, form: Form, said: str, act: Callable[[Db], object]) -> Response:
+    try:
+        with hub.database.begin() as db:
+            act(db)
+    except CloisterError as error:
+        problem = problem_of(error)
+        if problem.status in (403, 404):
+            raise
+        return _survey(request, hub, caller, number, {name: form.get(name, "") for name in ("kind", *_TYPED)}, problem=problem)
+    return go(request, f"/surveys/{number}", said)
+
+
+def _list(
+    request: Request, hub: Hub, caller: Caller, after: str, *, typed: dict[str, str] | None = None, problem: Problem | None = None
+) -> Response:
+    with hub.database.reading() as db:
+        rows = drafts.surveys_of(db, caller, after=after, limit=_PAGE + 1)
+        answers = answers_of(db, [row.id for row in rows])
+    surveys = [
+        {
+            "id": row.id,
+            "title": row.title,
+            "state": row.state,
+            "questions": len(row.draft["questions"]),
+            "answers": answers[row.id],
+            "created": row.created,
+        }
+        for row in rows[:_PAGE]
+    ]
+    older = f"/surveys?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
+    told = {"surveys": surveys, "older": older, "paged": bool(after), "typed": typed or {"title": "", "purpose": ""}}
+    return render(request, "surveys/list.html", status=problem.status if problem else 200, **told, problem=problem)
+
+
+def _survey(
+    request: Request, hub: Hub, caller: Caller, number: str, typed: dict[str, str], *, problem: Problem | None = None
+) -> Response:
+    status = problem.status if problem else 200
+    with hub.database.begin() as db:  # counting what came in is written down
+        row = drafts.seen_survey(hub, db, caller, number)
+        if row.state != "draft":
+            good = (
+                select(func.count()).select_from(SurveyTicket).where(SurveyTicket.survey == row.id, SurveyTicket.used.is_(False))
+            )
+            told: dict[str, Any] = {
+                "row": row,
+                "link": _link(request, row),
+                "unused": db.scalar(good) or 0,
+                "results": shown(row, results_of(hub, db, row), request_gettext(request)),
+                "problem": problem,
+            }
+            return render(request, "surveys/survey.html", status=status, **told)
+        return render(request, "surveys/draft.html", status=status, **_draft(row, typed), problem=problem)
+
+
+def _draft(row: HeldSurvey, typed: dict[str, str]) -> dict[str, Any]:
+    kind = typed.get("kind", "")
+    kind = kind if kind in KINDS else "yes-no"
+    levels = row.draft["levels"]
+    questions, total = [], ""
+    if row.draft["questions"]:
+        survey = composed(row.title, row.draft)
+        margins = {(each.question, each.level): each for each in survey.expected(row.hoped)}
+        total = text_of(max(survey.spent(level) for level in survey.levels))
+        questions = [
+            {
+                "name": question.name,
+                "text": question.text,
+                "kind": question.kind,
+                "answers": list(getattr(question, "options", ()) or getattr(question, "steps", ())),
+                "margins": [f"{margins[question.name, level.name].rare:.3g}" for level in survey.levels],
+            }
+            for question in survey.questions
+        ]
+    values = {"most": "", "low": "0", "high": "10", "want": "mean", "rows": "8", "columns": "8", "length": "12"}
+    return {
+        "row": row,
+        "levels": levels,
+        "questions": questions,
+        "total": total,
+        "kinds": KINDS,
+        "kind": kind,
+        "fields": FIELDS[kind],
+        "typed": {name: typed.get(name) or values.get(name, "") for name in _TYPED},
+    }
+
+
+def _link(request: Request, row: HeldSurvey) -> str:
+    return f"{str(request.base_url).rstrip('/')}/s/{row.id}"
+
+
+def _whole(form: Form, name: str) -> int:
+    text = form.text(name, most=20)
+    if not text.isdecimal():
+        raise InvalidParameter(f"{name} was refused", why="it is no whole number", instead="100")
+    return int(text)

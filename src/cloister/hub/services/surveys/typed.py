@@ -1,0 +1,84 @@
+"""What somebody typed into the form of a question, or of levels, as what the library takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cloister.errors import InvalidParameter
+
+__all__ = ["FIELDS", "KINDS", "levels_typed", "question_typed"]
+
+N_ = str
+"""Marks an English text that is translated where it is shown."""
+
+KINDS = {
+    "yes-no": N_("Yes or no"),
+    "choice": N_("One of several"),
+    "several": N_("Several of several"),
+    "scale": N_("A scale"),
+    "number": N_("A number"),
+    "place": N_("A place on a map"),
+    "word": N_("A word"),
+}
+"""The kinds of question, in the order in which they are offered."""
+FIELDS = {
+    "yes-no": (),
+    "choice": ("options",),
+    "several": ("options", "most"),
+    "scale": ("steps",),
+    "number": ("low", "high", "want"),
+    "place": ("south", "west", "north", "east", "rows", "columns"),
+    "word": ("length",),
+}
+"""What each kind asks for besides a name and a text."""
+_LISTS = ("options", "steps")
+_WHOLE = ("most", "rows", "columns", "length")
+_DEGREES = ("south", "west", "north", "east")
+
+
+def question_typed(kind: str, typed: Mapping[str, str], *, no_answer: bool) -> dict[str, Any]:
+    """A question as plain JSON, from the texts of its form. Options are a line each.
+
+    >>> question_typed("choice", {"name": "pet", "text": "Which?", "options": "cat\\n\\n dog "}, no_answer=False)
+    {'kind': 'choice', 'name': 'pet', 'text': 'Which?', 'no_answer': False, 'options': ['cat', 'dog']}
+    """
+    if kind not in FIELDS:
+        raise InvalidParameter("The question was refused", why="its kind is unknown", instead=", ".join(FIELDS))
+    said: dict[str, Any] = {"kind": kind, "name": typed.get("name", ""), "text": typed.get("text", ""), "no_answer": no_answer}
+    for name in FIELDS[kind]:
+        text = typed.get(name, "").strip()
+        if name == "most" and not text:
+            continue
+        said[name] = _read(name, text)
+    return said
+
+
+def levels_typed(names: list[str], epsilons: list[str]) -> list[dict[str, str]]:
+    """The levels of a form: those that have a name.
+
+    >>> levels_typed(["more private", ""], ["0.5", "1"])
+    [{'name': 'more private', 'epsilon': '0.5'}]
+    """
+    pairs = zip(names, epsilons, strict=False)
+    found = [{"name": name.strip(), "epsilon": epsilon.strip()} for name, epsilon in pairs if name.strip()]
+    if not found:
+        raise InvalidParameter("The levels were refused", why="there is none", instead="one level at least, with its ε")
+    return found
+
+
+def _read(name: str, text: str) -> Any:
+    if name in _LISTS:
+        return [line.strip() for line in text.splitlines() if line.strip()]
+    if name in _WHOLE:
+        return _number(name, text, int)
+    return _number(name, text, float) if name in _DEGREES else text
+
+
+def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
+    try:
+        return kind(text)
+    except ValueError:
+        raise InvalidParameter(
+            f"{name} was refused", why="it is no whole number" if kind is int else "it is no number", instead=f"{name}: 8"
+        ) from None

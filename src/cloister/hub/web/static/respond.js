@@ -1,0 +1,282 @@
+// The respondent's page: a level, the questions, what leaves, sending. True answers live in this page's memory and nowhere else: no
+// form holds them, nothing is stored, and the only request that is made after the survey was fetched sends what "report" holds.
+
+import { report as randomised } from "./cloister-local.js";
+import { epsilon, labels, newToken, placeOf, respond } from "./cloister-survey.js";
+
+const root = document.getElementById("survey");
+const words = document.getElementById("words").dataset;
+const at = (id) => document.getElementById(id);
+const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+const make = (tag, properties = {}, ...children) => {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+};
+/** Three digits, rounded up: a page never promises more than the integers do. (1e-9: what a double may be off by is no digit.) */
+const short = (number) => {
+  if (!Number.isFinite(number)) return "∞";
+  const unit = number > 0 ? 10 ** (Math.floor(Math.log10(number)) - 2) : 1;
+  return String(Number((Math.ceil((number / unit) * (1 - 1e-9)) * unit).toPrecision(3)));
+};
+const show = (section, heading) => {
+  section.hidden = false;
+  section.scrollIntoView({ block: "start" });
+  heading?.focus({ preventScroll: true });
+};
+
+if (root) start();
+
+async function start() {
+  const survey = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
+  const ticket = location.hash.slice(1) || (root.dataset.invited ? "" : newToken());
+  root.hidden = false;
+  if (!ticket) {
+    root.replaceChildren(make("p", { className: "error", textContent: words.uninvited }));
+    return;
+  }
+  const page = { survey, ticket, level: null, answers: null, report: null };
+  offerLevels(page);
+  at("begin").addEventListener("click", () => ask(page));
+  at("randomise").addEventListener("click", () => randomise(page));
+  at("send").addEventListener("click", () => send(page));
+}
+
+// 1. levels
+
+function offerLevels(page) {
+  page.survey.levels.forEach((level, index) => {
+    const clients = page.survey.questions.map((question) => page.survey.channels[question.name][level.name]);
+    const worst = Math.max(...clients.map((client) => epsilon(client)));
+    const total = clients.reduce((sum, client) => sum + epsilon(client), 0);
+    const input = make("input", { type: "radio", name: "level", value: String(index) });
+    const odds = fill(words.odds, { times: short(Math.exp(worst)), epsilon: short(worst) });
+    const help = make("span", { className: "help", textContent: `${odds} ${fill(words.total, { epsilon: short(total) })}` });
+    const label = make("label", { className: "check" }, input, make("span", {}, level.name, " ", help));
+    at("levels").append(make("li", {}, label));
+    input.addEventListener("change", () => {
+      page.level = level;
+      at("begin").disabled = false;
+      at("demo").hidden = false;
+      demonstrate(page);
+    });
+  });
+  at("demo-again").addEventListener("click", () => demonstrate(page));
+}
+
+/** Twenty reports of a made-up "yes", by the coins of a yes-or-no question at this level. */
+function demonstrate(page) {
+  const client = page.survey.demonstration[page.level.name];
+  const chips = Array.from({ length: 20 }, () => {
+    const said = randomised(client, 1) === 1;
+    return make("li", {}, make("span", { className: said ? "badge main" : "badge", textContent: said ? words.yes : words.no }));
+  });
+  at("demo-reports").replaceChildren(...chips);
+}
+
+// 2. questions
+
+function ask(page) {
+  at("chosen-level").textContent = fill(words.level, { level: page.level.name });
+  at("levels").querySelectorAll("input").forEach((input) => { input.disabled = true; });
+  at("begin").disabled = true;
+  page.inputs = page.survey.questions.map((question) => asked(page, question));
+  at("questions").replaceChildren(...page.inputs.map((each) => each.box));
+  show(at("step-questions"), at("h-questions"));
+}
+
+function asked(page, question) {
+  const kind = KINDS[question.kind];
+  const parts = kind(question);
+  const box = make("fieldset", { className: "field card" }, make("legend", { textContent: question.text }));
+  if (parts.help) box.append(make("span", { className: "help", textContent: parts.help }));
+  box.append(...parts.elements);
+  let none = null;
+  if (question.no_answer) {
+    none = make("input", { type: "checkbox" });
+    const help = make("span", { className: "help", textContent: words.noneHelp });
+    box.append(make("label", { className: "check" }, none, make("span", {}, words.none, " ", help)));
+    none.addEventListener("change", () => { if (none.checked) parts.clear(); });
+    box.addEventListener("input", (event) => { if (event.target !== none) none.checked = false; });
+  }
+  const client = clientOf(page, question);
+  box.append(make("p", { className: "small soft promise", textContent: promise(question, client) }));
+  const read = () => (none?.checked ? null : parts.read());
+  if (seen(client)) box.append(would(question, client, read));
+  return { question, box, read };
+}
+
+function promise(question, client) {
+  const times = short(Math.exp(epsilon(client)));
+  const answer = question.kind === "yes-no" ? words.yes : question.options?.[0] ?? question.steps?.at(-1);
+  return fill(answer ? words.promise : words.promiseAny, { answer, times });
+}
+
+const clientOf = (page, question) => page.survey.channels[question.name][page.level.name];
+
+/** Whether a report is an answer itself, so that it can be shown as a word. */
+const seen = (client) => ["response", "direct"].includes(client.protocol);
+
+function would(question, client, read) {
+  const chips = make("ul", { className: "badges" });
+  const button = make("button", { type: "button", className: "plain small", textContent: words.would });
+  button.addEventListener("click", () => {
+    const answer = read();
+    if (answer === undefined) return;
+    const place = placeOf(question, answer);
+    const reports = Array.from({ length: 12 }, () => labelled(question, randomised(client, place)));
+    chips.replaceChildren(...reports.map((text) => make("li", {}, make("span", { className: "badge", textContent: text }))));
+  });
+  return make("div", {}, button, chips);
+}
+
+function labelled(question, place) {
+  const label = labels(question)[place];
+  if (label === "no answer") return words.noAnswer;
+  if (question.kind === "yes-no") return label === "yes" ? words.yes : words.no;
+  if (question.kind !== "place") return label;
+  return fill(words.cell, { row: Math.floor(place / question.columns) + 1, column: (place % question.columns) + 1 });
+}
+
+const list = (items) => make("ul", { className: "checks" }, ...items.map((item) => make("li", {}, item)));
+let groups = 0;
+
+function radios(labels) {
+  groups += 1;
+  const inputs = labels.map((_, index) => make("input", { type: "radio", name: `group-${groups}`, value: String(index) }));
+  const items = inputs.map((input, index) => make("label", { className: "check" }, input, make("span", { textContent: labels[index] })));
+  return {
+    elements: [list(items)],
+    chosen: () => inputs.findIndex((input) => input.checked),
+    clear: () => inputs.forEach((input) => { input.checked = false; }),
+  };
+}
+
+/** For each kind: what stands on the page, what is read of it (undefined: nothing yet, or nothing that is allowed), and how to clear it. */
+const KINDS = {
+  "yes-no"() {
+    const made = radios([words.no, words.yes]);
+    return { ...made, read: () => [undefined, "no", "yes"][made.chosen() + 1] };
+  },
+  choice: (question) => oneOf(question.options),
+  scale: (question) => oneOf(question.steps),
+  several(question) {
+    const inputs = question.options.map(() => make("input", { type: "checkbox" }));
+    const items = inputs.map((input, index) =>
+      make("label", { className: "check" }, input, make("span", { textContent: question.options[index] })));
+    return {
+      help: question.most < question.options.length ? fill(words.several, question) : "",
+      elements: [list(items)],
+      clear: () => inputs.forEach((input) => { input.checked = false; }),
+      read: () => {
+        const ticked = question.options.filter((_, index) => inputs[index].checked);
+        return ticked.length <= question.most ? ticked : undefined;
+      },
+    };
+  },
+  number(question) {
+    const input = make("input", { type: "number", step: "any", min: question.low, max: question.high, ariaLabel: question.text });
+    return {
+      help: fill(words.between, question),
+      elements: [input],
+      clear: () => { input.value = ""; },
+      read: () => {
+        const value = input.valueAsNumber;
+        return Number.isFinite(value) && value >= decimal(question.low) && value <= decimal(question.high) ? value : undefined;
+      },
+    };
+  },
+  place(question) {
+    groups += 1;
+    const cells = [];
+    const grid = make("table", { className: "map" });
+    for (let row = question.rows - 1; row >= 0; row -= 1) {
+      const line = make("tr");
+      for (let column = 0; column < question.columns; column += 1) {
+        const input = make("input", { type: "radio", name: `group-${groups}`, value: `${row},${column}` });
+        input.ariaLabel = fill(words.cell, { row: row + 1, column: column + 1 });
+        cells.push(input);
+        line.append(make("td", {}, make("label", {}, input)));
+      }
+      grid.append(line);
+    }
+    return {
+      help: words.map,
+      elements: [make("div", { className: "pan" }, grid)],
+      clear: () => cells.forEach((input) => { input.checked = false; }),
+      read: () => cells.find((input) => input.checked)?.value,
+    };
+  },
+  word(question) {
+    const input = make("input", { type: "text", maxLength: question.length, autocomplete: "off", spellcheck: false, ariaLabel: question.text });
+    return {
+      help: fill(words.word, question),
+      elements: [input],
+      clear: () => { input.value = ""; },
+      read: () => input.value.trim() || undefined,
+    };
+  },
+};
+
+function oneOf(labels) {
+  const made = radios(labels);
+  return { ...made, read: () => labels[made.chosen()] };
+}
+
+/** Bounds are exact texts such as "1/3"; here a double is good enough, since the report is made on the grid. */
+function decimal(text) {
+  const [above, below = "1"] = String(text).split("/");
+  return Number(above) / Number(below);
+}
+
+// 3. what leaves
+
+function randomise(page) {
+  const answers = {};
+  for (const each of page.inputs) {
+    const answer = each.read();
+    if (answer === undefined) {
+      at("missing").textContent = fill(words.missing, { question: each.question.text });
+      at("missing").hidden = false;
+      return;
+    }
+    answers[each.question.name] = answer;
+  }
+  at("missing").hidden = true;
+  page.report = respond(page.survey, answers, page.level.name, { token: page.ticket });
+  at("randomise").disabled = true;
+  at("questions").querySelectorAll("input, button").forEach((input) => { input.disabled = true; });
+  at("leaving").textContent = JSON.stringify(page.report, null, 2);
+  at("readable").replaceChildren(...page.survey.questions.map((question) => make("li", { textContent: told(page, question) })));
+  show(at("step-send"), at("h-send"));
+}
+
+function told(page, question) {
+  const said = page.report.values[question.name];
+  if (!seen(clientOf(page, question))) return fill(words.code, { question: question.text });
+  return fill(words.arrives, { question: question.text, answer: labelled(question, said) });
+}
+
+async function send(page) {
+  at("send").disabled = true;
+  let why = words.unreachable;
+  try {
+    const answer = await fetch(root.dataset.send, {
+      method: "POST",
+      body: JSON.stringify(page.report),
+      headers: { "Content-Type": "application/json" },
+      credentials: "omit",
+      referrerPolicy: "no-referrer",
+    });
+    if (answer.ok) {
+      at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
+      history.replaceState(null, "", location.pathname);
+      show(at("step-thanks"), at("thanks"));
+      return;
+    }
+    why = { 403: words.used, 409: words.closed }[answer.status] ?? (await answer.json()).detail ?? why;
+  } catch { /* said below */ }
+  at("failed").textContent = fill(words.failed, { why });
+  at("failed").hidden = false;
+  at("send").disabled = false;
+}

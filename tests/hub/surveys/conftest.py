@@ -1,0 +1,85 @@
+"""A researcher with a survey, and people who answer it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from cloister.hub.hub import Hub
+from cloister.local.survey import Survey, respond
+from cloister.noise import Random
+from tests.hub.house import House, Visitor
+
+COPIED = {"kind": "yes-no", "name": "copied", "text": "Have you ever copied in an exam?"}
+WHY = {"kind": "choice", "name": "why", "text": "Why?", "options": ["time", "grade", "=1+1"]}
+LEVELS = [{"name": "careful", "epsilon": "1"}, {"name": "open", "epsilon": "3"}]
+
+
+@dataclass
+class Field:
+    """A house, a researcher, and their surveys."""
+
+    house: House
+    ana: Visitor
+
+    @property
+    def hub(self) -> Hub:
+        return self.house.hub
+
+    def ask(self, method: str, path: str, body: Any = None, who: Visitor | None = None) -> Any:
+        """The API with a token."""
+        return self.house.client().request(method, f"/api/v1/surveys{path}", json=body, headers=(who or self.ana).bearer)
+
+    def draft(self, questions: Any = (COPIED, WHY), **more: Any) -> str:
+        """The id of a draft."""
+        said = {
+            "title": "Exams",
+            "purpose": "a study of exams",
+            "levels": LEVELS,
+            "cap": "8",
+            "questions": list(questions),
+            **more,
+        }
+        answer = self.ask("POST", "", said)
+        assert answer.status_code == 201, answer.text
+        number: str = answer.json()["id"]
+        return number
+
+    def opened(self, **more: Any) -> str:
+        """The id of an open survey."""
+        number = self.draft(**more)
+        answer = self.ask("POST", f"/{number}/open")
+        assert answer.status_code == 200, answer.text
+        return number
+
+    def post(self, path: str, form: Any, who: Visitor | None = None) -> Any:
+        """A form of a page, by its browser."""
+        person = who or self.ana
+        return person.client.post(path, data={**form, "form_token": person.csrf()["X-CSRF-Token"]})
+
+    def survey(self, number: str) -> Survey:
+        """As a respondent's machine gets it."""
+        told = self.house.client().get(f"/api/v1/surveys/{number}/form").json()
+        told.pop("demonstration")
+        return Survey.from_dict(told)
+
+    def report(self, number: str, answers: Any, level: str = "open", *, seed: int, token: str | None = None) -> str:
+        """A report, by chance that a test can repeat."""
+        return respond(self.survey(number), answers, level, token=token, random=Random.deterministic(seed)).to_json()
+
+    def send(self, number: str, report: str | bytes) -> Any:
+        """A respondent's browser: no cookie, no token of ours."""
+        headers = {"Content-Type": "application/json"}
+        return self.house.client().post(f"/api/v1/surveys/{number}/reports", content=report, headers=headers)
+
+    def results(self, number: str) -> dict[str, Any]:
+        """As JSON."""
+        found: dict[str, Any] = self.ask("GET", f"/{number}/results").json()
+        return found
+
+
+@pytest.fixture
+def field(house: House) -> Field:
+    return Field(house, house.person("analyst", email="ana@example.org", name="Ana Analyst"))

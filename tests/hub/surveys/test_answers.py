@@ -1,0 +1,207 @@
+"""What respondents send: kept apart from their tokens, believed only when it could be a report, counted once."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import select, text
+from sqlalchemy.exc import OperationalError
+
+from cloister.hub.records.surveys import SurveyReport, SurveyTicket
+from cloister.hub.records.trail import TrailLine
+from cloister.hub.web.render import LANGUAGE_COOKIE
+from cloister.local.survey import hash_of
+from cloister.local.survey.tokens import new_token
+from tests.hub.surveys.conftest import Field
+
+
+def test_answers_come_in_and_are_estimated(field: Field) -> None:
+    number = field.opened()
+    for seed in range(60):
+        said = {"copied": seed % 4 == 0, "why": "time" if seed % 4 == 0 else None}
+        answer = field.send(number, field.report(number, said, "open" if seed % 2 else "careful", seed=seed))
+        assert (answer.status_code, answer.json()) == (201, {"received": True})
+    told = field.results(number)
+    assert (told["n"], told["people"]) == (60, {"careful": 30, "open": 30})
+    copied, why = told["questions"]
+    assert [each["answer"] for each in copied["combined"]["answers"]] == ["no", "yes", "no answer"]
+    yes = copied["combined"]["answers"][1]
+    assert abs(yes["count"] - 15) < 3 * yes["margin"]
+    assert set(why["levels"]) == {"careful", "open"}
+    page = field.ana.client.get(f"/surveys/{number}")
+    assert page.status_code == 200
+    assert "data:image/svg+xml" in page.text
+
+
+def test_the_same_report_counts_once(field: Field) -> None:
+    number = field.opened()
+    report = field.report(number, {"copied": True}, seed=1)
+    assert [field.send(number, report).status_code for _ in range(3)] == [201, 201, 201]
+    assert field.results(number)["n"] == 1
+
+
+def test_a_report_is_kept_without_its_token_and_without_a_time(field: Field) -> None:
+    number = field.opened(invited=True)
+    (token,) = field.ask("POST", f"/{number}/invitations", {"count": 1}).json()["tokens"]
+    sent = json.loads(field.report(number, {"copied": True}, seed=2, token=token))
+    assert field.send(number, json.dumps(sent)).status_code == 201
+    with field.hub.database.reading() as db:
+        (row,) = db.scalars(select(SurveyReport)).all()
+        (ticket,) = db.scalars(select(SurveyTicket)).all()
+        kept = json.loads(row.body)
+    assert kept["values"] == sent["values"]
+    assert kept["token"] != token
+    assert token not in row.body
+    assert (ticket.digest, ticket.used) == (hash_of(token), True)
+    assert hash_of(kept["token"]) != ticket.digest
+    assert {column.name for column in SurveyReport.__table__.columns} == {"id", "survey", "body", "counted"}
+    assert {column.name for column in SurveyTicket.__table__.columns} == {"digest", "survey", "used"}
+
+
+def test_neither_reports_nor_tickets_stand_in_the_order_in_which_they_came(field: Field) -> None:
+    number = field.opened()
+    for seed in range(3):
+        assert field.send(number, field.report(number, {}, seed=seed)).status_code == 201
+    with field.hub.database.reading() as db:
+        assert db.bind is not None
+        if db.bind.dialect.name != "sqlite":
+            pytest.skip("only SQLite numbers rows as they come")
+        for table in ("survey_report", "survey_ticket"):
+            with pytest.raises(OperationalError, match="no such column: rowid"):
+                db.execute(text(f"SELECT rowid FROM {table}"))
+
+
+def test_an_invitation_is_good_for_one_report(field: Field) -> None:
+    number = field.opened(invited=True)
+    first, second = field.ask("POST", f"/{number}/invitations", {"count": 2}).json()["tokens"]
+    assert field.send(number, field.report(number, {}, seed=1, token=first)).status_code == 201
+    again = field.send(number, field.report(number, {}, seed=2, token=first))
+    assert again.status_code == 403
+    assert "invitation was used already" in again.json()["detail"]
+    assert field.send(number, field.report(number, {}, seed=3)).status_code == 403
+    other = field.opened(invited=True)
+    assert field.send(other, field.report(other, {}, seed=4, token=second)).status_code == 403
+    assert field.send(number, field.report(number, {}, seed=5, token=second)).status_code == 201
+    assert field.results(number)["n"] == 2
+
+
+@pytest.mark.parametrize("invited", [True, False])
+def test_many_reports_at_once_under_one_invitation_are_one(field: Field, invited: bool) -> None:
+    number = field.opened(invited=invited)
+    token = field.ask("POST", f"/{number}/invitations", {"count": 1}).json()["tokens"][0] if invited else new_token()
+    reports = [field.report(number, {"copied": True}, seed=seed, token=token) for seed in range(12)]
+    with ThreadPoolExecutor(6) as threads:
+        statuses = list(threads.map(lambda report: field.send(number, report).status_code, reports))
+    assert statuses.count(201) == (1 if invited else 12)  # without invitations, a token sent again is told nothing new
+    assert field.results(number)["n"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda said: said["values"].update(copied=7), "impossible values"),
+        (lambda said: said["values"].update(copied="yes"), "impossible values"),
+        (lambda said: said["values"].pop("why"), "other questions"),
+        (lambda said: said.update(version="1-000000000000"), "of another version"),
+        (lambda said: said.update(survey="other"), "of another survey"),
+        (lambda said: said.update(level="all"), "of an unknown level"),
+        (lambda said: said.update(token="short"), "without a token"),
+        (lambda said: said.update(name="Ana"), "not a report"),
+    ],
+)
+def test_garbage_is_counted_and_not_believed(field: Field, change: object, reason: str) -> None:
+    number = field.opened()
+    said = json.loads(field.report(number, {"copied": True}, seed=3))
+    change(said)  # type: ignore[operator]
+    answer = field.send(number, json.dumps(said))
+    assert answer.status_code in (400, 422)
+    assert answer.headers["content-type"].startswith("application/problem+json")
+    told = field.results(number)
+    assert (told["n"], told["refused"]) == (0, {reason: 1})
+
+
+@pytest.mark.parametrize("sent", [b"", b"{", b"[]", b"\xff\xfe", b"null", b"[" * 100_000, b'{"values": NaN}'], ids=range(7))
+def test_what_is_no_report_stops_nothing(field: Field, sent: bytes) -> None:
+    number = field.opened()
+    assert field.send(number, sent).status_code in (400, 422)
+    assert field.send(number, field.report(number, {}, seed=1)).status_code == 201
+    assert field.results(number)["n"] == 1
+
+
+def test_a_report_that_is_too_long_is_not_read_to_its_end(field: Field) -> None:
+    number = field.opened()
+    assert field.send(number, b"x" * (1 << 21)).status_code in (400, 413, 422)
+
+
+def test_a_draft_and_a_closed_survey_take_nothing(field: Field) -> None:
+    number = field.draft()
+    assert field.house.client().get(f"/s/{number}").status_code == 404
+    assert field.house.client().get(f"/api/v1/surveys/{number}/form").status_code == 404
+    assert field.send(number, b"{}").status_code == 404
+    field.ask("POST", f"/{number}/open")
+    report = field.report(number, {}, seed=1)
+    assert field.ask("POST", f"/{number}/close").json()["state"] == "closed"
+    refused = field.send(number, report)
+    assert refused.status_code == 409
+    assert "closed" in refused.json()["detail"]
+    assert "closed" in field.house.client().get(f"/s/{number}").text
+
+
+def test_the_trail_counts_surveys_and_holds_nothing_of_respondents(field: Field) -> None:
+    number = field.opened(invited=True)
+    tokens = field.ask("POST", f"/{number}/invitations", {"count": 3}).json()["tokens"]
+    for seed, token in enumerate(tokens):
+        field.send(number, field.report(number, {}, seed=seed, token=token))
+    field.ask("POST", f"/{number}/close")
+    field.ask("GET", f"/{number}/reports")
+    with field.hub.database.reading() as db:
+        lines = [line for line in db.scalars(select(TrailLine)) if line.kind == "survey"]
+        told = [(line.action, line.details.get("count"), line.details.get("reports")) for line in lines]
+    assert told == [
+        ("survey.compose", None, None),
+        ("survey.open", None, None),
+        ("survey.invite", 3, None),
+        ("survey.close", None, 3),
+        ("survey.download", None, None),
+    ]
+    assert all(line.person == field.ana.id for line in lines)
+
+
+def test_the_reports_leave_in_no_order(field: Field) -> None:
+    number = field.opened()
+    for seed in range(30):
+        field.send(number, field.report(number, {"copied": seed < 15}, "open", seed=seed))
+    file = field.ask("GET", f"/{number}/reports").json()
+    assert len(file["reports"]) == 30
+    with field.hub.database.reading() as db:
+        ids = db.scalars(select(SurveyReport.id).order_by(SurveyReport.id)).all()
+        by_id = {row.id: json.loads(row.body) for row in db.scalars(select(SurveyReport))}
+    assert file["reports"] == [by_id[each] for each in ids]
+
+
+def test_a_formula_in_an_option_is_no_formula_in_the_file(field: Field) -> None:
+    number = field.opened()
+    field.send(number, field.report(number, {"why": "=1+1"}, seed=1))
+    text = field.ana.client.get(f"/surveys/{number}/results.csv").text
+    assert ",'=1+1," in text
+    assert ",=1+1," not in text
+
+
+def test_what_a_researcher_wrote_is_not_translated(field: Field) -> None:
+    """The hub has words of its own for these; the page of results shows the options as they were written."""
+    number = field.opened(questions=[{"kind": "choice", "name": "which", "text": "Which?", "options": ["Answer", "yes"]}])
+    field.send(number, field.report(number, {"which": "yes"}, seed=1))
+    field.ana.client.cookies.set(LANGUAGE_COOKIE, "zh_CN")
+    page = field.ana.client.get(f"/surveys/{number}").text
+    assert '<html lang="zh-Hans"' in page
+    assert '<th scope="row">Answer</th>' in page
+    assert '<th scope="row">yes</th>' in page
+
+
+def test_a_token_of_one_survey_is_none_of_another(field: Field) -> None:
+    first, second = field.opened(), field.opened()
+    for number in (first, second):
+        assert field.send(number, field.report(number, {}, seed=1, token="ab" * 16)).status_code == 201
+    assert [field.results(number)["n"] for number in (first, second)] == [1, 1]

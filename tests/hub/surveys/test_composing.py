@@ -1,0 +1,146 @@
+"""Composing, opening, closing: what is refused, what stays as it is, and whose a survey is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloister.hub.web.render import LANGUAGE_COOKIE
+from cloister.local.survey import Survey
+from tests.hub.surveys.conftest import COPIED, LEVELS, WHY, Field
+
+FORM = {
+    "title": "Exams",
+    "purpose": "a study",
+    "introduction": "Hello",
+    "level": ["careful", "open"],
+    "epsilon": ["1", "3"],
+    "cap": "8",
+    "hoped": "500",
+}
+
+
+def test_a_draft_is_written_question_by_question_on_the_page(field: Field) -> None:
+    made = field.post("/surveys", {"title": "Exams", "purpose": "a study"})
+    assert made.status_code == 303
+    path = made.headers["location"]
+    assert field.post(f"{path}/questions", {**COPIED, "no_answer": "yes"}).status_code == 303
+    options = {**WHY, "options": "time\ngrade\n"}
+    assert field.post(f"{path}/questions", options).status_code == 303
+    assert field.post(path, FORM).status_code == 303
+    page = field.ana.client.get(path).text
+    assert "Have you ever copied" in page
+    assert "For 500 respondents" in page
+    assert field.post(f"{path}/questions/remove", {"name": "why"}).status_code == 303
+    told = field.ask("GET", f"/{path.rpartition('/')[2]}").json()
+    assert [each["name"] for each in told["draft"]["questions"]] == ["copied"]
+    assert told["draft"]["questions"][0]["no_answer"] is True
+    assert (told["draft"]["levels"], told["hoped"], told["survey"]) == (LEVELS, 500, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"kind": "yes-no", "name": "A b", "text": "x"}, "small letters"),
+        ({"kind": "yes-no", "name": "copied", "text": "Another one?"}, "two questions have the same name"),
+        ({"kind": "yes-no", "name": "again", "text": COPIED["text"]}, "the same question is asked twice"),
+        ({"kind": "choice", "name": "one", "text": "One?", "options": ["a"]}, "fewer than 2"),
+        ({"kind": "choice", "name": "one", "text": "One?", "options": ["a", "a"]}, "listed twice"),
+        ({"kind": "number", "name": "one", "text": "One?", "low": "5", "high": "1"}, "low is not below high"),
+        ({"kind": "poem", "name": "one", "text": "One?"}, "its kind is unknown"),
+    ],
+)
+def test_a_question_that_could_not_be_asked_is_refused_at_once(field: Field, said: Any, why: str) -> None:
+    number = field.draft(questions=[COPIED])
+    answer = field.ask("PATCH", f"/{number}", {"questions": [COPIED, said]})
+    assert answer.status_code in (400, 422)
+    assert why in answer.json()["detail"]
+    assert len(field.ask("GET", f"/{number}").json()["draft"]["questions"]) == 1
+    page = field.post(f"/surveys/{number}/questions", {**said, "options": "\n".join(said.get("options", []))})
+    assert page.status_code in (400, 422)
+    assert 'class="callout bad refusal"' in page.text
+
+
+def test_too_many_questions_for_the_cap_are_refused(field: Field) -> None:
+    number = field.draft(questions=[COPIED])
+    answer = field.ask("PATCH", f"/{number}", {"cap": "2"})
+    assert answer.status_code in (400, 422)
+    assert "too many questions for its cap" in answer.json()["title"]
+
+
+def test_nothing_changes_once_it_is_open(field: Field) -> None:
+    number = field.opened()
+    before = field.ask("GET", f"/{number}").json()
+    for method, path, body in (
+        ("PATCH", f"/{number}", {"title": "Other"}),
+        ("PATCH", f"/{number}", {"questions": [COPIED]}),
+        ("DELETE", f"/{number}", None),
+        ("POST", f"/{number}/open", None),
+    ):
+        assert field.ask(method, path, body).status_code == 409
+    assert field.post(f"/surveys/{number}/questions", COPIED).status_code == 409
+    after = field.ask("GET", f"/{number}").json()
+    assert after == before
+    assert Survey.from_dict(after["survey"]) == field.survey(number)
+
+
+def test_an_empty_survey_is_not_opened(field: Field) -> None:
+    number = field.draft(questions=[])
+    answer = field.ask("POST", f"/{number}/open")
+    assert answer.status_code in (400, 422)
+    assert "asks nothing" in answer.json()["detail"]
+
+
+def test_a_survey_of_somebody_else_is_not_there(field: Field) -> None:
+    eve = field.house.person("analyst", email="eve@example.org")
+    number = field.opened(invited=True)
+    missing = field.ask("GET", "/nothing-of-that-name", who=eve)
+    for method, path, body in (
+        ("GET", f"/{number}", None),
+        ("PATCH", f"/{number}", {"title": "Mine"}),
+        ("DELETE", f"/{number}", None),
+        ("POST", f"/{number}/close", None),
+        ("POST", f"/{number}/invitations", {"count": 1}),
+        ("GET", f"/{number}/results", None),
+        ("GET", f"/{number}/reports", None),
+    ):
+        answer = field.ask(method, path, body, who=eve)
+        assert answer.status_code == 404, (method, path)
+        assert answer.json()["title"] == missing.json()["title"]
+    assert eve.client.get(f"/surveys/{number}").status_code == 404
+    assert eve.client.get(f"/surveys/{number}/results.csv").status_code == 404
+    assert number not in eve.client.get("/surveys").text
+
+
+def test_the_integers_of_the_file_are_the_promise(field: Field) -> None:
+    """What a respondent gets is checked by the library itself: a file that says other integers is refused."""
+    number = field.opened()
+    told = field.house.client().get(f"/api/v1/surveys/{number}/form").json()
+    told.pop("demonstration")
+    assert Survey.from_dict(told).levels[0].name == "careful"
+    told["channels"]["copied"]["careful"]["heads"] = hex(2**64 - 1)
+    with pytest.raises(ValueError, match="changed"):
+        Survey.from_dict(told)
+
+
+def test_invitations_are_for_surveys_that_want_them(field: Field) -> None:
+    number = field.opened()
+    assert field.ask("POST", f"/{number}/invitations", {"count": 3}).status_code == 409
+    invited = field.opened(invited=True)
+    shown = field.post(f"/surveys/{invited}/invitations", {"count": "3"})
+    assert shown.status_code == 200
+    assert shown.text.count(f"/s/{invited}#") == 3
+    assert "3 invitations are unused" in field.ana.client.get(f"/surveys/{invited}").text
+    assert field.ask("POST", f"/{invited}/invitations", {"count": 0}).status_code == 422
+    assert field.post(f"/surveys/{invited}/invitations", {"count": "many"}).status_code in (400, 422)
+
+
+def test_the_first_levels_have_names_in_the_language_of_whoever_begins(field: Field) -> None:
+    field.ana.client.cookies.set(LANGUAGE_COOKIE, "zh_CN")
+    path = field.post("/surveys", {"title": "考试", "purpose": ""}).headers["location"]
+    levels = field.ask("GET", f"/{path.rpartition('/')[2]}").json()["draft"]["levels"]
+    assert [each["epsilon"] for each in levels] == ["0.5", "1", "2"]
+    assert all("一" <= each["name"][0] <= "鿿" for each in levels)
+    plain = field.draft(questions=[], title="Exams", levels=None)
+    assert field.ask("GET", f"/{plain}").json()["draft"]["levels"][0]["name"] == "more private"

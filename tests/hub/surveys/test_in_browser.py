@@ -1,0 +1,232 @@
+"""Surveys in a real browser: composed, answered without an account, read; and what leaves a respondent's page."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+from cloister.hub.services.accounts.sessions import cookie_name
+from tests.hub.house import Clock, House
+from tests.hub.surveys.conftest import Field
+from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit
+
+__all__ = ["browser", "serve", "visit"]
+
+SECRET = "zebra-crossing"
+EVERY_KIND = (
+    {"kind": "yes-no", "name": "copied", "text": "Have you ever copied in an exam?"},
+    {"kind": "choice", "name": "why", "text": "Why?", "options": ["not enough time", SECRET, "for the grade"]},
+    {"kind": "several", "name": "used", "text": "What did you use?", "options": ["a phone", "notes", "a friend"], "most": 2},
+    {"kind": "scale", "name": "often", "text": "How often?", "steps": ["never", "once", "often"], "no_answer": False},
+    {"kind": "number", "name": "hours", "text": "How many hours did you study?", "low": "0", "high": "40"},
+    {
+        "kind": "place",
+        "name": "home",
+        "text": "Where do you live?",
+        "south": 47.0,
+        "west": 8.0,
+        "north": 48.0,
+        "east": 9.0,
+        "rows": 4,
+        "columns": 4,
+    },
+    {"kind": "word", "name": "town", "text": "Which town do you come from?"},
+)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[tuple[Field, str]]:
+    house = House(tmp_path_factory.mktemp("browser") / "hub", Clock())
+    ana = house.person("analyst", email="ana@example.org", name="Ana Analyst")
+    yield Field(house, ana), serve(house.app)
+    house.close()
+
+
+def as_ana(served: tuple[Field, str], visit: Any, path: str, **how: Any) -> Page:
+    """A page, as the researcher sees it."""
+    field, address = served
+    guarded = visit(address, **how)
+    name = cookie_name(field.hub.settings)
+    guarded.context.add_cookies([{"name": name, "value": field.ana.client.cookies[name], "url": address}])
+    page: Page = guarded.page(path)
+    return page
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_composing_a_survey(served: tuple[Field, str], visit: Any, width: int, tmp_path: Path) -> None:
+    page = as_ana(served, visit, "/surveys", width=width)
+    accessible(page)
+    page.get_by_label("Title").fill("Sleep and screens")
+    page.get_by_label("Purpose").fill("a study of sleep")
+    page.get_by_role("button", name="Begin").click()
+    page.get_by_label("What you ask", exact=True).fill("Do you look at a screen in bed?")
+    page.get_by_label("Short name").fill("screen")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_text("The question was added.")).to_be_visible()
+    page.get_by_role("link", name="One of several").click()
+    page.get_by_label("What you ask", exact=True).fill("Which one?")
+    page.get_by_label("Short name").fill("which")
+    page.get_by_label("Options").fill("phone\ntablet\ntelevision")
+    page.get_by_role("button", name="Add", exact=True).click()
+    accessible(page)
+    shot(page, tmp_path, f"survey-draft-{width}")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Open the survey").click()
+    expect(page.get_by_text("The survey is open.")).to_be_visible()
+    expect(page.get_by_text("Nobody has answered yet.")).to_be_visible()
+    accessible(page)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any, width: int, tmp_path: Path) -> None:
+    """The answers are typed in; the network is watched; the report arrives."""
+    field, address = served
+    number = field.opened(questions=EVERY_KIND, levels=[{"name": "careful", "epsilon": "0.5"}], cap="4")
+    guarded = visit(address, width=width)
+    sent: list[Request] = []
+    guarded.context.on("request", lambda each: sent.append(each))
+    page: Page = guarded.page(f"/s/{number}")
+    expect(page.get_by_role("heading", name="1. How much protection")).to_be_visible()
+    assert not page.get_by_text("Have you ever copied").is_visible(), "the level is chosen before the questions are seen"
+    page.get_by_label("careful").check()
+    expect(page.locator("#demo-reports li")).to_have_count(20)
+    accessible(page)
+    shot(page, tmp_path, f"survey-level-{width}")
+    page.get_by_role("button", name="To the questions").click()
+    answer(page)
+    page.locator("fieldset", has_text="Have you ever copied").get_by_role("button", name="What we would see").click()
+    expect(page.locator("fieldset", has_text="Have you ever copied").locator(".badges li")).to_have_count(12)
+    accessible(page)
+    shot(page, tmp_path, f"survey-questions-{width}")
+    page.get_by_role("button", name="Change them by chance").click()
+    leaving = page.locator("#leaving").text_content()
+    accessible(page)
+    shot(page, tmp_path, f"survey-leaving-{width}")
+    before = len(sent)
+    page.get_by_role("button", name="Send it").click()
+    expect(page.get_by_text("Your randomised answers have arrived.")).to_be_visible()
+    (report,) = sent[before:]
+    assert (report.method, report.url) == ("POST", f"{address}/api/v1/surveys/{number}/reports")
+    assert json.loads(report.post_data or "") == json.loads(leaving or ""), "what was shown is what left"
+    assert sorted(json.loads(report.post_data or "")) == ["level", "survey", "token", "values", "version"]
+    everything = " ".join(f"{each.url} {each.post_data or ''} {each.headers}" for each in sent)
+    assert SECRET not in everything
+    assert "basel" not in everything.lower()
+    assert "cookie" not in report.headers
+    assert field.results(number)["n"] == 1
+    assert not page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length")
+
+
+def test_the_same_answers_leave_as_the_same_kind_of_thing(served: tuple[Field, str], visit: Any) -> None:
+    """No field comes or goes with an answer: a person who answers nothing sends what looks alike."""
+    field, address = served
+    questions = [{**each, "no_answer": True} for each in EVERY_KIND]
+    number = field.opened(questions=questions, levels=[{"name": "careful", "epsilon": "0.5"}], cap="4")
+    shapes = []
+    for answers in (True, False):
+        page: Page = visit(address).page(f"/s/{number}")
+        page.get_by_label("careful").check()
+        page.get_by_role("button", name="To the questions").click()
+        if answers:
+            answer(page)
+        else:
+            for box in page.get_by_label("I would rather not answer").all():
+                box.check()
+        page.get_by_role("button", name="Change them by chance").click()
+        shapes.append(shape_of(json.loads(page.locator("#leaving").text_content() or "")))
+    assert shapes[0] == shapes[1]
+
+
+def test_what_is_missing_is_said_and_nothing_leaves(served: tuple[Field, str], visit: Any) -> None:
+    field, address = served
+    page: Page = visit(address).page(f"/s/{field.opened(questions=EVERY_KIND[:1])}")
+    page.get_by_label("careful").check()
+    page.get_by_role("button", name="To the questions").click()
+    page.get_by_role("button", name="Change them by chance").click()
+    expect(page.get_by_text("has no answer yet")).to_be_visible()
+    expect(page.locator("#leaving")).to_be_hidden()
+
+
+def test_an_invitation_is_in_the_part_of_the_address_that_is_not_sent(served: tuple[Field, str], visit: Any) -> None:
+    field, address = served
+    number = field.opened(questions=EVERY_KIND[:1], invited=True)
+    (token,) = field.ask("POST", f"/{number}/invitations", {"count": 1}).json()["tokens"]
+    guarded = visit(address)
+    sent: list[Request] = []
+    guarded.context.on("request", lambda each: sent.append(each))
+    page: Page = guarded.page(f"/s/{number}#{token}")
+    page.get_by_label("careful").check()
+    page.get_by_role("button", name="To the questions").click()
+    page.get_by_label("yes", exact=True).check()
+    page.get_by_role("button", name="Change them by chance").click()
+    assert token not in " ".join(f"{each.url} {each.headers}" for each in sent)
+    page.get_by_role("button", name="Send it").click()
+    expect(page.get_by_text("Your randomised answers have arrived.")).to_be_visible()
+    assert token not in page.url
+    uninvited: Page = visit(address).page(f"/s/{number}")
+    expect(uninvited.get_by_text("This survey needs an invitation")).to_be_visible()
+
+
+def test_it_speaks_chinese(served: tuple[Field, str], visit: Any) -> None:
+    field, address = served
+    number = field.opened(questions=EVERY_KIND[:1])
+    page: Page = visit(address, locale="zh-CN").page(f"/s/{number}")
+    page.get_by_label("careful").check()
+    assert page.locator("html").get_attribute("lang") == "zh-Hans"
+    text = page.locator("main").inner_text()
+    assert "真实" in text
+    assert "surer" not in text
+
+
+def test_the_results_with_pictures(served: tuple[Field, str], visit: Any, tmp_path: Path) -> None:
+    field, _ = served
+    number = field.opened(questions=EVERY_KIND, levels=[{"name": "careful", "epsilon": "0.5"}, {"name": "open", "epsilon": "1"}])
+    for seed in range(120):
+        said = {
+            "copied": seed % 3 == 0,
+            "why": SECRET,
+            "used": ["notes"],
+            "often": "once",
+            "hours": 20,
+            "home": "1,2",
+            "town": "basel",
+        }
+        field.send(number, field.report(number, said, "open" if seed % 2 else "careful", seed=seed))
+    for width in WIDTHS:
+        page = as_ana(served, visit, f"/surveys/{number}", width=width)
+        expect(page.get_by_role("heading", name="Have you ever copied in an exam?")).to_be_visible()
+        accessible(page)
+        shot(page, tmp_path, f"survey-results-{width}")
+
+
+def answer(page: Page) -> None:
+    """Every question of `EVERY_KIND`."""
+    page.get_by_label("yes", exact=True).check()
+    page.get_by_label(SECRET).check()
+    page.get_by_label("notes").check()
+    page.get_by_label("a phone").check()
+    page.get_by_label("once").check()
+    page.get_by_label("How many hours did you study?", exact=True).fill("17.5")
+    page.get_by_label("row 2, column 3").check()
+    page.get_by_label("Which town do you come from?", exact=True).fill("Basel")
+
+
+def shape_of(value: Any) -> Any:
+    """Kinds and numbers of things, without the things."""
+    if isinstance(value, dict):
+        return {name: shape_of(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [shape_of(each) for each in value]
+    return type(value).__name__
+
+
+def shot(page: Page, folder: Path, name: str) -> None:
+    """A picture for whoever looks at the pages."""
+    kept = os.environ.get("CLOISTER_SHOTS")
+    page.screenshot(path=Path(kept or folder) / f"{name}.png", full_page=True)
