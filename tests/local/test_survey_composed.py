@@ -13,6 +13,7 @@ from cloister.errors import InvalidParameter
 from cloister.local import DirectEncoding
 from cloister.local.survey import Choice, Number, Place, Scale, Several, Survey, Word, YesNo, odds_of
 from cloister.local.survey.one_of import best_oracle
+from cloister.local.survey.ticks import odds_of_ticks
 from scripts.local_vectors import everything
 
 LEVELS = {"careful": "0.5", "open": 2}
@@ -147,6 +148,33 @@ def test_words_of_promises() -> None:
     assert "Nobody can see whether" not in texts["choice"]
     with pytest.raises(InvalidParameter, match="protocol is unknown"):
         odds_of({"protocol": "plain"})
+
+
+def test_half_letters_are_refused_and_not_written() -> None:
+    for make in (
+        lambda: Choice("pet", "Which?", ["cat", "\ud800"]),
+        lambda: YesNo("copied", "Have you \udfff copied?"),
+        lambda: survey(levels={"\ud800": 1}),
+        lambda: Survey("exam", "\ud800", [YesNo("copied", "Have you copied?")], levels=LEVELS),
+    ):
+        with pytest.raises(InvalidParameter, match="refused"):
+            make()
+
+
+def test_the_promise_holds_for_coins_the_wrong_way_round() -> None:
+    turned = {"protocol": "unary", "size": 3, "stay": hex(1 << 62), "rise": hex(3 << 62)}
+    assert odds_of(turned) == 9
+    assert odds_of({**turned, "protocol": "ticks", "most": 3}) == 27
+
+
+def test_thousands_of_ticks_are_promised_from_the_two_ends_alone() -> None:
+    stay, rise = (1 << 63) + (1 << 46), (1 << 63) - (1 << 46)
+    for most in (1, 5, 9):
+        a, b = Fraction(stay, rise), Fraction((1 << 64) - rise, (1 << 64) - stay)
+        every = [a**u * b**v for u in range(most + 1) for v in range(most + 1) if u + v <= 9]
+        assert odds_of_ticks(9, most, stay, rise + 1) <= odds_of_ticks(9, most, stay, rise) == max(every)
+    client = {"protocol": "ticks", "size": 4096, "most": 4096, "stay": hex(stay), "rise": hex(rise)}
+    assert odds_of(client) == Fraction(stay, rise) ** 4096
 
 
 def test_the_oracle_of_least_error_is_chosen() -> None:

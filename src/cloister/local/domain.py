@@ -90,6 +90,8 @@ class Domain:
         return self._of_values(listed)
 
     def _of_numbers(self, numbers: npt.NDArray[Any]) -> Indices:
+        if numbers.dtype.kind == "u" and bool((numbers > np.iinfo(np.int64).max).any()):
+            raise _outside()  # as signed numbers, they would be others
         if isinstance(self.values, range):
             shift = numbers.astype(np.int64) - self.values.start
             found, rest = (shift, 0) if self.values.step == 1 else np.divmod(shift, self.values.step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from sqlalchemy import select, text
@@ -12,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 from cloister.hub.records.surveys import SurveyReport, SurveyTicket
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.web.render import LANGUAGE_COOKIE
-from cloister.local.survey import hash_of
+from cloister.local.survey import Results, hash_of
 from cloister.local.survey.tokens import new_token
 from tests.hub.surveys.conftest import Field
 
@@ -71,6 +72,31 @@ def test_neither_reports_nor_tickets_stand_in_the_order_in_which_they_came(field
         for table in ("survey_report", "survey_ticket"):
             with pytest.raises(OperationalError, match="no such column: rowid"):
                 db.execute(text(f"SELECT rowid FROM {table}"))
+
+
+def test_results_are_worked_out_outside_of_transactions_and_once(field: Field, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = field.opened()
+    for seed in range(3):
+        assert field.send(number, field.report(number, {}, seed=seed)).status_code == 201
+    worked: list[int] = []
+
+    class Slow(Results):
+        """Somebody else writes while these are worked out."""
+
+        def to_dict(self, *args: Any, **more: Any) -> dict[str, Any]:
+            worked.append(self.tally.n)
+            assert field.send(number, field.report(number, {}, seed=99)).status_code == 201
+            return super().to_dict(*args, **more)
+
+    monkeypatch.setattr("cloister.hub.services.surveys.results.Results", Slow)
+    assert field.results(number)["n"] == 3
+    with ThreadPoolExecutor(4) as threads:
+        assert {told["n"] for told in threads.map(lambda _: field.results(number), range(4))} == {4}
+    assert field.send(number, json.dumps({"survey": "garbage"})).status_code in (400, 422)
+    assert field.results(number)["refused"] == {"not a report": 1}
+    assert worked == [3, 4]
+    for path in (f"/surveys/{number}", f"/surveys/{number}/fresh"):
+        assert field.ana.client.get(path).status_code == 200
 
 
 def test_an_invitation_is_good_for_one_report(field: Field) -> None:

@@ -144,3 +144,19 @@ def test_the_first_levels_have_names_in_the_language_of_whoever_begins(field: Fi
     assert all("一" <= each["name"][0] <= "鿿" for each in levels)
     plain = field.draft(questions=[], title="Exams", levels=None)
     assert field.ask("GET", f"/{plain}").json()["draft"]["levels"][0]["name"] == "more private"
+
+
+def test_a_text_that_is_none_is_refused_and_not_kept(field: Field) -> None:
+    """Half a surrogate pair is valid JSON, and no text that a database keeps."""
+    headers = {**field.ana.bearer, "Content-Type": "application/json"}
+    for name in ("title", "purpose", "introduction"):
+        body = '{"title": "Exams", "' + name + '": "a\\ud800"}'
+        answer = field.house.client().post("/api/v1/surveys", content=body, headers=headers)
+        assert answer.status_code in (400, 422), (name, answer.text)
+
+
+def test_words_are_few(field: Field) -> None:
+    words = [{"kind": "word", "name": f"w{i}", "text": f"Which word is number {i}?"} for i in range(4)]
+    answer = field.ask("PATCH", f"/{field.draft(questions=words[:3], cap='20')}", {"questions": words})
+    assert answer.status_code in (400, 422)
+    assert "at most 3 words" in answer.json()["detail"]

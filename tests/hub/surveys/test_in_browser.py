@@ -123,6 +123,20 @@ def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any,
     assert not page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length")
 
 
+def test_a_promise_is_rounded_up_and_a_place_of_the_page_is_no_invitation(served: tuple[Field, str], visit: Any) -> None:
+    field, address = served
+    number = field.opened(levels=[{"name": "careful", "epsilon": "1/3"}], cap="4")
+    page: Page = visit(address).page(f"/s/{number}#content")
+    expect(page.locator("#levels")).to_contain_text("ε = 0.334")  # 0.333 would be less than what the integers keep
+    page.get_by_label("careful").check()
+    page.get_by_role("button", name="To the questions").click()
+    page.locator("fieldset", has_text="Have you ever copied").get_by_label("yes").check()
+    page.locator("fieldset", has_text="Why?").get_by_label("time").check()
+    page.get_by_role("button", name="Change them by chance").click()
+    page.get_by_role("button", name="Send it").click()
+    expect(page.get_by_text("Your randomised answers have arrived.")).to_be_visible()
+
+
 def test_the_same_answers_leave_as_the_same_kind_of_thing(served: tuple[Field, str], visit: Any) -> None:
     """No field comes or goes with an answer: a person who answers nothing sends what looks alike."""
     field, address = served

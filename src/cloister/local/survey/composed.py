@@ -17,7 +17,7 @@ from cloister.local.estimates import quantile_of
 from cloister.local.survey.channel import Channel
 from cloister.local.survey.channels import channel_of
 from cloister.local.survey.promise import Promise, promise_of
-from cloister.local.survey.question import Question
+from cloister.local.survey.question import Question, is_text
 from cloister.local.survey.questions import question_of
 from cloister.privacy.rational import Exact, exact_positive, text_of
 
@@ -112,7 +112,7 @@ class Survey:
     def _check(self) -> None:
         if not isinstance(self.id, str) or not _ID.fullmatch(self.id):
             raise _refused("its id is not 1 to 64 small letters, digits, - and _", 'Survey("exams-2026", …)')
-        if not isinstance(self.title, str) or not 1 <= len(self.title.strip()) <= 200:
+        if not is_text(self.title, 200):
             raise _refused("its title has not 1 to 200 letters", 'Survey("exams-2026", "Exams", …)')
         if isinstance(self.revision, bool) or not isinstance(self.revision, int) or self.revision < 1:
             raise _refused("its revision is not a whole number from 1 on", "revision=2")
@@ -266,7 +266,7 @@ def _levels(given: Mapping[str, Exact]) -> tuple[Level, ...]:
         raise _refused("it offers no levels, or more than 8", 'levels={"careful": "0.5", "open": 2}')
     levels = []
     for name, epsilon in given.items():
-        if not isinstance(name, str) or not 1 <= len(name.strip()) <= 40:
+        if not is_text(name, 40):
             raise _refused("the name of a level has not 1 to 40 letters", 'levels={"careful": "0.5"}')
         number = check_epsilon(epsilon)
         if not _LEAST <= number <= _MOST:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["MOST_OPTIONS", "NO_ANSWER", "OneOf", "Question", "check_options", "set_fields", "texts_of"]
+__all__ = ["MOST_OPTIONS", "NO_ANSWER", "OneOf", "Question", "check_options", "is_text", "set_fields", "texts_of"]
 
 NO_ANSWER = "no answer"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -34,7 +34,7 @@ class Question(ABC):
                 why="it is not 1 to 40 small letters, digits, - and _, the first of them a letter",
                 instead='YesNo("copied", "Have you ever copied?")',
             )
-        if not isinstance(self.text, str) or not 1 <= len(self.text.strip()) <= 500:
+        if not is_text(self.text, 500):
             raise self.refusal("its text has not 1 to 500 letters", f'YesNo("{self.name}", "Have you ever copied?")')
         if not isinstance(self.no_answer, bool):
             raise self.refusal("no_answer= is neither True nor False", "no_answer=True")
@@ -106,6 +106,15 @@ def set_fields(question: Any, **values: Any) -> None:
     question.__post_init__()
 
 
+def is_text(given: Any, most: int) -> bool:
+    """Whether this is a text of 1 to `most` letters: whole ones, which UTF-8 can write.
+
+    >>> is_text("cat", 200), is_text(" ", 200), is_text("half a letter: \\ud800", 200)
+    (True, False, False)
+    """
+    return isinstance(given, str) and 1 <= len(given.strip()) <= most and not any("\ud800" <= each <= "\udfff" for each in given)
+
+
 def texts_of(given: Any) -> tuple[str, ...]:
     """A list of texts as a tuple; a text alone is none."""
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -115,7 +124,7 @@ def texts_of(given: Any) -> tuple[str, ...]:
 
 def check_options(question: Question, options: tuple[Any, ...], name: str) -> None:
     """Refuse options that are no texts, twice the same, too few or too many."""
-    if not all(isinstance(each, str) and 1 <= len(each.strip()) <= 200 for each in options):
+    if not all(is_text(each, 200) for each in options):
         raise question.refusal(f"its {name} are not texts of 1 to 200 letters", f'{name}=["cat", "dog"]')
     if len(set(options)) != len(options):
         raise question.refusal(f"some of its {name} are listed twice", "each once")

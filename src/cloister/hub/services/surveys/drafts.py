@@ -17,6 +17,7 @@ from cloister.hub.services.surveys.composing import composed, question_from
 from cloister.hub.services.surveys.counting import counted
 from cloister.hub.services.trail import write
 from cloister.local.survey import issue_tokens
+from cloister.local.survey.question import is_text
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 MOST_QUESTIONS = 50
+MOST_WORDS = 3
+"""Looking for words takes seconds for each of them, at each level."""
 MOST_INVITATIONS = 5_000
 N_ = str
 """Marks an English text that is translated where it is shown."""
@@ -125,6 +128,10 @@ def ask_these(db: Db, hub: Hub, caller: Caller, number: str, said: Sequence[Mapp
             "The question was refused", why=f"a survey has at most {MOST_QUESTIONS} questions", instead="a second survey"
         )
     draft = {**row.draft, "questions": [question_from(each).to_dict() for each in said]}
+    if sum(each["kind"] == "word" for each in draft["questions"]) > MOST_WORDS:
+        raise InvalidParameter(
+            "The question was refused", why=f"a survey asks for at most {MOST_WORDS} words", instead="a choice among known words"
+        )
     if draft["questions"]:
         composed(row.title, draft)
     row.draft = draft
@@ -186,14 +193,14 @@ def _told(db: Db, hub: Hub, caller: Caller, action: str, row: HeldSurvey, **deta
     write(db, hub, caller, action, kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, **details)
 
 
-def _title(text: Any) -> str:
-    if not isinstance(text, str) or not 1 <= len(text.strip()) <= 200:
+def _title(text: str) -> str:
+    if not is_text(text, 200):
         raise InvalidParameter("The title was refused", why="it has 1 to 200 characters", instead='"Sleep and screens"')
     return text.strip()
 
 
-def _text(text: Any, name: str, most: int) -> str:
-    if not isinstance(text, str) or len(text) > most:
+def _text(text: str, name: str, most: int) -> str:
+    if text.strip() and not is_text(text, most):
         raise InvalidParameter(f"{name} was refused", why=f"it is no text of at most {most} characters", instead="a shorter text")
     return text.strip()
 

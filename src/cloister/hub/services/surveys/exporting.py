@@ -11,7 +11,7 @@ from starlette.responses import Response
 from cloister.hub.problems import Missing
 from cloister.hub.records.surveys import SurveyReport
 from cloister.hub.services.surveys.drafts import seen_survey
-from cloister.hub.services.surveys.results import as_csv, as_json, results_of
+from cloister.hub.services.surveys.results import as_csv, as_json, results_of, tallied
 from cloister.hub.services.trail import write
 
 if TYPE_CHECKING:
@@ -28,19 +28,21 @@ def results_file(hub: Hub, caller: Caller, number: str, form: str) -> Response:
     answer: `cloister survey collect` makes the same results of them."""
     if form not in _TYPES:
         raise Missing("There is no such file", why="results come as csv or json", instead=f"/surveys/{number}/results.csv")
+    body = ""
     with hub.database.begin() as db:
         row = seen_survey(hub, db, caller, number, "survey.download")
         if row.state == "draft":
             raise Missing("There are no results", why="the survey is a draft", instead=f"/surveys/{number}")
+        tally = tallied(db, row)
         if form == "reports":
             wanted = select(SurveyReport.body).where(SurveyReport.survey == row.id).order_by(SurveyReport.id)
             body = json.dumps({"survey": json.loads(row.body), "reports": [json.loads(each) for each in db.scalars(wanted)]})
-        else:
-            results = results_of(hub, db, row)
-            body = as_csv(results) if form == "csv" else as_json(results)
         write(
             db, hub, caller, "survey.download", kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, form=form
         )
+    if form != "reports":
+        results = results_of(hub, row.id, tally)
+        body = as_csv(results) if form == "csv" else as_json(results)
     name = f"survey-{row.id}-{'reports.json' if form == 'reports' else f'results.{form}'}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(body, headers=headers, media_type=_TYPES[form])

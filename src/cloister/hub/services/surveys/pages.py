@@ -19,7 +19,7 @@ from cloister.hub.services.surveys import drafts
 from cloister.hub.services.surveys.composing import composed
 from cloister.hub.services.surveys.counting import answers_of
 from cloister.hub.services.surveys.exporting import results_file
-from cloister.hub.services.surveys.results import results_of, shown
+from cloister.hub.services.surveys.results import results_of, shown, tallied
 from cloister.hub.services.surveys.typed import FIELDS, KINDS, levels_typed, question_typed
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
@@ -153,8 +153,9 @@ def _running(router: APIRouter) -> None:
             row = drafts.seen_survey(hub, db, caller, number)
             if row.state == "draft":
                 return go(request, f"/surveys/{number}")
-            results = shown(row, results_of(hub, db, row), request_gettext(request))
-            answer = render(request, "surveys/results.html", row=row, results=results)
+            tally = tallied(db, row)
+        results = shown(row, results_of(hub, row.id, tally), request_gettext(request))
+        answer = render(request, "surveys/results.html", row=row, results=results)
         if row.state == "closed":
             answer.headers["X-Done"] = "1"
         return answer
@@ -210,19 +211,13 @@ def _survey(
     status = problem.status if problem else 200
     with hub.database.begin() as db:  # counting what came in is written down
         row = drafts.seen_survey(hub, db, caller, number)
-        if row.state != "draft":
-            good = (
-                select(func.count()).select_from(SurveyTicket).where(SurveyTicket.survey == row.id, SurveyTicket.used.is_(False))
-            )
-            told: dict[str, Any] = {
-                "row": row,
-                "link": _link(request, row),
-                "unused": db.scalar(good) or 0,
-                "results": shown(row, results_of(hub, db, row), request_gettext(request)),
-                "problem": problem,
-            }
-            return render(request, "surveys/survey.html", status=status, **told)
-        return render(request, "surveys/draft.html", status=status, **_draft(row, typed), problem=problem)
+        if row.state == "draft":
+            return render(request, "surveys/draft.html", status=status, **_draft(row, typed), problem=problem)
+        good = select(func.count()).select_from(SurveyTicket).where(SurveyTicket.survey == row.id, SurveyTicket.used.is_(False))
+        unused, tally = db.scalar(good) or 0, tallied(db, row)
+    results = shown(row, results_of(hub, row.id, tally), request_gettext(request))
+    told = {"row": row, "link": _link(request, row), "unused": unused, "results": results, "problem": problem}
+    return render(request, "surveys/survey.html", status=status, **told)
 
 
 def _draft(row: HeldSurvey, typed: dict[str, str]) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import csv
 import io
 import json
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cloister.hub.services.asking.charts import themed
 from cloister.hub.services.surveys.counting import counted, refused_of
-from cloister.local.survey import Results
+from cloister.local.survey import Results, Tally
 from cloister.local.survey.question import NO_ANSWER
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.surveys import HeldSurvey
 
-__all__ = ["Told", "as_csv", "as_json", "results_of", "shown"]
+__all__ = ["Told", "as_csv", "as_json", "results_of", "shown", "tallied"]
 
 Told = dict[str, Any]
 """Results as plain JSON."""
-_PART, _KEPT = "survey results", 50
+_PART, _LOCKS, _KEPT = "survey results", "survey locks", 50
 _LOCK = threading.Lock()
 
 _ROWS = 40
@@ -35,23 +35,32 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", 
 _APART = 0.01
 
 
-def results_of(hub: Hub, db: Db, row: HeldSurvey) -> Told:
-    """The results of all that came in, as the library writes them (`Results.to_dict`). What was worked out is kept until another
-    report comes: looking for words takes a while."""
+def tallied(db: Db, row: HeldSurvey) -> Tally:
+    """What came in, counted in this transaction, with what was refused."""
     tally = counted(db, row)
     tally.refused = refused_of(db, row.id)
-    kept: OrderedDict[tuple[Any, ...], Told] = hub.parts.setdefault(_PART, OrderedDict())
-    key = (row.id, tally.n, tuple(sorted(tally.refused.items())))
+    return tally
+
+
+def results_of(hub: Hub, number: str, tally: Tally) -> Told:
+    """The results of a survey's tally, as the library writes them (`Results.to_dict`). Looking for words takes a while: so this
+    is no part of a transaction (others would wait to write), one request works it out while others for the same survey wait, and
+    it is kept until another report comes."""
+    kept: OrderedDict[tuple[str, int], Told] = hub.parts.setdefault(_PART, OrderedDict())
+    locks: defaultdict[str, threading.Lock] = hub.parts.setdefault(_LOCKS, defaultdict(threading.Lock))
     with _LOCK:
-        if key in kept:
-            kept.move_to_end(key)
-            return kept[key]
-    told = Results(tally.survey, tally).to_dict()
-    with _LOCK:
-        kept[key] = told
-        while len(kept) > _KEPT:
-            kept.popitem(last=False)
-    return told
+        working = locks[number]
+    with working:
+        with _LOCK:
+            told = kept.get((number, tally.n))
+        if told is None:
+            told = Results(tally.survey, tally).to_dict()
+        with _LOCK:
+            kept[number, tally.n] = told
+            kept.move_to_end((number, tally.n))
+            while len(kept) > _KEPT:
+                kept.popitem(last=False)
+    return {**told, "refused": dict(tally.refused)}
 
 
 def as_json(results: Told) -> str:

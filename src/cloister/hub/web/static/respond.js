@@ -29,7 +29,8 @@ if (root) start();
 
 async function start() {
   const survey = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
-  const ticket = location.hash.slice(1) || (root.dataset.invited ? "" : newToken());
+  const given = location.hash.slice(1);
+  const ticket = /^[0-9a-f]{32}$/.test(given) ? given : root.dataset.invited ? "" : newToken();
   root.hidden = false;
   if (!ticket) {
     root.replaceChildren(make("p", { className: "error", textContent: words.uninvited }));
