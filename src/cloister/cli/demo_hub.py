@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cloister.cli.demo_survey import demo_survey
 from cloister.cli.hub import open_hub, settings_of
 from cloister.errors import InvalidParameter
 
@@ -37,7 +38,7 @@ _HERE = Path(".")
 PEOPLE = {
     "administrator": ("Alma", "alma@example.org", ("administrator",), "runs the hub, and sees no data"),
     "owner": ("Otto", "otto@example.org", ("owner",), "answers for the data sets and their budgets"),
-    "analyst": ("Ana", "ana@example.org", ("analyst",), "may ask both data sets"),
+    "analyst": ("Ana", "ana@example.org", ("analyst",), "may ask both data sets, and runs a survey"),
     "respondent": ("Rosa", "rosa@example.org", (), "has no role: sees what everybody sees"),
 }
 """Who is in the demonstration: name, address, roles, and what they are there for."""
@@ -71,6 +72,7 @@ class _Shown:
     token: str
     answer: Release
     kept: str
+    survey: str
 
 
 def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool) -> None:
@@ -188,7 +190,8 @@ def _first(hub: Hub, people: dict[str, Caller]) -> _Shown:
         answer = session.sql(FIRST, spend=SPEND)
         kept = session.address_of(answer)
     links = {key: login_link(hub, caller.email) for key, caller in people.items()}
-    return _Shown(address=address, links=links, token=token, answer=answer, kept=kept)
+    survey = f"{address}/s/{demo_survey(hub, analyst)}"
+    return _Shown(address=address, links=links, token=token, answer=answer, kept=kept, survey=survey)
 
 
 def _as_json(found: _Shown) -> str:
@@ -203,6 +206,7 @@ def _as_json(found: _Shown) -> str:
             "margin95": {name: answer.margin().columns[name].tolist() for name in answer.statistics()},
             "cost": {population: str(cost) for population, cost in answer.spent_by.items()},
             "release": found.kept,
+            "survey": found.survey,
         }
     )
 
@@ -224,6 +228,9 @@ def _as_text(found: _Shown, *, kept: bool) -> str:
     for key, link in found.links.items():
         lines += [f"  {key}: {PEOPLE[key][0]}, who {PEOPLE[key][3]}", f"    {link}"]
     lines += [
+        "",
+        "Anybody may answer the analyst's survey; answers are randomised in the browser:",
+        f"  {found.survey}",
         "",
         "Ask as the analyst from a shell, or from Python with cloister.connect:",
         f"  export CLOISTER_TOKEN={found.token}",

@@ -1,9 +1,8 @@
 """Reports as they come in, and the tally of them.
 
 A report is checked in full before it is kept, and is kept apart from its token: the token's hash says that an invitation was
-used, the report gets a token drawn anew, and no table puts the two side by side (the database's own log can, for who
-administers it). The tally is brought up to date when somebody
-looks at it.
+used, the report gets a token drawn anew, and no table puts the two side by side (the database's own log can, for whoever
+administers it). The tally is brought up to date when somebody looks at it.
 """
 
 from __future__ import annotations
