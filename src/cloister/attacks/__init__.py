@@ -1,6 +1,7 @@
 """What an adversary does: audits that try to break a guarantee, attacks on models, and the broken mechanisms that must be caught.
 
     audit.py, channel.py   lower bounds on what a mechanism gives away; exact ones where it has few outputs
+    protocols.py           either of the two, as a protocol of local reports allows
     canaries.py            the same of an estimator, by many fits with and without one row
     membership.py          was this row in the training set? scores.py: how often that was told right
     inversion.py           from a model back to an attribute, or to a class that one row makes
@@ -17,6 +18,7 @@ from cloister.attacks.channel import ChannelAudit, audit_channel
 from cloister.attacks.held_rows import holds_rows
 from cloister.attacks.inversion import AttributeInference, guess_attribute, infer_attribute, likeness, reconstruct_class
 from cloister.attacks.membership import Shadows, membership, train_shadows
+from cloister.attacks.protocols import audit_protocol
 from cloister.attacks.result import AuditResult
 from cloister.attacks.scores import MembershipResult, Rate
 
@@ -31,6 +33,7 @@ __all__ = [
     "audit",
     "audit_channel",
     "audit_model",
+    "audit_protocol",
     "corner",
     "guess_attribute",
     "holds_rows",

@@ -14,8 +14,8 @@ Around them: levels.py for people who choose their own ε, longitudinal.py for t
 
 advice.py: which protocol for which question.
 
-Mechanisms for numbers: piecewise.py (on window.py, finite.py), circular.py, duchi.py, hybrid.py, laplace.py; numeric.py is what
-they share, interval.py the declared bounds, distribution.py what is read of whole histograms.
+Mechanisms for numbers: piecewise.py (on window.py, finite.py), optimal.py, circular.py, duchi.py, hybrid.py, laplace.py;
+numeric.py is what they share, interval.py the declared bounds, distribution.py what is read of whole histograms.
 
 learning/: naive Bayes and regression from reports.
 
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from cloister.local.marginals import MarginalTables as MarginalTables
     from cloister.local.numeric import Numbers as Numbers
     from cloister.local.numeric import NumericMechanism as NumericMechanism
+    from cloister.local.optimal import OptimalPiecewise as OptimalPiecewise
     from cloister.local.oracle import FrequencyOracle as FrequencyOracle
     from cloister.local.oracle import Sketch as Sketch
     from cloister.local.piecewise import Piecewise as Piecewise
@@ -95,6 +96,7 @@ _HOMES = {
     "longitudinal": "LocalMemory",
     "marginals": "MarginalTables Marginals",
     "numeric": "NumericMechanism Numbers",
+    "optimal": "OptimalPiecewise",
     "oracle": "FrequencyOracle Sketch",
     "piecewise": "Piecewise SquareWave",
     "rappor": "RAPPOR",
