@@ -19,7 +19,9 @@ from tests.hub.security.walk import addresses, form_token, places
 from tests.hub.security.world import MAY, World, populated
 
 HTML = "<zqx onclick=x>"
-TEMPLATE = "{{7*191}}${7*191}<%=7*191%>#{7*191}"
+TEMPLATE = "{{999983*999979}}${999983*999979}<%=999983*999979%>#{999983*999979}"
+WORKED_OUT = str(999983 * 999979)
+"""Twelve digits: no identifier or digest on a page holds them by chance."""
 SQL = "x'); DROP TABLE person; --"
 FORMULAS = ("=cmd|'/C calc'!A0", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\uff1d1+1")
 TEXT = f"{HTML}\"'> {TEMPLATE} {SQL} ../../etc/passwd %s%n {{0}}"
@@ -60,7 +62,7 @@ def test_what_people_write_is_shown_as_text_on_every_page(world: World) -> None:
                 assert answer.status_code < 500, (address, answer.text[:300])
                 if answer.headers.get("content-type", "").startswith(("text/html", "image/svg")):
                     assert HTML not in answer.text, address
-                    assert "1337" not in answer.text, address
+                    assert WORKED_OUT not in answer.text, address
                     shown += "&lt;zqx" in answer.text
     assert shown > 5, "it was shown nowhere: the walk shows nothing"
 
