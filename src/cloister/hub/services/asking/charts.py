@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.asking import StoredRelease
 
-__all__ = ["MOST_ROWS", "alt_text", "chart_svg", "has_chart", "themed"]
+__all__ = ["INK", "LINE", "MAIN", "MOST_ROWS", "SOFT", "alt_text", "chart_svg", "has_chart", "svg_of", "themed"]
 
 MOST_ROWS = 60
+INK, SOFT, LINE, MAIN = "#17211f", "#51605c", "#c9c6bc", "#2f7d6b"
+"""The colours of pictures on a light page; `themed` knows their twins on a dark one."""
 _PART, _KEPT = "charts", 200
 _DARK = {
     "#17211f": "#e6ecea",
@@ -68,6 +70,15 @@ def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float)
     return drawn
 
 
+def svg_of(chart: Any) -> str:
+    """An Altair chart as SVG, in the colours of the page that shows it."""
+    import vl_convert
+
+    axis = {"labelColor": SOFT, "titleColor": INK, "gridColor": LINE, "domainColor": SOFT, "tickColor": SOFT}
+    config = {"background": None, "view": {"stroke": None}, "axis": axis, "font": "sans-serif"}
+    return themed(str(vl_convert.vegalite_to_svg({**chart.to_dict(), "config": config})))
+
+
 def themed(svg: str) -> str:
     """A picture whose colours follow the page: as an image it is told of the dark scheme of the element that holds it.
 
@@ -83,14 +94,13 @@ def themed(svg: str) -> str:
 def _drawn(release: Release, confidence: float) -> str:
     import vl_convert
 
-    ink, soft, line, main = list(_DARK)[:4]
     axis = {
-        "labelColor": soft,
-        "titleColor": ink,
-        "gridColor": line,
+        "labelColor": SOFT,
+        "titleColor": INK,
+        "gridColor": LINE,
         "gridOpacity": 0.5,
-        "domainColor": soft,
-        "tickColor": soft,
+        "domainColor": SOFT,
+        "tickColor": SOFT,
         "labelFontSize": 12,
         "titleFontSize": 12,
     }
@@ -98,11 +108,11 @@ def _drawn(release: Release, confidence: float) -> str:
         "background": None,
         "view": {"stroke": None},
         "axis": axis,
-        "bar": {"color": main},
-        "rule": {"color": ink},
-        "range": {"category": [main, *_GROUPS[1:]]},
-        "title": {"color": ink, "subtitleColor": soft, "anchor": "start"},
-        "legend": {"labelColor": soft, "titleColor": ink},
+        "bar": {"color": MAIN},
+        "rule": {"color": INK},
+        "range": {"category": [MAIN, *_GROUPS[1:]]},
+        "title": {"color": INK, "subtitleColor": SOFT, "anchor": "start"},
+        "legend": {"labelColor": SOFT, "titleColor": INK},
         "font": "sans-serif",
     }
     chart = release.plot(confidence).to_dict()

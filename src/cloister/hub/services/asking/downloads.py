@@ -23,6 +23,7 @@ import numpy as np
 
 from cloister.errors import EngineError
 from cloister.hub.services.asking.sources import told_policy
+from cloister.hub.spreadsheets import safe
 from cloister.session import Frame, Release
 from cloister.session.frames import Series
 
@@ -37,7 +38,6 @@ MEDIA_TYPES: dict[Form, str] = {
     "parquet": "application/vnd.apache.parquet",
     "json": "application/json",
 }
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _FIRST = (1980, 1, 1, 0, 0, 0)
 
 
@@ -126,8 +126,7 @@ def _cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float | date):
         return str(value)
-    text = str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return safe(str(value))
 
 
 def _zip(files: dict[str, bytes]) -> bytes:

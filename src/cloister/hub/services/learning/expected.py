@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
 from cloister.hub.policy.methods import offered
-from cloister.hub.services.asking.charts import themed
+from cloister.hub.services.asking.charts import INK, MAIN, SOFT, svg_of
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.order import Order, model_of
 from cloister.hub.services.learning.worked_out import shape_of, worked_out
@@ -33,7 +33,6 @@ _LARGEST = Fraction(1000)
 _SEED = 20_260_103
 _DELTA = "1e-6"
 _PART = "expected curves"
-_INK, _SOFT, _LINE, _MAIN = "#17211f", "#51605c", "#c9c6bc", "#2f7d6b"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +88,6 @@ def expected(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> Ex
 def picture(told: Expected, words: dict[str, str]) -> str:
     """The curve as SVG, in the reader's words."""
     import altair as alt
-    import vl_convert
 
     rows = [
         {"epsilon": each.epsilon, "mean": each.mean, "low": each.mean - each.spread, "high": each.mean + each.spread}
@@ -99,21 +97,19 @@ def picture(told: Expected, words: dict[str, str]) -> str:
     y = alt.Y("mean:Q", scale=alt.Scale(zero=False), title=words["measure"])
     base = alt.Chart(alt.Data(values=rows)).properties(width=480, height=230)
     layers = [
-        base.mark_rule(strokeWidth=1.5, color=_SOFT).encode(x=x, y=alt.Y("low:Q", title=words["measure"]), y2="high:Q"),
-        base.mark_line(point=alt.OverlayMarkDef(color=_MAIN), color=_MAIN).encode(x=x, y=y),
+        base.mark_rule(strokeWidth=1.5, color=SOFT).encode(x=x, y=alt.Y("low:Q", title=words["measure"]), y2="high:Q"),
+        base.mark_line(point=alt.OverlayMarkDef(color=MAIN), color=MAIN).encode(x=x, y=y),
     ]
     ends = max(each.epsilon for each in told.points)
     for value, label in ((told.plain, words["plain"]), (told.guess, words["guess"])):
         line = alt.Data(values=[{"mean": value, "epsilon": ends, "label": label}])
-        layers.append(alt.Chart(line).mark_rule(strokeDash=[6, 4], color=_SOFT).encode(y=y))
-        text = alt.Chart(line).mark_text(align="right", baseline="bottom", dy=-4, color=_SOFT)
+        layers.append(alt.Chart(line).mark_rule(strokeDash=[6, 4], color=SOFT).encode(y=y))
+        text = alt.Chart(line).mark_text(align="right", baseline="bottom", dy=-4, color=SOFT)
         layers.append(text.encode(x=x, y=y, text="label:N"))
     if told.at is not None and told.points[0].epsilon <= told.at <= ends:
         chosen = alt.Data(values=[{"epsilon": told.at}])
-        layers.append(alt.Chart(chosen).mark_rule(color=_INK).encode(x=x))
-    axis = {"labelColor": _SOFT, "titleColor": _INK, "gridColor": _LINE, "domainColor": _SOFT, "tickColor": _SOFT}
-    config: dict[str, Any] = {"background": None, "view": {"stroke": None}, "axis": axis, "font": "sans-serif"}
-    return themed(str(vl_convert.vegalite_to_svg({**alt.layer(*layers).to_dict(), "config": config})))
+        layers.append(alt.Chart(chosen).mark_rule(color=INK).encode(x=x))
+    return svg_of(alt.layer(*layers))
 
 
 def _promise(order: Order, cost: Guarantee) -> tuple[bool, str]:

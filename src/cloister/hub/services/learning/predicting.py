@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.hub.services.learning.order import class_of
+from cloister.hub.spreadsheets import safe
 from cloister.tables import Boolean, Category, Date, Domain
 from cloister.tables.plain import domain_of
 
@@ -24,7 +25,6 @@ __all__ = ["MOST_BYTES", "predictions"]
 MOST_BYTES = 2 * 2**20
 _MOST_ROWS = 100_000
 _MOST_COLUMNS = 1000
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def predictions(row: LearntModel, text: str) -> str:
@@ -127,7 +127,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, int | float):
         return str(value)
     text = str(value)
-    return f"'{text}" if text.startswith(_FORMULA) and not _number(text) else text
+    return text if _number(text) else safe(text)
 
 
 def _number(text: str) -> bool:

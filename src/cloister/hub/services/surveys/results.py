@@ -10,8 +10,9 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cloister.hub.services.asking.charts import themed
+from cloister.hub.services.asking.charts import INK, MAIN, svg_of
 from cloister.hub.services.surveys.counting import counted, refused_of
+from cloister.hub.spreadsheets import safe
 from cloister.local.survey import Results, Tally
 from cloister.local.survey.question import NO_ANSWER
 
@@ -30,8 +31,6 @@ _LOCK = threading.Lock()
 
 _ROWS = 40
 """Longer lists show their commonest answers."""
-_INK, _SOFT, _LINE, _MAIN = "#17211f", "#51605c", "#c9c6bc", "#2f7d6b"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _APART = 0.01
 
 
@@ -79,7 +78,7 @@ def as_csv(results: Told) -> str:
         for level, told in {"": question["combined"], **question["levels"]}.items():
             for each in told["answers"]:
                 numbers = [each[name] for name in ("count", "margin", "share", "share_margin", "likely")]
-                writer.writerow([_safe(question["question"]), _safe(level), _safe(each["answer"]), told["n"], *numbers])
+                writer.writerow([safe(question["question"]), safe(level), safe(each["answer"]), told["n"], *numbers])
     return out.getvalue()
 
 
@@ -153,7 +152,6 @@ def _notes(told: dict[str, Any], _: Callable[[str], str]) -> list[dict[str, str]
 def picture(rows: list[dict[str, Any]], title: str) -> str:
     """Bars of the shares, each with its interval, as SVG in the colours of the page."""
     import altair as alt
-    import vl_convert
 
     values = [
         {
@@ -166,14 +164,8 @@ def picture(rows: list[dict[str, Any]], title: str) -> str:
     ]
     y = alt.Y("answer:N", sort=[each["answer"] for each in rows], title=None, axis=alt.Axis(labelLimit=240))
     base = alt.Chart(alt.Data(values=values)).properties(width=420)
-    bars = base.mark_bar(color=_MAIN, opacity=0.75, height={"band": 0.6}).encode(
+    bars = base.mark_bar(color=MAIN, opacity=0.75, height={"band": 0.6}).encode(
         y=y, x=alt.X("share:Q", title=title, axis=alt.Axis(format="%"))
     )
-    errors = base.mark_rule(color=_INK, strokeWidth=1.5).encode(y=y, x=alt.X("low:Q", title=title), x2="high:Q")
-    axis = {"labelColor": _SOFT, "titleColor": _INK, "gridColor": _LINE, "domainColor": _SOFT, "tickColor": _SOFT}
-    config: dict[str, Any] = {"background": None, "view": {"stroke": None}, "axis": axis, "font": "sans-serif"}
-    return themed(str(vl_convert.vegalite_to_svg({**alt.layer(bars, errors).to_dict(), "config": config})))
-
-
-def _safe(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    errors = base.mark_rule(color=INK, strokeWidth=1.5).encode(y=y, x=alt.X("low:Q", title=title), x2="high:Q")
+    return svg_of(alt.layer(bars, errors))
