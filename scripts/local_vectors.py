@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def vectors() -> dict[str, Any]:
                 cases.append(case(channel, place, random))
     direct = one_of(DirectEncoding(range(4), "1"))
     cases.append(case(direct, 2, Scripted([LAST, LAST, LAST, 5])))  # two words are thrown away by below(3)
-    return {"reports": cases, "surveys": [survey_case(seed) for seed in range(4)]}
+    return {"reports": cases, "surveys": [survey_case(seed) for seed in range(6)], "sums": list(sums())}
 
 
 def case(channel: Any, place: Any, random: Scripted) -> dict[str, Any]:
@@ -128,8 +129,11 @@ def everything() -> Survey:
 
 
 def survey_case(seed: int) -> dict[str, Any]:
-    """One whole report; for odd seeds mostly without answers."""
+    """One whole report; for odd seeds mostly without answers; from 4 on at a level of its own for each question."""
     survey = everything()
+    names = [level.name for level in survey.levels]
+    mixed = {question.name: names[place % 2] for place, question in enumerate(survey.questions, seed)}
+    levels = mixed if seed >= 4 else names[seed // 2]
     answers: dict[str, Any] = {"choice": "blue"}
     if seed % 2 == 0:
         answers |= {
@@ -140,17 +144,29 @@ def survey_case(seed: int) -> dict[str, Any]:
             "number": 12.5,
             "spread": 0.25,
             "place": [47.5, 8.9],
-            "word": "  Basel ",
+            "word": "\u0002 Basel \u0007",
         }
     random = Scripted.recording(Random.deterministic(seed))
-    report = respond(survey, answers, survey.levels[seed // 2].name, random=random)
+    report = respond(survey, answers, levels, random=random)
     return {
         "survey": {name: each for name, each in survey.to_dict().items() if name != "promises"},
         "answers": answers,
-        "level": report.level,
+        "levels": levels,
         "words": [hex(word) for word in random.words_used],
         "report": report.to_dict(),
     }
+
+
+def sums() -> Iterator[dict[str, Any]]:
+    """What levels come to, exactly, around a cap: thirds and tenths, which no double holds."""
+    questions = [YesNo(name, f"{name}?") for name in "abc"]
+    survey = Survey("sums", "Sums", questions, levels={"third": "1/3", "tenth": "0.1", "one": 1}, cap=1)
+    names = [level.name for level in survey.levels]
+    asked = {"levels": survey.to_dict()["levels"], "cap": "1", "questions": [{"name": name} for name in "abc"]}
+    for each in [*names, *(dict(zip("abc", some, strict=True)) for some in product(names, repeat=3))]:
+        spent = survey.spent(each)
+        told = {"epsilon": [hex(spent.numerator), hex(spent.denominator)], "allowed": spent <= survey.cap}
+        yield {"survey": asked, "levels": each} | told
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ def cases() -> dict[str, tuple[Any, float, dict[str, Any]]]:
         "HeavyHitters": (heavy, 0.7, {"left": 1, "right": 2, "features": {"whom it supports": supported_by(heavy, 1, 2)}}),
         "HistogramEncoding": (local.HistogramEncoding(few, 1), 0.6, {}),
         "Hybrid": (local.Hybrid(0, 1, 1, grid=8), EXACT, {}),
+        "KeyValue": (local.KeyValue(few[:3], 0, 1, 1, padding=2), EXACT, {}),
         "LocalHashing": (local.LocalHashing(few, 1), EXACT, {}),
         "LocalLaplace": (local.LocalLaplace(0, 1, 1), 0.8, {}),
         "OptimalPiecewise": (local.OptimalPiecewise(0, 1, 1), 0.7, {}),
@@ -77,7 +78,7 @@ def test_every_protocol_has_a_case() -> None:
         for name, thing in made.items()
         if inspect.isclass(thing) and hasattr(thing, "randomize") and name not in ("FrequencyOracle", "NumericMechanism")
     }
-    assert public - {"Levels", "Marginals", "SeveralAttributes"} == set(NAMES)
+    assert public - {"FakeData", "Levels", "Marginals", "SeveralAttributes"} == set(NAMES)
 
 
 @pytest.mark.statistical
@@ -90,6 +91,54 @@ def test_no_protocol_tells_more_than_it_promises(name: str) -> None:
     assert not found.contradicts(protocol.guarantee), found
     assert reaches * promised <= found.epsilon <= promised, found
     assert isinstance(found, ChannelAudit) or reaches < EXACT
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("how", ["unary", "direct"])
+def test_keys_and_values_are_audited_by_their_reports_too(how: str) -> None:
+    """What is sent, not what is written out: 40,000 reports of two sets, confidence 1 − 10⁻⁹."""
+    from cloister.local import KeyValue
+
+    protocol = KeyValue(["a", "b", "c", "d"], 0, 1, epsilon=1, padding=2, how=how)
+    sets: list[dict[str, int]] = [{"a": 1, "b": 1}, {"a": 0, "b": 0}]
+    found = audit_protocol(protocol, left=sets[0], right=sets[1], runs=40_000, random=Random.deterministic(1))
+    assert isinstance(found, AuditResult)
+    assert not found.contradicts(protocol.guarantee)
+    assert found.epsilon > 0.3
+    honest, raised = (
+        KeyValue(["a", "b", "c"], epsilon=1, padding=1, how=how),
+        KeyValue(["a", "b", "c"], epsilon=2, padding=1, how=how),
+    )
+    assert audit_protocol(raised).contradicts(honest.guarantee)
+
+
+@pytest.mark.statistical
+def test_made_up_attributes_are_audited_as_whole_records_and_the_published_accounting_is_caught() -> None:
+    """By arithmetic, and by 40,000 reports of two records that differ in every attribute, confidence 1 − 10⁻⁹. Calibrated as
+    published, to ln(1 + k(e^ε − 1)), the protocol keeps its promise for one attribute and breaks it for a record."""
+    from cloister.local import FakeData
+
+    class Records:
+        """A record as one value, and the parts of a report as one row."""
+
+        def __init__(self, epsilon: float) -> None:
+            self.fake = FakeData({name: [0, 1] for name in "abcd"}, epsilon, forms=dict.fromkeys("abcd", "direct"))
+
+        def randomize(self, records: list[tuple[int, ...]], *, random: Random) -> np.ndarray:
+            table = {name: [record[place] for record in records] for place, name in enumerate("abcd")}
+            parts = self.fake.randomize(table, random=random)
+            return np.asarray(sum(part << place for place, part in enumerate(parts.values())))
+
+    raised = math.log(1 + 4 * (math.e**1.5 - 1))
+    for epsilon, broken in ((1.5, False), (raised, True)):
+        records = Records(epsilon)
+        whole = audit_protocol(records.fake)
+        sampled = audit_protocol(records, left=(0,) * 4, right=(1,) * 4, runs=40_000, random=Random.deterministic(1))
+        assert whole.epsilon == pytest.approx(epsilon)
+        assert whole.contradicts(PureDP("1.5")) is broken
+        assert sampled.contradicts(PureDP("1.5")) is broken
+        assert 0.7 * epsilon < sampled.epsilon <= epsilon
+    assert float(records.fake.single.epsilon) == pytest.approx(1.5)
 
 
 def test_the_parts_of_a_split_question_add_up_to_its_promise() -> None:

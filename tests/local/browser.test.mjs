@@ -35,26 +35,52 @@ test("a promise is shown as a number", () => {
   assert.equal(twin.epsilon({ ...client, heads: "0x10000000000000000" }), Infinity);
 });
 
-test("whole surveys", () => {
-  for (const { survey, answers, level, words, report } of vectors.surveys) {
+test("whole surveys, at one level for all questions and at a level for each", () => {
+  for (const { survey, answers, levels, words, report } of vectors.surveys) {
     const next = twin.listedWords(words);
-    assert.deepEqual(twin.respond(survey, answers, level, { next }), report);
+    assert.deepEqual(twin.respond(survey, answers, levels, { next }), report);
     assert.equal(next.used(), words.length);
     const { token } = report;
-    assert.equal(twin.respond(survey, answers, level, { token }).token, token);
+    assert.equal(twin.respond(survey, answers, levels, { token }).token, token);
     const again = twin.sendAgain(report);
-    assert.deepEqual(again.values, report.values);
+    assert.deepEqual([again.values, again.levels], [report.values, report.levels]);
     assert.notEqual(again.token, token);
-    const told = twin.promises(survey, level);
-    const epsilon = survey.levels.find((each) => each.name === level).epsilon.split("/").reduce((a, b) => a / b);
-    for (const each of Object.values(told.questions)) assert.ok(each.epsilon <= Number(epsilon) + 1e-12);
-    assert.ok(Math.abs(told.epsilon - Number(epsilon) * survey.questions.length) < 0.1);
+    const told = twin.promises(survey, levels);
+    const epsilon = (name) => Number(survey.levels.find((level) => level.name === report.levels[name]).epsilon);
+    for (const [name, each] of Object.entries(told.questions)) assert.ok(each.epsilon <= epsilon(name) + 1e-12);
+    const sum = Object.keys(report.levels).reduce((all, name) => all + epsilon(name), 0);
+    assert.ok(Math.abs(told.epsilon - sum) < 0.1);
   }
+  assert.ok(vectors.surveys.some(({ report }) => new Set(Object.values(report.levels)).size > 1));
+});
+
+test("what levels come to is exact, and nobody gives more than the cap", () => {
+  for (const { survey, levels, epsilon, allowed } of vectors.sums) {
+    const told = twin.spent(survey, levels);
+    assert.equal(told.epsilon[0] * BigInt(epsilon[1]), BigInt(epsilon[0]) * told.epsilon[1]);
+    assert.equal(told.allowed, allowed);
+  }
+  assert.deepEqual(new Set(vectors.sums.map(({ allowed }) => allowed)), new Set([true, false]));
+  const { survey, answers } = vectors.surveys[0];
+  assert.throws(() => twin.respond({ ...survey, cap: "17.9" }, answers, "open"), /more than the survey lets anybody give/);
+  assert.equal(twin.respond({ ...survey, cap: "18" }, answers, "open").levels.choice, "open");
+});
+
+test("levels that are no choice are refused", () => {
+  const { survey, answers, report } = vectors.surveys[0];
+  const refused = (levels) => assert.throws(() => twin.respond(survey, answers, levels), RangeError, JSON.stringify(levels));
+  refused("reckless");
+  refused({});
+  refused({ ...report.levels, choice: "reckless" });
+  refused({ ...report.levels, elsewhere: "open" });
+  const { choice: _, ...fewer } = report.levels;
+  refused(fewer);
+  assert.throws(() => twin.respond({ ...survey, format: 1 }, answers, "open"), /another version/);
 });
 
 test("answers that there are not, are refused", () => {
-  const { survey, level } = vectors.surveys[0];
-  const refused = (answers) => assert.throws(() => twin.respond(survey, { choice: "red", ...answers }, level), RangeError);
+  const { survey, levels } = vectors.surveys[0];
+  const refused = (answers) => assert.throws(() => twin.respond(survey, { choice: "red", ...answers }, levels), RangeError);
   refused({ choice: null });
   refused({ choice: "purple" });
   refused({ "yes-no": "perhaps" });

@@ -39,7 +39,7 @@ def test_in_node() -> None:
         [NODE, "--test", str(FILE.parent / "browser.test.mjs")], capture_output=True, text=True, check=False, timeout=120
     )
     assert said.returncode == 0, said.stdout + said.stderr
-    assert "# pass 11" in said.stdout
+    assert "# pass 13" in said.stdout
 
 
 def test_the_twin_depends_on_nothing_and_sends_nothing() -> None:
@@ -85,10 +85,11 @@ COMPARE = """async () => {
     const [numerator, denominator] = twin.odds(client);
     if (!same || numerator * BigInt(odds[1]) !== BigInt(odds[0]) * denominator) wrong.push(client);
   }
-  for (const { survey, answers, level, words, report } of vectors.surveys) {
-    const made = twin.respond(survey, answers, level, { next: twin.listedWords(words) });
+  for (const { survey, answers, levels, words, report } of vectors.surveys) {
+    const made = twin.respond(survey, answers, levels, { next: twin.listedWords(words) });
     if (JSON.stringify(made) !== JSON.stringify(report)) wrong.push(answers);
   }
+  for (const { survey, levels, allowed } of vectors.sums) if (twin.spent(survey, levels).allowed !== allowed) wrong.push(levels);
   return { wrong, compared: vectors.reports.length + vectors.surveys.length };
 }"""
 
@@ -96,7 +97,8 @@ MANY = """async () => {
   const twin = await import("/cloister-survey.js");
   const survey = await (await fetch("/survey.json")).json();
   const answers = { "yes-no": "yes", choice: "blue", several: ["a"], scale: null, number: 30, spread: 0.5, place: "2,3" };
-  return Array.from({ length: 400 }, () => JSON.stringify(twin.respond(survey, answers, "open")));
+  const mixed = Object.fromEntries(survey.questions.map(({ name }, index) => [name, index % 2 ? "open" : "careful"]));
+  return Array.from({ length: 400 }, (_, index) => JSON.stringify(twin.respond(survey, answers, index % 4 ? "open" : mixed)));
 }"""
 
 
@@ -116,3 +118,5 @@ def test_what_chromium_sends_can_be_collected(serve: Callable[[Any], str], visit
         estimate = results[name].combined.estimate
         place = list(estimate.values).index(answer)
         assert abs(estimate.counts[place] - 400) < 6 * estimate.variances[place] ** 0.5 + 1, name
+    assert results.tally.people("yes-no") == {"careful": 100, "open": 300}
+    assert results.tally.people("choice") == {"careful": 0, "open": 400}

@@ -96,6 +96,54 @@ def test_numbers_near_an_end_have_one_law_so_the_bias_can_not_be_undone() -> Non
         assert (reports == mechanism.randomize(np.full(300, values[0]), random=Random.deterministic(2))).all()
 
 
+@pytest.mark.statistical
+def test_several_coordinates_are_told_of_by_lot_each_at_its_share_of_epsilon() -> None:
+    """40,000 rows of three numbers at ε = 6, of which two are told: means of moved numbers within 5.5 deviations, as stated."""
+    mechanism, n = OptimalPiecewise(0, 10, 6, dimensions=3), 40_000
+    single = OptimalPiecewise(0, 10, 3)
+    assert (mechanism.picks, mechanism.cut, mechanism.window) == (2, single.cut, single.window)
+    assert single.distance() == mechanism.distance()
+    reports = mechanism.randomize(np.tile([1.5, 5.0, 0.0], (n, 1)), random=Random.deterministic(5))
+    assert reports.shape == (n, 2)
+    means = mechanism.mean(reports)
+    assert (abs(means.value - [1.5, 5.0, mechanism.cut]) < 5.5 / 1.96 * means.margin(0.95)).all()
+    assert means.variance == pytest.approx([mechanism.variance(n, value) for value in (1.5, 5.0, 0.0)], rel=0.05)
+    read = mechanism.read(reports)
+    assert read.shape == (n, 3)
+    assert (np.isnan(read).sum(axis=1) == 1).all()
+    away = np.nanmean(abs(read - [1.5, 5.0, 0.0]), axis=0)
+    assert away == pytest.approx([mechanism.distance(value) for value in (1.5, 5.0, 0.0)], rel=0.05)
+    assert mechanism.spread(reports, coordinate=1).value == pytest.approx(0, abs=0.5)
+    for rows in ([[1.0, 2.0]], [1.0, 2.0, 3.0], [[1.0, 2.0, math.nan]], [[1.0, 2.0, 11.0]]):
+        with pytest.raises(InvalidParameter):
+            mechanism.randomize(rows)
+    assert mechanism.randomize([]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("grid", [1, 2, 3, 8, 64])
+@pytest.mark.parametrize("epsilon", ["0.000001", "0.01", "1", "5", "20", "40"])
+def test_the_channel_keeps_epsilon_and_means_are_unbiased_at_every_grid_and_epsilon(grid: int, epsilon: str) -> None:
+    """By enumeration: of the points of the grid, the mean of what a report is read as, and its variance."""
+    mechanism = OptimalPiecewise(-3, 7, epsilon, grid=grid)
+    found = audit_channel(mechanism.channel())
+    assert found.epsilon <= float(epsilon)
+    law = np.array(mechanism.channel(), dtype=float)
+    points = mechanism.interval.low + mechanism.interval.span * np.arange(grid + 1) / grid
+    parts = mechanism.interval.low + mechanism.interval.span * mechanism._firsts
+    assert abs(law @ parts - points).max() < 1e-9 * max(1.0, abs(parts).max())
+    stated = [mechanism.variance(1, point) for point in points.tolist()]
+    assert law @ (parts**2) - points**2 == pytest.approx(stated, rel=1e-6, abs=1e-6)
+    assert min(stated) >= 0
+    assert mechanism.variance() >= max(stated) * (1 - 1e-9)
+
+
+def test_a_margin_is_a_number_at_the_largest_epsilon() -> None:
+    for made in (Piecewise, OptimalPiecewise):
+        mechanism = made(0, 10, 40, grid=10)
+        mean = mechanism.mean(mechanism.randomize([3] * 100, random=Random.deterministic(1)))
+        assert 0 <= mean.margin(0.95) < 1
+
+
 def test_bad_input() -> None:
     mechanism = OptimalPiecewise(0, 10, 1)
     for values in ([11.0], [-0.1], [math.nan], "5", [[1.0, 2.0]]):
@@ -108,6 +156,14 @@ def test_bad_input() -> None:
             refused()
     with pytest.raises(InvalidParameter, match="could not come"):
         mechanism.read([mechanism.window.outputs])
+    for reports in (None, 5, "5", [1.5], [[1]]):
+        with pytest.raises(InvalidParameter, match="flat list of whole numbers"):
+            mechanism.read(reports)
+    assert mechanism.read([]).shape == (0,)
+    assert mechanism.read([True]) == mechanism.read([1])
+    for people in (0, -1, 1.5, "a"):
+        with pytest.raises(InvalidParameter, match="whole number of people"):
+            mechanism.variance(people)  # type: ignore[arg-type]
     for arguments in ((1, 0, 1), (0, 1, 0), (0, 1, 50)):
         with pytest.raises(InvalidParameter):
             OptimalPiecewise(*arguments)

@@ -139,6 +139,18 @@ def test_a_word_that_few_levels_find_is_counted_in_all() -> None:
     assert estimate.n == 3800
 
 
+def test_a_word_that_no_honest_machine_sends_is_not_told() -> None:
+    """Control characters end programs that draw pictures and read files: who writes a report of one by hand is not heard."""
+    survey = Survey("town", "Towns", [Word("town", "Which?", length=2)], levels={"open": 6}, cap=6)
+    question, tally, random = survey.questions[0], Tally(survey), Random.deterministic(3)
+    channel = survey.channel(question, survey.level("open"))
+    made = channel.heavy.randomize(["\x02a"] * 200 + ["ch"] * 200, random=random)  # type: ignore[attr-defined]
+    tally._counts["town", "open"] = channel.count(made.tolist())
+    values = Results(survey, tally)["town"].combined.estimate.values
+    assert "ch" in values
+    assert not any("\x02" in each for each in values)
+
+
 def test_tallies_add_up_and_come_back() -> None:
     survey, random = everything(), Random.deterministic(6)
     reports = [respond(survey, {"choice": "red", "word": "bern"}, "open", random=random) for _ in range(60)]
@@ -148,7 +160,7 @@ def test_tallies_add_up_and_come_back() -> None:
     evening.add(report.to_dict() for report in reports[20:])
     evening.add(["garbage"])
     total = Tally.from_json(survey, (morning + evening).to_json())
-    assert total.people == whole.people == {"careful": 0, "open": 60}
+    assert total.people("word") == whole.people("word") == {"careful": 0, "open": 60}
     assert total.refused == {"not JSON": 1}
     for question in survey.questions:
         one, other = whole.counts(question.name, "open"), total.counts(question.name, "open")
@@ -200,8 +212,13 @@ def test_each_invitation_counts_once() -> None:
     [
         ({"survey": "other"}, "of another survey"),
         ({"version": "1-000000000000"}, "of another version"),
-        ({"level": "reckless"}, "of an unknown level"),
-        ({"level": ["careful"]}, "of an unknown level"),
+        ({"levels": {"copied": "reckless"}}, "of an unknown level"),
+        ({"levels": {"copied": ["careful"]}}, "of an unknown level"),
+        ({"levels": {"copied": "careful", "more": "careful"}}, "of an unknown level"),
+        ({"levels": {}}, "of an unknown level"),
+        ({"levels": "careful"}, "of an unknown level"),
+        ({"format": 1}, "of another format"),
+        ({"format": "2"}, "of another format"),
         ({"token": "x"}, "without a token"),
         ({"token": None}, "without a token"),
         ({"values": {}}, "other questions"),

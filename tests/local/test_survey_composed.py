@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cloister.errors import InvalidParameter
+from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.local import DirectEncoding
 from cloister.local.survey import Choice, Number, Place, Scale, Several, Survey, Word, YesNo, odds_of
 from cloister.local.survey.one_of import best_oracle
@@ -58,7 +58,11 @@ def survey(*questions: Any, **given: Any) -> Survey:
         (lambda: survey(levels={"careful": "0.01"}), "outside"),
         (lambda: survey(levels={"careful": 11}), "outside"),
         (lambda: survey(levels={"a": 1, "b": "1.0"}), "same ε"),
-        (lambda: survey(*[YesNo(f"q{n}", f"{n}?") for n in range(5)], cap=8), "5 questions at ε = 2 come to 10, above 8"),
+        (
+            lambda: survey(*[YesNo(f"q{n}", f"{n}?") for n in range(17)], cap=8),
+            "17 questions at ε = 0.5, the most careful level",
+        ),
+        (lambda: survey(cap="0.4"), "come to 0.5, above 0.4"),
         (lambda: survey(revision=0), "revision"),
         (lambda: survey().expected(0), "n="),
     ],
@@ -112,11 +116,12 @@ def test_a_file_that_was_changed_by_hand_is_refused(where: str) -> None:
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
         ("[]", "not what to_json wrote"),
-        ('{"format": 2}', "another version of cloister"),
-        ('{"format": 1}', "missing"),
-        ('{"format": 1, "survey": "a", "title": "a", "questions": [{"kind": "riddle"}], "levels": []}', "kind is unknown"),
-        ('{"format": 1, "survey": "a", "title": "a", "questions": [{"kind": "yes-no", "x": 1}], "levels": []}', "not those of"),
-        ('{"format": 1, "survey": "a", "title": "a", "questions": 3, "levels": []}', "missing or of another kind"),
+        ('{"format": 3}', "another version of cloister"),
+        ('{"format": 1, "survey": "a"}', "another version of cloister"),
+        ('{"format": 2}', "missing"),
+        ('{"format": 2, "survey": "a", "title": "a", "questions": [{"kind": "riddle"}], "levels": []}', "kind is unknown"),
+        ('{"format": 2, "survey": "a", "title": "a", "questions": [{"kind": "yes-no", "x": 1}], "levels": []}', "not those of"),
+        ('{"format": 2, "survey": "a", "title": "a", "questions": 3, "levels": []}', "missing or of another kind"),
     ],
 )
 def test_garbage_is_no_survey(text: str, why: str) -> None:
@@ -196,8 +201,13 @@ def test_expected_margins_are_those_of_the_formulas() -> None:
 
 
 def test_levels_and_spending() -> None:
-    made = survey(YesNo("a", "A?"), YesNo("b", "B?"))
-    assert made.spent(made.level("careful")) == 1
+    made = survey(YesNo("a", "A?"), YesNo("b", "B?"), levels={"careful": "0.1", "open": "0.2", "third": "1/3"}, cap="0.3")
+    assert made.spent("careful") == Fraction(1, 5)
+    assert made.spent({"a": "careful", "b": "open"}) == Fraction(3, 10)
+    assert [each.name for each in made.for_all] == ["careful"]
+    assert {name: each.name for name, each in made.chosen({"b": "open", "a": "careful"}).items()} == {"a": "careful", "b": "open"}
+    with pytest.raises(BudgetExceeded, match=r"lets nobody give more than ε = 0.3"):
+        made.chosen({"a": "open", "b": "open"})
     with pytest.raises(InvalidParameter, match="does not offer"):
         made.level("reckless")
     with pytest.raises(InvalidParameter, match="does not ask it"):

@@ -18,6 +18,7 @@ from cloister.local.survey import (
     Several,
     Survey,
     Tally,
+    Word,
     YesNo,
     hash_of,
     issue_tokens,
@@ -50,20 +51,21 @@ ANSWERS = [
 def test_a_report_holds_randomised_values_and_nothing_else() -> None:
     made = everything()
     report = respond(made, ANSWERS[1], "open", token=TOKEN)
-    assert set(json.loads(report.to_json())) == {"survey", "version", "level", "token", "values"}
+    assert set(json.loads(report.to_json())) == {"format", "survey", "version", "levels", "token", "values"}
     assert set(report.values) == {question.name for question in made.questions}
     assert isinstance(read_report(made, report.to_json()), tuple)
 
 
 def test_the_number_of_words_and_the_form_of_a_report_say_nothing_of_the_answers() -> None:
     made = everything()
+    mixed = {name: ("careful", "open")[place % 2] for place, name in enumerate(_names(made))}
     forms = set()
     for answers in ANSWERS:
-        for level in ("careful", "open"):
+        for level in ("careful", "open", mixed):
             random = Scripted.recording(Random.deterministic(3))
             report = respond(made, answers, level, token=TOKEN, random=random)
-            forms.add((level, len(random.words_used), json.dumps(_form(report.to_dict()))))
-    assert len(forms) == 2, "one form for each level"
+            forms.add((str(level), len(random.words_used), json.dumps(_form(report.to_dict()))))
+    assert len(forms) == 3, "one form for each choice of levels"
 
 
 def _form(said: Any) -> Any:
@@ -127,11 +129,19 @@ def test_an_answer_that_there_is_not_is_refused_and_not_repeated(answers: Any, w
     assert "41" not in str(refused.value)
 
 
+def _names(survey: Survey) -> list[str]:
+    return [question.name for question in survey.questions]
+
+
 def test_levels_and_tokens_are_checked() -> None:
     made = everything()
     for levels, token, why in (
         ("reckless", None, "does not offer"),
-        (None, None, "one level"),
+        (None, None, "name of one level nor one for each"),
+        ({"yes-no": "open"}, None, '"choice" has none'),
+        (dict.fromkeys(_names(made), "open") | {"elsewhere": "open"}, None, "does not ask"),
+        (dict.fromkeys(_names(made), "open") | {"choice": "reckless"}, None, "does not offer"),
+        (dict.fromkeys(_names(made), "open") | {"choice": ["open"]}, None, "does not offer"),
         ("open", "abc", "32 hexadecimal"),
     ):
         with pytest.raises(InvalidParameter, match=why):
@@ -187,6 +197,7 @@ def test_ticks_with_epsilon_for_each_option_by_itself_are_caught() -> None:
 
 
 def test_answers_find_their_places() -> None:
+    assert Word("a", "A?").place("\x00\x02 Basel\tLand\x85") == "basel land"
     assert Choice("a", "A?", ["x", "y"]).place("y") == 1
     assert Several("a", "A?", ["x", "y"]).place(["y", "y"]) == {1}
     assert Number("a", "A?", low="0.1", high="0.3").place(0.3) <= 0.3

@@ -4,11 +4,14 @@ The frame, which every protocol stands on::
 
     coins.py        coins whose probabilities are whole numbers of 2⁻⁶⁴, thrown the same in Python and in a browser
     domain.py       the values that a question may have
+    protocol.py     what is the same for all of them: the promise, checked reports, sketches that add up
     oracle.py       values to reports to sketches to estimates; estimates.py: counts and numbers with margins
 
 Protocols for frequencies: direct.py, unary.py and histogram.py (bits of packed.py), rappor.py with rappor_decoding.py;
 hashing.py, hadamard.py and sketches.py (on fields.py, transforms.py, mixing.py), subset.py. heavy.py finds frequent texts that
-nobody listed (blocks.py, heavy_search.py). several.py: many attributes; marginals.py: how they go together.
+nobody listed (blocks.py, heavy_search.py). several.py: many attributes, fake.py: where nobody may see which one a person told of;
+marginals.py: how they go together. key_value.py: keys and the means of their values (people.py, key_value_reports.py,
+key_value_estimates.py).
 
 Around them: levels.py for people who choose their own ε, longitudinal.py for those who are asked again, shuffling.py for a crowd.
 
@@ -49,11 +52,14 @@ if TYPE_CHECKING:
     from cloister.local.estimates import Estimate as Estimate
     from cloister.local.estimates import Number as Number
     from cloister.local.estimates import add_estimates as add_estimates
+    from cloister.local.fake import FakeData as FakeData
     from cloister.local.hadamard import HadamardResponse as HadamardResponse
     from cloister.local.hashing import LocalHashing as LocalHashing
     from cloister.local.heavy import HeavyHitters as HeavyHitters
     from cloister.local.histogram import HistogramEncoding as HistogramEncoding
     from cloister.local.hybrid import Hybrid as Hybrid
+    from cloister.local.key_value import KeyValue as KeyValue
+    from cloister.local.key_value_estimates import KeyValueEstimate as KeyValueEstimate
     from cloister.local.laplace import LocalLaplace as LocalLaplace
     from cloister.local.levels import LevelEstimate as LevelEstimate
     from cloister.local.levels import Levels as Levels
@@ -65,9 +71,9 @@ if TYPE_CHECKING:
     from cloister.local.numeric import NumericMechanism as NumericMechanism
     from cloister.local.optimal import OptimalPiecewise as OptimalPiecewise
     from cloister.local.oracle import FrequencyOracle as FrequencyOracle
-    from cloister.local.oracle import Sketch as Sketch
     from cloister.local.piecewise import Piecewise as Piecewise
     from cloister.local.piecewise import SquareWave as SquareWave
+    from cloister.local.protocol import Sketch as Sketch
     from cloister.local.rappor import RAPPOR as RAPPOR
     from cloister.local.several import SeveralAttributes as SeveralAttributes
     from cloister.local.shuffling import after_shuffling as after_shuffling
@@ -86,19 +92,23 @@ _HOMES = {
     "domain": "Domain",
     "duchi": "Duchi",
     "estimates": "Estimate Number add_estimates",
+    "fake": "FakeData",
     "hadamard": "HadamardResponse",
     "hashing": "LocalHashing",
     "heavy": "HeavyHitters",
     "histogram": "HistogramEncoding",
     "hybrid": "Hybrid",
+    "key_value": "KeyValue",
+    "key_value_estimates": "KeyValueEstimate",
     "laplace": "LocalLaplace",
     "levels": "LevelEstimate Levels spending",
     "longitudinal": "LocalMemory",
     "marginals": "MarginalTables Marginals",
     "numeric": "NumericMechanism Numbers",
     "optimal": "OptimalPiecewise",
-    "oracle": "FrequencyOracle Sketch",
+    "oracle": "FrequencyOracle",
     "piecewise": "Piecewise SquareWave",
+    "protocol": "Sketch",
     "rappor": "RAPPOR",
     "several": "SeveralAttributes",
     "shuffling": "after_shuffling largest_local_epsilon local_epsilon_for shuffle",

@@ -14,8 +14,8 @@ from cloister.errors import InvalidParameter
 from cloister.local.coins import odds_below
 from cloister.local.estimates import Number
 from cloister.local.interval import Floats, check_grid
-from cloister.local.oracle import Sketch
 from cloister.local.piecewise import WindowMechanism
+from cloister.local.protocol import Sketch
 from cloister.local.window import turning_window
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
@@ -32,7 +32,9 @@ class CircularPiecewise(WindowMechanism):
 
     Error: `mean` is the direction of the mean of the reports' unit vectors. These shrink by a known factor λ, the same for each
     truth, and don't turn; so with r the length of the true mean vector, the direction's variance is about
-    E[sin²(report − direction)]/(λr)²/n. Where people are all around (r near 0) there is no direction, and the margin says so.
+    (E[sin²(report − direction)]/λ² − E[sin²(truth − direction)])/r²/n. The second part, people's own variety, is read off the
+    reports' doubled angles, as far as these surely tell it: at small ε they say little, and the margin is a little wide.
+    Where people are all around (r near 0) there is no direction, and the margin says so.
 
     >>> clock = CircularPiecewise(0, 24, epsilon=2)
     >>> reports = clock.randomize([23, 1] * 5000, random=Random.deterministic(1))
@@ -72,13 +74,31 @@ class CircularPiecewise(WindowMechanism):
         here[0] = 1.0
         return self.window.forward(here)
 
+    @cached_property
+    def _doubled(self) -> npt.NDArray[np.complex128]:
+        """The same of each cell's doubled angle."""
+        vectors = np.exp(4j * np.pi * self._points)
+        shrunk = complex(vectors @ self._row)
+        return np.asarray(vectors / (shrunk if abs(shrunk) > 1e-9 else 1e-9), dtype=np.complex128)
+
     def _means(self, sketch: Sketch) -> tuple[Floats, Floats]:
-        counts = sketch.counts
-        mean = complex(counts @ self._turns) / sketch.n
-        ahead = self._turns * cmath.exp(-1j * cmath.phase(mean))
-        noise = float(counts @ ahead.imag**2) / sketch.n
-        noise = max(noise, self._noise(0.0) * (2 * math.pi) ** 2) / sketch.n / max(abs(mean), 1e-9) ** 2
+        counts, n = sketch.counts, sketch.n
+        mean = complex(counts @ self._turns) / n
+        back = cmath.exp(-1j * cmath.phase(mean))
+        doubled = (self._doubled * back**2).real
+        alike = float(counts @ doubled) / n
+        unsure = 2 * math.sqrt(max(0.0, float(counts @ doubled**2) / n - alike**2) / n)
+        variety = min(1.0, max(0.0, (1 - alike - unsure) / 2))
+        noise = float(counts @ (self._turns * back).imag ** 2) / n - variety
+        noise = max(noise, self._least) / n / max(abs(mean), 1e-9) ** 2
         return np.array([cmath.phase(mean) / (2 * math.pi) % 1.0]), np.array([noise / (2 * math.pi) ** 2])
+
+    @cached_property
+    def _least(self) -> float:
+        """The least that a report of anybody may vary across any direction: along φ it is (A − B·cos 2φ)/2 − sin²φ, with A and B
+        the means of the squared length of a turn and of its square, so it is least at one of the axes."""
+        length, square = (float(self._row @ each) for each in (abs(self._turns) ** 2, (self._turns**2).real))
+        return max(0.0, min((length - square) / 2, (length + square) / 2 - 1))
 
     def _noise(self, unit: float) -> float:
         return float(self._row @ self._turns.imag**2) / (2 * math.pi) ** 2

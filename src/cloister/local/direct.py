@@ -12,7 +12,8 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.local.coins import WORD, flips, heads_below, odds_below, probability
 from cloister.local.domain import Indices
-from cloister.local.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.oracle import FrequencyOracle
+from cloister.local.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cloister.local.coins import flips, heads_below, lanes_of, odds_below, probability
 from cloister.local.interval import Floats
 from cloister.local.numeric import NumericMechanism
-from cloister.local.oracle import Reports, Sketch
+from cloister.local.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 

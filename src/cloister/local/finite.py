@@ -18,7 +18,7 @@ from cloister.errors import InvalidParameter
 from cloister.local.estimates import Number
 from cloister.local.interval import Floats, check_grid
 from cloister.local.numeric import NumericMechanism
-from cloister.local.oracle import Reports, Sketch
+from cloister.local.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
@@ -183,11 +183,11 @@ class FiniteMechanism(NumericMechanism):
     @cached_property
     def _noises(self) -> Floats:
         """The variance of one report about its person's number, at each point of the grid."""
-        return np.asarray(self._back(self._firsts**2) - self._points**2, dtype=np.float64)
+        return np.maximum(self._back(self._firsts**2) - self._points**2, 0.0)
 
     def _noise(self, unit: float) -> float:
         squares = float(np.interp(unit, self._points, self._noises + self._points**2))
-        return float(squares - unit**2) * self.dimensions / self.picks
+        return max(0.0, float(squares - unit**2)) * self.dimensions / self.picks
 
     @property
     def _worst(self) -> float:

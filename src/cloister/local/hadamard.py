@@ -14,7 +14,8 @@ from cloister.local.coins import flips, heads_below, odds_below, probability
 from cloister.local.domain import Indices
 from cloister.local.estimates import Estimate
 from cloister.local.hashing import check_size
-from cloister.local.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.oracle import FrequencyOracle
+from cloister.local.protocol import Reports, Sketch
 from cloister.local.transforms import walsh_hadamard
 from cloister.noise import Random
 from cloister.privacy.rational import Exact

@@ -14,7 +14,8 @@ from cloister.errors import InvalidParameter
 from cloister.local.coins import flips, heads_below, odds_below, probability
 from cloister.local.domain import Indices
 from cloister.local.fields import Lines, field_of, next_field
-from cloister.local.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.oracle import FrequencyOracle
+from cloister.local.protocol import Reports, Sketch
 from cloister.local.transforms import supports
 from cloister.noise import Random
 from cloister.privacy.rational import Exact

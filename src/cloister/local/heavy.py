@@ -16,7 +16,7 @@ from cloister.local.blocks import FINGERPRINT, PLACES, Blocks, extended, fingerp
 from cloister.local.coins import check_epsilon
 from cloister.local.estimates import Estimate
 from cloister.local.hashing import LocalHashing
-from cloister.local.oracle import Reports, Sketch
+from cloister.local.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.noise.random import check_count

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from cloister.local.blocks import FINGERPRINT, PLACES, Blocks, extended, fingers_of, first_state, places_of
 from cloister.local.estimates import Estimate
 from cloister.local.hashing import LocalHashing
-from cloister.local.oracle import Sketch
+from cloister.local.protocol import Sketch
 
 __all__ = ["found", "largest"]
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.local.coins import check_epsilon, heads_above, heads_below
 from cloister.local.domain import Indices
-from cloister.local.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.oracle import FrequencyOracle
+from cloister.local.protocol import Reports, Sketch
 from cloister.local.unary import Bits
 from cloister.noise import DiscreteLaplace, Random
 from cloister.noise.enclosure import exp_above

@@ -13,7 +13,7 @@ from cloister.errors import InvalidParameter
 from cloister.local.estimates import Number
 from cloister.local.interval import Floats, check_grid
 from cloister.local.numeric import NumericMechanism
-from cloister.local.oracle import Reports, Sketch
+from cloister.local.protocol import Reports, Sketch
 from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy.rational import Exact, text_of
 

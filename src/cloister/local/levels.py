@@ -13,7 +13,8 @@ import numpy.typing as npt
 from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.local.coins import check_epsilon
 from cloister.local.estimates import Estimate, add_estimates
-from cloister.local.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.oracle import FrequencyOracle
+from cloister.local.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact, exact_positive, text_of

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from cloister.errors import BudgetExceeded, InvalidParameter
-from cloister.local.oracle import FrequencyOracle, Reports
+from cloister.local.oracle import FrequencyOracle
+from cloister.local.protocol import Reports
 from cloister.noise import Random
 from cloister.privacy import PureDP
 from cloister.privacy.rational import exact_positive, text_of

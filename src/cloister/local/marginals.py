@@ -17,7 +17,8 @@ from cloister.local.coins import check_epsilon
 from cloister.local.domain import Domain, Indices
 from cloister.local.estimates import norm_sub, quantile_of
 from cloister.local.hashing import LARGEST
-from cloister.local.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.oracle import FrequencyOracle
+from cloister.local.protocol import Reports, Sketch
 from cloister.local.several import checked_domains, columns_of, least_error, report_one, sketches_of, whole_estimate
 from cloister.noise import Random
 from cloister.noise.mechanism import source

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cloister.local.interval import Floats, Interval
-from cloister.local.oracle import Reports
 from cloister.local.piecewise import WindowMechanism, piecewise_window
+from cloister.local.protocol import Reports
 from cloister.noise import Random
 from cloister.privacy.rational import Exact, exact
 
@@ -38,6 +38,8 @@ class OptimalPiecewise(WindowMechanism):
     is nearer to an end, and never further from it than `cut`. Margins, `spread` and `distribution` speak of the moved numbers.
     Without this bias there is `Piecewise` on the whole interval, whose deviation is 1 + e^{−ε/2} times as large.
 
+    Several `dimensions`: each person tells of max(1, min(d, ⌊ε/2.5⌋)) coordinates, each as above at its share of ε (finite.py).
+
     >>> mechanism = OptimalPiecewise(-1, 1, epsilon=1)
     >>> round(mechanism.variance(), 2), round(mechanism.cut, 3), round(mechanism.distance(), 3)
     (2.02, 0.378, 0.755)
@@ -48,10 +50,10 @@ class OptimalPiecewise(WindowMechanism):
     bounds: Interval
     """The declared interval; `interval` is the inner one."""
 
-    def __init__(self, low: Exact = -1, high: Exact = 1, epsilon: Exact = 1, *, grid: int = 1024) -> None:
-        super().__init__(low, high, epsilon, grid=grid)
+    def __init__(self, low: Exact = -1, high: Exact = 1, epsilon: Exact = 1, *, grid: int = 1024, dimensions: int = 1) -> None:
+        super().__init__(low, high, epsilon, grid=grid, dimensions=dimensions)
         self.bounds = self.interval
-        self.window = piecewise_window(self.grid, self.epsilon)
+        self.window = piecewise_window(self.grid, self._share)
         least, most = exact(low, "low"), exact(high, "high")
         cut = (most - least) * Fraction(self.window.width, 2 * self.window.outputs)
         self.interval = Interval.of(least + cut, most - cut)
@@ -71,9 +73,10 @@ class OptimalPiecewise(WindowMechanism):
         return {**super().client, "cut": self.cut}
 
     def randomize(self, values: Any, *, clip: bool = False, random: Random | None = None) -> Reports:
-        """One report for each number of the declared interval. What lies outside of it is refused, or moved to its nearer end by
-        `clip`."""
-        return super().randomize(self.bounds.checked(values, clip=clip)[:, 0], clip=True, random=random)
+        """One report for each number of the declared interval (each row of them, where there are dimensions). What lies outside
+        is refused, or moved to the nearer end by `clip`."""
+        rows = self.bounds.checked(values, dimensions=self.dimensions, clip=clip)
+        return super().randomize(rows[:, 0] if self.dimensions == 1 else rows, clip=True, random=random)
 
     def variance(self, n: int = 1, value: float | None = None) -> float:
         """The variance of a mean's estimate among n people who all hold `value`; of the worst value where it is left out. The
@@ -89,15 +92,25 @@ class OptimalPiecewise(WindowMechanism):
 
     def read(self, reports: Any) -> Floats:
         """Each report as a number of the declared interval: the middle of its cell. One person's number, as near as can be told.
+        With dimensions, a row of numbers, with NaN for what the person didn't tell of.
 
         >>> OptimalPiecewise(0, 6, epsilon=1, grid=4).read([0, 5]).tolist()
         [0.5, 5.5]
+        >>> OptimalPiecewise(0, 6, epsilon=1, grid=4, dimensions=2).read([[0], [11]]).tolist()
+        [[0.5, nan], [nan, 5.5]]
         """
-        return np.asarray(self.bounds.low + self.bounds.span * self._middles[self._checked(reports)], dtype=np.float64)
+        cells = self._checked(reports).astype(np.int64)
+        numbers = self.bounds.low + self.bounds.span * self._middles
+        if self.dimensions == 1:
+            return np.asarray(numbers[cells], dtype=np.float64)
+        told, here = np.divmod(cells, self._cells)
+        rows = np.full((len(cells), self.dimensions), np.nan)
+        np.put_along_axis(rows, told, numbers[here], axis=1)
+        return rows
 
     def distance(self, value: float | None = None) -> float:
-        """The expected distance of what is read of a report from a person's number; that of the worst number, an end, where it is
-        left out.
+        """The expected distance of what is read of a report from a person's number, in one coordinate; that of the worst number,
+        an end, where it is left out.
 
         >>> mechanism = OptimalPiecewise(0, 1, epsilon=2)
         >>> round(mechanism.distance(), 3), round(mechanism.distance(0.5), 3)

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.local.coins import WORD, bit_rows, check_epsilon, heads_above, heads_below, lanes_of, odds_below
 from cloister.local.estimates import Estimate
-from cloister.local.oracle import Reports, Sketch
 from cloister.local.packed import column_counts, fits
+from cloister.local.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy import PureDP

@@ -13,7 +13,7 @@ from cloister.errors import InvalidParameter, MissingDependency
 from cloister.local.estimates import Estimate
 
 if TYPE_CHECKING:
-    from cloister.local.oracle import Sketch
+    from cloister.local.protocol import Sketch
     from cloister.local.rappor import RAPPOR
 
 __all__ = ["decode"]

@@ -14,7 +14,8 @@ from cloister.local.direct import DirectEncoding
 from cloister.local.domain import Domain, Indices, domain_of
 from cloister.local.estimates import Estimate
 from cloister.local.hashing import LocalHashing
-from cloister.local.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.oracle import FrequencyOracle
+from cloister.local.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy import PureDP

@@ -9,7 +9,8 @@ import numpy as np
 
 from cloister.errors import InvalidParameter, NotConvertible
 from cloister.local.coins import check_epsilon
-from cloister.local.oracle import FrequencyOracle, Reports
+from cloister.local.oracle import FrequencyOracle
+from cloister.local.protocol import Reports
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy import ApproxDP, PureDP, shuffled

@@ -16,8 +16,9 @@ from cloister.local.domain import Indices
 from cloister.local.fields import Lines
 from cloister.local.hashing import check_size, lines_for
 from cloister.local.mixing import mixed
-from cloister.local.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.oracle import FrequencyOracle
 from cloister.local.packed import fits, set_bits, unpacked
+from cloister.local.protocol import Reports, Sketch
 from cloister.local.transforms import supports, walsh_hadamard
 from cloister.noise import Random
 from cloister.privacy.rational import Exact

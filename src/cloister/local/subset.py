@@ -14,8 +14,9 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.local.coins import flips, heads_below, lanes_of, odds_below, probability
 from cloister.local.domain import Indices
-from cloister.local.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.oracle import FrequencyOracle
 from cloister.local.packed import column_counts, fits, set_bits
+from cloister.local.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 

@@ -1,11 +1,13 @@
 /**
  * Surveys in a browser: one person's report, and what is promised, worked out from the survey's integers alone.
  *
- *     respond      respond(survey, answers, level): a whole report, as Python's cloister.local.survey.respond makes it
- *     promises     promises(survey, level): how much surer a report can make anyone of an answer, for each question
+ *     respond      respond(survey, answers, levels): a whole report, as Python's cloister.local.survey.respond makes it
+ *     spent        spent(survey, levels): what the levels come to in all, exactly, and whether the survey's cap allows it
+ *     promises     promises(survey, levels): how much surer a report can make anyone of an answer, for each question
  *     odds         of one client, as an exact fraction; epsilon(client) and oddsNumber(client) for display
  *
- * `survey` is what Python's Survey.to_json says. Nothing is sent anywhere: the page sends what `respond` returns.
+ * `survey` is what Python's Survey.to_json says; `levels` the name of a level for all questions, or {question's name: level's name}.
+ * Nothing is sent anywhere: the page sends what `respond` returns.
  */
 
 import { WORD, check, report, systemWords } from "./cloister-local.js";
@@ -153,11 +155,11 @@ function found(question, all, label) {
   return place < 0 ? noSuch(question) : place;
 }
 
-/** Small letters without spaces at the ends, cut where their bytes exceed the question's length. */
+/** Small letters without control characters and spaces at the ends, cut where their bytes exceed the question's length. */
 function wordOf(question, answer) {
   if (typeof answer !== "string") noSuch(question);
   let [cut, size] = ["", 0];
-  for (const letter of answer.trim().toLowerCase().replaceAll("\0", "")) {
+  for (const letter of answer.replace(/\p{Cc}/gu, " ").trim().toLowerCase()) {
     size += new TextEncoder().encode(letter).length;
     if (size > question.length) break;
     cut += letter;
@@ -190,24 +192,60 @@ function noSuch(question) {
   throw new RangeError(`the answer to "${question.name}" is not among those that there are`);
 }
 
-/**
- * One person's report: exactly what leaves the page. `survey` is the survey's JSON, `answers` a value for each question's name,
- * `level` the name of the level; `token` that of the invitation, or a fresh one.
- */
-export function respond(survey, answers, level, { token, next = systemWords() } = {}) {
-  for (const name of Object.keys(answers))
-    if (!survey.questions.some((question) => question.name === name)) throw new RangeError(`the survey does not ask "${name}"`);
-  if (!survey.levels.some((each) => each.name === level)) throw new RangeError("the survey does not offer this level");
-  const places = survey.questions.map((question) => placeOf(question, answers[question.name]));
-  const values = {};
-  survey.questions.forEach((question, index) => {
-    values[question.name] = report(survey.channels[question.name][level], places[index], next);
-  });
-  const own = token === undefined ? newToken(next) : token;
-  return { survey: survey.survey, version: survey.version, level, token: own, values };
+/** An exact text, "1/3", "0.5" or "2", as a fraction [BigInt, BigInt]. */
+function exact(said) {
+  const [above, below = "1"] = said.split("/");
+  const [whole, decimals = ""] = above.split(".");
+  return [BigInt(whole + decimals), BigInt(below) * 10n ** BigInt(decimals.length)];
 }
 
-/** The report for the next wave of a survey that comes back: the same values under another token, so nothing more is told. */
+/** The level of each question, in the survey's order, from one name for all or a name for each; anything else is refused. */
+export function chosen(survey, levels) {
+  const names = survey.questions.map((question) => question.name);
+  const each = typeof levels === "string" ? Object.fromEntries(names.map((name) => [name, levels])) : { ...levels };
+  for (const name of Object.keys(each))
+    if (!names.includes(name)) throw new RangeError(`the survey does not ask "${name}"`);
+  return Object.fromEntries(
+    names.map((name) => {
+      const found = survey.levels.find((level) => level.name === each[name]);
+      if (!found) throw new RangeError(`the survey does not offer this level for "${name}"`);
+      return [name, found];
+    }),
+  );
+}
+
+/** What levels come to over all questions: {epsilon, cap} as exact fractions [BigInt, BigInt], and whether the cap allows it. */
+export function spent(survey, levels) {
+  const plus = ([a, b], [c, d]) => [a * d + c * b, b * d];
+  const epsilon = Object.values(chosen(survey, levels)).reduce((sum, level) => plus(sum, exact(level.epsilon)), [0n, 1n]);
+  const cap = exact(survey.cap);
+  return { epsilon, cap, allowed: epsilon[0] * cap[1] <= cap[0] * epsilon[1] };
+}
+
+/** What the survey's numbers are written in: another one is another version of cloister's. */
+export const FORMAT = 2;
+
+/**
+ * One person's report: exactly what leaves the page. `survey` is the survey's JSON, `answers` a value for each question's name,
+ * `levels` as above, and no more in all than the survey's cap; `token` that of the invitation, or a fresh one.
+ */
+export function respond(survey, answers, levels, { token, next = systemWords() } = {}) {
+  if (survey.format !== FORMAT) throw new RangeError("the survey is of another version of this page");
+  for (const name of Object.keys(answers))
+    if (!survey.questions.some((question) => question.name === name)) throw new RangeError(`the survey does not ask "${name}"`);
+  const each = chosen(survey, levels);
+  if (!spent(survey, levels).allowed) throw new RangeError("these levels come to more than the survey lets anybody give");
+  const places = survey.questions.map((question) => placeOf(question, answers[question.name]));
+  const [names, values] = [{}, {}];
+  survey.questions.forEach(({ name }, index) => {
+    names[name] = each[name].name;
+    values[name] = report(survey.channels[name][names[name]], places[index], next);
+  });
+  const own = token === undefined ? newToken(next) : token;
+  return { format: FORMAT, survey: survey.survey, version: survey.version, levels: names, token: own, values };
+}
+
+/** The report for the next wave of a survey that comes back: the same levels and values under another token, so nothing more is told. */
 export function sendAgain(kept, { token, next = systemWords() } = {}) {
   return { ...kept, token: token === undefined ? newToken(next) : token };
 }
@@ -217,14 +255,14 @@ export function newToken(next = systemWords()) {
   return [next(), next()].map((word) => word.toString(16).padStart(16, "0")).join("");
 }
 
-/** What each question promises at a level, from its integers: {name: {odds, epsilon}}, and the sum of ε. */
-export function promises(survey, level) {
+/** What each question promises at its level, from its integers: {name: {odds, epsilon}}, and the sum of ε. */
+export function promises(survey, levels) {
   const each = {};
   let sum = 0;
-  for (const question of survey.questions) {
-    const client = survey.channels[question.name][level];
-    each[question.name] = { odds: oddsNumber(client), epsilon: epsilon(client) };
-    sum += each[question.name].epsilon;
+  for (const [name, level] of Object.entries(chosen(survey, levels))) {
+    const client = survey.channels[name][level.name];
+    each[name] = { odds: oddsNumber(client), epsilon: epsilon(client) };
+    sum += each[name].epsilon;
   }
   return { questions: each, epsilon: sum };
 }

@@ -2,9 +2,10 @@
 
     questions.py, several.py …   what may be asked: yes or no, a choice, several, a scale, a number, a place, a free word
     composed.py                  a survey: questions, levels, a cap; as JSON with everything that a browser needs
+    choosing.py                  a level for each question, chosen before it is seen; what that comes to, under the cap
     promise.py                   what is promised, from the integers alone, and in plain words
     reports.py, tokens.py        one person's report, and the invitation that it answers
-    tally.py, findings.py, results.py   counts that add up, and what they say
+    tally.py, findings.py, results.py   counts that add up, and what they say; alike.py: whether the levels answer alike
     anomalies.py, poisoning.py   reports that honest people would not send, and how far lies can move a result
 
 >>> from cloister.local.survey import Choice, Survey, YesNo, collect, respond
@@ -14,10 +15,10 @@
 ...     [YesNo("copied", "Have you ever copied?"), Choice("why", "Why?", ["time", "grade", "other"])],
 ...     levels={"careful": "0.5", "open": 2},
 ... )
->>> report = respond(survey, {"copied": True}, "careful")
+>>> report = respond(survey, {"copied": True}, {"copied": "careful", "why": "open"})
 >>> results = collect(survey, [report.to_json()])
->>> results.tally.people, results["copied"].combined.estimate.n
-({'careful': 1, 'open': 0}, 1)
+>>> results.tally.people("why"), results["copied"].combined.estimate.n
+({'careful': 0, 'open': 1}, 1)
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from cloister.local.coins import check_epsilon
 from cloister.local.estimates import quantile_of
 from cloister.local.survey.channel import Channel
 from cloister.local.survey.channels import channel_of
+from cloister.local.survey.choosing import Chosen, capped, chosen_levels, spent_on
 from cloister.local.survey.promise import Promise, promise_of
 from cloister.local.survey.question import Question, is_text
 from cloister.local.survey.questions import question_of
@@ -23,7 +24,8 @@ from cloister.privacy.rational import Exact, exact_positive, text_of
 
 __all__ = ["FORMAT", "Expected", "Level", "Survey"]
 
-FORMAT = 1
+FORMAT = 2
+"""Of surveys and of reports to them, as JSON. In format 1 one level held for a whole report."""
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _LEAST, _MOST = Fraction(1, 20), Fraction(10)
 _MOST_QUESTIONS = 200
@@ -68,11 +70,12 @@ class Expected:
 
 @dataclass(frozen=True, init=False)
 class Survey:
-    """Questions, and the levels of privacy among which a respondent chooses one before the questions are seen.
+    """Questions, and the levels of privacy among which a respondent chooses, for each question, before the questions are seen.
 
-    Guarantee: at a level of ε each report to one question is ε-locally private, and the whole report (k questions) kε-locally
-    private, by composition; kε of the largest level is at most `cap`. The level itself is sent in clear; so it holds for the
-    whole survey, and is chosen before anybody knows what is asked.
+    Guarantee: a report to one question at a level of ε is ε-locally private, and a whole report (Σε)-locally private, the sum
+    being over the levels that its sender chose, by composition; no report counts whose sum is above `cap`. The levels
+    themselves are sent in clear, and no ε bounds what they tell: so they are chosen before anybody knows what is asked, for then
+    they can't depend on an answer.
 
     >>> from cloister.local.survey import YesNo
     >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": "0.5", "open": 2}, cap=2)
@@ -128,13 +131,13 @@ class Survey:
             raise _refused(
                 "the same question is asked twice, and two reports of one answer tell more than one", "each question once"
             )
-        largest = max(self.levels, key=lambda level: level.epsilon)
-        if len(self.questions) * largest.epsilon > self.cap:
-            most = int(self.cap / largest.epsilon)
+        least = min(level.epsilon for level in self.levels)
+        if len(self.questions) * least > self.cap:
+            most = int(self.cap / least)
             raise InvalidParameter(
                 "The survey has too many questions for its cap",
-                why=f"{len(self.questions)} questions at ε = {text_of(largest.epsilon)} come to "
-                f"{text_of(len(self.questions) * largest.epsilon)}, above {text_of(self.cap)}",
+                why=f"{len(self.questions)} questions at ε = {text_of(least)}, the most careful level, come to "
+                f"{text_of(len(self.questions) * least)}, above {text_of(self.cap)}",
                 instead=f"at most {most} questions, smaller levels, or a larger cap=" if most else "smaller levels",
             )
 
@@ -172,12 +175,37 @@ class Survey:
         """What is promised about one answer."""
         return promise_of(question, self.channel(question, level).client)
 
-    def spent(self, level: Level) -> Fraction:
-        """The sum of ε over all questions at a level."""
-        return len(self.questions) * level.epsilon
+    def chosen(self, levels: Chosen) -> dict[str, Level]:
+        """The level of each question: `levels` is one name for all, or a name for each question. What comes to more than the
+        cap is refused.
+
+        >>> from cloister.local.survey import YesNo
+        >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you?")], levels={"careful": 1, "open": 3})
+        >>> survey.chosen({"copied": "open"})["copied"].epsilon
+        Fraction(3, 1)
+        """
+        found = chosen_levels(self, levels)
+        capped(self, found)
+        return found
+
+    def spent(self, levels: Chosen) -> Fraction:
+        """The sum of ε over all questions at such levels, whether the cap allows it or not.
+
+        >>> from cloister.local.survey import YesNo
+        >>> survey = Survey("exam", "Exams", [YesNo("a", "A?"), YesNo("b", "B?")], levels={"careful": "0.1", "open": 3}, cap=4)
+        >>> survey.spent("careful"), survey.spent({"a": "careful", "b": "open"}), [each.name for each in survey.for_all]
+        (Fraction(1, 5), Fraction(31, 10), ['careful'])
+        """
+        return spent_on(chosen_levels(self, levels))
+
+    @property
+    def for_all(self) -> tuple[Level, ...]:
+        """The levels that may be chosen for all questions at once; others are too much for that."""
+        return tuple(level for level in self.levels if len(self.questions) * level.epsilon <= self.cap)
 
     def expected(self, n: int, *, confidence: Exact = 0.95) -> list[Expected]:
-        """How exact the results will be with n respondents at each level: half-widths of shares (or means).
+        """How exact the results of each question will be with n respondents who all chose one level: half-widths of shares (or
+        means).
 
         >>> from cloister.local.survey import YesNo
         >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": 1})

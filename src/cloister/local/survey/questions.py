@@ -8,6 +8,7 @@ which nobody can tell from the others.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -17,7 +18,7 @@ from cloister.errors import InvalidParameter
 from cloister.local.survey.question import MOST_OPTIONS, NO_ANSWER, OneOf, Question, check_options, set_fields, texts_of
 from cloister.privacy.rational import exact, text_of
 
-__all__ = ["KINDS", "Choice", "Number", "Place", "Scale", "Several", "Word", "YesNo", "question_of"]
+__all__ = ["CONTROL", "KINDS", "Choice", "Number", "Place", "Scale", "Several", "Word", "YesNo", "question_of"]
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,8 @@ class Word(Question):
             raise self.refusal("length= is not a number of bytes from 2 to 64", "length=12")
 
     def place(self, answer: Any) -> str:
-        """The word in small letters without spaces at its ends, cut where its bytes exceed `length`; no answer is the empty word.
+        """The word in small letters without control characters and spaces at its ends, cut where its bytes exceed `length`; no
+        answer is the empty word.
 
         >>> Word("town", "Which town?").place("  Basel ")
         'basel'
@@ -254,12 +256,14 @@ class Word(Question):
         if not isinstance(answer, str):
             raise self.no_such("a text, or None")
         try:
-            octets = answer.strip().lower().replace("\0", "").encode()
+            octets = CONTROL.sub(" ", answer).strip().lower().encode()
         except UnicodeEncodeError:
             raise self.no_such("a text of whole characters, or None") from None
         return octets[: self.length].decode(errors="ignore")
 
 
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+"""What no word holds: control characters, of which some break the files and pictures that words come to stand in."""
 KINDS: dict[str, type[Question]] = {each.kind: each for each in (YesNo, Choice, Scale, Several, Number, Place, Word)}
 
 

@@ -1,7 +1,8 @@
 """One person's report: made where the person is, and read where reports are collected.
 
-A report holds the survey's id and version, the level, a one-time token, and randomised values; nothing else. No time, no device,
-no order of answering, and nothing whose presence or length depends on an answer.
+A report holds the survey's id and version, a level and a randomised value for each question, and a one-time token; nothing
+else. No time, no device, no order of answering, and nothing whose presence or length depends on an answer. The levels are sent
+as they were chosen.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cloister.errors import InvalidParameter
-from cloister.local.survey.composed import Survey
+from cloister.local.survey.choosing import Chosen, spent_on
+from cloister.local.survey.composed import FORMAT, Level, Survey
 from cloister.local.survey.tokens import new_token
 from cloister.noise import Random
 from cloister.noise.mechanism import source
@@ -23,7 +25,8 @@ __all__ = ["MOST_LETTERS", "Report", "read_report", "respond", "send_again"]
 MOST_LETTERS = 1 << 20
 """A longer text is no report."""
 
-_FIELDS = frozenset({"survey", "version", "level", "token", "values"})
+_FIELDS = frozenset({"format", "survey", "version", "levels", "token", "values"})
+_OF_ANY_FORMAT = frozenset({"survey", "version", "token", "values"})
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 
 
@@ -31,22 +34,25 @@ _TOKEN = re.compile(r"[0-9a-f]{32}")
 class Report:
     """What leaves a person's machine.
 
-    >>> Report(survey="s", version="1-a", level="open", token="00" * 16, values={"copied": 1}).to_dict()["values"]
-    {'copied': 1}
+    >>> report = Report(survey="s", version="1-a", levels={"copied": "open"}, token="00" * 16, values={"copied": 1})
+    >>> report.to_dict()["levels"], report.to_dict()["values"]
+    ({'copied': 'open'}, {'copied': 1})
     """
 
     survey: str
     version: str
-    level: str
+    levels: Mapping[str, str]
+    """The level that was chosen for each question, in clear."""
     token: str
     values: Mapping[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         return {
+            "format": FORMAT,
             "survey": self.survey,
             "version": self.version,
-            "level": self.level,
+            "levels": dict(self.levels),
             "token": self.token,
             "values": dict(self.values),
         }
@@ -57,27 +63,27 @@ class Report:
 
 
 def respond(
-    survey: Survey, answers: Mapping[str, Any], levels: str, *, token: str | None = None, random: Random | None = None
+    survey: Survey, answers: Mapping[str, Any], levels: Chosen, *, token: str | None = None, random: Random | None = None
 ) -> Report:
     """Randomise one person's answers: to run where the person is.
 
-    `answers` has a value for each question's name; what is left out, or is None, is "no answer". `levels` is the name of the
-    level that holds for the whole survey. `token` is that of the invitation; without one, a fresh token makes sure only that the
-    same report, sent twice, counts once.
+    `answers` has a value for each question's name; what is left out, or is None, is "no answer". `levels` is the name of a
+    level for all questions, or a name for each question; what they come to is at most the survey's cap. They are sent as they
+    are, so choose them before the questions are seen. `token` is that of the invitation; without one, a fresh token makes sure
+    only that the same report, sent twice, counts once.
 
     Words are used up question by question in the survey's order; then two for a fresh token.
 
     >>> from cloister.local.survey import Survey, YesNo
-    >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": 1})
-    >>> report = respond(survey, {"copied": True}, "careful")
+    >>> asked = [YesNo("copied", "Have you?"), YesNo("lent", "Did you?")]
+    >>> survey = Survey("exam", "Exams", asked, levels={"careful": 1, "open": 3})
+    >>> report = respond(survey, {"copied": True}, {"copied": "careful", "lent": "open"})
     >>> report.values["copied"] in (0, 1, 2), sorted(report.to_dict())
-    (True, ['level', 'survey', 'token', 'values', 'version'])
+    (True, ['format', 'levels', 'survey', 'token', 'values', 'version'])
+    >>> sorted(set(respond(survey, {"copied": True}, "open").levels.values()))
+    ['open']
     """
-    if not isinstance(levels, str):
-        raise InvalidParameter(
-            "levels= was refused", why="one level holds for the whole survey", instead=f'"{survey.levels[0].name}"'
-        )
-    level = survey.level(levels)
+    chosen = survey.chosen(levels)
     if not isinstance(answers, Mapping):
         raise InvalidParameter("answers were refused", why="they are not a value for each name", instead='{"copied": True}')
     unknown = set(answers) - {question.name for question in survey.questions}
@@ -91,26 +97,26 @@ def respond(
     places = [question.place(answers.get(question.name)) for question in survey.questions]
     drawn = source(random)
     values = {
-        question.name: survey.channel(question, level).report(place, drawn)
+        question.name: survey.channel(question, chosen[question.name]).report(place, drawn)
         for question, place in zip(survey.questions, places, strict=True)
     }
     return Report(
         survey=survey.id,
         version=survey.version,
-        level=level.name,
+        levels={name: level.name for name, level in chosen.items()},
         token=new_token(drawn) if token is None else token,
         values=values,
     )
 
 
 def send_again(report: Report, *, token: str | None = None, random: Random | None = None) -> Report:
-    """The report for the next wave of a survey that comes back: the same randomised values under another token.
+    """The report for the next wave of a survey that comes back: the same levels and randomised values under another token.
 
     Guarantee: all waves together tell what the first report told, and no more: the others are copies of it. So a person's own
     machine keeps its report, and an answer that has changed since is not heard. (Randomising anew would add ε for each wave;
     randomising anew only where the answer has changed would show that it has.)
 
-    >>> first = Report(survey="s", version="1-a", level="open", token="00" * 16, values={"copied": 1})
+    >>> first = Report(survey="s", version="1-a", levels={"copied": "open"}, token="00" * 16, values={"copied": 1})
     >>> second = send_again(first)
     >>> second.values == first.values, second.token == first.token
     (True, False)
@@ -137,26 +143,41 @@ def read_report(survey: Survey, said: Any) -> tuple[Report, dict[str, Any]] | st
             said = json.loads(said)
         except (ValueError, RecursionError):
             return "not JSON"
+    if isinstance(said, dict) and said.get("format") != FORMAT and set(said) >= _OF_ANY_FORMAT:
+        return "of another format"
     if not isinstance(said, dict) or set(said) != _FIELDS or not isinstance(said["values"], dict):
         return "not a report"
     if said["survey"] != survey.id:
         return "of another survey"
     if said["version"] != survey.version:
         return "of another version"
-    level = next((each for each in survey.levels if each.name == said["level"]), None)
-    if level is None:
-        return "of an unknown level"
     if not isinstance(said["token"], str) or not _TOKEN.fullmatch(said["token"]):
         return "without a token"
-    if set(said["values"]) != {question.name for question in survey.questions}:
+    names = {question.name for question in survey.questions}
+    if set(said["values"]) != names:
         return "other questions"
+    levels = _levels_of(survey, said["levels"])
+    if levels is None:
+        return "of an unknown level"
+    if spent_on(levels) > survey.cap:
+        return "over the cap"
     rows = {}
     for question in survey.questions:
-        row = survey.channel(question, level).read(said["values"][question.name])
+        row = survey.channel(question, levels[question.name]).read(said["values"][question.name])
         if row is None:
             return "impossible values"
         rows[question.name] = row
-    return Report(**said), rows
+    return Report(**{name: value for name, value in said.items() if name != "format"}), rows
+
+
+def _levels_of(survey: Survey, said: Any) -> dict[str, Level] | None:
+    """The level of each question; None where it is not such a choice."""
+    if not isinstance(said, dict) or set(said) != {question.name for question in survey.questions}:
+        return None
+    offered = {level.name: level for level in survey.levels}
+    if not all(isinstance(name, str) and name in offered for name in said.values()):
+        return None
+    return {question: offered[name] for question, name in said.items()}
 
 
 def _check_token(token: str | None) -> None:

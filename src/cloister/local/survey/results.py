@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from cloister.local.estimates import Number
-from cloister.local.levels import Homogeneity, homogeneity
+from cloister.local.levels import Homogeneity
+from cloister.local.survey.alike import alike_of
 from cloister.local.survey.anomalies import Anomaly
 from cloister.local.survey.composed import Survey
 from cloister.local.survey.findings import Finding, add_findings
@@ -35,14 +36,15 @@ class QuestionResult:
     by_level: Mapping[str, Finding]
     combined: Finding
     alike: Homogeneity | None
-    """Whether those who chose one level answer like those who chose another; None with one level."""
+    """Whether those who chose one level for this question answer like those who chose another; None with one level, and for
+    words."""
     anomalies: Mapping[str, list[Anomaly]]
     sway: float
     """How far each made-up report among the respondents moves the combined estimate at most, in people; of a mean, in its sum."""
 
     def shift(self, liars: float) -> float | None:
         """The most by which a share of liars among all respondents moves an estimated share (of a question with a mean as its
-        result, the mean): the levels with the largest effect are theirs. None where nobody answered.
+        result, the mean): they choose the level with the largest effect. None where nobody answered.
 
         For an estimated share: the sway of one report times the share of liars.
         """
@@ -57,6 +59,7 @@ class QuestionResult:
             "text": self.question.text,
             "kind": self.question.kind,
             "n": self.combined.estimate.n,
+            "people": {name: finding.estimate.n for name, finding in self.by_level.items()},
             "combined": _told(self.combined, confidence),
             "levels": {name: _told(finding, confidence) for name, finding in self.by_level.items() if finding.estimate.n},
             "alike": None if self.alike is None else {"p_value": self.alike.p_value, "answer": self.alike.value},
@@ -101,26 +104,38 @@ class Results:
     @property
     def alarms(self) -> list[tuple[str, str, Anomaly]]:
         """Questions and levels whose reports honest people would hardly have sent."""
-        return [
-            (each.question.name, level, test)
-            for each in self.questions
-            for level, tests in each.anomalies.items()
-            for test in tests
-            if test.alarm
-        ]
+        return _alarms(self.questions)
 
-    def to_dict(self, confidence: Exact = 0.95) -> dict[str, Any]:
-        """Plain JSON."""
+    def at_level(self, name: str, level: str) -> Finding:
+        """What the reports to one question at one level say by themselves: worked out when it is first asked for. (Of a free word
+        that takes seconds; so whoever shows progress asks for one after the other, and then for the question.)
+
+        >>> from cloister.local.survey import Survey, Tally, YesNo
+        >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": 1})
+        >>> Results(survey, Tally(survey)).at_level("copied", "careful").estimate.n
+        0
+        """
+        if (name, level) not in self._found:
+            channel = self.survey.channel(self.survey.question(name), self.survey.level(level))
+            self._found[name, level] = channel.finding(self.tally.counts(name, level))
+        return self._found[name, level]
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, str], Finding]:
+        return {}
+
+    def to_dict(self, confidence: Exact = 0.95, *, questions: Collection[str] | None = None) -> dict[str, Any]:
+        """Plain JSON; of some questions alone, where these are given by name."""
+        told = [self[each.name] for each in self.survey.questions if questions is None or each.name in questions]
         return {
             "survey": self.survey.id,
             "version": self.survey.version,
             "title": self.survey.title,
             "n": self.tally.n,
-            "people": self.tally.people,
             "refused": dict(self.tally.refused),
             "confidence": float(confidence),
-            "questions": [each.to_dict(confidence) for each in self.questions],
-            "alarms": [{"question": name, "level": level} | test.to_dict() for name, level, test in self.alarms],
+            "questions": [each.to_dict(confidence) for each in told],
+            "alarms": [{"question": name, "level": level} | test.to_dict() for name, level, test in _alarms(told)],
         }
 
     def to_json(self, confidence: Exact = 0.95) -> str:
@@ -155,7 +170,7 @@ class Results:
                 f"  {row['answer']:<24} {100 * row['share']:6.1f} % ± {100 * row['share_margin']:.1f}" for row in _shown(rows)
             )
             if result.alike is not None and result.alike.p_value < 0.01:
-                lines.append(f"  levels answer differently (p = {result.alike.p_value:.2g})")
+                lines.append(f"  levels answer differently: {result.alike.value} (p = {result.alike.p_value:.2g})")
         lines.extend(f"\nodd reports: {name}, level {level}: {test.test}" for name, level, test in self.alarms)
         return "\n".join(lines)
 
@@ -163,18 +178,17 @@ class Results:
         levels = {level.name: level for level in self.survey.levels}
         counts = {name: self.tally.counts(question.name, name) for name in levels}
         channels = {name: self.survey.channel(question, level) for name, level in levels.items()}
-        found = {name: channels[name].finding(counts[name]) for name in levels}
+        found = {name: self.at_level(question.name, name) for name in levels}
         with_people = [name for name in levels if counts[name].n]
         groups = [found[name] for name in with_people]
         if any(each.found for each in groups) and len(groups) > 1:
             words = list(dict.fromkeys(word for each in groups for word in each.estimate.values))
             groups = [channels[name].look_up(counts[name], words) for name in with_people]
-        shares = {levels[name].epsilon: found[name].estimate for name in with_people}
         return QuestionResult(
             question=question,
             by_level=found,
             combined=add_findings(groups or list(found.values())),
-            alike=None if any(each.found for each in found.values()) else homogeneity(shares),
+            alike=alike_of(question, {levels[name].epsilon: found[name] for name in with_people}),
             anomalies={name: channels[name].anomalies(counts[name]) for name in with_people},
             sway=max((channels[name].sway for name in with_people), default=0.0),
         )
@@ -192,6 +206,16 @@ def collect(survey: Survey, reports: Iterable[Any], *, invited: Collection[str] 
     tally = Tally(survey, invited=invited)
     tally.add(reports)
     return Results(survey, tally)
+
+
+def _alarms(questions: Iterable[QuestionResult]) -> list[tuple[str, str, Anomaly]]:
+    return [
+        (each.question.name, level, test)
+        for each in questions
+        for level, tests in each.anomalies.items()
+        for test in tests
+        if test.alarm
+    ]
 
 
 def _told(finding: Finding, confidence: Exact) -> dict[str, Any]:

@@ -65,13 +65,11 @@ class Tally:
     @property
     def n(self) -> int:
         """How many reports count."""
-        return sum(self.people.values())
+        return sum(self.people(self.survey.questions[0].name).values())  # each report has one level for each question
 
-    @property
-    def people(self) -> dict[str, int]:
-        """How many reports count at each level."""
-        first = self.survey.questions[0].name
-        return {level.name: self.counts(first, level.name).n for level in self.survey.levels}
+    def people(self, question: str) -> dict[str, int]:
+        """How many reports count at each level of a question."""
+        return {level.name: self.counts(question, level.name).n for level in self.survey.levels}
 
     def counts(self, question: str, level: str) -> Counts:
         """The counts of one question at one level."""
@@ -110,7 +108,7 @@ class Tally:
             return "token used before"
         self.used.add(token)
         for name, row in values.items():
-            rows.setdefault((name, report.level), []).append(row)
+            rows.setdefault((name, report.levels[name]), []).append(row)
         return ""
 
     def _count(self, rows: dict[tuple[str, str], list[Any]]) -> None:

@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from cloister.local.coins import probability
 from cloister.local.estimates import Estimate
+from cloister.local.fields import Lines, field_of
 from cloister.local.heavy import HeavyHitters
 from cloister.local.heavy import _places as prefix_places
-from cloister.local.oracle import Sketch
 from cloister.local.survey.anomalies import Anomaly, fits_law
 from cloister.local.survey.channel import Channel, read_number
 from cloister.local.survey.counts import LISTED, Counts
 from cloister.local.survey.findings import Finding
 from cloister.local.survey.poisoning import sway_of_coins
 from cloister.local.survey.question import NO_ANSWER
+from cloister.local.survey.questions import CONTROL
 from cloister.noise import Random
 
 __all__ = ["WordChannel"]
@@ -62,11 +64,14 @@ class WordChannel(Channel):
         if self.least(counts.n) >= 1:  # not even a word that all give would stand out
             return Finding(estimate=_nothing(counts.n), found=True)
         read = self.heavy.find(self.heavy.aggregate(counts.parts[LISTED]), most=_MOST)
-        labels = tuple(value if value else NO_ANSWER for value in read.values)
-        return Finding(estimate=Estimate(counts=read.counts, n=counts.n, variances=read.variances, values=labels), found=True)
+        real = [place for place, value in enumerate(read.values) if not CONTROL.search(value)]  # no honest machine sends others
+        labels = tuple(read.values[place] or NO_ANSWER for place in real)
+        estimate = Estimate(counts=read.counts[real], n=counts.n, variances=read.variances[real], values=labels)
+        return Finding(estimate=estimate, found=True)
 
     def look_up(self, counts: Counts, words: Sequence[str]) -> Finding:
-        """The estimated counts of given words, whether they stand out here or not: unbiased, so that groups add up.
+        """The estimated counts of given words, whether they stand out here or not: unbiased, so that groups add up. Each report
+        is asked whether it supports each word, which takes a thousandth of the time of reading all counts at once.
 
         >>> channel = WordChannel(Fraction(4), length=2)
         >>> rows = [channel.read(channel.report("a", Random.deterministic(seed))) for seed in range(500)]
@@ -77,13 +82,15 @@ class WordChannel(Channel):
             zeros = np.zeros(len(words))
             return Finding(estimate=Estimate(counts=zeros, n=counts.n, variances=zeros, values=tuple(words)), found=True)
         heavy, hashing = self.heavy, self.heavy._hashing
-        table = heavy.aggregate(counts.parts[LISTED]).counts
-        people = table.sum(axis=1).tolist()
+        listed, cells, buckets = counts.parts[LISTED], heavy._cells, hashing.buckets
         cut = heavy.blocks.cut(["" if word == NO_ANSWER else word for word in words])
-        total = np.zeros(len(words))
-        for level, n in enumerate(people):
-            read = hashing._read(Sketch(key="", n=n, counts=table[level]))
-            total += read[prefix_places(cut, np.full(len(words), level))]
+        supports = np.zeros(len(words))
+        for level in range(heavy.levels):
+            reports = listed[listed // cells == level]
+            functions, values = reports % cells // buckets, reports % buckets
+            for index, place in enumerate(prefix_places(cut, np.full(len(words), level)).tolist()):
+                supports[index] += int((self._lines.hashed(functions, np.full(len(reports), place)) == values).sum())
+        total = (supports - counts.n * hashing.support) / (float(probability(self._heads)) - hashing.support)
         shares = np.clip(total / max(counts.n, 1), 0.0, 1.0)
         variances = np.array([hashing.variance(counts.n, float(share)) for share in shares])
         estimate = Estimate(counts=total, n=counts.n, variances=variances, values=tuple(words))
@@ -98,7 +105,19 @@ class WordChannel(Channel):
         >>> 0 < WordChannel(Fraction(4), length=8).least(100_000) < 0.05
         True
         """
+        if n < self.heavy.levels:  # a level that nobody reports to has no noise to stand out of, and shows nothing
+            return 1.0
         return min(1.0, self.heavy.least(n) / n)
+
+    @property
+    def _heads(self) -> int:
+        return int(self.client["hashing"]["heads"], 16)
+
+    @cached_property
+    def _lines(self) -> Lines:
+        """The hash functions, as the survey's integers say them."""
+        told = self.client["hashing"]
+        return Lines(field=field_of(told["field"]), digits=told["digits"])
 
     @cached_property
     def sway(self) -> float:
