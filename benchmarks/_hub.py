@@ -16,6 +16,8 @@ from typing import Any
 
 import uvicorn
 
+from cloister.hub.serving import settle
+
 
 @dataclass(frozen=True)
 class Place:
@@ -55,10 +57,12 @@ def serving(file: str, *how: str) -> Iterator[Place]:
 
 
 def run(app: Any, path: str, token: str) -> None:
-    """Serve until the end, after saying where."""
+    """Serve until the end, after saying where; with the garbage collector set as `cloister hub` sets it, for whichever server."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    listener.listen(128)  # who is told where may come at once
     print(json.dumps({"port": listener.getsockname()[1], "path": path, "token": token}), flush=True)
+    settle()
     uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=300)).run(sockets=[listener])
 
 

@@ -27,7 +27,7 @@ def main() -> None:
         print(f"{level.name}: {survey.promise(survey.questions[0], level).text}")
     print()
 
-    reports = [respond(survey, answers(person), level_of(person)).to_json() for person in range(PEOPLE)]
+    reports = [respond(survey, answers(person), levels_of(person)).to_json() for person in range(PEOPLE)]
     print("what leaves one respondent's machine:", reports[0], "\n", sep="\n")
 
     results = collect(survey, [*reports, reports[0], '{"survey": "exams-2026", "vote": "yes yes yes"}'])
@@ -45,9 +45,9 @@ def answers(person: int) -> dict[str, object]:
     return said | {"hours": 10 + person % 21}
 
 
-def level_of(person: int) -> str:
-    """Two in seven are careful."""
-    return "careful" if person % 7 < 2 else "open"
+def levels_of(person: int) -> dict[str, str]:
+    """Two in seven are careful about the first question, chosen before anybody has seen it; all are open about the others."""
+    return {"copied": "careful" if person % 7 < 2 else "open", "why": "open", "fear": "open", "hours": "open"}
 
 
 if __name__ == "__main__":

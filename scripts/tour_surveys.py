@@ -49,7 +49,9 @@ def _respondent(page: Page, address: str, number: str, picture: Callable[[Page, 
     if step == "level":
         page.goto(f"{address}/s/{number}")
         page.get_by_label("more private").check()
-        return picture(page, "survey-level", "", 985)
+        page.get_by_text("Or choose for each question").click()
+        page.get_by_label("Question 2 of 2").select_option("more useful")
+        return picture(page, "survey-level", "", 1000)
     if step == "questions":
         page.get_by_role("button", name="To the questions").click()
         page.get_by_label("yes", exact=True).check()
@@ -64,13 +66,13 @@ def _respondent(page: Page, address: str, number: str, picture: Callable[[Page, 
 def _answers(address: str, number: str) -> None:
     """What some hundred people sent, three of ten of whom said yes."""
     with httpx.Client(base_url=f"{address}/api/v1/surveys/{number}") as client:
-        form = client.get("/form").json()
-        form.pop("demonstration")
-        survey = Survey.from_dict(form)
+        survey = Survey.from_dict(client.get("/form").json()["survey"])
         for person in range(PEOPLE):
             yes = person % 10 < 3
             said = {"screen": yes, "which": "telephone" if yes else "none"}
-            report = respond(survey, said, survey.levels[person % len(survey.levels)].name)
+            names = [level.name for level in survey.levels]
+            levels = {"screen": names[person % 3], "which": names[person % 3 if person % 4 else (person + 1) % 3]}
+            report = respond(survey, said, levels)
             client.post("/reports", json=report.to_dict()).raise_for_status()
 
 

@@ -56,12 +56,37 @@ def test_a_round_from_invitations_to_results(folder: Path) -> None:
     (folder / "more.jsonl").write_text(other + other + stranger + "garbage\n\n")
     collect = ["collect", "exams.json", "--tally", "tally.json", "--invited", "invited.txt", "--json"]
     first = json.loads(cloister(*collect, "one.json", at=folder))
-    assert (first["n"], first["people"]) == (1, {"careful": 0, "open": 1})
+    assert (first["n"], first["questions"][0]["people"]) == (1, {"careful": 0, "open": 1})
     second = json.loads(cloister(*collect, "more.jsonl", "one.json", at=folder))
     assert second["n"] == 2
     assert second["refused"] == {"token used before": 2, "token not issued": 1, "not JSON": 1}
     assert set(second["questions"][0]["combined"]["answers"][0]) >= {"answer", "share", "share_margin"}
     assert "Have you ever copied" in cloister("collect", "exams.json", "one.json", at=folder)
+
+
+def test_a_level_for_each_question(folder: Path) -> None:
+    levels = ["--level", "careful", "--level", "hours=open"]
+    said = json.loads(cloister("respond", "exams.json", *levels, "--answer", "hours=12", at=folder))
+    assert said["levels"] == {"copied": "careful", "why": "careful", "hours": "open"}
+    each = ["--level", "copied=open", "--level", "why=careful", "--level", "hours=open"]
+    told = cloister("respond", "exams.json", *each, "--out", "report.json", at=folder)
+    assert "level open, careful, ε = 4.5 in all" in told
+    collected = json.loads(cloister("collect", "exams.json", "report.json", "--json", at=folder))
+    assert [question["people"] for question in collected["questions"]] == [
+        {"careful": 0, "open": 1},
+        {"careful": 1, "open": 0},
+        {"careful": 0, "open": 1},
+    ]
+
+
+def test_a_level_that_is_too_much_for_all_is_still_one_for_some(folder: Path) -> None:
+    capped = (folder / "questions.toml").read_text().replace("cap = 8", "cap = 4")
+    (folder / "capped.toml").write_text(capped)
+    said = cloister("make", "capped.toml", "--out", "capped.json", at=folder)
+    assert "level open: ε = 2 an answer, too much for all questions: the cap is 4" in said
+    assert "nobody give more than ε = 4" in cloister("respond", "capped.json", "--level", "open", at=folder, refused=True)
+    levels = ["--level", "careful", "--level", "copied=open"]
+    assert json.loads(cloister("respond", "capped.json", *levels, at=folder))["levels"]["copied"] == "open"
 
 
 def test_many_reports_find_the_truth(folder: Path) -> None:
@@ -110,6 +135,9 @@ def test_expected(folder: Path) -> None:
         (["make", "less.toml"], "levels is missing"),
         (["make", "more.toml"], "colour is unknown"),
         (["respond", "exams.json", "--level", "reckless"], "does not offer"),
+        (["respond", "exams.json", "--level", "where=open"], "does not offer"),
+        (["respond", "exams.json", "--level", "open", "--level", "careful"], "two are for all"),
+        (["respond", "exams.json", "--level", "copied=open"], '"why" has none'),
         (["respond", "exams.json", "--level", "open", "--answer", "copied"], "no ="),
         (["respond", "exams.json", "--level", "open", "--answer", "copied=perhaps"], "not among the answers"),
         (["respond", "exams.json", "--level", "open", "--answer", "hours=many"], "not among the answers"),

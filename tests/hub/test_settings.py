@@ -93,6 +93,10 @@ WEAK: list[tuple[dict[str, Any], str, bool]] = [
     ({"address": "https://hub.example.org"}, "proxies", True),
     ({"pg_port": 5433, "host": "0.0.0.0", "address": "https://hub.example.org"}, "pg_port", True),
     ({"tick_ms": 0}, "tick_ms", True),
+    ({"survey_cap": "0"}, "survey_cap", True),
+    ({"survey_cap": "1/0"}, "survey_cap", True),
+    ({"survey_cap": "much"}, "survey_cap", True),
+    ({"survey_hourly": -1}, "survey_hourly", True),
 ]
 
 

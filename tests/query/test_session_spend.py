@@ -6,7 +6,7 @@ import pytest
 
 import cloister as cl
 from cloister.errors import InvalidParameter, UnknownColumn
-from cloister.query import session as sessions
+from cloister.query import forms
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
 
@@ -45,13 +45,13 @@ def test_several_groupings_have_no_one_margin(session: cl.Session):
 
 def test_a_text_is_read_once_between_a_decision_and_its_answer(session: cl.Session, monkeypatch: pytest.MonkeyPatch):
     read: list[str] = []
-    real = sessions.parse
+    real = forms.parse
 
     def counted(sql, tables, dialect=None):
         read.append(sql)
         return real(sql, tables, dialect)
 
-    monkeypatch.setattr(sessions, "parse", counted)
+    monkeypatch.setattr(forms, "parse", counted)
     seen = session.on_behalf("ana")
     seen.touched(COUNT)
     seen.explain(COUNT, "0.1")

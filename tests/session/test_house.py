@@ -217,7 +217,7 @@ def test_a_question_sees_one_moment_from_its_text_to_its_answer(monkeypatch: pyt
             worker.join()
             return parsed
 
-        monkeypatch.setattr("cloister.query.session.parse", replacing)
+        monkeypatch.setattr("cloister.query.forms.parse", replacing)
         assert int(house.sql("SELECT SUM(age) AS s FROM people", spend=10**6)["s"][0]) == 9000
         monkeypatch.undo()
         assert int(house.sql("SELECT SUM(years) AS s FROM people", spend=10**6)["s"][0]) == 90

@@ -36,7 +36,7 @@ class Answered:
     def __init__(self, groups: Groups) -> None:
         self.groups = groups
 
-    def aggregate(self, _: Any) -> Groups:
+    def aggregate(self, *_: Any) -> Groups:
         """What they answered."""
         return self.groups
 

@@ -11,6 +11,7 @@ import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,36 @@ def test_cancel_ends_what_runs_in_an_engine_error(monkeypatch: pytest.MonkeyPatc
             time.sleep(0.01)
         thread.join()
         assert [type(error) for error in failed] == [EngineError]
+
+
+def test_a_connection_serves_the_next_question_unless_it_failed_or_was_stopped() -> None:
+    with prepare(small()) as prepared:
+        assert isinstance(prepared, DuckDBPrepared)
+        for _ in range(3):
+            prepared.aggregate(Aggregation(prepared))
+        [kept] = prepared._idle
+        with pytest.raises(EngineError):
+            prepared._reading(lambda: prepared._fetch(Plan("SELECT nothing FROM nowhere", ("whole",))))
+        assert prepared._idle == []
+        with prepared._cursor(kept=True) as cursor:
+            assert cursor is not kept
+            prepared.cancel()  # may reach it after it was handed on
+        assert (prepared._idle, prepared._stopped, prepared._running) == ([], set(), {})
+        prepared.aggregate(Aggregation(prepared))
+        with prepared._cursor() as cursor:  # it may hold what was registered with it
+            assert cursor not in prepared._idle
+        assert len(prepared._idle) == 1
+    assert prepared._idle == []
+
+
+def test_idle_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloister.tables.duckdb._MOST_IDLE", 2)
+    with prepare(small()) as prepared, ExitStack() as stack:
+        assert isinstance(prepared, DuckDBPrepared)
+        for _ in range(5):
+            stack.enter_context(prepared._cursor(kept=True))
+        stack.close()
+        assert len(prepared._idle) == 2
 
 
 def test_a_question_of_one_shape_compiles_once() -> None:

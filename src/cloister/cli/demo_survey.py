@@ -49,7 +49,7 @@ def demo_survey(hub: Hub, researcher: Caller) -> str:
 
 
 def _answered(hub: Hub, number: str) -> None:
-    """People who are made up answer, each at a level of their own."""
+    """People who are made up answer: most at one level for all questions, some at a level for each."""
     from cloister.hub.services.surveys.composing import of_text
     from cloister.hub.services.surveys.counting import asked, receive
     from cloister.local.survey import respond
@@ -64,5 +64,6 @@ def _answered(hub: Hub, number: str) -> None:
             "which": ("phone", "phone", "computer", "television")[place % 4],
             "hours": 6.5 if in_bed else 7.5,
         }
-        level = survey.levels[place % len(survey.levels)].name
-        receive(hub, number, respond(survey, answers, level, random=drawn).to_dict())
+        turns = (place, place + 1, place) if place % 5 == 0 else (place, place, place)
+        levels = {name: _LEVELS[turn % len(_LEVELS)]["name"] for name, turn in zip(answers, turns, strict=True)}
+        receive(hub, number, respond(survey, answers, levels, random=drawn).to_dict())

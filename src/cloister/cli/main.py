@@ -11,11 +11,14 @@ from typing import NoReturn
 
 import click
 
+from cloister.cli.anonymize import anonymize
 from cloister.cli.audit import audit
 from cloister.cli.hub import hub
 from cloister.cli.learn import learn
+from cloister.cli.mine import mine
 from cloister.cli.opened import existing_ledger, waiting
 from cloister.cli.questions import explain, query
+from cloister.cli.risk import risk
 from cloister.cli.survey import survey
 from cloister.cli.trail import trail
 from cloister.cli.worker import worker
@@ -106,7 +109,7 @@ def demo(data: Path | None, port: int | None, once: bool, as_json: bool, termina
     run_hub(data, port=port, once=once, as_json=as_json)
 
 
-for command in (audit, query, explain, learn, survey, hub, worker, trail):
+for command in (anonymize, audit, query, explain, learn, mine, risk, survey, hub, worker, trail):
     cli.add_command(command)
 
 

@@ -87,7 +87,11 @@ def make(
         return
     click.echo(f"{made.title}: {len(made.questions)} questions, version {made.version}, saved as {out}")
     for level in made.levels:
-        click.echo(f"  level {level.name}: ε = {text_of(level.epsilon)} an answer, {text_of(made.spent(level))} in all")
+        fits = level in made.for_all
+        all_ = (
+            f"{text_of(made.spent(level.name))} in all" if fits else f"too much for all questions: the cap is {text_of(made.cap)}"
+        )
+        click.echo(f"  level {level.name}: ε = {text_of(level.epsilon)} an answer, {all_}")
     for question in made.questions:
         click.echo(f"\n{question.text}")
         for level in made.levels:
@@ -96,30 +100,37 @@ def make(
 
 @survey.command("respond")
 @click.argument("file", type=_FILE)
-@click.option("--level", required=True, help="The level, which holds for the whole survey.")
+@click.option(
+    "--level", "levels", multiple=True, required=True, metavar="[NAME=]LEVEL", help="For all questions, or NAME=… for one."
+)
 @click.option("--answer", "given", multiple=True, metavar="NAME=ANSWER", help="May be repeated; a question left out: no answer.")
 @click.option("--answers", type=_FILE, help="The answers as JSON: an object with a value for each name.")
 @click.option("--token", help="The invitation's token; without it a fresh one.")
 @click.option("--out", type=_OUT, help="Write the report; printed when left out.")
-def respond(file: Path, level: str, given: tuple[str, ...], answers: Path | None, token: str | None, out: Path | None) -> None:
+def respond(
+    file: Path, levels: tuple[str, ...], given: tuple[str, ...], answers: Path | None, token: str | None, out: Path | None
+) -> None:
     """Randomise one person's answers, on that person's own machine. What is printed or written is all that may be sent.
 
-    Several options are given with | between them, a place as "row,column".
+    Levels are sent as they are, so choose them before you know the questions. They come to no more than the survey's cap. Several
+    options are given with | between them, a place as "row,column".
 
     \b
     cloister survey respond exams.json --level careful --answer copied=yes --answer "why=grade|time"
+    cloister survey respond exams.json --level careful --level hours=open --answer hours=12
     cloister survey respond exams.json --level open --answers answers.json --token 0123… --out report.json
     """
     from cloister.local.survey import respond as randomise
 
     asked = _read(file)
-    said = _answers(asked, given, answers)
-    report = randomise(asked, said, level, token=token).to_json()
+    chosen = _levels(asked, levels)
+    report = randomise(asked, _answers(asked, given, answers), chosen, token=token)
     if out is None:
-        click.echo(report)
+        click.echo(report.to_json())
         return
-    out.write_text(report + "\n", encoding="utf-8")
-    click.echo(f"report of level {level} saved as {out}")
+    out.write_text(report.to_json() + "\n", encoding="utf-8")
+    names = ", ".join(dict.fromkeys(report.levels.values()))
+    click.echo(f"report saved as {out}: level {names}, ε = {text_of(asked.spent(chosen))} in all, at most")
 
 
 @survey.command("collect")
@@ -190,7 +201,7 @@ id = "exams-2026"
 title = "Exams"
 cap = 8                                    # the most that all answers of one person may add up to, in ε
 
-[levels]                                   # plain names; a respondent chooses one before the questions are seen
+[levels]                                   # plain names; a respondent chooses, for each question, before seeing any
 careful = "0.5"
 open = 2
 
@@ -261,6 +272,21 @@ def _with_reports(path: Path) -> tuple[Survey, list[Any]]:
     if isinstance(said, dict) and set(said) == {"survey", "reports"} and isinstance(said["reports"], list):
         return Survey.from_json(json.dumps(said["survey"])), said["reports"]
     return Survey.from_json(body), []
+
+
+def _levels(asked: Survey, said: tuple[str, ...]) -> str | dict[str, str]:
+    """One name for all questions, then those of single ones. (A level's name may have an = in it, a question's not.)"""
+    offered = {level.name for level in asked.levels}
+    names = {question.name for question in asked.questions}
+    whole = [each for each in said if each in offered or each.partition("=")[0] not in names]
+    if len(whole) > 1:
+        raise InvalidParameter(
+            "--level was refused", why="two are for all questions", instead="--level open --level hours=careful"
+        )
+    alone = dict(each.split("=", 1) for each in said if each not in whole)
+    if not alone:
+        return whole[0]
+    return {question.name: alone.get(question.name, *whole) for question in asked.questions if whole or question.name in alone}
 
 
 def _answers(asked: Survey, given: tuple[str, ...], path: Path | None) -> dict[str, Any]:

@@ -99,10 +99,15 @@ def answer(request: Request, problem: Problem, headers: dict[str, str] | None = 
     return page
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, CloisterError)
+def refusal(request: Request, error: CloisterError) -> Response:
+    """A refusal of ours, in the form that the client reads."""
     after = getattr(error, "after", None)
     return answer(request, problem_of(error), {"Retry-After": str(after)} if after is not None else None)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, CloisterError)
+    return refusal(request, error)
 
 
 async def _malformed(request: Request, error: Exception) -> Response:

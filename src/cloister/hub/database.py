@@ -8,6 +8,7 @@ date.
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -99,7 +100,7 @@ class Database:
         """One transaction that writes: committed at the end, or undone where an error leaves the block."""
         with self._turn(), answering(), self.sessions() as session:
             if not self.grown_up:
-                session.connection().exec_driver_sql("BEGIN IMMEDIATE")  # a reader that later writes would be refused as stale
+                _sqlite_begins(session.connection(), "BEGIN IMMEDIATE")  # a reader that later writes would be refused as stale
             yield session
             session.commit()
 
@@ -108,7 +109,7 @@ class Database:
         """One moment of the database, to read; a write in it is an error (`reader.py`)."""
         with answering(), self._readers() as session:
             if not self.grown_up and self.address != "sqlite://":  # one in memory has one connection
-                session.connection().exec_driver_sql("BEGIN")
+                _sqlite_begins(session.connection(), "BEGIN")
             yield session
             session.flush()  # its end lets go of what was read, which may be looked at afterwards, and undoes the rest
 
@@ -118,7 +119,7 @@ class Database:
         open than such a statement to run."""
         with answering(), self.engine.connect() as connection:
             if not self.grown_up and self.address != "sqlite://":
-                connection.exec_driver_sql("BEGIN")
+                _sqlite_begins(connection, "BEGIN")
             yield connection
 
     @contextlib.contextmanager
@@ -154,7 +155,7 @@ def answering() -> Iterator[None]:
     """What the database's driver says of itself may hold values: whoever asked hears only that there was no answer."""
     try:
         yield
-    except (OperationalError, InterfaceError, PoolTimeout):
+    except (OperationalError, InterfaceError, PoolTimeout, sqlite3.OperationalError):
         raise _unavailable() from None
     except DBAPIError as error:
         if not error.connection_invalidated:
@@ -199,6 +200,12 @@ def _postgres_connected(connection: Any, _: Any) -> None:
     """A commit is on the server's disk before anything is answered, whatever the server was set up with."""
     connection.execute("SET synchronous_commit = on")
     connection.commit()
+
+
+def _sqlite_begins(connection: Connection, how: str) -> None:
+    """Begin a transaction by the driver itself: SQLAlchemy takes as long for this word as SQLite for what is asked after it."""
+    driver: Any = connection.connection.driver_connection
+    driver.execute(how)
 
 
 def _sqlite_connected(connection: Any, _: Any) -> None:

@@ -29,13 +29,18 @@ class Meter:
         self._seconds = Histogram(
             "cloister_request_seconds", "How long answers took", ["route"], buckets=_SECONDS, registry=self.registry
         )
+        self._kinds: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._questions = Counter("cloister_questions", "Questions, by how they ended", ["outcome"], registry=self.registry)
         self._jobs = Gauge("cloister_jobs", "Jobs, by state", ["state"], registry=self.registry)
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         """One request. `route` is the template of the address, never the address itself."""
-        self._requests.labels(route, method, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        kind = (route, method, status)
+        known = self._kinds.get(kind)
+        if known is None:  # as many as there are routes, methods and states
+            known = self._kinds[kind] = self._requests.labels(route, method, str(status)), self._seconds.labels(route)
+        known[0].inc()
+        known[1].observe(seconds)
 
     def question(self, outcome: str) -> None:
         """One question: answered, repeated, refused, denied, over-budget or failed."""

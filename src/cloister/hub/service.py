@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fastapi import APIRouter
+    from fastapi import APIRouter, Request
     from sqlalchemy.orm import Session
+    from starlette.responses import Response
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Card", "JobType", "Link", "Progress", "Service"]
+__all__ = ["Card", "Direct", "JobType", "Link", "Progress", "Service"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +67,22 @@ class JobType:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Direct:
+    """A route of the API on which most requests come: where one is plain, it is answered without the web framework's way to it,
+    which takes longer than the answer (`gates.py`). The route itself stands among `api` all the same, and answers what is not
+    plain; both must answer alike.
+    """
+
+    path: str
+    """Under /api/v1; to be posted to."""
+    action: str
+    """What its route asks of the caller, as in `guard.needs`."""
+    read: Callable[[Request, bytes], Any]
+    """What the body asks for; None where that is for the route to say."""
+    answer: Callable[[Hub, Request, Caller, Any], Response]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Service:
     """One service: everything that the hub has to know of it."""
 
@@ -77,6 +94,8 @@ class Service:
     """Routes under /api/v1."""
     busy: bool = False
     """Whether most requests are for it: its routes are tried first."""
+    direct: Callable[[], tuple[Direct, ...]] | None = None
+    """Of its routes those that are answered directly."""
     jobs: tuple[JobType, ...] = ()
     links: tuple[Link, ...] = ()
     cards: Callable[[Hub, Session, Caller], list[Card]] | None = None

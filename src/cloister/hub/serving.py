@@ -25,7 +25,7 @@ from cloister.hub.settings import Settings, weaknesses
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["check", "serve", "server"]
+__all__ = ["check", "serve", "server", "settle"]
 
 _BACKLOG = 2048
 _COLLECT = (20_000, 20, 20)
@@ -81,7 +81,7 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: socket.sock
             ready()
 
     web.startup = startup  # type: ignore[method-assign, assignment]
-    _settle()
+    settle()
     try:
         with _orderly():
             web.run(sockets=None if at is None else [at])
@@ -89,7 +89,7 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: socket.sock
         gc.unfreeze()  # at the end everything may be looked at again, and let go
 
 
-def _settle() -> None:
+def settle() -> None:
     """What was loaded by now stays: the collector need not look at it again and again while questions are answered."""
     gc.collect()
     gc.freeze()

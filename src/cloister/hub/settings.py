@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -70,6 +71,10 @@ class Settings:
     sources: str = _set("", "Databases that data sets may be registered from, as host:port separated by commas; empty: none.")
     source_authorities: str = _set("", "Who vouches for the certificates of those databases (PEM); empty: the system.")
     delta_floor: str = _set("1e-5", "The largest δ that any release may have.")
+    survey_cap: str = _set(
+        "20", "The largest ε that all answers of one respondent to a survey may add up to, whatever its author wishes."
+    )
+    survey_hourly: int = _set(600, "How many reports one network may send to an open survey in an hour; 0: any number.")
     workers: int = _set(1, "How many jobs run at once in the hub's own process; 0: only `cloister worker` processes run them.")
     asking: int = _set(8, "How many questions are worked on at once in a process.")
     zone: str = _set("UTC", "The time zone in which the hours of grants are meant, as Europe/Lisbon.")
@@ -213,6 +218,10 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         weak("master_key", "an environment is seen by every program of its user", "master_key_file = a mounted secret")
     if settings.pg_port and not settings.certificate and not _loopback(settings.host):
         weak("pg_port", "tokens would cross the network in the clear", "certificate =", grave=True)
+    if not _positive(settings.survey_cap):
+        weak("survey_cap", "it is no number above 0", 'survey_cap = "20"', grave=True)
+    if settings.survey_hourly < 0:
+        weak("survey_hourly", "it is no number of reports", "survey_hourly = 600", grave=True)
     if not known_zone(settings.zone):
         weak("zone", "there is no such time zone", 'zone = "Europe/Lisbon"', grave=True)
     if settings.tick_ms < 1:
@@ -253,6 +262,13 @@ def _value(name: str, kind: Any, value: Any) -> Any:
     if not isinstance(value, str):
         raise InvalidParameter(f"The setting {name} was refused", why=f"{value!r} is no text", instead=f'{name} = "{value}"')
     return value
+
+
+def _positive(text: str) -> bool:
+    try:
+        return Fraction(text) > 0
+    except (ValueError, ZeroDivisionError):
+        return False
 
 
 def _loopback(host: str) -> bool:

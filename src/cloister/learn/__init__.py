@@ -39,10 +39,9 @@ jobs live in the hub.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from cloister.errors import MissingDependency
+from cloister.lazily import Lazily
 from cloister.learn.catalogue import METHODS
 
 if TYPE_CHECKING:
@@ -86,53 +85,22 @@ if TYPE_CHECKING:
     from cloister.learn.trees import DecisionTreeClassifier as DecisionTreeClassifier
     from cloister.learn.trees import RandomForestClassifier as RandomForestClassifier
 
-_EXTRAS = {"sklearn": "learn", "scipy": "learn"}
-_SCORES = (
-    "accuracy",
-    "confusion_matrix",
-    "evaluate_table",
-    "fit_and_score",
-    "fit_and_score_table",
-    "mean_squared_error",
-    "r2_score",
-    "split",
-)
-_HOME = {name: method.module for name, method in METHODS.items()} | {
-    "METHODS": "cloister.learn.catalogue",
-    "epsilon_for": "cloister.learn.accountant",
-    "noise_for": "cloister.learn.accountant",
-    "Allowance": "cloister.learn.allowance",
-    "Encoder": "cloister.learn.encoding",
-    "load": "cloister.learn.portable",
-    "to_onnx": "cloister.learn.onnx_export",
-    "Card": "cloister.learn.card",
-    "Curve": "cloister.learn.curve",
-    "price_of_privacy": "cloister.learn.curve",
-    "PrivateSearch": "cloister.learn.selection",
-    "cross_validate": "cloister.learn.selection",
-    **dict.fromkeys(_SCORES, "cloister.learn.evaluation"),
+_HOMES = {
+    ".accountant": "epsilon_for noise_for",
+    ".allowance": "Allowance",
+    ".card": "Card",
+    ".catalogue": "METHODS",
+    ".curve": "Curve price_of_privacy",
+    ".encoding": "Encoder",
+    ".evaluation": """accuracy confusion_matrix evaluate_table fit_and_score fit_and_score_table mean_squared_error
+        r2_score split""",
+    ".onnx_export": "to_onnx",
+    ".portable": "load",
+    ".selection": "PrivateSearch cross_validate",
 }
+_lazily = Lazily(__name__, _HOMES, extras={"sklearn": "learn", "scipy": "learn"})
+_lazily.homes.update({name: method.module for name, method in METHODS.items()})
 
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        value = getattr(import_module(_HOME[name]), name)
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in _EXTRAS:
-            raise
-        raise MissingDependency(
-            f"{name} was not loaded",
-            why=f"the package {missing} is not installed",
-            instead=f'pip install "cloister[{_EXTRAS[missing]}]"',
-        ) from None
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+__all__ = _lazily.all
+__getattr__ = _lazily.get
+__dir__ = _lazily.dir

@@ -29,6 +29,8 @@ def exact(value: Exact, name: str = "value") -> Fraction:
     >>> exact("1/3"), exact("1e-6"), exact(2)
     (Fraction(1, 3), Fraction(1, 1000000), Fraction(2, 1))
     """
+    if type(value) is Fraction:
+        return value
     if isinstance(value, bool):
         raise InvalidParameter(f"{name}={value!r} was refused", why="a truth value is not a number", instead=f"{name}=1")
     if isinstance(value, int | Fraction):

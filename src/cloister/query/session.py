@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 from sqlglot import exp
 
@@ -12,11 +13,13 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee
 from cloister.query.answers import laid_out
+from cloister.query.forms import Forms
 from cloister.query.parse import Parsed, parse
 from cloister.query.reading import touched_in
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Plan, Question, Release
 from cloister.session.house import steady
+from cloister.session.registry import Registry
 from cloister.session.rehearsal import NOTE, rehearsal_tables
 from cloister.session.spend import Spending
 from cloister.session.touched import Touched
@@ -26,6 +29,8 @@ from cloister.tables import Expression
 __all__ = ["Session"]
 
 _REHEARSED = 1
+_FORMS: WeakKeyDictionary[Registry, Forms] = WeakKeyDictionary()
+"""What texts mean, as long as the tables are as they are: a registry never changes."""
 
 
 class Session(Door):
@@ -209,6 +214,8 @@ class Session(Door):
         'SELECT COUNT(*) FROM people'
         """
         tree = self._parsed(sql, dialect).tree
+        if tree is None:  # the text was read by its form
+            tree = parse(sql, self.tables, dialect).tree
         assert tree is not None
         return tree.copy()
 
@@ -284,7 +291,8 @@ class Session(Door):
         seen, key, last = self.seen, (sql, dialect), self._last_read
         if last is not None and last[0] is seen and last[1] == key:
             return last[2]
-        parsed = parse(sql, seen.tables, dialect)
+        forms = _FORMS.get(seen.registry) or _FORMS.setdefault(seen.registry, Forms())
+        parsed = forms.parsed(sql, seen.tables, dialect)
         self._last_read = (seen, key, parsed)
         return parsed  # not what is kept, which another thread may have replaced by now
 

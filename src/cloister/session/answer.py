@@ -28,6 +28,7 @@ from cloister.session.store import Found
 from cloister.session.threshold import Threshold
 from cloister.session.uncertainty import in_words
 from cloister.tables import Aggregate, Aggregation, Groups, Prepared, Related, Strided
+from cloister.tables.compiler import Plan as Compiled
 
 if TYPE_CHECKING:
     from cloister.session.refinement import Refinement
@@ -78,13 +79,17 @@ def _only_leaves(shape: Shape) -> bool:
     return not any(block.aggregates for block in shape.blocks)
 
 
-def measured(part: Part, table: Prepared | Related, random: Random) -> Found:
+Asked = tuple[Aggregation, Compiled | None]
+"""What the engine is asked, and how it was compiled where it was."""
+
+
+def measured(part: Part, table: Prepared | Related, random: Random, asked: Sequence[Asked] | None = None) -> Found:
     """Exact aggregates in, noisy integers out. Noise is drawn for all groups of a raw at once."""
-    asked = list(aggregations_of(part.shape, table))
+    asked = [(each, None) for each in aggregations_of(part.shape, table)] if asked is None else asked
     if _only_leaves(part.shape):
         return Found(None, _noised(part, _leaf_sums(part.shape, table, asked), random))
-    aggregation = asked.pop(0)
-    groups = table.aggregate(aggregation)
+    (aggregation, compiled), *asked = asked
+    groups = table.aggregate(aggregation, compiled)
     if part.shape.blocks[0].name == "over_cap":
         beyond = table.aggregate(replace(aggregation, max_rows=part.shape.max_rows + 1))
         return Found(None, _noised(part, {"rows": beyond.values["rows"] - groups.values["rows"]}, random))
@@ -95,12 +100,12 @@ def measured(part: Part, table: Prepared | Related, random: Random) -> Found:
     return Found(None, _noised(part, {**aggregates, **_leaf_sums(part.shape, table, asked)}, random))
 
 
-def _leaf_sums(shape: Shape, table: Prepared | Related, asked: list[Aggregation]) -> dict[str, Values]:
+def _leaf_sums(shape: Shape, table: Prepared | Related, asked: Sequence[Asked]) -> dict[str, Values]:
     """The exact sums of all hierarchies, a row a group. Rows without a value are in no leaf."""
     found: dict[str, Values] = {}
     hierarchies = [block.leaves for block in shape.blocks if block.leaves is not None]
-    for leaves, aggregation in zip(hierarchies, asked, strict=True):
-        groups = table.aggregate(aggregation)
+    for leaves, (aggregation, compiled) in zip(hierarchies, asked, strict=True):
+        groups = table.aggregate(aggregation, compiled)
         cells = shape.grid.place(Groups(groups.keys[:-1], groups.values))
         leaf, rows = groups.keys[-1], groups.values["rows"]
         if leaves.stride == 1 and leaves.low:

@@ -117,25 +117,30 @@ class Buyer(Balance):
         self, shapes: Sequence[Shape], spend: Spending, purpose: str, weights: Sequence[Fraction] | None = None
     ) -> tuple[Plan, History]:
         """The plan and the history that its answer stands on, after what was missing has been bought."""
-        plan, history = self._planned(shapes, spend, weights)
-        owed = self._owed(history, self._spends(shapes, spend))
+        spends = self._spends(shapes, spend)
+        plan, history = self._plan_of(shapes, spends, weights)
+        owed = self._owed(history, spends)
         if plan.repeated:
             self._debit(owed, plan.digest, purpose)
         else:
             try:
                 history = history.with_fresh(*self._answer(plan, purpose, owed))
             except _Answered:
-                plan, history = self._planned(shapes, spend, weights)
+                plan, history = self._plan_of(shapes, spends, weights)
         return plan, history
 
     def _planned(
         self, shapes: Sequence[Shape], spend: Spending, weights: Sequence[Fraction] | None = None
     ) -> tuple[Plan, History]:
         """The plan of what is still to buy, and the history that its readings will join."""
+        return self._plan_of(shapes, self._spends(shapes, spend), weights)
+
+    def _plan_of(
+        self, shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Sequence[Fraction] | None
+    ) -> tuple[Plan, History]:
         for shape in shapes:
             for aggregation in aggregations_of(shape, None):
                 check_aggregation(aggregation, shape.declaration)
-        spends = self._spends(shapes, spend)
         history = self._history(shapes)
         missing = history.missing(spends)
         history = history.usable(fresh=missing is not None)
@@ -182,10 +187,10 @@ class Buyer(Balance):
         """The way of a question. Preparing reads rows but tells nobody anything; the charge stands from the reservation on."""
         self._progress("preparing the tables")
         tables = {part.shape.question.table: self._registry.rows_of(part.shape.question.table) for part in plan.parts}
+        compiled = []  # what cannot be compiled is refused before it is charged
         for part in plan.parts:
             prepared = tables[part.shape.question.table]
-            for aggregation in aggregations_of(part.shape, prepared):
-                prepared.plan(aggregation)  # what cannot be compiled is refused before it is charged
+            compiled.append([(each, prepared.plan(each)) for each in aggregations_of(part.shape, prepared)])
         self._progress("reserving the cost")
         ceilings, shares = self._bounds.ceilings, self._bounds.shares
         reservation = self.ledger.reserve(
@@ -199,7 +204,10 @@ class Buyer(Balance):
         )
 
         def noisy() -> list[Found]:
-            return [measured(part, tables[part.shape.question.table], self._random) for part in plan.parts]
+            return [
+                measured(part, tables[part.shape.question.table], self._random, asked)
+                for part, asked in zip(plan.parts, compiled, strict=True)
+            ]
 
         self._progress("asking the engine")
         with stopped_after(self._time_limit or plan.time_limit, tables.values()) as clock:
@@ -237,10 +245,10 @@ class Buyer(Balance):
 
     def _finer(self, shape: Shape, spend: Spending) -> tuple[Refinement, History] | None:
         """How the answer follows from a finer release which this session bought for as much, where there is one."""
-        wanted = spend_of(spend, self.ledger.budget(shape.population))
         asked = self._asked.get(subject(shape), OrderedDict())
-        if shape.digest in asked:
+        if not asked or shape.digest in asked:
             return None
+        wanted = spend_of(spend, self.ledger.budget(shape.population))
         for finer in reversed(list(asked.values())):
             how = refinement(shape, finer)
             history = self._history([finer]) if how is not None else History()

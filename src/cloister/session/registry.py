@@ -29,12 +29,13 @@ from cloister.privacy import Guarantee
 from cloister.session.declared import Declared
 from cloister.session.kin import Kin
 from cloister.session.question import Question
-from cloister.session.shape import Shape, shape_of
+from cloister.session.shape import Shape, redirected, shape_of
 from cloister.session.spend import measure_of
 from cloister.session.stock import Stock
 from cloister.tables import Base, Prepared, PrivateTable, PublicTable, Related, Relation
 
 Table = PrivateTable | PublicTable
+_MOST_SHAPES = 512
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +66,9 @@ class Registry:
         self._random = random
         self._stock = stock
         self._kin = kin
+        self._shapes: dict[tuple[str, str, tuple[str, ...], bool], Shape] = {}
+        """Of questions about a table without keys, one for each list of statistics: of these the condition decides nothing but
+        the digest."""
         self.tables: Mapping[str, Table] = MappingProxyType(dict(tables))
         self._public = {name: table for name, table in tables.items() if isinstance(table, PublicTable)}
         self.entries: dict[str, Entry] = {}
@@ -183,14 +187,26 @@ class Registry:
         if isinstance(question.table, Base):
             question = replace(question, table=question.table.name)
         subject = self.subject(question.table)
-        return shape_of(
+        gaussian = measure_of(self._ledger.budget(subject.population)) == "zcdp"
+        key = None
+        if isinstance(question.table, str) and not question.by and question.where is not None:
+            key = (question.table, repr(question.statistics), question.hidden, gaussian)
+            known = self._shapes.get(key)
+            if known is not None:
+                return redirected(known, question)
+        shape = shape_of(
             question,
             subject.declaration,
             population=subject.population,
             version=subject.version,
             fingerprint=subject.fingerprint,
-            gaussian=measure_of(self._ledger.budget(subject.population)) == "zcdp",
+            gaussian=gaussian,
         )
+        if key is not None:
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            self._shapes[key] = shape
+        return shape
 
     def subject(self, table: str | Relation) -> Subject:
         """What is known of a table or of a relation over several; these must be about the same persons, since joins are legal

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.privacy import Guarantee
+from cloister.session.drawing import svg
 from cloister.session.formulas import Formula, Reading, cut
 from cloister.session.frames import Frame, Series, Values, text_table
 from cloister.session.spend import Spending
@@ -265,9 +266,7 @@ class Release:
 
         if util.find_spec("vl_convert") is None or not self.statistics():
             return ""
-        import vl_convert
-
-        drawn = base64.b64encode(vl_convert.vegalite_to_svg(self.plot().to_dict()).encode()).decode()
+        drawn = base64.b64encode(svg(self.plot().to_dict()).encode()).decode()
         alt = escape(f"{self.statistics()[0]} in each group, with its error; the table above has the same numbers")
         return f'<img alt="{alt}" src="data:image/svg+xml;base64,{drawn}">'
 

@@ -45,6 +45,22 @@ class Shape:
         return self.declaration.max_rows or 1
 
     @cached_property
+    def canonical(self) -> str:
+        """What the digest is of, the condition apart: open at its end."""
+        canonical: dict[str, Any] = {
+            "format": 1,
+            "population": self.population,
+            "version": self.version,
+            "table": self.fingerprint,
+            "keys": self.grid.describe(),
+            "blocks": sorted(block.name for block in self.blocks),
+            "sizes": [[block.name, block.l1, block.l2_squared, [raw.width for raw in block.raws]] for block in self.blocks],
+            "leaves": [repr(block.leaves) for block in self.blocks if block.leaves is not None],
+            "formulas": [repr(formula) for formula in self.formulas],
+        }
+        return json.dumps(canonical, sort_keys=True, default=str).removesuffix("}")
+
+    @cached_property
     def conditions(self) -> dict[str, Expression]:
         """What AND joins in the question's condition, by canonical form."""
         return {str(each.describe()): each for each in conjuncts(self.question.where)}
@@ -99,19 +115,28 @@ def digest_of(shapes: Sequence[Shape]) -> str:
     return hashlib.sha256("\n".join(shape.digest for shape in shapes).encode()).hexdigest()
 
 
-def _digest(shape: Shape) -> str:
-    """The canonical form of a question: equal for questions that have the same exact answer, whatever is spent on them."""
-    question = shape.question
-    canonical: dict[str, Any] = {
-        "format": 1,
-        "population": shape.population,
-        "version": shape.version,
-        "table": shape.fingerprint,
-        "where": None if question.where is None else question.where.describe(),
-        "keys": shape.grid.describe(),
-        "blocks": sorted(block.name for block in shape.blocks),
-        "sizes": [[block.name, block.l1, block.l2_squared, [raw.width for raw in block.raws]] for block in shape.blocks],
-        "leaves": [repr(block.leaves) for block in shape.blocks if block.leaves is not None],
-        "formulas": [repr(formula) for formula in shape.formulas],
-    }
-    return hashlib.sha256(json.dumps(canonical, sort_keys=True, default=str).encode()).hexdigest()
+def redirected(shape: Shape, question: Question) -> Shape:
+    """The shape of the same question with another condition: of one without keys, of which the condition decides no more than
+    which rows are counted.
+
+    >>> from cloister.session.examples import small_door
+    >>> from cloister.session import Count
+    >>> from cloister.tables import Column, Compare, Literal
+    >>> old, young = (Compare(sign, Column("age"), Literal(40)) for sign in (">", "<"))
+    >>> ask = lambda where: Question(table="people", statistics=(Count(),), where=where)
+    >>> with small_door() as door:
+    ...     redirected(door.seen.registry.shape(ask(old)), ask(young)) == door.seen.registry.shape(ask(young))
+    True
+    """
+    assert not question.by
+    assert not shape.question.by
+    return replace(shape, question=question, digest=_digest(shape, question))
+
+
+def _digest(shape: Shape, question: Question | None = None) -> str:
+    """The canonical form of a question: equal for questions that have the same exact answer, whatever is spent on them. Written
+    with the condition last, which is where its name stands in the alphabet."""
+    asked = shape.question if question is None else question
+    where = None if asked.where is None else asked.where.describe()
+    written = f'{shape.canonical}, "where": {json.dumps(where, sort_keys=True, default=str)}}}'
+    return hashlib.sha256(written.encode()).hexdigest()

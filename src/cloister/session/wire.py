@@ -65,6 +65,7 @@ _OTHERWISE: dict[type, tuple[Callable[[Any], dict[str, Any]], Callable[..., Any]
 }
 """What is not made from its own fields: the arguments that it is made from, and what makes it."""
 _KINDS = {kind.__name__: kind for kind in (*_PLAIN, *_OTHERWISE)}
+_NAMES = {kind: tuple(each.name for each in dataclasses.fields(kind)) for kind in _PLAIN}
 _FIELDS = ("groups", "formulas", "readings", "cost", "spent_by", "provenance", "notes", "threshold", "cells", "names")
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 _ARRAYS = {"int64": "<i8", "float64": "<f8", "bool": "|b1"}
@@ -145,10 +146,10 @@ def _no_constant(_: str) -> Any:
 
 def _written(value: Any) -> Any:
     """Plain data for a value."""
-    if isinstance(value, np.generic):
-        value = value.item()
     if value is None or type(value) in (bool, int, str):
         return value
+    if isinstance(value, np.generic):
+        return _written(value.item())
     if type(value) is float:
         return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
     if type(value) is Fraction:
@@ -165,7 +166,7 @@ def _written(value: Any) -> Any:
     if kind in _OTHERWISE:
         return {"$": kind.__name__, **{name: _written(each) for name, each in _OTHERWISE[kind][0](value).items()}}
     if kind in _PLAIN:
-        return {"$": kind.__name__, **{each.name: _written(getattr(value, each.name)) for each in dataclasses.fields(value)}}
+        return {"$": kind.__name__, **{name: _written(getattr(value, name)) for name in _NAMES[kind]}}
     raise InvalidParameter(
         "The release was refused", why=f"a {kind.__name__} in it has no written form", instead="release.table, which has"
     )

@@ -7,6 +7,7 @@ make it fail.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,7 @@ __all__ = ["Declared", "Layout", "Plan", "check_aggregation", "compile_aggregati
 
 RELATION = "cloister_prepared_rows"
 DENSE_BITS = 22
+_HERE = threading.local()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,17 @@ class Layout:
         return kind(self.domains, {name: table[f"c{i}"] for i, name in enumerate(self.domains)}, dialect)
 
     def shape(self, where: Expression | None, dialect: str) -> tuple[str, tuple[int, ...]]:
-        """A condition without its numbers, and the numbers; type errors are refused here."""
+        """A condition without its numbers, and the numbers; type errors are refused here. The last one of a thread is kept: a
+        question has its condition looked at before it is charged, and once more when it is compiled."""
         if where is None:
             return "", ()
+        last: tuple[Expression, Mapping[str, Domain], str, tuple[str, tuple[int, ...]]] | None = getattr(_HERE, "shape", None)
+        if last is not None and last[0] is where and last[1] is self.domains and last[2] == dialect:
+            return last[3]
         scope = RecordingScope(self.domains, dialect)
-        return repr(where.condition(scope)), tuple(scope.numbers)
+        found = repr(where.condition(scope)), tuple(scope.numbers)
+        _HERE.shape = (where, self.domains, dialect, found)
+        return found
 
 
 def storage(domain: Domain) -> str:

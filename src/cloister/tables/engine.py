@@ -82,9 +82,10 @@ class Answering(ABC):
     def dialect(self) -> str:
         """The engine's SQL, as Ibis calls it."""
 
-    def aggregate(self, aggregation: Aggregation) -> Groups:
-        """Exact aggregates of the groups that are present. Refusals come before any row is read; failures have a fixed text."""
-        plan = self.plan(aggregation)
+    def aggregate(self, aggregation: Aggregation, plan: Plan | None = None) -> Groups:
+        """Exact aggregates of the groups that are present. Refusals come before any row is read; failures have a fixed text.
+        `plan` is what `plan` gave for the same aggregation before."""
+        plan = self.plan(aggregation) if plan is None else plan
         read = self._reading(lambda: [_as_numpy(column, how) for column, how in zip(self._fetch(plan), plan.reads, strict=True)])
         keys = tuple(read[: len(aggregation.keys)])
         values = read[len(aggregation.keys) :]

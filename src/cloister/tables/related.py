@@ -66,10 +66,10 @@ class Related(Answering):
         """That of the engine."""
         return self.home.dialect
 
-    def aggregate(self, aggregation: Aggregation) -> Groups:
+    def aggregate(self, aggregation: Aggregation, plan: Plan | None = None) -> Groups:
         """Exact aggregates of the groups that are present."""
         check_aggregation(aggregation, self.declaration)
-        return Answering.aggregate(self._capped(aggregation.max_rows), replace(aggregation, max_rows=None))
+        return Answering.aggregate(self._capped(aggregation.max_rows), replace(aggregation, max_rows=None), plan)
 
     def plan(self, aggregation: Aggregation) -> Plan:
         """The compiled SQL."""

@@ -35,6 +35,8 @@ BODIES: Mapping[str, Any] = {
     "Renamed": {"title": "mine"},
     "Roles": {"roles": ["administrator"]},
     "Training": {"table": "secrets_zqx", "method": "LinearRegression", "features": ["code"], "target": "pay", "spend": "0.1"},
+    "Anonymizing": {"table": "secrets_zqx", "parts": {"code": "quasi"}},
+    "Releasing": {"table": "secrets_zqx", "parts": {"code": "quasi"}, "name": "mine", "title": "Mine now", "understood": True},
     "Predicting": {"csv": "code\n1\n"},
     "Inviting": {"count": 1},
     "Composing": {"title": "Mine now"},
@@ -73,6 +75,9 @@ FORM: Mapping[str, str | list[str]] = {
     "cap": "8",
     "level": ["mine"],
     "epsilon": ["1"],
+    "k": "1",
+    "part_0": "quasi",
+    "understood": "yes",
 }
 """What a posted form holds: more than any of them asks for."""
 

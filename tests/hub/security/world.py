@@ -128,8 +128,7 @@ def _surveys(house: House, analyst: Visitor) -> dict[str, str]:
     opened = analyst.client.post(f"/api/v1/surveys/{survey}/open", headers=analyst.csrf())
     assert opened.status_code == 200, opened.text
     form = house.client().get(f"/api/v1/surveys/{survey}/form").json()
-    form.pop("demonstration")
-    report = respond(Survey.from_dict(form), {"copied": True}, "half", random=Random.deterministic(1))
+    report = respond(Survey.from_dict(form["survey"]), {"copied": True}, "half", random=Random.deterministic(1))
     sent = house.client().post(f"/api/v1/surveys/{survey}/reports", json=report.to_dict())
     assert sent.status_code == 201, sent.text
     return {"draft": draft, "survey": survey}

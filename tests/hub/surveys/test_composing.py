@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cloister.hub.records.surveys import HeldSurvey
 from cloister.hub.web.render import LANGUAGE_COOKIE
 from cloister.local.survey import Survey
+from tests.hub.house import Clock, House
 from tests.hub.surveys.conftest import COPIED, LEVELS, WHY, Field
 
 FORM = {
@@ -63,10 +66,39 @@ def test_a_question_that_could_not_be_asked_is_refused_at_once(field: Field, sai
 
 
 def test_too_many_questions_for_the_cap_are_refused(field: Field) -> None:
-    number = field.draft(questions=[COPIED])
-    answer = field.ask("PATCH", f"/{number}", {"cap": "2"})
+    number = field.draft(questions=[COPIED, WHY])
+    assert field.ask("PATCH", f"/{number}", {"cap": "2"}).status_code == 200, "both at the careful level"
+    page = field.ana.client.get(f"/surveys/{number}").text
+    assert "only for some: open." in page
+    assert "at most ε = 2; the survey allows 2" in page
+    answer = field.ask("PATCH", f"/{number}", {"cap": "1.9"})
     assert answer.status_code in (400, 422)
     assert "too many questions for its cap" in answer.json()["title"]
+
+
+def test_no_survey_takes_more_than_the_institution_allows(tmp_path: Path) -> None:
+    """The setting bounds what an author may write, what a new survey begins with, and what is opened."""
+    house = House(tmp_path, Clock(), survey_cap="5.5")
+    field = Field(house, house.person("analyst", email="ana@example.org"))
+    begun = field.ask("POST", "", {"title": "Exams"}).json()
+    assert begun["draft"]["cap"] == "5.5"
+    number = field.draft(questions=[COPIED], cap="5.5")
+    for cap, why in (("5.51", "no survey take more than an ε of 5.5"), ("0", "greater than 0"), ("much", "")):
+        answer = field.ask("PATCH", f"/{number}", {"cap": cap})
+        assert answer.status_code in (400, 422)
+        assert why in answer.json()["detail"]
+    assert "5.5 at most" in field.ana.client.get(f"/surveys/{number}").text
+    house.close()
+    smaller = House(tmp_path, Clock(), survey_cap="5")
+    later = Field(smaller, smaller.person("analyst", email="bo@example.org"))
+    with smaller.hub.database.begin() as db:
+        row = db.get(HeldSurvey, number)
+        assert row is not None
+        row.person = later.ana.id
+    refused = later.ask("POST", f"/{number}/open")
+    assert refused.status_code in (400, 422)
+    assert "no survey take more than an ε of 5 " in refused.json()["detail"]
+    smaller.close()
 
 
 def test_nothing_changes_once_it_is_open(field: Field) -> None:
@@ -78,7 +110,13 @@ def test_nothing_changes_once_it_is_open(field: Field) -> None:
         ("DELETE", f"/{number}", None),
         ("POST", f"/{number}/open", None),
     ):
-        assert field.ask(method, path, body).status_code == 409
+        refused = field.ask(method, path, body)
+        assert refused.status_code == 409
+        assert refused.json()["detail"].startswith("it is open, and nothing of it changes")
+    field.ana.client.cookies.set(LANGUAGE_COOKIE, "zh_CN")
+    page = field.post(f"/surveys/{number}/open", {}).text
+    field.ana.client.cookies.delete(LANGUAGE_COOKIE)
+    assert "nothing of it changes" not in page
     assert field.post(f"/surveys/{number}/questions", COPIED).status_code == 409
     after = field.ask("GET", f"/{number}").json()
     assert after == before
@@ -116,8 +154,7 @@ def test_a_survey_of_somebody_else_is_not_there(field: Field) -> None:
 def test_the_integers_of_the_file_are_the_promise(field: Field) -> None:
     """What a respondent gets is checked by the library itself: a file that says other integers is refused."""
     number = field.opened()
-    told = field.house.client().get(f"/api/v1/surveys/{number}/form").json()
-    told.pop("demonstration")
+    told = field.house.client().get(f"/api/v1/surveys/{number}/form").json()["survey"]
     assert Survey.from_dict(told).levels[0].name == "careful"
     told["channels"]["copied"]["careful"]["heads"] = hex(2**64 - 1)
     with pytest.raises(ValueError, match="changed"):

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 from cloister.hub.services.accounts.sessions import cookie_name
+from cloister.hub.services.jobs import Workers
 from tests.hub.house import Clock, House
 from tests.hub.surveys.conftest import Field
 from tests.hub.web.browser import WIDTHS, accessible, browser, serve, visit
@@ -106,6 +107,7 @@ def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any,
     shot(page, tmp_path, f"survey-questions-{width}")
     page.get_by_role("button", name="Change them by chance").click()
     leaving = page.locator("#leaving").text_content()
+    assert stored(page) == {"careful"}, "the levels, until the report is sent; no answer"
     accessible(page)
     shot(page, tmp_path, f"survey-leaving-{width}")
     before = len(sent)
@@ -114,13 +116,126 @@ def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any,
     (report,) = sent[before:]
     assert (report.method, report.url) == ("POST", f"{address}/api/v1/surveys/{number}/reports")
     assert json.loads(report.post_data or "") == json.loads(leaving or ""), "what was shown is what left"
-    assert sorted(json.loads(report.post_data or "")) == ["level", "survey", "token", "values", "version"]
+    assert sorted(json.loads(report.post_data or "")) == ["format", "levels", "survey", "token", "values", "version"]
     everything = " ".join(f"{each.url} {each.post_data or ''} {each.headers}" for each in sent)
     assert SECRET not in everything
     assert "basel" not in everything.lower()
     assert "cookie" not in report.headers
     assert field.results(number)["n"] == 1
     assert not page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length")
+
+
+LEVELS = ({"name": "careful", "epsilon": "0.5"}, {"name": "middle", "epsilon": "1/3"}, {"name": "open", "epsilon": "2"})
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_level_for_each_question(served: tuple[Field, str], visit: Any, width: int, tmp_path: Path) -> None:
+    """Chosen by the kinds of the questions alone; summed as one chooses; no more than the cap; sent as chosen."""
+    field, address = served
+    number = field.opened(questions=EVERY_KIND, levels=LEVELS, cap="6")
+    guarded = visit(address, width=width)
+    sent: list[Request] = []
+    guarded.context.on("request", lambda each: sent.append(each))
+    page: Page = guarded.page(f"/s/{number}")
+    expect(page.get_by_label("open", exact=False).first).to_be_disabled()
+    expect(page.locator("#levels")).to_contain_text("Too much for all 7 questions together (ε = 14")
+    page.get_by_label("middle").check()
+    expect(page.locator("#sum-text")).to_have_text("All your answers together: ε = 2.34 of at most 6.")
+    page.get_by_text("Or choose for each question").click()
+    before = page.locator("main").inner_text()
+    assert "Question 6 of 7: A place on a map" in before
+    assert not any(each["text"] in before for each in EVERY_KIND), "kinds are told, and no text of a question"
+    page.get_by_label("Question 1 of 7: Yes or no").select_option("open")
+    page.get_by_label("Question 2 of 7").select_option("open")
+    assert page.locator("#levels input:checked").count() == 0
+    expect(page.locator("#sum-text")).to_have_text("All your answers together: ε = 5.67 of at most 6.")
+    accessible(page)
+    shot(page, tmp_path, f"survey-each-{width}")
+    page.get_by_label("Question 3 of 7").select_option("open")
+    expect(page.locator("#over")).to_be_visible()
+    expect(page.get_by_role("button", name="To the questions")).to_be_disabled()
+    page.get_by_label("Question 3 of 7").select_option("careful")
+    page.get_by_role("button", name="To the questions").click()
+    expect(page.locator("#chosen-level")).to_contain_text("All your answers together: ε = 5.84 of at most 6.")
+    copied = page.locator("fieldset", has_text="Have you ever copied").locator(".promise")
+    expect(copied).to_contain_text(
+        "Your level here: “open”. Even if your answer is “yes”, whoever sees what is sent can be at most 7.39"
+    )
+    answer(page)
+    page.get_by_role("button", name="Change them by chance").click()
+    expect(page.get_by_text("The levels that you chose, as they are.")).to_be_visible()
+    before_sending = len(sent)
+    page.get_by_role("button", name="Send it").click()
+    expect(page.get_by_text("Your randomised answers have arrived.")).to_be_visible()
+    (report,) = sent[before_sending:]
+    said = json.loads(report.post_data or "")
+    assert said["levels"] == dict.fromkeys(said["values"], "middle") | {"copied": "open", "why": "open", "used": "careful"}
+    everything = " ".join(f"{each.url} {each.post_data or ''}" for each in sent)
+    assert SECRET not in everything
+    assert "basel" not in everything.lower()
+    told = field.results(number)["questions"]
+    assert [each["people"]["open"] for each in told[:3]] == [1, 1, 0]
+
+
+def test_levels_stay_once_the_questions_were_seen(served: tuple[Field, str], visit: Any) -> None:
+    """Loaded again, the page goes on with the levels that were chosen; with the report sent, nothing is left of them."""
+    field, address = served
+    number = field.opened(questions=EVERY_KIND[:2], levels=LEVELS, cap="4")
+    guarded = visit(address)
+    page: Page = guarded.page(f"/s/{number}")
+    page.get_by_label("middle").check()
+    page.reload()
+    expect(page.get_by_label("middle")).to_be_enabled()
+    assert not page.get_by_label("middle").is_checked(), "not chosen before the questions are asked for"
+    page.get_by_label("middle").check()
+    page.get_by_text("Or choose for each question").click()
+    page.get_by_label("Question 2 of 2").select_option("careful")
+    page.get_by_role("button", name="To the questions").click()
+    page.get_by_label("yes", exact=True).check()
+    assert stored(page) == {"middle", "careful"}
+    page.reload()
+    expect(page.get_by_text("so it stays as it is")).to_be_visible()
+    expect(page.get_by_label("Question 2 of 2")).to_have_value("careful")
+    expect(page.get_by_label("Question 2 of 2")).to_be_disabled()
+    expect(page.get_by_label("open").first).to_be_disabled()
+    assert not page.get_by_label("yes", exact=True).is_checked(), "answers are kept nowhere"
+    page.get_by_label("yes", exact=True).check()
+    page.get_by_label("for the grade").check()
+    page.get_by_role("button", name="Change them by chance").click()
+    assert json.loads(page.locator("#leaving").text_content() or "")["levels"] == {"copied": "middle", "why": "careful"}
+    page.get_by_role("button", name="Send it").click()
+    expect(page.get_by_text("Your randomised answers have arrived.")).to_be_visible()
+    page.goto(f"{address}/s/{number}")
+    expect(page.get_by_label("middle")).to_be_enabled()
+
+
+def test_levels_that_the_survey_does_not_take_are_no_choice(served: tuple[Field, str], visit: Any) -> None:
+    """Whatever stands in the browser's store: the page offers its levels, and nothing is chosen."""
+    field, address = served
+    number = field.opened(questions=EVERY_KIND[:2], levels=LEVELS, cap="3")
+    survey = field.survey(number)
+    page: Page = visit(address).page(f"/s/{number}")
+    for kept in (
+        "{",
+        "null",
+        "3",
+        '"careful"',
+        '{"copied": "open"}',
+        '{"copied": "open", "why": "open"}',
+        '{"copied": "x", "why": "y"}',
+    ):
+        page.evaluate("([place, kept]) => sessionStorage.setItem(place, kept)", [f"cloister {survey.id} {survey.version} ", kept])
+        page.reload()
+        expect(page.get_by_label("middle")).to_be_enabled()
+        expect(page.locator("#step-questions")).to_be_hidden()
+
+
+def stored(page: Page) -> set[str]:
+    """The levels that the browser keeps; it keeps nothing else."""
+    kept = page.evaluate("Object.values(sessionStorage)")
+    assert len(kept) == 1
+    assert not page.evaluate("Object.keys(localStorage).length")
+    return set(json.loads(kept[0]).values())
 
 
 def test_a_promise_is_rounded_up_and_a_place_of_the_page_is_no_invitation(served: tuple[Field, str], visit: Any) -> None:
@@ -212,6 +327,14 @@ def test_the_results_with_pictures(served: tuple[Field, str], visit: Any, tmp_pa
             "town": "basel",
         }
         field.send(number, field.report(number, said, "open" if seed % 2 else "careful", seed=seed))
+    for width in WIDTHS:
+        page = as_ana(served, visit, f"/surveys/{number}", width=width)
+        expect(page.get_by_role("heading", name="Have you ever copied in an exam?")).to_be_visible()
+        expect(page.get_by_role("progressbar", name="Looking for words")).to_be_visible()
+        accessible(page)
+        shot(page, tmp_path, f"survey-looking-{width}")
+    assert Workers(field.hub, 0).run_one()
+    expect(page.get_by_text("No word is common enough")).to_be_visible(timeout=60_000)  # it is loaded again by itself
     for width in WIDTHS:
         page = as_ana(served, visit, f"/surveys/{number}", width=width)
         expect(page.get_by_role("heading", name="Have you ever copied in an exam?")).to_be_visible()

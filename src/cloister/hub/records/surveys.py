@@ -38,6 +38,10 @@ class HeldSurvey(Base):
     """The survey as JSON, as respondents get it: its integers are the promise. Empty while it is a draft."""
     tally: Mapped[str] = mapped_column(default="")
     """What was counted so far, as JSON: counts alone."""
+    words: Mapped[str] = mapped_column(default="")
+    """What was found for the questions that ask for words, as JSON, and of how many reports."""
+    looking: Mapped[str] = mapped_column(String(32), default="")
+    """The job that looks for words, or the last one that did."""
     created: Mapped[datetime]
     opened: Mapped[datetime | None] = mapped_column(default=None)
     closed: Mapped[datetime | None] = mapped_column(default=None)

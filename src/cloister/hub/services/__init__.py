@@ -19,6 +19,7 @@ _NAMES = (
     "asking",
     "budgets",
     "learning",
+    "anonymizing",
     "surveys",
     "admin",
     "jobs",  # last: work begins when everything else is open

@@ -501,6 +501,40 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_learnt_model_person"), "learnt_model", ["person"], unique=False)
     op.create_table(
+        "anonymizing_trial",
+        sa.Column("id", sa.String(length=32), nullable=False),
+        sa.Column("person", sa.String(length=32), nullable=False),
+        sa.Column("data_set", sa.String(length=32), nullable=False),
+        sa.Column("order", sa.JSON(), nullable=False),
+        sa.Column("found", sa.JSON(), nullable=False),
+        sa.Column("created", Moment(), nullable=False),
+        sa.ForeignKeyConstraint(["person"], ["person.id"], name=op.f("fk_anonymizing_trial_person_person")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_anonymizing_trial")),
+    )
+    op.create_index(op.f("ix_anonymizing_trial_person"), "anonymizing_trial", ["person"], unique=False)
+    op.create_index(op.f("ix_anonymizing_trial_data_set"), "anonymizing_trial", ["data_set"], unique=False)
+    op.create_table(
+        "anonymized_table",
+        sa.Column("id", sa.String(length=32), nullable=False),
+        sa.Column("person", sa.String(length=32), nullable=False),
+        sa.Column("project", sa.String(length=32), nullable=False),
+        sa.Column("title", sa.String(length=200), nullable=False),
+        sa.Column("data_sets", sa.JSON(), nullable=False),
+        sa.Column("table", sa.String(length=200), nullable=False),
+        sa.Column("made", sa.String(length=32), nullable=False),
+        sa.Column("purpose", sa.String(), nullable=False),
+        sa.Column("order", sa.JSON(), nullable=False),
+        sa.Column("report", sa.JSON(), nullable=False),
+        sa.Column("report_page", sa.String(), nullable=False),
+        sa.Column("certificate", sa.JSON(), nullable=False),
+        sa.Column("certificate_page", sa.String(), nullable=False),
+        sa.Column("policy", sa.JSON(), nullable=False),
+        sa.Column("created", Moment(), nullable=False),
+        sa.ForeignKeyConstraint(["person"], ["person.id"], name=op.f("fk_anonymized_table_person_person")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_anonymized_table")),
+    )
+    op.create_index(op.f("ix_anonymized_table_person"), "anonymized_table", ["person"], unique=False)
+    op.create_table(
         "survey",
         sa.Column("id", sa.String(length=32), nullable=False),
         sa.Column("person", sa.String(length=32), nullable=False),
@@ -512,6 +546,8 @@ def upgrade() -> None:
         sa.Column("state", sa.String(length=20), nullable=False),
         sa.Column("body", sa.String(), nullable=False),
         sa.Column("tally", sa.String(), nullable=False),
+        sa.Column("words", sa.String(), nullable=False),
+        sa.Column("looking", sa.String(length=32), nullable=False),
         sa.Column("created", Moment(), nullable=False),
         sa.Column("opened", Moment(), nullable=True),
         sa.Column("closed", Moment(), nullable=True),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.hub.service import Card, Link, Service
+from cloister.hub.service import Card, Direct, Link, Service
 from cloister.hub.services.asking.answering import Answered, ask, ask_together, stored
 from cloister.hub.services.asking.later import QUESTION
 from cloister.hub.services.asking.preview import explain, preview, rehearse
@@ -41,6 +41,12 @@ def _api() -> APIRouter:
     from cloister.hub.services.asking.api import api
 
     return api()
+
+
+def _direct() -> tuple[Direct, ...]:
+    from cloister.hub.services.asking.api import DIRECT
+
+    return (DIRECT,)
 
 
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
@@ -71,6 +77,7 @@ SERVICE = Service(
     pages=_pages,
     api=_api,
     busy=True,
+    direct=_direct,
     jobs=(QUESTION,),
     links=(
         Link(title="Ask", path="/ask", action="question.ask", order=20, icon="ask"),

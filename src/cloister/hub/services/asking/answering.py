@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
-
-from sqlalchemy import insert
 
 from cloister.errors import AccessDenied, BudgetExceeded, CloisterError
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import StoredRelease
+from cloister.hub.services.asking.keeping import Keeping, keep
 from cloister.hub.services.asking.money import spend_for
 from cloister.hub.services.asking.ready import Ready, ready
 from cloister.hub.services.asking.seats import working
-from cloister.hub.services.asking.standing import check_standing
 from cloister.hub.services.asking.watching import look_later
 from cloister.hub.services.asking.wish import Wish
-from cloister.hub.services.trail import question_details, write, write_alone
+from cloister.hub.services.trail import act_of, question_details, write_alone
 from cloister.session import Release
 
 if TYPE_CHECKING:
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 __all__ = ["Answered", "Beside", "ask", "ask_together", "stored"]
-
-_RELEASE = insert(StoredRelease.metadata.tables[StoredRelease.__tablename__])
-_COLUMNS = tuple(StoredRelease.__table__.c.keys())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,28 +167,26 @@ def _keep(
         )
         for sql, release in zip(wish.texts, releases, strict=True)
     ]
-    tree = None if wish.more else found.session.tree_of(wish.sql, dialect=wish.dialect)  # of one text the reading is at hand
-    how: dict[str, Any] = {"data_sets": ids, "columns": found.columns, "dialect": wish.dialect, "tree": tree}
-    details = [question_details(sql=sql, **how) for sql in wish.texts]
-    with hub.database.begin() as db:
-        check_standing(hub, db, caller, wish, found)
-        db.connection().execute(_RELEASE, [{name: getattr(each.row, name) for name in _COLUMNS} for each in kept])
-        if beside is not None:
-            beside(db, kept)
-        lines = [
-            write(
-                db,
-                hub,
-                caller,
-                "question.ask",
-                kind="release",
-                object_id=each.id,
-                purpose=wish.purpose,
-                cost=paid if place == 0 else {},
-                **told,
-            )
-            for place, (each, told) in enumerate(zip(kept, details, strict=True))
-        ]
+    how: dict[str, Any] = {"data_sets": ids, "columns": found.columns, "dialect": wish.dialect}
+    details = [
+        question_details(sql=sql, **how, tree=partial(found.session.tree_of, sql, dialect=wish.dialect)) for sql in wish.texts
+    ]
+    acts = [
+        act_of(
+            hub,
+            caller,
+            "question.ask",
+            kind="release",
+            object_id=each.id,
+            purpose=wish.purpose,
+            cost=paid if place == 0 else {},
+            **told,
+        )
+        for place, (each, told) in enumerate(zip(kept, details, strict=True))
+    ]
+    rows = [each.row for each in kept]
+    also = None if beside is None else lambda db: beside(db, kept)
+    lines = keep(hub, Keeping(caller=caller, wish=wish, found=found, rows=rows, acts=acts, beside=also))
     for line in lines:
         look_later(hub, caller, line)
     return kept

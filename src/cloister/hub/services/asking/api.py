@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Request
+from pydantic import ValidationError
 from starlette.responses import Response
 
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.guard import needs
+from cloister.hub.guard import gate, needs
 from cloister.hub.hub import Hub, HubDep
+from cloister.hub.service import Direct
 from cloister.hub.services.asking import api_releases, api_saved
 from cloister.hub.services.asking.answering import Answered, Beside, ask_together
 from cloister.hub.services.asking.answering import ask as answered_to
@@ -40,10 +42,12 @@ from cloister.privacy import text_of
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
-__all__ = ["api"]
+__all__ = ["DIRECT", "api"]
 
-_Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200)]
-_Prefer = Annotated[str, Header(max_length=200)]
+_LONGEST_WORD = 200
+_Key = Annotated[str, Header(alias="Idempotency-Key", max_length=_LONGEST_WORD)]
+_Prefer = Annotated[str, Header(max_length=_LONGEST_WORD)]
+_LATER = "respond-async"
 _JSON = "application/json"
 
 
@@ -68,20 +72,7 @@ def _asking(router: APIRouter) -> None:
     )
     def ask(hub: HubDep, caller: CallerDep, question: Question, key: _Key = "", prefer: _Prefer = "") -> Response:
         """The private answer, charged. The same `Idempotency-Key` gives the same bytes and is charged once."""
-        wish = question.wish()
-        later = "respond-async" in prefer.lower()
-
-        def work(claim: Claim) -> tuple[int, bytes]:
-            if later:
-                return 202, _submitted(hub, caller, claim, question)
-            answered = answered_to(hub, caller, wish, beside=_storing(claim, 201))
-            return 201, _body(answered)
-
-        status, body = once(hub, caller, key, _request("questions", question, "later" if later else ""), work)
-        headers = {}
-        if status == 202:
-            headers = {"Location": f"/api/v1/jobs/{json.loads(body)['job']}", "Preference-Applied": "respond-async"}
-        return Response(body, status, headers, media_type=_JSON)
+        return _asked(hub, caller, question, key, later=_LATER in prefer.lower())
 
     @router.post(
         "/questions/workload",
@@ -113,6 +104,43 @@ def _asking(router: APIRouter) -> None:
         """The answer that was bought already, of at least the spend that is named; 404 where there is none. It never spends of a
         population; the use of what others paid for debits one's share, unless one was given it before."""
         return Response(_body(stored_answer(hub, caller, question.wish())), 201, media_type=_JSON)
+
+
+def _asked(hub: Hub, caller: Caller, question: Question, key: str, *, later: bool = False) -> Response:
+    wish = question.wish()
+
+    def work(claim: Claim) -> tuple[int, bytes]:
+        if later:
+            return 202, _submitted(hub, caller, claim, question)
+        answered = answered_to(hub, caller, wish, beside=_storing(claim, 201))
+        return 201, _body(answered)
+
+    status, body = once(hub, caller, key, _request("questions", question, "later" if later else ""), work)
+    headers = {}
+    if status == 202:
+        headers = {"Location": f"/api/v1/jobs/{json.loads(body)['job']}", "Preference-Applied": _LATER}
+    return Response(body, status, headers, media_type=_JSON)
+
+
+def _plain(request: Request, body: bytes) -> tuple[Question, str] | None:
+    """What a plain request asks, and under which key; None where it is malformed, or prefers something."""
+    key = request.headers.get("idempotency-key", "")
+    if len(key) > _LONGEST_WORD or "prefer" in request.headers:
+        return None
+    try:
+        return Question.model_validate_json(body), key
+    except ValidationError:
+        return None
+
+
+def _directly(hub: Hub, request: Request, caller: Caller, asked: tuple[Question, str]) -> Response:
+    request.state.ticked = True
+    gate(caller, DIRECT.action)
+    return _asked(hub, caller, *asked)
+
+
+DIRECT = Direct(path="/questions", action="question.ask", read=_plain, answer=_directly)
+"""`POST /questions`, with an API token."""
 
 
 def _previewing(router: APIRouter) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cloister.session import Release
+from cloister.session.drawing import svg
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
@@ -72,11 +73,9 @@ def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float)
 
 def svg_of(chart: Any) -> str:
     """An Altair chart as SVG, in the colours of the page that shows it."""
-    import vl_convert
-
     axis = {"labelColor": SOFT, "titleColor": INK, "gridColor": LINE, "domainColor": SOFT, "tickColor": SOFT}
     config = {"background": None, "view": {"stroke": None}, "axis": axis, "font": "sans-serif"}
-    return themed(str(vl_convert.vegalite_to_svg({**chart.to_dict(), "config": config})))
+    return themed(svg({**chart.to_dict(), "config": config}))
 
 
 def themed(svg: str) -> str:
@@ -92,8 +91,6 @@ def themed(svg: str) -> str:
 
 
 def _drawn(release: Release, confidence: float) -> str:
-    import vl_convert
-
     axis = {
         "labelColor": SOFT,
         "titleColor": INK,
@@ -116,4 +113,4 @@ def _drawn(release: Release, confidence: float) -> str:
         "font": "sans-serif",
     }
     chart = release.plot(confidence).to_dict()
-    return str(vl_convert.vegalite_to_svg({**chart, "config": config}))
+    return svg({**chart, "config": config})

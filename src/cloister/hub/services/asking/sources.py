@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.anonymizing import AnonymizedTable
     from cloister.hub.records.asking import StoredRelease
     from cloister.hub.records.learning import LearntModel
 
-    Derived: TypeAlias = StoredRelease | LearntModel
-    Kind = TypeVar("Kind", StoredRelease, LearntModel)
+    Derived: TypeAlias = StoredRelease | LearntModel | AnonymizedTable
+    Kind = TypeVar("Kind", StoredRelease, LearntModel, AnonymizedTable)
 
 __all__ = ["check_derived", "newest_open", "told_policy"]
 

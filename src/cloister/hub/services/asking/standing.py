@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cloister.hub.services.asking.ready import Ready
     from cloister.hub.services.asking.wish import Wish
 
-__all__ = ["check_standing", "present", "withheld"]
+__all__ = ["Moment", "check_standing", "present", "withheld"]
 
 
 def present(hub: Hub, db: Db, caller: Caller) -> Caller:
@@ -38,6 +38,11 @@ def present(hub: Hub, db: Db, caller: Caller) -> Caller:
             why="the API token that it was asked with is revoked or expired",
             instead="another token, made at /account/tokens",
         )
+    return _come(person, caller)
+
+
+def _come(person: Caller, caller: Caller) -> Caller:
+    """The person, come in the same way as a caller."""
     return replace(
         person,
         via=caller.via,
@@ -49,11 +54,36 @@ def present(hub: Hub, db: Db, caller: Caller) -> Caller:
     )
 
 
-def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready) -> None:
+class Moment:
+    """What several answers that leave in one transaction need to know once: who their askers are now, and of which facts it is
+    to be asked.
+
+    The same person with the same token is looked up once; how each of them came (the address, the log-in) stays each one's own.
+    """
+
+    def __init__(self) -> None:
+        self._people: dict[tuple[str, str], Caller] = {}
+        self._generation: int | None = None
+
+    def present(self, hub: Hub, db: Db, caller: Caller) -> Caller:
+        """As `present` says it."""
+        key = (caller.id, caller.token)
+        if key not in self._people:
+            self._people[key] = present(hub, db, caller)
+        return _come(self._people[key], caller)
+
+    def generation(self, db: Db) -> int:
+        """The number now."""
+        if self._generation is None:
+            self._generation = generation(db)
+        return self._generation
+
+
+def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, moment: Moment) -> None:
     """Refuse to let an answer leave that could not be asked for any more. Money is not asked about again: it is paid."""
     try:
-        now = present(hub, db, caller)
-        if generation(db) == found.generation and (now.roles, now.projects) == (caller.roles, caller.projects):
+        now = moment.present(hub, db, caller)
+        if moment.generation(db) == found.generation and (now.roles, now.projects) == (caller.roles, caller.projects):
             return
         data_sets = facts_of(hub, db).data_sets
         objects = [data_sets.get(each.id) for each in found.objects]

@@ -21,7 +21,7 @@ __all__ = ["look_later", "watched", "watching"]
 
 _LOG = logging.getLogger("cloister.hub.asking")
 _WATCH, _THREAD = "asking watch", "asking watch thread"
-_GATHER = 0.3
+_GATHER = 1.0
 """Seconds for which questions are gathered."""
 
 _Waiting: TypeAlias = "queue.Queue[tuple[Caller, int] | None]"

@@ -20,7 +20,7 @@ from cloister.hub.records.learning import LearntModel
 from cloister.hub.service import JobType
 from cloister.hub.services.access import check_together, context_of, facts_of
 from cloister.hub.services.asking.standing import present, withheld
-from cloister.hub.services.jobs import Stopped, submit
+from cloister.hub.services.jobs import Stopped, caller_of_job, came_of, submit
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.membership import attacked, lines_of
 from cloister.hub.services.learning.order import Order, model_of
@@ -57,14 +57,7 @@ def look(hub: Hub, caller: Caller, order: Order) -> Ready:
 
 def fit_later(db: Db, hub: Hub, caller: Caller, order: Order) -> str:
     """Put an order into the queue; the id of its job. From where and how the person came is kept for the policy."""
-    came = {
-        "address": caller.address,
-        "second_factor": caller.second_factor,
-        "via": caller.via,
-        "scopes": None if caller.scopes is None else sorted(caller.scopes),
-        "token": caller.token,
-    }
-    payload = {"order": asdict(replace(order, parameters=dict(order.parameters))), "came": came}
+    payload = {"order": asdict(replace(order, parameters=dict(order.parameters))), "came": came_of(caller)}
     return submit(db, hub, caller, "learning.fit", payload, purpose=order.purpose)
 
 
@@ -254,11 +247,9 @@ def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, paid:
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Carry it out, as long as the person and the token that it was ordered with may."""
-    came, order = payload["came"], payload["order"]
-    scopes = None if came["scopes"] is None else frozenset(came["scopes"])
-    asker = Caller(id=progress.who, **{**came, "scopes": scopes})
+    order = payload["order"]
     with hub.database.reading() as db:
-        caller = present(hub, db, asker)
+        caller = present(hub, db, caller_of_job(progress, payload))
 
     def tell(stage: str) -> None:
         if progress.stopped() and stage in ("preparing the tables", "reserving the cost"):  # nothing is charged yet

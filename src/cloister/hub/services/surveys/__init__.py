@@ -1,8 +1,8 @@
 """Surveys: composed by a researcher, answered by anybody without an account, randomised in the respondent's own browser.
 
 - `drafts.py`, `typed.py`, `composing.py`: a survey from its first draft to its end.
-- `collecting.py`: what a respondent's machine sent, and what is made of it.
-- `results.py`, `exporting.py`: estimates with their margins, as pages and as files.
+- `counting.py`, `brake.py`: what a respondent's machine sent, and what holds floods back.
+- `results.py`, `words.py`, `exporting.py`: estimates with their margins, as pages and as files; words are looked for by a job.
 - `pages.py`, `pages_respond.py`, `api.py`, `shapes.py`: the routes.
 
 What may not live here: a protocol or an estimate (`cloister.local`). No ledger is charged: a report is paid by its own
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.policy import Action, register_actions
 from cloister.hub.service import Link, Service
+from cloister.hub.services.surveys.words import LOOK
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -59,5 +60,6 @@ SERVICE = Service(
     title="Surveys",
     pages=_pages,
     api=_api,
+    jobs=(LOOK,),
     links=(Link(title="Surveys", path="/surveys", action="survey.compose", order=29, icon="survey"),),
 )

@@ -6,7 +6,7 @@ A report bears no log-in and is not tied to a page of ours: it is worth what its
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
@@ -24,6 +24,7 @@ from cloister.hub.services.surveys.shapes import (
     Composing,
     Invitations,
     Inviting,
+    Looking,
     Received,
     SurveyLine,
     SurveyPage,
@@ -44,6 +45,7 @@ _COMPOSE, _SEE, _MANAGE, _DOWNLOAD, _ANSWER = (
     needs(f"survey.{each}") for each in ("compose", "see", "manage", "download", "answer")
 )
 _FILE: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}, "description": "The file"}}
+_RESULTS: dict[int | str, dict[str, Any]] = {**_FILE, 202: {"model": Looking, "description": "A job looks for words first"}}
 
 
 def api() -> APIRouter:
@@ -112,34 +114,37 @@ def _running(router: APIRouter) -> None:
             return Invitations(tokens=drafts.invite(db, hub, caller, number, wanted.count))
 
     @router.get(
-        "/surveys/{number}/results", dependencies=[_DOWNLOAD], summary="Results", response_class=Response, responses=_FILE
+        "/surveys/{number}/results", dependencies=[_DOWNLOAD], summary="Results", response_class=Response, responses=_RESULTS
     )
     def results(hub: HubDep, caller: CallerDep, number: Number) -> Response:
-        """Estimates with margins, by level and together, as the library writes them (`Results.to_json`)."""
-        return results_file(hub, caller, number, "json")
+        """Estimates with margins, by level and together, as the library writes them (`Results.to_json`). Where words are asked
+        for, a job looks for them first: 202 and its id; ask again when it is done. Of an open survey these are the words of the
+        reports that were there then; each question says of how many reports it is (`n`)."""
+        found = results_file(hub, caller, number, "json")
+        return found if isinstance(found, Response) else _later(found)
 
     @router.get(
         "/surveys/{number}/reports", dependencies=[_DOWNLOAD], summary="Reports", response_class=Response, responses=_FILE
     )
     def reports(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """The survey and the randomised reports to it, in no order."""
-        return results_file(hub, caller, number, "reports")
+        return cast("Response", results_file(hub, caller, number, "reports"))
 
 
 def _answering(router: APIRouter) -> None:
     @router.get("/surveys/{number}/form", dependencies=[_ANSWER], summary="What a survey asks")
     def form(hub: HubDep, number: Number) -> dict[str, Any]:
-        """Questions, levels, and the integers that are the promise (`Survey.to_dict`); `demonstration` has the coins of a
-        yes-or-no question at each level. Needs no log-in."""
+        """`survey` has questions, levels, and the integers that are the promise, as the library reads them (`Survey.from_dict`);
+        `demonstration` the coins of a yes-or-no question at each level. Needs no log-in."""
         with hub.database.reading() as db:
             survey = of_text(asked(db, number).body)
-        return survey.to_dict() | {"demonstration": demonstrations(survey)}
+        return {"survey": survey.to_dict(), "demonstration": demonstrations(survey)}
 
     @router.post("/surveys/{number}/reports", dependencies=[_ANSWER, WRITTEN], summary="Send a report", status_code=201)
-    def report(hub: HubDep, number: Number, sent: dict[str, Any]) -> Received:
+    def report(hub: HubDep, caller: CallerDep, number: Number, sent: dict[str, Any]) -> Received:
         """One report, as `Report.to_dict` writes it. Needs no log-in. The same one, sent again, counts once, and is told so in
-        the same words."""
-        receive(hub, number, sent)
+        the same words. To an open survey, one network may send so many an hour (`survey_hourly`); beyond, 429."""
+        receive(hub, number, sent, address=caller.address)
         return Received(received=True)
 
 
@@ -148,6 +153,12 @@ def _rewritten(db: Db, hub: Hub, caller: Caller, number: str, wanted: Composing)
     if wanted.questions is None:
         return row
     return drafts.ask_these(db, hub, caller, number, wanted.questions)
+
+
+def _later(job: str) -> Response:
+    return Response(
+        Looking(job=job).model_dump_json(), status_code=202, media_type="application/json", headers={"Retry-After": "5"}
+    )
 
 
 def _whole(row: HeldSurvey) -> SurveyWhole:

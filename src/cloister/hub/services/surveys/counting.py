@@ -19,6 +19,7 @@ from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldSurvey, SurveyRefusal, SurveyReport, SurveyTicket
+from cloister.hub.services.surveys.brake import held_back
 from cloister.hub.services.surveys.composing import of_text
 from cloister.local.survey import Report, Tally, hash_of, read_report
 from cloister.local.survey.tokens import new_token
@@ -48,13 +49,16 @@ def asked(db: Db, number: str) -> HeldSurvey:
     return row
 
 
-def receive(hub: Hub, number: str, sent: Mapping[str, Any]) -> bool:
-    """Keep a report; False where its token says that it was kept before. Garbage is counted under its reason, and refused."""
+def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = "") -> bool:
+    """Keep a report; False where its token says that it was kept before. Garbage is counted under its reason, and refused.
+    `address` is looked at by the brake of a survey that whoever has its link may answer, and kept nowhere."""
     with hub.database.reading() as db:
         row = asked(db, number)
         survey, state, invited = of_text(row.body), row.state, row.invited
     if state != "open":
         raise Conflict("The report was refused", why="the survey is closed", instead="another survey")
+    if not invited:
+        held_back(hub, number, address)
     read = read_report(survey, sent)
     if isinstance(read, str):
         _refuse(hub, number, read)
@@ -110,10 +114,12 @@ def refused_of(db: Db, number: str) -> Counter[str]:
 _STRANGE = N_("it is no report")
 _WHY = {
     "impossible values": N_("it has values that this survey never sends"),
-    "of an unknown level": N_("this survey has no such level"),
+    "of an unknown level": N_("it has no level of this survey for some question"),
+    "of another format": N_("another version of cloister made it"),
     "of another survey": N_("it is of another survey"),
     "of another version": N_("it is of another version of this survey"),
     "other questions": N_("it answers other questions"),
+    "over the cap": N_("its levels come to more than this survey lets anybody give"),
     "too long": N_("it is too long"),
     "without a token": N_("it has no token"),
 }

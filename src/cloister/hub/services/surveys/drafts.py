@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -18,6 +19,7 @@ from cloister.hub.services.surveys.counting import counted
 from cloister.hub.services.trail import write
 from cloister.local.survey import issue_tokens
 from cloister.local.survey.question import is_text
+from cloister.privacy.rational import exact_positive, text_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -31,6 +33,7 @@ __all__ = [
     "close_survey",
     "drop_draft",
     "invite",
+    "largest_cap",
     "make_survey",
     "open_survey",
     "remove_question",
@@ -45,8 +48,21 @@ MOST_WORDS = 3
 MOST_INVITATIONS = 5_000
 N_ = str
 """Marks an English text that is translated where it is shown."""
+_CAP = Fraction(8)
+"""Of a new survey, where the institution allows it."""
 LEVELS = ((N_("more private"), "0.5"), (N_("middle"), "1"), (N_("more useful"), "2"))
 """What a new survey offers for each question: a name for respondents, and ε."""
+_STATES = {
+    "draft": N_("it is a draft, and not open yet"),
+    "open": N_("it is open, and nothing of it changes any more"),
+    "closed": N_("it is closed, and nothing of it changes any more"),
+}
+"""Why something can't be done to a survey in a state."""
+
+
+def largest_cap(hub: Hub) -> Fraction:
+    """What the institution lets all answers of one respondent add up to (`survey_cap`)."""
+    return exact_positive(hub.settings.survey_cap, "survey_cap")
 
 
 def make_survey(
@@ -60,7 +76,7 @@ def make_survey(
         person=caller.id,
         title=_title(title),
         purpose=_text(purpose, "purpose", 1000),
-        draft={"introduction": "", "levels": levels, "cap": "8", "questions": []},
+        draft={"introduction": "", "levels": levels, "cap": text_of(min(_CAP, largest_cap(hub))), "questions": []},
         created=hub.now(),
     )
     db.add(row)
@@ -76,7 +92,7 @@ def seen_survey(hub: Hub, db: Db, caller: Caller, number: str, action: str = "su
         raise Missing("There is no such survey", why="it does not exist, or is not yours", instead="/surveys")
     check(hub, db, caller, action, Object(kind="survey", id=row.id, name=row.title, owner=row.person))
     if state and row.state != state:
-        raise Conflict("The survey was left as it is", why=f"it is not {state}, but {row.state}", instead=f"/surveys/{row.id}")
+        raise Conflict("The survey was left as it is", why=_STATES[row.state], instead=f"/surveys/{row.id}")
     return row
 
 
@@ -103,7 +119,7 @@ def rewrite(db: Db, hub: Hub, caller: Caller, number: str, **said: Any) -> HeldS
     if "levels" in said:
         draft["levels"] = [{"name": str(each["name"]), "epsilon": str(each["epsilon"])} for each in said["levels"]]
     if "cap" in said:
-        draft["cap"] = str(said["cap"])
+        draft["cap"] = _cap(hub, str(said["cap"]))
     if "hoped" in said:
         row.hoped = _hoped(said["hoped"])
     if "invited" in said:
@@ -153,6 +169,7 @@ def open_survey(db: Db, hub: Hub, caller: Caller, number: str) -> HeldSurvey:
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
     if not row.draft["questions"]:
         raise InvalidParameter("The survey was not opened", why="it asks nothing", instead="one question at least")
+    _cap(hub, row.draft["cap"])  # the institution's may have become smaller
     row.body = composed(row.title, row.draft, identity=row.id).to_json()
     row.state, row.opened = "open", hub.now()
     _told(db, hub, caller, "survey.open", row, questions=len(row.draft["questions"]))
@@ -191,6 +208,17 @@ def drop_draft(db: Db, hub: Hub, caller: Caller, number: str) -> None:
 
 def _told(db: Db, hub: Hub, caller: Caller, action: str, row: HeldSurvey, **details: Any) -> None:
     write(db, hub, caller, action, kind="survey", object_id=row.id, purpose=row.purpose, title=row.title, **details)
+
+
+def _cap(hub: Hub, text: str) -> str:
+    most = largest_cap(hub)
+    if exact_positive(text, "cap") > most:
+        raise InvalidParameter(
+            "The cap was refused",
+            why=f"this institution lets no survey take more than an ε of {text_of(most)} from one respondent",
+            instead=f"{text_of(most)} or less",
+        )
+    return text
 
 
 def _title(text: str) -> str:

@@ -21,6 +21,7 @@ from cloister.hub.services.surveys.counting import answers_of
 from cloister.hub.services.surveys.exporting import results_file
 from cloister.hub.services.surveys.results import results_of, shown, tallied
 from cloister.hub.services.surveys.typed import FIELDS, KINDS, levels_typed, question_typed
+from cloister.hub.services.surveys.words import looked_for
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -147,28 +148,39 @@ def _running(router: APIRouter) -> None:
         return render(request, "surveys/invitations.html", row=row, addresses=addresses)
 
     @router.get("/surveys/{number}/fresh", dependencies=_SEE)
-    def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
-        """What came in by now, for the page that shows it."""
+    def fresh(request: Request, hub: HubDep, caller: PersonDep, number: Number, looking: bool = False) -> Response:
+        """What came in by now, for the page that shows it; `looking`: which waits for words, and is loaded again with them."""
         with hub.database.begin() as db:
             row = drafts.seen_survey(hub, db, caller, number)
             if row.state == "draft":
                 return go(request, f"/surveys/{number}")
             tally = tallied(db, row)
-        results = shown(row, results_of(hub, row.id, tally), request_gettext(request))
+            words = looked_for(db, hub, caller, row, tally)
+        results = shown(row, results_of(hub, row.id, tally, words), words, request_gettext(request))
         answer = render(request, "surveys/results.html", row=row, results=results)
-        if row.state == "closed":
+        if looking and not words.job:
+            answer.headers["X-Go"] = f"/surveys/{row.id}"
+        elif row.state == "closed" and not words.job:
             answer.headers["X-Done"] = "1"
         return answer
 
     @router.get("/surveys/{number}/results.{form}", dependencies=_DOWNLOAD)
-    def results(hub: HubDep, caller: PersonDep, number: Number, form: str) -> Response:
+    def results(request: Request, hub: HubDep, caller: PersonDep, number: Number, form: str) -> Response:
         """The estimates as CSV or JSON."""
-        return results_file(hub, caller, number, form)
+        return _file(request, hub, caller, number, form)
 
     @router.get("/surveys/{number}/reports.json", dependencies=_DOWNLOAD)
-    def reports(hub: HubDep, caller: PersonDep, number: Number) -> Response:
+    def reports(request: Request, hub: HubDep, caller: PersonDep, number: Number) -> Response:
         """The randomised reports themselves."""
-        return results_file(hub, caller, number, "reports")
+        return _file(request, hub, caller, number, "reports")
+
+
+def _file(request: Request, hub: Hub, caller: Caller, number: str, form: str) -> Response:
+    found = results_file(hub, caller, number, form)
+    if isinstance(found, Response):
+        return found
+    said = request_gettext(request)("Words are still being looked for. The file is ready once they stand on this page.")
+    return go(request, f"/surveys/{number}", said)
 
 
 def _act(request: Request, hub: Hub, caller: Caller, number: str, form: Form, said: str, act: Callable[[Db], object]) -> Response:
@@ -212,23 +224,26 @@ def _survey(
     with hub.database.begin() as db:  # counting what came in is written down
         row = drafts.seen_survey(hub, db, caller, number)
         if row.state == "draft":
-            return render(request, "surveys/draft.html", status=status, **_draft(row, typed), problem=problem)
+            return render(request, "surveys/draft.html", status=status, **_draft(hub, row, typed), problem=problem)
         good = select(func.count()).select_from(SurveyTicket).where(SurveyTicket.survey == row.id, SurveyTicket.used.is_(False))
         unused, tally = db.scalar(good) or 0, tallied(db, row)
-    results = shown(row, results_of(hub, row.id, tally), request_gettext(request))
+        words = looked_for(db, hub, caller, row, tally)
+    results = shown(row, results_of(hub, row.id, tally, words), words, request_gettext(request))
     told = {"row": row, "link": _link(request, row), "unused": unused, "results": results, "problem": problem}
     return render(request, "surveys/survey.html", status=status, **told)
 
 
-def _draft(row: HeldSurvey, typed: dict[str, str]) -> dict[str, Any]:
+def _draft(hub: Hub, row: HeldSurvey, typed: dict[str, str]) -> dict[str, Any]:
     kind = typed.get("kind", "")
     kind = kind if kind in KINDS else "yes-no"
     levels = row.draft["levels"]
-    questions, total = [], ""
+    questions, too_much = [], []
+    total = ""
     if row.draft["questions"]:
         survey = composed(row.title, row.draft)
         margins = {(each.question, each.level): each for each in survey.expected(row.hoped)}
-        total = text_of(max(survey.spent(level) for level in survey.levels))
+        total = text_of(min(survey.cap, max(survey.spent(level.name) for level in survey.levels)))
+        too_much = [level.name for level in survey.levels if level not in survey.for_all]
         questions = [
             {
                 "name": question.name,
@@ -245,6 +260,8 @@ def _draft(row: HeldSurvey, typed: dict[str, str]) -> dict[str, Any]:
         "levels": levels,
         "questions": questions,
         "total": total,
+        "too_much": too_much,
+        "largest_cap": text_of(drafts.largest_cap(hub)),
         "kinds": KINDS,
         "kind": kind,
         "fields": FIELDS[kind],

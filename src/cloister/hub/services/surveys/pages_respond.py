@@ -13,6 +13,7 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.services.asking.routing import Number
 from cloister.hub.services.surveys.counting import asked
+from cloister.hub.services.surveys.typed import KINDS
 from cloister.hub.web.render import render
 
 __all__ = ["routes"]
@@ -33,5 +34,6 @@ def routes(router: APIRouter) -> None:
                 "introduction": row.draft["introduction"],
                 "state": row.state,
                 "invited": row.invited,
+                "kinds": KINDS,
             }
         return render(request, "surveys/respond.html", **told)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cloister.hub.services.asking.charts import INK, MAIN, svg_of
 from cloister.hub.services.surveys.counting import counted, refused_of
+from cloister.hub.services.surveys.words import Words, words_of
 from cloister.hub.spreadsheets import safe
 from cloister.local.survey import Results, Tally
+from cloister.local.survey.alike import MEAN
 from cloister.local.survey.question import NO_ANSWER
 
 if TYPE_CHECKING:
@@ -24,14 +28,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Told", "as_csv", "as_json", "results_of", "shown", "tallied"]
 
+N_ = str
+"""Marks an English text that is translated where it is shown."""
 Told = dict[str, Any]
 """Results as plain JSON."""
 _PART, _LOCKS, _KEPT = "survey results", "survey locks", 50
 _LOCK = threading.Lock()
 
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What no SVG can hold: the program that draws would end, and this process with it."""
 _ROWS = 40
 """Longer lists show their commonest answers."""
 _APART = 0.01
+_SAID = (N_("a number"), N_("no answer"))
+"""What the library calls answers that no researcher wrote."""
 
 
 def tallied(db: Db, row: HeldSurvey) -> Tally:
@@ -41,25 +51,34 @@ def tallied(db: Db, row: HeldSurvey) -> Tally:
     return tally
 
 
-def results_of(hub: Hub, number: str, tally: Tally) -> Told:
-    """The results of a survey's tally, as the library writes them (`Results.to_dict`). Looking for words takes a while: so this
-    is no part of a transaction (others would wait to write), one request works it out while others for the same survey wait, and
-    it is kept until another report comes."""
+def results_of(hub: Hub, number: str, tally: Tally, words: Words) -> Told:
+    """The results of a survey's tally, as the library writes them (`Results.to_dict`); those of questions that ask for words are
+    what a job has found, and left out as long as it has not. This is no part of a transaction (others would wait to write), one
+    request works it out while others for the same survey wait, and it is kept until another report comes."""
     kept: OrderedDict[tuple[str, int], Told] = hub.parts.setdefault(_PART, OrderedDict())
     locks: defaultdict[str, threading.Lock] = hub.parts.setdefault(_LOCKS, defaultdict(threading.Lock))
+    asked = [question.name for question in tally.survey.questions]
     with _LOCK:
         working = locks[number]
     with working:
         with _LOCK:
             told = kept.get((number, tally.n))
         if told is None:
-            told = Results(tally.survey, tally).to_dict()
+            others = set(asked) - set(words_of(tally.survey))
+            told = Results(tally.survey, tally).to_dict(questions=others)
         with _LOCK:
             kept[number, tally.n] = told
             kept.move_to_end((number, tally.n))
             while len(kept) > _KEPT:
                 kept.popitem(last=False)
-    return {**told, "refused": dict(tally.refused)}
+    found: Mapping[str, Any] = words.told or {"questions": [], "alarms": []}
+    questions = {each["question"]: each for each in (*told["questions"], *found["questions"])}
+    return {
+        **told,
+        "refused": dict(tally.refused),
+        "questions": [questions[name] for name in asked if name in questions],
+        "alarms": sorted((*told["alarms"], *found["alarms"]), key=lambda each: asked.index(each["question"])),
+    }
 
 
 def as_json(results: Told) -> str:
@@ -82,45 +101,79 @@ def as_csv(results: Told) -> str:
     return out.getvalue()
 
 
-def shown(row: HeldSurvey, told: Told, _: Callable[[str], str]) -> dict[str, Any]:
-    """What the template needs."""
-    levels = [{**level, "n": told["people"][level["name"]]} for level in json.loads(row.body)["levels"]]
+def shown(row: HeldSurvey, told: Told, words: Words, _: Callable[[str], str]) -> dict[str, Any]:
+    """What the template needs: a question for which words are still looked for has its text alone."""
+    body = json.loads(row.body)
+    epsilons = {level["name"]: level["epsilon"] for level in body["levels"]}
+    found = {each["question"]: each for each in told["questions"]}
     return {
         "n": told["n"],
         "garbage": sum(told["refused"].values()),
-        "levels": levels,
-        "questions": [_question(question, [each["name"] for each in levels if each["n"]], _) for question in told["questions"]],
+        "words": words,
+        "questions": [
+            {**_question(found[each["name"]], epsilons, _), "word": each["kind"] == "word", "pending": False}
+            if each["name"] in found
+            else {"text": each["text"], "word": True, "pending": True}
+            for each in body["questions"]
+        ],
     }
 
 
-def _question(told: dict[str, Any], levels: list[str], _: Callable[[str], str]) -> dict[str, Any]:
-    answers = told["combined"]["answers"]
+def _question(told: dict[str, Any], epsilons: dict[str, str], _: Callable[[str], str]) -> dict[str, Any]:
+    answers, by_level = told["combined"]["answers"], told["levels"]
     listed = answers if len(answers) <= _ROWS else sorted(answers, key=lambda each: -each["share"])[:_ROWS]
-    by_level = {name: {each["answer"]: each["share"] for each in found["answers"]} for name, found in told["levels"].items()}
+    parts = {name: {each["answer"]: each for each in found["answers"]} for name, found in by_level.items()}
     rows = [
         {
             "answer": _answer(each["answer"], told["kind"], _),
             "share": each["share"],
             "margin": each["share_margin"],
             "likely": each["likely"],
-            "by_level": [by_level.get(name, {}).get(each["answer"]) for name in levels],
+            "by_level": [parts[name].get(each["answer"]) for name in by_level],
         }
         for each in listed
     ]
     return {
         "text": told["text"],
         "rows": rows,
+        "levels": [{"name": name, "epsilon": epsilons[name], **found} for name, found in by_level.items()],
         "mean": told["combined"].get("mean"),
+        "alike": _alike(told, _),
         "picture": picture(rows, _("estimated share")) if told["n"] and len(rows) > 1 else "",
         "notes": _notes(told, _),
     }
+
+
+def _alike(told: dict[str, Any], _: Callable[[str], str]) -> str:
+    """What the test of homogeneity says, where there was something to compare."""
+    found = told["alike"]
+    if found is None:
+        return ""
+    chance = "< 0.001" if found["p_value"] < 0.001 else f"= {found['p_value']:.2g}"
+    if found["p_value"] >= _APART:
+        return _("Between who chose one level and who chose another no difference can be seen (p {chance}).").format(
+            chance=chance
+        )
+    what = _("the mean") if (told["kind"], found["answer"]) == ("number", MEAN) else _answer(found["answer"], told["kind"], _)
+    return _(
+        "Who chose one level seems to answer differently from who chose another, most of all here: {what} (p {chance}). The sum "
+        "of all is right all the same; a single level does not stand for everybody."
+    ).format(what=what, chance=chance)
 
 
 def _answer(answer: str, kind: str, _: Callable[[str], str]) -> str:
     """As the page says it. What a researcher wrote stays as it was written, also where the hub has a word like it."""
     if kind == "place":
         return _cell(answer, _)
+    if kind == "number":
+        return _amount(answer, _)
     return _(answer) if kind == "yes-no" or answer == NO_ANSWER else answer
+
+
+def _amount(answer: str, _: Callable[[str], str]) -> str:
+    """ "a number", "no answer", or a bin of a distribution."""
+    low, to, high = answer.partition(" to ")
+    return f"{low} – {high}" if to else _(answer)
 
 
 def _cell(answer: str, _: Callable[[str], str]) -> str:
@@ -134,9 +187,8 @@ def _notes(told: dict[str, Any], _: Callable[[str], str]) -> list[dict[str, str]
     notes = []
     if not told["combined"]["answers"]:
         notes.append({"tone": "info", "text": _("No word is common enough among the answers to be seen.")})
-    if told["alike"] is not None and told["alike"]["p_value"] < _APART:
-        text = _("Who chose one level seems to answer differently from who chose another. The sum of both is right all the same.")
-        notes.append({"tone": "info", "text": text})
+    if told["kind"] == "number" and told["n"] and "mean" not in told["combined"]:
+        notes.append({"tone": "info", "text": _("Too few reports yet to tell the mean: the noise hides how many gave a number.")})
     if told["anomalies"]:
         text = _("Some reports are such as honest respondents would hardly send: somebody may be trying to move this result.")
         notes.append({"tone": "warn", "text": text})
@@ -151,21 +203,21 @@ def _notes(told: dict[str, Any], _: Callable[[str], str]) -> list[dict[str, str]
 
 def picture(rows: list[dict[str, Any]], title: str) -> str:
     """Bars of the shares, each with its interval, as SVG in the colours of the page."""
+    bars = tuple((_NO_XML.sub("�", each["answer"]), each["share"], each["margin"]) for each in rows)
+    return _drawn(bars, title)
+
+
+@lru_cache(maxsize=200)
+def _drawn(rows: tuple[tuple[str, float, float], ...], title: str) -> str:
+    """A page that waits for something asks for the same pictures again and again."""
     import altair as alt
 
-    values = [
-        {
-            "answer": each["answer"],
-            "share": each["share"],
-            "low": each["share"] - each["margin"],
-            "high": each["share"] + each["margin"],
-        }
-        for each in rows
-    ]
-    y = alt.Y("answer:N", sort=[each["answer"] for each in rows], title=None, axis=alt.Axis(labelLimit=240))
+    values = [{"answer": name, "share": share, "low": share - margin, "high": share + margin} for name, share, margin in rows]
+    y = alt.Y("answer:N", sort=[name for name, _share, _margin in rows], title=None, axis=alt.Axis(labelLimit=240))
     base = alt.Chart(alt.Data(values=values)).properties(width=420)
     bars = base.mark_bar(color=MAIN, opacity=0.75, height={"band": 0.6}).encode(
         y=y, x=alt.X("share:Q", title=title, axis=alt.Axis(format="%"))
     )
     errors = base.mark_rule(color=INK, strokeWidth=1.5).encode(y=y, x=alt.X("low:Q", title=title), x2="high:Q")
-    return svg_of(alt.layer(bars, errors))
+    # Browsers' letters are wider than those that the labels were measured with.
+    return svg_of(alt.layer(bars, errors).properties(padding={"left": 20, "right": 5, "top": 5, "bottom": 5}))

@@ -14,6 +14,7 @@ __all__ = [
     "Composing",
     "Invitations",
     "Inviting",
+    "Looking",
     "OfferedLevel",
     "Received",
     "SurveyLine",
@@ -95,6 +96,12 @@ class Invitations(BaseModel):
     """Shown once: each is good for one report. The link of the page is /s/<id>#<token>."""
 
     tokens: list[str]
+
+
+class Looking(BaseModel):
+    """Results are not ready: a job looks for words (/api/v1/jobs/<job>)."""
+
+    job: str
 
 
 class Received(BaseModel):

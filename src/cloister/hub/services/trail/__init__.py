@@ -5,8 +5,8 @@
 - `fingerprints.py`, `profiles.py`, `alerts.py`: what is usual for a person, and what a steward should look at.
 - `pages.py`, `api.py`: the routes; `words.py`: what lines say, for people.
 
-Other services call `write` in the transaction of what they do, `write_alone` for denials and failures, and, after each question,
-`watch` with the number of its line.
+Other services call `write` in the transaction of what they do (`write_all` for several lines, made by `act_of`), `write_alone`
+for denials and failures, and, after each question, `watch` with the number of its line.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.service import Card, Link, Service
 from cloister.hub.services.trail.alerts import raise_alert, unseen, watch
-from cloister.hub.services.trail.chain import BrokenLine
+from cloister.hub.services.trail.chain import Act, BrokenLine
 from cloister.hub.services.trail.profiles import question_details
 from cloister.hub.services.trail.reading import gave, of_data_set
 from cloister.hub.services.trail.verifying import verify
-from cloister.hub.services.trail.writing import accept, closed, opened, write, write_alone
+from cloister.hub.services.trail.writing import accept, act_of, closed, opened, write, write_all, write_alone
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SERVICE",
+    "Act",
     "BrokenLine",
     "accept",
+    "act_of",
     "gave",
     "of_data_set",
     "question_details",
@@ -40,6 +42,7 @@ __all__ = [
     "verify",
     "watch",
     "write",
+    "write_all",
     "write_alone",
 ]
 

@@ -132,6 +132,8 @@ def _columns(history: History, question: Question, chosen: Sensitivity) -> Itera
 
 
 def _shapes(history: History, question: Question, chosen: Sensitivity) -> Iterator[Notice]:
+    """A question that hardly differs from an earlier one, and one that is among many variations; of these so many are counted as
+    are needed to say so."""
     shape = question.shape
     if shape is None:
         return
@@ -140,6 +142,8 @@ def _shapes(history: History, question: Question, chosen: Sensitivity) -> Iterat
     paired, lately = question.when - chosen.pairs, question.when - chosen.within
     for other, when in reversed(history.shapes.items()):
         if when < paired:
+            break
+        if narrow and (variations >= chosen.variations or when < lately):  # there is nothing more to tell
             break
         if other.aggregate != shape.aggregate:
             continue

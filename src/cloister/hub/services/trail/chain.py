@@ -101,6 +101,8 @@ def no_secrets(names: Iterable[str]) -> None:
 
 def text_of(value: Any, longest: int = _LONGEST) -> str:
     """A text that every database keeps, no longer than so."""
+    if type(value) is str and len(value) <= longest and value.isascii() and "\0" not in value:
+        return value  # as nearly all are
     text = str(value).replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
     return text if len(text) <= longest else text[: longest - 1] + "…"
 

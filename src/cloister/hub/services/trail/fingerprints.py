@@ -8,24 +8,29 @@ gives; the steward should hear of it all the same. The conditions of a subquery 
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from cloister.query.forms import form_of, stand_ins
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlglot import exp
 
     from cloister.hub.services.trail.wording import Wording
 
-__all__ = ["Condition", "Fingerprint", "closeness", "fingerprint"]
+__all__ = ["Condition", "Fingerprint", "closeness", "fingerprint", "shape_of"]
 
 Closeness = Literal["same", "narrow", "one conjunct", "far"]
 _LONGEST = 20_000
 _NARROW = 3
+_MOST_FORMS = 1024
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -113,6 +118,67 @@ def fingerprint(sql: str, dialect: str | None = None, *, tree: exp.Expression | 
         tree.set("expressions", sorted(tree.expressions, key=wording.text))
     aggregate = hashlib.sha256(wording.text(tree).encode()).hexdigest()[:32]
     return Fingerprint(aggregate=aggregate, conditions=tuple(sorted(conditions)))
+
+
+class _Shapes:
+    """The shapes of forms: texts that differ in the numbers of their conditions alone have shapes that do so too. As in
+    `query/forms.py`, a form is looked at with numbers of ours in it, when it comes again, and kept where putting the asker's own
+    into what was found gives exactly what is found of the asker's own text.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str | None], tuple[Fingerprint, tuple[str, ...]] | None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def shape(self, sql: str, dialect: str | None, tree: Callable[[], exp.Expression | None]) -> Fingerprint | None:
+        """As `fingerprint` finds it."""
+        form = form_of(sql)
+        key = None if form is None else (form.text, dialect)
+        with self._lock:
+            again = key in self._known
+            known = self._known.get(key) if key is not None else None
+            if key is not None:
+                self._known[key] = known
+                self._known.move_to_end(key)
+                while len(self._known) > _MOST_FORMS:
+                    self._known.popitem(last=False)
+        if form is not None and known is not None:
+            return _with_numbers(*known, form.numbers)
+        found = fingerprint(sql, dialect, tree=tree())
+        if form is not None and key is not None and again and found is not None:
+            ours = stand_ins(form)
+            shape = fingerprint(form.written(ours), dialect)
+            if shape is not None:
+                learnt = shape, tuple(str(number) for number in ours)
+                if _with_numbers(*learnt, form.numbers) == found:
+                    with self._lock:
+                        self._known[key] = learnt
+        return found
+
+
+_SHAPES = _Shapes()
+
+
+def shape_of(sql: str, dialect: str | None, tree: Callable[[], exp.Expression | None]) -> Fingerprint | None:
+    """The shape of a question, as `fingerprint` finds it, found once for texts that differ in numbers alone. `tree` gives the
+    text as it was parsed, where it has to be looked at."""
+    return _SHAPES.shape(sql, dialect, tree)
+
+
+def _with_numbers(shape: Fingerprint, ours: Sequence[str], numbers: Sequence[int]) -> Fingerprint:
+    """The shape with other numbers in the places of ours."""
+    theirs = {mine: str(number) for mine, number in zip(ours, numbers, strict=True)}
+    conditions = set()
+    for each in shape.conditions:
+        text = each.text
+        for constant in each.constants:
+            text = text.replace(constant, theirs.get(constant, constant))
+        constants = tuple(theirs.get(constant, constant) for constant in each.constants)
+        conditions.add(Condition(text=text, template=each.template, constants=constants))
+    return Fingerprint(aggregate=shape.aggregate, conditions=tuple(sorted(conditions)))
 
 
 def closeness(one: Fingerprint, other: Fingerprint) -> Closeness:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.hub.records.trail import TrailLine
-from cloister.hub.services.trail.fingerprints import Fingerprint, fingerprint
+from cloister.hub.services.trail.fingerprints import Fingerprint, shape_of
 from cloister.hub.services.trail.reading import sealed
 from cloister.privacy.rational import text_of
 
@@ -45,13 +45,13 @@ def question_details(
     data_sets: Iterable[str],
     columns: Iterable[str] = (),
     dialect: str | None = None,
-    tree: exp.Expression | None = None,
+    tree: Callable[[], exp.Expression | None] = lambda: None,
 ) -> dict[str, Any]:
     """The details of a line about a question: what `write(…, "question.ask", **question_details(…))` is given.
 
-    `data_sets` are ids or names, `columns` are "data set.column". `tree` is what `fingerprint` is given.
+    `data_sets` are ids or names, `columns` are "data set.column". `tree` gives what `fingerprint` is given, where it is needed.
     """
-    shape = fingerprint(sql, dialect, tree=tree)
+    shape = shape_of(sql, dialect, tree)
     return {
         "sql": sql,
         "data_sets": sorted(set(data_sets)),

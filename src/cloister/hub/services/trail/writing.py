@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, event, insert, select, update
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["ACCEPT", "GAP", "Keeper", "accept", "closed", "keeper_of", "opened", "write", "write_alone"]
+__all__ = ["ACCEPT", "GAP", "Keeper", "accept", "act_of", "closed", "keeper_of", "opened", "write", "write_all", "write_alone"]
 
 GAP, ACCEPT = "trail.gap", "trail.accept"
 _ROW = 1
@@ -61,12 +61,34 @@ def write(
     `details` hold names and ids, and the asker's own question; `data_sets` (ids of data sets, never names: a name may be
     another's later) makes the line visible to their owners.
     """
+    told: dict[str, Any] = {"kind": kind, "object_id": object_id, "purpose": purpose, "cost": cost, "outcome": outcome}
+    return write_all(db, hub, [act_of(hub, caller, action, **told, **details)])[0]
+
+
+def write_all(db: Session, hub: Hub, acts: Sequence[Act]) -> list[int]:
+    """Write several lines in the transaction of `db`, one after the other; their numbers."""
+    return keeper_of(hub).add(db, acts)
+
+
+def act_of(
+    hub: Hub,
+    caller: Caller,
+    action: str,
+    *,
+    kind: str = "",
+    object_id: str = "",
+    purpose: str = "",
+    cost: Mapping[str, str] | None = None,
+    outcome: str = "done",
+    **details: Any,
+) -> Act:
+    """What a line will say, as `write` is told it."""
     no_secrets(details)
     if caller.via != "nobody":
         details = {"via": caller.via, **details}
     if caller.address:
         details = {"address": caller.address, **details}
-    act = Act(
+    return Act(
         when=hub.now(),
         person=caller.id,
         action=action,
@@ -77,7 +99,6 @@ def write(
         outcome=outcome,
         details=cleaned(details),
     )
-    return keeper_of(hub).add(db, act)
 
 
 def write_alone(hub: Hub, caller: Caller, action: str, **line: Any) -> int:
@@ -133,8 +154,8 @@ class Keeper:
         event.listen(hub.database.sessions, "after_commit", self._committed)
         event.listen(hub.database.sessions, "after_soft_rollback", _undone)
 
-    def add(self, db: Session, act: Act) -> int:
-        """The line at the end of the chain."""
+    def add(self, db: Session, acts: Sequence[Act]) -> list[int]:
+        """The lines at the end of the chain."""
         if isinstance(db, Reader):
             raise WroteWhileReading("a line of the trail")
         db.flush()  # what the line is about is there before it
@@ -145,9 +166,9 @@ class Keeper:
                     self._file.replace(Head(count=number, hash=before))
             if number < self.known:
                 number, before = self._write_gap(db, number, before, self.known)
-        number, last = self._append(db, number, before, act)
-        self._move(db, number, last)
-        return number
+        end, last = self._append(db, number, before, acts)
+        self._move(db, end, last)
+        return list(range(number + 1, end + 1))
 
     def compare(self, db: Session) -> None:
         """Does the database contain the end that the file knows?"""
@@ -194,16 +215,20 @@ class Keeper:
             found = connection.execute(_END).one()
         return found.number, found.hash
 
-    def _append(self, db: Session, number: int, before: str, act: Act) -> tuple[int, str]:
-        number += 1
-        last = seal(self.key, before, number, act)
+    def _append(self, db: Session, number: int, before: str, acts: Sequence[Act]) -> tuple[int, str]:
+        lines: list[dict[str, Any]] = []
+        objects: list[dict[str, Any]] = []
+        for act in acts:
+            number += 1
+            before = seal(self.key, before, number, act)
+            lines.append({"number": number, "moment": act.when, **{each: getattr(act, each) for each in _TOLD}, "hash": before})
+            objects += [{"object": each, "number": number} for each in about(act.kind, act.object, act.details)]
         connection = db.connection()
-        told = {each: getattr(act, each) for each in _TOLD}
-        connection.execute(_LINE, {"number": number, "moment": act.when, **told, "hash": last})
-        objects = [{"object": each, "number": number} for each in about(act.kind, act.object, act.details)]
+        connection.execute(_LINE, lines)
         if objects:
             connection.execute(_ABOUT, objects)
-        return number, last
+        db.info["trail lines"] = db.info.get("trail lines", 0) + len(lines)
+        return number, before
 
     def _write_gap(self, db: Session, number: int, before: str, known: int | None) -> tuple[int, str]:
         """The trail ends before an end that is known, or nothing is known of its end: say so in the trail, and go on."""
@@ -216,7 +241,7 @@ class Keeper:
             details = {"known": known, "found": number}
         act = Act(when=self._hub.now(), person="", action=GAP, kind="trail", outcome="failed", details=details)
         db.info["trail replace"] = True
-        return self._append(db, number, before, act)
+        return self._append(db, number, before, [act])
 
     def _move(self, db: Session, number: int, last: str) -> None:
         """The new end in the database; and in the file, as soon as the transaction is committed."""
@@ -227,10 +252,10 @@ class Keeper:
     def _committed(self, db: Session) -> None:
         if db.get_nested_transaction() is not None or db.info.get("trail") is None:
             return
-        head, gap = db.info["trail"], db.info.pop("trail replace", False)
+        head, gap, lines = db.info["trail"], db.info.pop("trail replace", False), db.info.pop("trail lines", 0)
         db.info["trail"] = None
         with self._turn:
-            others = head.count != self.known + 1
+            others = head.count != self.known + lines
             self.known = head.count if gap else max(self.known, head.count)
             if self._file is None:
                 return
@@ -249,6 +274,7 @@ def _undone(db: Session, _: Any) -> None:
     """What was written is gone, or some of it: the file may lag, never lead."""
     db.info["trail"] = None
     db.info.pop("trail replace", None)
+    db.info.pop("trail lines", None)
 
 
 def _contains(db: Session, head: Head) -> bool:

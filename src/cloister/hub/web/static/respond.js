@@ -1,34 +1,18 @@
-// The respondent's page: a level, the questions, what leaves, sending. True answers live in this page's memory and nowhere else: no
-// form holds them, nothing is stored, and the only request that is made after the survey was fetched sends what "report" holds.
+// The respondent's page: levels (respond-levels.js), the questions, what leaves, sending. True answers live in this page's memory and
+// nowhere else: no form holds them, none is stored, and the only request that is made after the survey was fetched sends what
+// "report" holds.
 
 import { report as randomised } from "./cloister-local.js";
 import { epsilon, labels, newToken, placeOf, respond } from "./cloister-survey.js";
+import { chooseLevels, forget } from "./respond-levels.js";
+import { at, fill, make, short, show, words } from "./respond-parts.js";
 
-const root = document.getElementById("survey");
-const words = document.getElementById("words").dataset;
-const at = (id) => document.getElementById(id);
-const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
-const make = (tag, properties = {}, ...children) => {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-};
-/** Three digits, rounded up: a page never promises more than the integers do. (1e-9: what a double may be off by is no digit.) */
-const short = (number) => {
-  if (!Number.isFinite(number)) return "∞";
-  const unit = number > 0 ? 10 ** (Math.floor(Math.log10(number)) - 2) : 1;
-  return String(Number((Math.ceil((number / unit) * (1 - 1e-9)) * unit).toPrecision(3)));
-};
-const show = (section, heading) => {
-  section.hidden = false;
-  section.scrollIntoView({ block: "start" });
-  heading?.focus({ preventScroll: true });
-};
+const root = at("survey");
 
 if (root) start();
 
 async function start() {
-  const survey = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
+  const { survey, demonstration } = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
   const given = location.hash.slice(1);
   const ticket = /^[0-9a-f]{32}$/.test(given) ? given : root.dataset.invited ? "" : newToken();
   root.hidden = false;
@@ -36,51 +20,18 @@ async function start() {
     root.replaceChildren(make("p", { className: "error", textContent: words.uninvited }));
     return;
   }
-  const page = { survey, ticket, level: null, answers: null, report: null };
-  offerLevels(page);
-  at("begin").addEventListener("click", () => ask(page));
+  const page = { survey, demonstration, ticket, levels: null, report: null };
+  chooseLevels(page, () => ask(page));
   at("randomise").addEventListener("click", () => randomise(page));
   at("send").addEventListener("click", () => send(page));
-}
-
-// 1. levels
-
-function offerLevels(page) {
-  page.survey.levels.forEach((level, index) => {
-    const clients = page.survey.questions.map((question) => page.survey.channels[question.name][level.name]);
-    const worst = Math.max(...clients.map((client) => epsilon(client)));
-    const total = clients.reduce((sum, client) => sum + epsilon(client), 0);
-    const input = make("input", { type: "radio", name: "level", value: String(index) });
-    const odds = fill(words.odds, { times: short(Math.exp(worst)), epsilon: short(worst) });
-    const help = make("span", { className: "help", textContent: `${odds} ${fill(words.total, { epsilon: short(total) })}` });
-    const label = make("label", { className: "check" }, input, make("span", {}, level.name, " ", help));
-    at("levels").append(make("li", {}, label));
-    input.addEventListener("change", () => {
-      page.level = level;
-      at("begin").disabled = false;
-      at("demo").hidden = false;
-      demonstrate(page);
-    });
-  });
-  at("demo-again").addEventListener("click", () => demonstrate(page));
-}
-
-/** Twenty reports of a made-up "yes", by the coins of a yes-or-no question at this level. */
-function demonstrate(page) {
-  const client = page.survey.demonstration[page.level.name];
-  const chips = Array.from({ length: 20 }, () => {
-    const said = randomised(client, 1) === 1;
-    return make("li", {}, make("span", { className: said ? "badge main" : "badge", textContent: said ? words.yes : words.no }));
-  });
-  at("demo-reports").replaceChildren(...chips);
 }
 
 // 2. questions
 
 function ask(page) {
-  at("chosen-level").textContent = fill(words.level, { level: page.level.name });
-  at("levels").querySelectorAll("input").forEach((input) => { input.disabled = true; });
-  at("begin").disabled = true;
+  const names = [...new Set(Object.values(page.levels))];
+  page.mixed = names.length > 1;
+  at("chosen-level").textContent = `${page.mixed ? words.levels : fill(words.level, { level: names[0] })} ${page.sum}`;
   page.inputs = page.survey.questions.map((question) => asked(page, question));
   at("questions").replaceChildren(...page.inputs.map((each) => each.box));
   show(at("step-questions"), at("h-questions"));
@@ -101,7 +52,8 @@ function asked(page, question) {
     box.addEventListener("input", (event) => { if (event.target !== none) none.checked = false; });
   }
   const client = clientOf(page, question);
-  box.append(make("p", { className: "small soft promise", textContent: promise(question, client) }));
+  const level = page.mixed ? `${fill(words.at, { level: page.levels[question.name] })} ` : "";
+  box.append(make("p", { className: "small soft promise", textContent: level + promise(question, client) }));
   const read = () => (none?.checked ? null : parts.read());
   if (seen(client)) box.append(would(question, client, read));
   return { question, box, read };
@@ -113,7 +65,7 @@ function promise(question, client) {
   return fill(answer ? words.promise : words.promiseAny, { answer, times });
 }
 
-const clientOf = (page, question) => page.survey.channels[question.name][page.level.name];
+const clientOf = (page, question) => page.survey.channels[question.name][page.levels[question.name]];
 
 /** Whether a report is an answer itself, so that it can be shown as a word. */
 const seen = (client) => ["response", "direct"].includes(client.protocol);
@@ -244,11 +196,12 @@ function randomise(page) {
     answers[each.question.name] = answer;
   }
   at("missing").hidden = true;
-  page.report = respond(page.survey, answers, page.level.name, { token: page.ticket });
+  page.report = respond(page.survey, answers, page.levels, { token: page.ticket });
   at("randomise").disabled = true;
   at("questions").querySelectorAll("input, button").forEach((input) => { input.disabled = true; });
   at("leaving").textContent = JSON.stringify(page.report, null, 2);
-  at("readable").replaceChildren(...page.survey.questions.map((question) => make("li", { textContent: told(page, question) })));
+  const lines = [words.chosenLevels, ...page.survey.questions.map((question) => told(page, question))];
+  at("readable").replaceChildren(...lines.map((textContent) => make("li", { textContent })));
   show(at("step-send"), at("h-send"));
 }
 
@@ -271,11 +224,12 @@ async function send(page) {
     });
     if (answer.ok) {
       at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
+      forget(page);
       history.replaceState(null, "", location.pathname);
       show(at("step-thanks"), at("thanks"));
       return;
     }
-    why = { 403: words.used, 409: words.closed }[answer.status] ?? (await answer.json()).detail ?? why;
+    why = { 403: words.used, 409: words.closed, 429: words.busy }[answer.status] ?? (await answer.json()).detail ?? why;
   } catch { /* said below */ }
   at("failed").textContent = fill(words.failed, { why });
   at("failed").hidden = false;

@@ -1,0 +1,306 @@
+"""`Anonymizer`: one call from a table to a table that may be published, and a report of what that means."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.anonymize.encoded import Encoded, encode
+from cloister.anonymize.frames import Frame, check_columns, read_frame
+from cloister.anonymize.hierarchies.chosen import choose_hierarchy
+from cloister.anonymize.hierarchies.hierarchy import Hierarchy
+from cloister.anonymize.hierarchies.ladder import Ladder
+from cloister.anonymize.metrics import metric_of
+from cloister.anonymize.models.base import PrivacyModel, attained_by
+from cloister.anonymize.models.k import KAnonymity
+from cloister.anonymize.problem import Problem, Search, silent
+from cloister.anonymize.publishing import published
+from cloister.anonymize.recoding import Recoded
+from cloister.anonymize.report import Report, report_on
+from cloister.anonymize.roles import check_roles, incomplete, research_rows, share_of
+from cloister.anonymize.searches.named import search_of
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.noise import Random
+
+if TYPE_CHECKING:
+    from cloister.anonymize.certificate import Certificate
+
+__all__ = ["Anonymizer", "HiddenRows"]
+
+_LOOKS_LIKE_A_NAME = 0.9
+
+
+class HiddenRows(UserWarning):
+    """Something that a publisher should look at before the table leaves: a column that nearly names each row."""
+
+
+class Anonymizer:
+    """Makes a table that meets privacy models and loses as little as it can.
+
+    **Not differential privacy.** The models speak of what stands in the table; an attacker who knows more (another release about
+    the same people, or most of the rows) may learn more. `report_` and `certificate` say what was tried, and how far it got.
+
+    Parameters
+    ----------
+    quasi
+        Columns that others may know of a person as well: age, postcode, profession.
+    sensitive
+        Columns that others must not learn.
+    models
+        What every class of rows that look alike has to meet; `KAnonymity(5)` when left out.
+    hierarchies
+        How a column becomes coarser; a column without one gets one that fits it (`report_.hierarchies` says which).
+    search
+        "optimal" (one level for each column: the best of all, proved), "mondrian", "local", "topdown", "greedy",
+        "microaggregation".
+    metric
+        What is lost: "loss", "discernibility", "entropy", …
+    suppression
+        The largest share of the rows that may be left out.
+    suppressed
+        "drop": such rows are left out; "star": they stay, and say nothing.
+    identifying
+        Columns that name a person; they are dropped.
+    missing
+        "value": a missing value is a value of its own; "suppress": its row is suppressed; "refuse": the table is refused.
+    missing_values
+        Values that stand for a missing one, such as "?".
+    weights
+        How much each quasi-identifier counts in what is lost.
+    aggregates
+        What stands for a class, by column, in searches that make their own groups: "range", "mean", "median", "mode", "set".
+    research
+        For δ-presence: the boolean column that says which rows are in the table that will be published.
+    shuffle
+        Whether rows leave in another order than they came: a file in the old order links its rows to every other file in it.
+    seconds
+        A time budget for the search; the best that was found by then is taken, with how far it may be from the best of all.
+
+    Attributes
+    ----------
+    report_
+        What was done: `.levels`, `.score`, `.classes`, `.suppressed`, `.models`, `.risk`, `.utility`.
+
+    Examples
+    --------
+    >>> table = {"age": [23, 24, 37, 38, 39, 52, 55, 58], "town": ["A", "A", "B", "B", "B", "A", "A", "A"],
+    ...          "disease": ["flu", "cold", "flu", "cold", "gout", "flu", "gout", "cold"]}
+    >>> anonymizer = Anonymizer(quasi=["age", "town"], sensitive=["disease"], models=[KAnonymity(2)],
+    ...                         hierarchies={"age": Hierarchy.intervals(10, 20)}, suppression=0)
+    >>> anonymizer.fit_transform(table)["age"]
+    ['20–29', '20–29', '30–39', '30–39', '30–39', '50–59', '50–59', '50–59']
+    >>> anonymizer.report_.levels, anonymizer.report_.classes, anonymizer.report_.suppressed
+    ({'age': 1, 'town': 0}, 3, 0)
+    """
+
+    def __init__(
+        self,
+        quasi: Sequence[str],
+        sensitive: Sequence[str] = (),
+        models: Sequence[PrivacyModel] = (KAnonymity(5),),
+        hierarchies: Mapping[str, Hierarchy] | None = None,
+        search: str | Search = "optimal",
+        metric: str = "loss",
+        suppression: float | str | Fraction = "0.02",
+        suppressed: str = "drop",
+        *,
+        identifying: Sequence[str] = (),
+        missing: str = "value",
+        missing_values: Sequence[Any] = (),
+        weights: Mapping[str, float] | None = None,
+        aggregates: Mapping[str, str] | None = None,
+        research: str | None = None,
+        seconds: float | None = 60.0,
+        shuffle: bool = False,
+        random: Random | None = None,
+        progress: Callable[[str, float], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> None:
+        self.quasi = quasi
+        self.sensitive = sensitive
+        self.models = models
+        self.hierarchies = hierarchies
+        self.search = search
+        self.metric = metric
+        self.suppression = suppression
+        self.suppressed = suppressed
+        self.identifying = identifying
+        self.missing = missing
+        self.missing_values = missing_values
+        self.weights = weights
+        self.aggregates = aggregates
+        self.research = research
+        self.seconds = seconds
+        self.shuffle = shuffle
+        self.random = random
+        self.progress = progress
+        self.stop = stop
+
+    def fit_transform(self, table: Any) -> Any:
+        """The anonymised table, in the kind of frame that came in; `report_` says what it is worth."""
+        frame = read_frame(table)
+        recoded = self.recode(frame)
+        return self.publish(frame, recoded)
+
+    def recode(self, table: Any) -> Recoded:
+        """The search alone: which label each row gets, and which rows are suppressed. Sets `report_`."""
+        frame = read_frame(table)
+        start = time.perf_counter()
+        problem, asked, kept = self._problem(frame)
+        recoded = asked.find(problem)
+        _check(problem, recoded)
+        self.problem_, self.recoded_, self.kept_ = problem, recoded, kept
+        self.report_: Report = report_on(
+            problem,
+            recoded,
+            search=asked.name,
+            incomplete=0 if kept is None else frame.stands_for(~kept),
+            kept=[name for name in frame.names if name not in {*self.quasi, *self.sensitive, *self.identifying}],
+            dropped=list(self.identifying),
+            hierarchies={name: hierarchy.describe() for name, hierarchy in self._chosen.items()},
+            seconds=time.perf_counter() - start,
+        )
+        return recoded if kept is None else recoded.among(kept, frame.weights)
+
+    def publish(self, table: Any, recoded: Recoded) -> Any:
+        """The table that a recoding of it makes."""
+        frame = read_frame(table)
+        self._warn(frame, recoded)
+        return published(
+            frame,
+            recoded,
+            sensitive=self.sensitive,
+            dropped=self.identifying,
+            star=self.suppressed == "star",
+            order=(self.random or Random()).permutation(frame.rows) if self.shuffle else None,
+        )
+
+    def certificate(self, released: Any, **attacking: Any) -> Certificate:
+        """What was proved of the table that is about to leave, and how far attackers get with it.
+
+        `attacking` is what `cloister.anonymize.attack` takes: a `public` list to link with, an `other` release of the same rows.
+
+        >>> anonymizer = Anonymizer(quasi=["age"], sensitive=["ill"], models=[KAnonymity(2)], suppression=0)
+        >>> released = anonymizer.fit_transform({"age": [30, 31, 60, 61], "ill": ["flu", "flu", "flu", "gout"]})
+        >>> print(anonymizer.certificate(released, learning=False).attacks[1])
+        homogeneity of 'ill': 50.0 % (raw table: 100 %, without the table: 0 %)
+        """
+        from cloister.anonymize.certificate import certify
+
+        report = self.report_
+        made = {
+            "search": report.search + (f"; {report.proof}" if report.proof else ""),
+            "rows": f"{report.rows - report.suppressed:,} of {report.rows:,} published",
+            **{f"hierarchy of {name}": words for name, words in report.hierarchies.items()},
+            **({"published as they are": ", ".join(report.kept)} if report.kept else {}),
+        }
+        return certify(
+            self.problem_.table,
+            self.recoded_,
+            released,
+            models=self.models,
+            sensitive=self.sensitive,
+            utility=report.utility,
+            made=made,
+            random=self.random,
+            **attacking,
+        )
+
+    def problem(self, table: Any) -> Problem:
+        """What the search is asked: for pictures, frontiers and searches of one's own."""
+        return self._problem(read_frame(table))[0]
+
+    def _problem(self, frame: Frame) -> tuple[Problem, Search, npt.NDArray[np.bool_] | None]:
+        quasi, sensitive = list(self.quasi), list(self.sensitive)
+        check_roles(self, frame)
+        for model in self.models:
+            if model.of_sensitive and not model.columns_of(sensitive):
+                raise InvalidParameter(
+                    f"{model.name} was refused",
+                    why="no column was declared sensitive",
+                    instead='Anonymizer(…, sensitive=["disease"])',
+                )
+        extra = [self.research] if self.research else []
+        named = [
+            *quasi,
+            *dict.fromkeys(
+                name
+                for name in [*sensitive, *(c for m in self.models for c in m.columns_of(sensitive) if c)]
+                if name not in quasi
+            ),
+        ]
+        check_columns(frame, [*named, *extra], "named")
+        table = encode(frame, named, missing=self.missing, missing_values=self.missing_values)
+        limit = int(share_of(self.suppression) * table.total)
+        kept = ~incomplete(table, quasi) if self.missing == "suppress" else None
+        if kept is not None:
+            table = table.take(kept)
+        for model in self.models:
+            model.check(table, model.columns_of(sensitive), limit)
+        asked = search_of(self.search, self.aggregates)
+        problem = Problem(
+            table=table,
+            quasi=tuple(quasi),
+            ladders=self._ladders(table, quasi, every=asked.uses_hierarchies),
+            models=tuple(self.models),
+            metric=metric_of(self.metric),
+            limit=limit,
+            sensitive=tuple(dict.fromkeys([*sensitive, *named[len(quasi) :]])),
+            weights=dict(self.weights or {}),
+            research=research_rows(frame, self.research, kept) if self.research else None,
+            seconds=self.seconds,
+            random=self.random,
+            progress=self.progress or silent,
+            stop=self.stop or bool,
+        )
+        return problem, asked, kept
+
+    def _ladders(self, table: Encoded, quasi: list[str], *, every: bool) -> dict[str, Ladder]:
+        """The hierarchies that were given, and where the search needs one for every column, those that fit the others."""
+        known = Encoded(rows=table.rows, columns=table.columns)
+        given = self.hierarchies or {}
+        asked = [name for name in quasi if every or name in given]
+        self._chosen = {name: given.get(name) or choose_hierarchy(table.columns[name], known) for name in asked}
+        wrong = next((name for name, hierarchy in self._chosen.items() if not isinstance(hierarchy, Hierarchy)), None)
+        if wrong is not None:
+            raise InvalidParameter(
+                f"The hierarchy of {wrong!r} was refused",
+                why=f"it is a {type(self._chosen[wrong]).__name__}",
+                instead="Hierarchy.of({…}), Hierarchy.read_csv(path), Hierarchy.intervals(5, 10)",
+            )
+        return {name: hierarchy.ladder(table.columns[name], known) for name, hierarchy in self._chosen.items()}
+
+    _chosen: Mapping[str, Hierarchy] = {}
+
+    def _warn(self, frame: Frame, recoded: Recoded) -> None:
+        for name in self.report_.kept:
+            if frame.rows > 1 and frame.data[name].n_unique() > _LOOKS_LIKE_A_NAME * frame.rows and frame.rows >= 20:
+                warnings.warn(
+                    f"the column {name!r} stays as it is, and nearly every row has a value of its own there: if others know "
+                    f"it, it names people. Instead: quasi=[…, {name!r}], or identifying=[{name!r}]",
+                    HiddenRows,
+                    stacklevel=4,
+                )
+
+
+def _check(problem: Problem, recoded: Recoded) -> None:
+    """Every class of the table that will be published meets every model, and no more rows are suppressed than were allowed:
+    computed again from the labels, whatever the search believes."""
+    classes = recoded.classes
+    failed = [each for each in attained_by(problem.models, classes) if not each.holds]
+    if failed or not problem.satisfied(classes).all():
+        raise CloisterError(
+            "The anonymised table was withheld",
+            why=f"checked again, {failed[0] if failed else 'a class fails'}",
+            instead="report this",
+        )
+    if recoded.suppressed_rows > problem.limit:
+        raise CloisterError(
+            "The anonymised table was withheld", why="more rows were suppressed than allowed", instead="report this"
+        )

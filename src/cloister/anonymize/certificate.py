@@ -1,0 +1,227 @@
+"""The certificate of an anonymised table: what was proved of it, what is left to risk, how far attackers got, and what it is not.
+
+It is made of the table that leaves, read again as a stranger would read it, and never of what a search believes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from cloister.anonymize.attackers import Attack, Target, attack
+from cloister.anonymize.classes import Classes, alike
+from cloister.anonymize.encoded import Encoded, encode
+from cloister.anonymize.frames import Frame, read_frame
+from cloister.anonymize.models.base import Attained, PrivacyModel, attained_by
+from cloister.anonymize.paper import document, facts, section, signature, table
+from cloister.anonymize.recoding import Recoded
+from cloister.anonymize.risks import Risk, digest_of, risk, risk_of
+from cloister.anonymize.risks.words import answer, percent
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.noise import Random
+
+__all__ = ["NOT_PROMISED", "Certificate", "certify"]
+
+NOT_PROMISED = (
+    "This table is NOT differentially private. What follows holds for the columns and the attackers that are named here.",
+    "Somebody who knows more of a person than the quasi-identifiers named may find them, and may learn more of them.",
+    "Another release about the same people, by anybody, can undo what this one promises: two safe tables may be unsafe together.",
+    "Who knows how the table was made, and most of its rows, may learn about the rest.",
+    "What the table teaches about people in general, it teaches also about people who are not in it.",
+)
+"""What an attacker may still learn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """What was proved of a published table, and what was tried against it."""
+
+    models: tuple[Attained, ...]
+    """Each model that was asked for, counted again on the labels that were published."""
+    risk: Risk
+    """Of the published table, read again."""
+    risk_before: Risk
+    attacks: tuple[Attack, ...]
+    digest: str
+    """The SHA-256 of the published table, written as CSV."""
+    utility: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """By metric: the loss of the raw table, and of the published one; smaller is better."""
+    made: Mapping[str, str] = field(default_factory=dict)
+    """How the table was made, in words."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every model holds."""
+        return all(each.holds for each in self.models)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, for JSON."""
+        return {
+            "not_private": list(NOT_PROMISED),
+            "holds": self.holds,
+            "models": [
+                {"model": m.model, "column": m.column, "asked": m.asked, "reached": m.reached, "holds": m.holds}
+                for m in self.models
+            ],
+            "risk": self.risk.to_dict(),
+            "risk_before": self.risk_before.to_dict(),
+            "utility": {name: {"before": before, "after": after} for name, (before, after) in self.utility.items()},
+            "attacks": [each.to_dict() for each in self.attacks],
+            "made": dict(self.made),
+            "digest": self.digest,
+        }
+
+    def to_json(self) -> str:
+        """As JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        lines = [
+            "Certificate of an anonymised table",
+            "",
+            *(f"  {each}" for each in self.models),
+            "",
+            f"  {answer(self.risk)}",
+            f"  prosecutor risk {percent(self.risk_before.prosecutor)} before, {percent(self.risk.prosecutor)} after; "
+            f"marketer {percent(self.risk_before.marketer)} before, {percent(self.risk.marketer)} after",
+            "",
+            *(f"  {each}" for each in self.attacks),
+            "",
+            *(f"  {each}" for each in NOT_PROMISED),
+            "",
+            f"  SHA-256 {self.digest}",
+        ]
+        return "\n".join(lines)
+
+    def to_html(self, *, title: str = "Certificate of an anonymised table") -> str:
+        """A page to read, print and sign."""
+        verdict = (
+            "Every model that was asked for holds, counted again on the published table." if self.holds else "A model fails."
+        )
+        return document(
+            title,
+            f"<p class='said{'' if self.holds else ' warned'}'>{escape(verdict)} {escape(answer(self.risk))}</p>",
+            section("The table", facts([*self.made.items(), ("SHA-256 of the table as CSV", self.digest)])),
+            section(
+                "What was proved",
+                table(
+                    ["Model", "Column", "Asked", "Reached", ""],
+                    [[m.model, m.column or "", m.asked, m.reached, "holds" if m.holds else "fails"] for m in self.models],
+                ),
+            ),
+            section("Risk", self._risks()),
+            *([section("What was lost", self._losses())] if self.utility else []),
+            section("What attackers came to", self._attacks()),
+            section("What is not promised", "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in NOT_PROMISED) + "</ul>"),
+            section("Signature", signature("Name", "Function", "Date", "Signature")),
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def _risks(self) -> str:
+        pair = (self.risk_before, self.risk)
+        rows = [
+            ["largest chance to find somebody who is in the table", *(percent(each.prosecutor) for each in pair)],
+            ["share of names that are right, if all are named", *(percent(each.marketer) for each in pair)],
+            ["rows that are the only ones of their kind", *(percent(self._alone(each)) for each in pair)],
+        ]
+        return table(["", "Raw table", "Published"], rows, numbers=[1, 2])
+
+    @staticmethod
+    def _alone(found: Risk) -> float:
+        return found.sample_uniques / found.rows if found.rows else 0.0
+
+    def _losses(self) -> str:
+        rows = [[name, f"{before:,.4g}", f"{after:,.4g}"] for name, (before, after) in self.utility.items()]
+        return table(["Measure (smaller is better)", "Raw table", "Published"], rows, numbers=[1, 2])
+
+    def _attacks(self) -> str:
+        rows = [
+            [
+                each.name + (f" ({each.column})" if each.column else ""),
+                percent(each.before),
+                percent(each.success) + (f" ± {percent(each.margin)}" if each.margin else ""),
+                percent(each.baseline),
+            ]
+            for each in self.attacks
+        ]
+        told = "".join(f"<li>{escape(each.sentence)}</li>" for each in self.attacks)
+        heads = ["Attack", "Raw table", "Published", "Without the table"]
+        return table(heads, rows, numbers=[1, 2, 3], caption="The share of the people of whom it succeeds.") + f"<ul>{told}</ul>"
+
+
+def certify(
+    raw: Encoded | Target,
+    recoded: Recoded | None,
+    released: Any,
+    *,
+    models: Sequence[PrivacyModel],
+    sensitive: Sequence[str] = (),
+    utility: Mapping[str, tuple[float, float]] | None = None,
+    made: Mapping[str, str] | None = None,
+    random: Random | None = None,
+    **attacking: Any,
+) -> Certificate:
+    """The certificate of a table that is about to leave.
+
+    Models are counted again from the labels; risk, from the frame that leaves; and the two have to agree, or nothing is
+    certified. `attacking` is what `attack` takes: `public`, `other`, `known`, `learning`, `hierarchies`.
+
+    >>> from cloister.anonymize.attackers import example
+    >>> from cloister.anonymize.models.k import KAnonymity
+    >>> target = example()
+    >>> released = {"age": ["*"] * 6, "town": ["A", "A", "B", "A", "B", "B"], "disease": ["flu", "cold"] + ["gout"] * 4}
+    >>> paper = certify(target, None, released, models=[KAnonymity(3)], sensitive=["disease"], learning=False)
+    >>> isinstance(paper, Certificate), paper.holds, paper.risk.k, len(paper.attacks)
+    (True, True, 3, 4)
+    """
+    if isinstance(raw, Target):
+        target = raw
+        raw, recoded = target.raw, target.recoded
+    if recoded is None:
+        raise InvalidParameter(
+            "The table was not certified", why="no recoding was given", instead="certify(raw, recoded, table, …)"
+        )
+    frame = read_frame(released)
+    quasi = list(recoded.columns)
+    found = risk(frame, quasi, [name for name in sensitive if name in frame.names])
+    _agree(frame, recoded, quasi, found)
+    columns = [raw.columns[name] for name in quasi]
+    ids, count = alike([column.codes for column in columns], [len(column) for column in columns])
+    before = Classes.of(ids, count, sensitive=recoded.sensitive, weights=raw.weights)
+    return Certificate(
+        models=attained_by(models, recoded.classes),
+        risk=found,
+        risk_before=risk_of(before, quasi=quasi),
+        attacks=attack(raw, recoded, random=random, **attacking),
+        digest=digest_of(frame),
+        utility=dict(utility or {}),
+        made=dict(made or {}),
+    )
+
+
+def _agree(frame: Frame, recoded: Recoded, quasi: Sequence[str], found: Risk) -> None:
+    """The classes that the frame shows are those that the models were counted on."""
+    expected = np.sort(recoded.classes.sizes)
+    table_ = encode(frame, list(quasi))
+    ids, count = (
+        alike([table_.columns[n].codes for n in quasi], [len(table_.columns[n]) for n in quasi])
+        if table_.rows
+        else (np.zeros(0, dtype=np.int64), 0)
+    )
+    shown = np.sort(np.bincount(ids, minlength=count))
+    if found.suppressed:
+        there = np.flatnonzero(shown == found.suppressed)
+        shown = np.delete(shown, there[:1])
+    if not np.array_equal(shown, expected):
+        raise CloisterError(
+            "The table was not certified",
+            why="it shows other classes than those that the models were counted on",
+            instead="report this, or publish the table that anonymizer.publish(…) gives",
+        )

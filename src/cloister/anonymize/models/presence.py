@@ -1,0 +1,121 @@
+"""δ-presence and k-map: whether somebody is in the table at all, when the attacker has the list of everybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.anonymize.classes import Classes
+from cloister.anonymize.encoded import tally_of
+from cloister.anonymize.models.base import Attained, PrivacyModel
+from cloister.anonymize.models.k import KAnonymity
+from cloister.anonymize.models.ratios import Ratios
+from cloister.errors import InvalidParameter
+from cloister.privacy.rational import Exact, exact
+
+__all__ = ["DeltaPresence", "KMap", "members"]
+
+
+def members(classes: Classes) -> npt.NDArray[np.int64]:
+    """How many rows of each class are in the research table."""
+    if classes.research is None:
+        raise InvalidParameter(
+            "The model was refused",
+            why="nothing says which rows are published, and which are only in the public list",
+            instead='Anonymizer(…, research="in_study") with a column of booleans',
+        )
+    there = (classes.of_row >= 0) & classes.research
+    weights = None if classes.weights is None else classes.weights[there]
+    return tally_of(classes.of_row[there], classes.count, weights)
+
+
+@dataclass(frozen=True)
+class DeltaPresence(PrivacyModel):
+    """For everybody on the public list, the chance of being in the research table lies between `low` and `high` (Nergiz, Atzori
+    and Clifton 2007).
+
+    Rows are those of the public list; a column of booleans (`research=`) says who is in the table that gets published. In each
+    class the share of them has to lie between the bounds.
+
+    The attack that made it necessary is membership: to know that somebody is in a table of people with diabetes is to know the
+    disease, whatever k is.
+
+    >>> classes = Classes.of(np.array([0, 0, 0, 1, 1]), 2, research=np.array([True, False, False, True, True]))
+    >>> DeltaPresence(0, "0.5").satisfied(classes, None).tolist(), DeltaPresence(0, "0.5").attained(classes, None).reached
+    ([True, False], 'presence from 0.333333 to 1')
+    """
+
+    low: Exact
+    high: Exact
+    of_sensitive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= exact(self.low, "low") <= exact(self.high, "high") <= 1:
+            raise InvalidParameter(
+                f"low={self.low!r}, high={self.high!r} was refused",
+                why="they are no two shares, the lower one first",
+                instead='DeltaPresence(0, "0.5")',
+            )
+
+    @property
+    def name(self) -> str:
+        """δ-presence with its bounds."""
+        return f"({self.low}, {self.high})-presence"
+
+    def _shares(self, classes: Classes) -> Ratios:
+        return Ratios(top=members(classes), bottom=classes.sizes)
+
+    def satisfied(self, classes: Classes, column: str | None) -> npt.NDArray[np.bool_]:
+        """Classes in which the share of those who are in the table lies between the bounds."""
+        found = self._shares(classes)
+        return found.at_most(exact(self.high)) & ~found.at_most(exact(self.low), strictly=True)
+
+    def attained(self, classes: Classes, column: str | None) -> Attained:
+        """The smallest and the largest share."""
+        shares = self._shares(classes).floats
+        low, high = (float(shares.min()), float(shares.max())) if classes.count else (0.0, 0.0)
+        return Attained(
+            model=self.name,
+            asked=f"presence from {self.low} to {self.high}",
+            reached=f"presence from {low:.6g} to {high:.6g}",
+            holds=bool(self.satisfied(classes, column).all()),
+        )
+
+
+@dataclass(frozen=True)
+class KMap(PrivacyModel):
+    """Everybody in the research table looks like at least k people of the public list (Sweeney 2002).
+
+    Weaker than k-anonymity, since others who are not in the table hide the target as well: it holds against those who do not
+    know that the target is in the table, and only where the list is what the attacker has.
+
+    >>> classes = Classes.of(np.array([0, 0, 0, 1]), 2, research=np.array([True, False, False, False]))
+    >>> KMap(3).satisfied(classes, None).tolist(), KMap(3).attained(classes, None).reached
+    ([True, True], 'k = 3')
+    """
+
+    k: int
+    of_sensitive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        KAnonymity(self.k)
+
+    @property
+    def name(self) -> str:
+        """k-map with its k."""
+        return f"{self.k}-map"
+
+    def satisfied(self, classes: Classes, column: str | None) -> npt.NDArray[np.bool_]:
+        """Classes of k people of the list, or with nobody of the research table."""
+        return np.asarray((classes.sizes >= self.k) | (members(classes) == 0))
+
+    def attained(self, classes: Classes, column: str | None) -> Attained:
+        """The smallest class with somebody of the research table."""
+        sizes = classes.sizes[members(classes) > 0]
+        smallest = int(sizes.min()) if len(sizes) else 0
+        return Attained(
+            model=self.name, asked=f"k ≥ {self.k}", reached=f"k = {smallest}", holds=not len(sizes) or smallest >= self.k
+        )

@@ -1,0 +1,125 @@
+"""Anatomy of a table: its quasi-identifiers and its sensitive column as two tables that only a group's number joins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.anonymize.perturbing.anatomy.grouping import check_eligible, diverse_groups
+from cloister.anonymize.perturbing.columns import Columns, names_of
+from cloister.errors import InvalidParameter
+from cloister.noise import Random
+from cloister.noise.random import default_random
+
+__all__ = ["Anatomized", "Anatomy", "largest_share"]
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Anatomized:
+    """The two tables, in the kind of frame that came in."""
+
+    quasi: Any
+    """The quasi-identifiers as they were, and the group of each record."""
+    sensitive: Any
+    """Group, value, and how many records of the group have it."""
+    groups: int
+    probability: Fraction
+    """The largest share of a value in a group, counted again in the two tables: what somebody who knows a person's
+    quasi-identifiers may conclude from that person's group. 0 for an empty table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anatomy:
+    """Publish quasi-identifiers exactly, and the sensitive column by group: each group holds at least l values, each once.
+
+    Protects: somebody who finds a person's record learns that the person has one of at least l values, each with
+    probability at most 1/l if all assignments within a group are held equally likely (Xiao & Tao 2006). The result is
+    counted again, and refused should it not hold. Does not protect: that a person is in the table (the quasi-identifiers are
+    there as they were); and who learns from all groups together how quasi-identifiers go with values, and then reasons
+    within a group, may do better than 1/l (Kifer 2009, the "deFinetti" attack). It is no differential privacy.
+
+    Columns that are named in neither role are left out. A missing sensitive value is a value of its own
+    (`missing="value"`), or refused ("refuse"); missing quasi-identifiers stay empty. Groups are drawn at random and so are
+    their numbers; rows stay in their order.
+
+    >>> table = {"age": [21, 35, 44, 52, 61, 70], "disease": ["flu", "flu", "gout", "cold", "gout", "cold"]}
+    >>> pieces = Anatomy(quasi=["age"], sensitive="disease", l=3).apply(table)
+    >>> list(pieces.quasi), pieces.groups, pieces.probability
+    (['age', 'group'], 2, Fraction(1, 3))
+    >>> pieces.sensitive["disease"], pieces.sensitive["count"]
+    (['cold', 'flu', 'gout', 'cold', 'flu', 'gout'], [1, 1, 1, 1, 1, 1])
+    """
+
+    quasi: str | Sequence[str]
+    sensitive: str
+    l: int = 3  # noqa: E741  (the field's own name)
+    missing: str = "value"
+
+    def __post_init__(self) -> None:
+        if self.missing not in ("value", "refuse"):
+            raise InvalidParameter(
+                f"missing={self.missing!r} was refused", why='it is neither "value" nor "refuse"', instead='missing="value"'
+            )
+        check_eligible([], self.l, [])
+        clash = {"group", "count"} & {*names_of(self.quasi), self.sensitive}
+        if clash or self.sensitive in names_of(self.quasi):
+            raise InvalidParameter(
+                "The columns were refused",
+                why=f"{clash.pop()!r} is the name of a column that is made"
+                if clash
+                else "the sensitive one is also a quasi-identifier",
+                instead="another name for that column" if clash else "each column in one role",
+            )
+
+    def apply(self, frame: Any, *, random: Random | None = None) -> Anatomized:
+        """The two tables."""
+        columns, quasi = Columns.of(frame), names_of(self.quasi)
+        columns.check([*quasi, self.sensitive])
+        if self.missing == "refuse":
+            columns.refuse_missing(self.sensitive, 'missing="value" (a value of its own)')
+        coded = columns.coded(self.sensitive)
+        check_eligible(coded.counts, self.l, coded.values)
+        groups = diverse_groups(coded.codes, self.l, random or default_random())
+        pairs, first, counts = np.unique(groups * len(coded) + coded.codes, return_index=True, return_counts=True)
+        left = columns.made({**{name: columns.frame.data[name] for name in quasi}, "group": groups})
+        right = columns.made(
+            {
+                "group": (pairs // max(len(coded), 1)).astype(np.int64),
+                self.sensitive: columns.taken(self.sensitive, first.astype(np.int64)),
+                "count": counts.astype(np.int64),
+            }
+        )
+        share = largest_share(left, right)
+        if share > Fraction(1, self.l):
+            raise InvalidParameter(
+                "The result was withheld", why=f"a value has {share} of its group", instead="a report of this fault"
+            )
+        return Anatomized(quasi=left, sensitive=right, groups=int(groups.max()) + 1 if columns.rows else 0, probability=share)
+
+
+def largest_share(quasi: Any, sensitive: Any, *, group: str = "group", count: str = "count") -> Fraction:
+    """The largest share that one value has of a group, read of two published tables alone.
+
+    >>> largest_share({"group": [0, 0, 0]}, {"group": [0, 0], "x": ["a", "b"], "count": [2, 1]})
+    Fraction(2, 3)
+    """
+    people, held = Columns.of(quasi), Columns.of(sensitive)
+    if not held.rows:
+        return Fraction(0)
+    ids, places = np.unique(np.concatenate([people.numbers(group), held.numbers(group)]), return_inverse=True)
+    sizes = np.bincount(places[: people.rows], minlength=len(ids))
+    numbers = held.numbers(count)
+    of_values = places[people.rows :]
+    if not np.array_equal(sizes, np.bincount(of_values, numbers, minlength=len(ids))):
+        raise InvalidParameter(
+            "The two tables were refused", why="their groups differ in size", instead="both tables of one apply()"
+        )
+    worst = int((numbers / sizes[of_values]).argmax())
+    return Fraction(int(numbers[worst]), int(sizes[of_values[worst]]))

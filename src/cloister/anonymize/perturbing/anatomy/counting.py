@@ -1,0 +1,91 @@
+"""Counts out of the two tables of an anatomy: what is likely, how far off chance may be, and what is certain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.anonymize.perturbing.columns import Columns
+from cloister.errors import InvalidParameter
+from cloister.noise.mechanism import check_confidence
+from cloister.privacy.rational import Exact
+
+__all__ = ["CountEstimate", "estimate_count"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountEstimate:
+    """How many records have both: estimated, and bounded for certain.
+
+    >>> round(CountEstimate(value=10.0, variance=4.0, lowest=2, highest=20).margin(0.95), 3)
+    3.92
+    """
+
+    value: float
+    variance: float
+    lowest: int
+    """No table that was cut into these two pieces has fewer."""
+    highest: int
+    """Nor more."""
+
+    def margin(self, confidence: Exact = 0.95) -> float:
+        """Half-width of the interval, if within groups the sensitive values went to records by chance.
+
+        Where quasi-identifiers tell much of the sensitive value that is not so: the estimate then leans towards
+        independence, by more than this margin. `lowest` and `highest` hold whatever the data are.
+        """
+        return NormalDist().inv_cdf(0.5 + float(check_confidence(confidence)) / 2) * float(np.sqrt(self.variance))
+
+
+def estimate_count(
+    quasi: Any, sensitive: Any, *, rows: npt.ArrayLike, values: Iterable[Any], group: str = "group", count: str = "count"
+) -> CountEstimate:
+    """The number of records among `rows` (a mask over the quasi-identifier table) whose sensitive value is one of `values`.
+
+    In a group of n, with a records asked for and b sensitive values asked for, a·b/n are expected, with the variance of the
+    hypergeometric law; groups add (Xiao & Tao 2006, section 3). Of a group, at least a + b − n and at most min(a, b).
+
+    >>> quasi = {"age": [30, 70, 35, 75], "group": [0, 0, 1, 1]}
+    >>> sensitive = {"group": [0, 0, 1, 1], "disease": ["flu", "gout", "flu", "gout"], "count": [1, 1, 1, 1]}
+    >>> young = estimate_count(quasi, sensitive, rows=[True, False, True, False], values=["flu"])
+    >>> young.value, young.lowest, young.highest, young.variance
+    (1.0, 0, 2, 0.5)
+    """
+    people, held = Columns.of(quasi), Columns.of(sensitive)
+    people.check([group])
+    held.check([group, count])
+    columns = [name for name in held.names if name not in (group, count)]
+    mask = np.asarray(rows)
+    if mask.dtype != np.bool_ or mask.shape != (people.rows,):
+        raise InvalidParameter(
+            "rows= was refused", why="it is no mask with a True or False for each record", instead='rows=quasi["age"] > 30'
+        )
+    if len(columns) != 1:
+        raise InvalidParameter(
+            "The sensitive table was refused", why="it has not one column beside group and count", instead="the table of apply()"
+        )
+    coded = held.coded(columns[0])
+    wanted = list(values)
+    asked = np.array([value in wanted for value in coded.values], dtype=np.bool_)[coded.codes]
+    numbers = held.numbers(count)
+    ids, places = np.unique(np.concatenate([people.numbers(group), held.numbers(group)]), return_inverse=True)
+    of_people, of_values = places[: people.rows], places[people.rows :]
+    size = np.bincount(of_people, minlength=len(ids)).astype(np.float64)
+    if not np.array_equal(size, np.bincount(of_values, numbers, minlength=len(ids))):
+        raise InvalidParameter(
+            "The two tables were refused", why="their groups differ in size", instead="both tables of one apply()"
+        )
+    a = np.bincount(of_people[mask], minlength=len(ids)).astype(np.float64)
+    b = np.bincount(of_values[asked], numbers[asked], minlength=len(ids))
+    spread = a * b * (size - a) * (size - b) / (size**2 * np.maximum(size - 1, 1)) if len(ids) else a
+    return CountEstimate(
+        value=float((a * b / np.maximum(size, 1)).sum()),
+        variance=float(spread.sum()),
+        lowest=int(np.maximum(a + b - size, 0).sum()),
+        highest=int(np.minimum(a, b).sum()),
+    )

@@ -1,0 +1,170 @@
+"""Top and bottom coding, and rounding: extreme values cut off, numbers told coarsely."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.anonymize.perturbing.columns import Columns, names_of
+from cloister.anonymize.perturbing.noise.laws import uniforms
+from cloister.errors import InvalidParameter
+from cloister.noise import Random
+from cloister.noise.random import default_random
+
+__all__ = ["Coded", "Rounding", "TopBottomCoding"]
+
+Floats = npt.NDArray[np.float64]
+
+AS = ("bound", "mean", "median")
+WAYS = ("nearest", "random", "down")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Coded:
+    """A table with a column's ends cut off."""
+
+    frame: Any
+    bottom: float | None
+    top: float | None
+    below: int
+    """How many values were under the bottom."""
+    above: int
+    """How many were over the top."""
+    looked_up: bool
+    """Whether a bound or what stands for the ends was worked out from the rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopBottomCoding:
+    """Cut off the ends of a column: whoever earns more than the top is shown as earning the top.
+
+    Protects: the outliers, who are recognised first. Does not protect: everybody between the bounds; and that a value is at
+    the bound says that it is extreme. It is no differential privacy.
+
+    Say `top` and `bottom` yourself, from public knowledge. With `top_quantile` ("0.99") or `bottom_quantile` the bound is a
+    value of the table itself: somebody's exact value is then published, as many times as there are values above it; the
+    result says that it was looked up. The ends become the `bound`, or their own "mean" or "median" (so that totals stay, and
+    the few people behind it are told of in sum: refused for fewer than `least` of them). Whole numbers stay whole where the
+    bound is. Missing values stay missing.
+
+    >>> done = TopBottomCoding(column="pay", top=5000, bottom=800).apply({"pay": [500, 1200, 9000, None]})
+    >>> done.frame, done.below, done.above, done.looked_up
+    ({'pay': [800, 1200, 5000, None]}, 1, 1, False)
+    """
+
+    column: str
+    top: float | None = None
+    bottom: float | None = None
+    top_quantile: float | None = None
+    bottom_quantile: float | None = None
+    shown: str = "bound"
+    least: int = 3
+
+    def __post_init__(self) -> None:
+        for end, bound, quantile in (("top", self.top, self.top_quantile), ("bottom", self.bottom, self.bottom_quantile)):
+            if bound is not None and quantile is not None:
+                raise InvalidParameter(f"{end}= was refused", why=f"{end}_quantile= says something else", instead=f"{end}=5000")
+            if bound is not None and not math.isfinite(bound):
+                raise InvalidParameter(f"{end}={bound} was refused", why="a bound is a finite number", instead=f"{end}=5000")
+            if quantile is not None and not 0 <= float(quantile) <= 1:
+                raise InvalidParameter(
+                    f"{end}_quantile={quantile} was refused",
+                    why="it is a share of the values, from 0 to 1",
+                    instead=f"{end}_quantile=0.99",
+                )
+        if (self.top, self.bottom, self.top_quantile, self.bottom_quantile) == (None,) * 4:
+            raise InvalidParameter("The coding was refused", why="it has no bound", instead="top=5000")
+        if self.shown not in AS:
+            raise InvalidParameter(
+                f"shown={self.shown!r} was refused", why="it is none of " + ", ".join(map(repr, AS)), instead='shown="bound"'
+            )
+
+    def apply(self, frame: Any) -> Coded:
+        """The table with the ends of the column cut off."""
+        columns = Columns.of(frame)
+        columns.check([self.column])
+        numbers = columns.numbers(self.column)
+        known = np.sort(numbers[~np.isnan(numbers)])
+        top, bottom = _bound(self.top, self.top_quantile, known), _bound(self.bottom, self.bottom_quantile, known)
+        if top is not None and bottom is not None and bottom > top:
+            raise InvalidParameter("The bounds were refused", why="the bottom is above the top", instead="bottom=0, top=5000")
+        above = numbers > top if top is not None else np.zeros(len(numbers), dtype=np.bool_)
+        below = numbers < bottom if bottom is not None else np.zeros(len(numbers), dtype=np.bool_)
+        fresh = numbers.copy()
+        for ends, bound in ((above, top), (below, bottom)):
+            if bound is not None and ends.any():
+                fresh[ends] = self._shown(numbers[ends], bound)
+        return Coded(
+            frame=columns.replaced({self.column: columns.fitting(self.column, fresh)}),
+            bottom=bottom,
+            top=top,
+            below=int(below.sum()),
+            above=int(above.sum()),
+            looked_up=self.top_quantile is not None or self.bottom_quantile is not None or self.shown != "bound",
+        )
+
+    def _shown(self, ends: Floats, bound: float) -> float:
+        if self.shown == "bound":
+            return bound
+        if len(ends) < self.least:
+            raise InvalidParameter(
+                f"shown={self.shown!r} was refused",
+                why=f"only {len(ends)} values lie beyond the bound, and their {self.shown} would tell of them",
+                instead='shown="bound", or a bound nearer to the middle',
+            )
+        return float(ends.mean() if self.shown == "mean" else np.sort(ends)[(len(ends) - 1) // 2])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounding:
+    """Round numbers to whole multiples of a base.
+
+    Protects: exact values, within one base. Does not protect: the size of a value; and with "nearest" and "down", sums and
+    differences of several rounded numbers narrow the originals down. It is no differential privacy.
+
+    `how`: "nearest" (halves away from zero), "down", or "random": up with a probability that makes the result unbiased, so
+    that totals stay in expectation (multiples of the base stay as they are). Columns of whole numbers stay whole where the
+    base is whole. Missing values stay missing.
+
+    >>> Rounding(columns="pay", base=50).apply({"pay": [1210, 1225, None]})
+    {'pay': [1200, 1250, None]}
+    """
+
+    columns: str | Sequence[str]
+    base: float
+    how: str = "nearest"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.base) and self.base > 0):
+            raise InvalidParameter(f"base={self.base} was refused", why="it is a finite number above 0", instead="base=10")
+        if self.how not in WAYS:
+            raise InvalidParameter(
+                f"how={self.how!r} was refused", why="it is none of " + ", ".join(map(repr, WAYS)), instead='how="nearest"'
+            )
+
+    def apply(self, frame: Any, *, random: Random | None = None) -> Any:
+        """The table with the columns rounded."""
+        columns, names = Columns.of(frame), names_of(self.columns)
+        columns.check(names)
+        source = random or default_random()
+        return columns.replaced({name: columns.fitting(name, self._rounded(columns.numbers(name), source)) for name in names})
+
+    def _rounded(self, numbers: Floats, random: Random) -> Floats:
+        steps = numbers / self.base
+        if self.how == "nearest":
+            return np.asarray(np.copysign(np.floor(np.abs(steps) + 0.5), steps) * self.base)
+        down = np.floor(steps)
+        if self.how == "random":
+            down = down + (uniforms(len(steps), random) < steps - down)
+        return np.asarray(down * self.base)
+
+
+def _bound(given: float | None, quantile: float | None, known: Floats) -> float | None:
+    if quantile is None or not len(known):
+        return given
+    return float(known[min(len(known) - 1, math.ceil(float(quantile) * (len(known) - 1)))])

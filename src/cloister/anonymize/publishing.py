@@ -1,0 +1,72 @@
+"""From a recoding to the table that is published: in the kind of frame that came in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.anonymize.frames import Frame, need_polars
+from cloister.anonymize.hierarchies.ladder import STAR
+from cloister.anonymize.hierarchies.levels import text_of
+from cloister.anonymize.recoding import Recoded, RecodedColumn
+
+__all__ = ["published"]
+
+
+def published(
+    frame: Frame,
+    recoded: Recoded,
+    *,
+    sensitive: Sequence[str] = (),
+    dropped: Sequence[str] = (),
+    star: bool = False,
+    replaced: Mapping[str, Any] | None = None,
+    order: npt.NDArray[np.int64] | None = None,
+) -> Any:
+    """The table with recoded columns, without those that identify.
+
+    Suppressed rows are left out; with `star` they stay, and say nothing: no quasi-identifier, and no sensitive value.
+    `order` is an order of the rows to publish them in.
+    """
+    pl = need_polars()
+    hidden = recoded.suppressed
+    columns = []
+    for name in frame.names:
+        if name in dropped:
+            continue
+        series = frame.data[name]
+        if name in recoded.columns:
+            series = _series(name, series, recoded.columns[name])
+        elif replaced is not None and name in replaced:
+            series = pl.Series(name, replaced[name])
+        if star and hidden.any() and (name in recoded.columns or name in sensitive):
+            series = _starred(series, hidden)
+        columns.append(series)
+    data = pl.DataFrame(columns)
+    kept = np.arange(frame.rows) if order is None else np.asarray(order)
+    if not star:
+        kept = kept[~hidden[kept]]
+    if order is None and len(kept) == frame.rows:
+        return frame.give_back(data)
+    return frame.give_back(data[kept], kept)
+
+
+def _series(name: str, original: Any, column: RecodedColumn) -> Any:
+    pl = need_polars()
+    if column.intact:
+        return original
+    labels = [None if label is None else label if isinstance(label, str) else text_of(label) for label in column.labels]
+    return pl.Series(name, labels, dtype=pl.String).gather(column.codes)
+
+
+def _starred(series: Any, hidden: npt.NDArray[np.bool_]) -> Any:
+    pl = need_polars()
+    texts = (
+        series
+        if series.dtype == pl.String
+        else pl.Series(series.name, [None if v is None else text_of(v) for v in series.to_list()])
+    )
+    return pl.select(pl.when(pl.Series(hidden)).then(pl.lit(STAR)).otherwise(texts).alias(series.name)).to_series()

@@ -1,0 +1,123 @@
+"""What a search makes of a table: for each quasi-identifier a label for each row, and which rows are suppressed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.anonymize.classes import Classes, alike
+from cloister.anonymize.encoded import EncodedColumn
+from cloister.anonymize.hierarchies.ladder import Ladder
+
+__all__ = ["Proof", "Recoded", "RecodedColumn"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecodedColumn:
+    """One quasi-identifier after recoding: `labels[codes[row]]` is what stands in the published table.
+
+    `shares` is how much of the column a label covers, counted in leaves (1: everything; 1/N: one value of N); `widths` the same
+    measured as the normalised certainty penalty does: the width of an interval over the range of the column, 0 for one value.
+    """
+
+    codes: npt.NDArray[np.int32]
+    labels: list[Any]
+    shares: npt.NDArray[np.float64]
+    widths: npt.NDArray[np.float64]
+    intact: bool = False
+    """Whether its labels are the original values, so that the column keeps its type."""
+
+    @classmethod
+    def at(cls, column: EncodedColumn, ladder: Ladder, level: int) -> RecodedColumn:
+        """A column on one level of its hierarchy."""
+        shares = ladder.shares(level)
+        codes = ladder.codes[level]
+        return cls(
+            codes=codes[column.codes],
+            labels=ladder.labels[level],
+            shares=shares,
+            widths=_widths(column, codes, len(ladder.labels[level]), ladder.leaves[level], shares),
+            intact=level == 0,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """How far a search can be from the best: `bound` is a number that no recoding of its kind scores below.
+
+    >>> str(Proof(optimal=True, bound=12.0, what="all 6,480 nodes were searched or ruled out"))
+    'optimal: all 6,480 nodes were searched or ruled out'
+    """
+
+    optimal: bool
+    bound: float | None = None
+    what: str = ""
+
+    def __str__(self) -> str:
+        return f"{'optimal' if self.optimal else 'not proved optimal'}: {self.what}" if self.what else "nothing was proved"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Recoded:
+    """A recoded table, and its classes."""
+
+    columns: Mapping[str, RecodedColumn]
+    suppressed: npt.NDArray[np.bool_]
+    sensitive: Mapping[str, EncodedColumn] = field(default_factory=dict)
+    levels: Mapping[str, int] | None = None
+    """The level of each column, where every row has the same."""
+    proof: Proof | None = None
+    research: npt.NDArray[np.bool_] | None = None
+    weights: npt.NDArray[np.int64] | None = None
+    """How many rows of the table each row here stands for; None: one each."""
+
+    @cached_property
+    def classes(self) -> Classes:
+        """Rows that look alike in the published table: from the labels that are published, never from what a search says."""
+        ids, count = alike(
+            [column.codes for column in self.columns.values()], [len(column.labels) for column in self.columns.values()]
+        )
+        return Classes.of(
+            ids, count, sensitive=self.sensitive, suppressed=self.suppressed, research=self.research, weights=self.weights
+        )
+
+    def among(self, kept: npt.NDArray[np.bool_], weights: npt.NDArray[np.int64] | None = None) -> Recoded:
+        """The same recoding of a larger table, of which only the rows `kept` were recoded: the others are suppressed, and
+        nothing is known of their sensitive values. `weights` are those of the larger table."""
+        columns = {}
+        for name, column in self.columns.items():
+            codes = np.zeros(len(kept), dtype=np.int32)
+            codes[kept] = column.codes
+            columns[name] = replace(column, codes=codes)
+        suppressed = np.ones(len(kept), dtype=bool)
+        suppressed[kept] = self.suppressed
+        return replace(self, columns=columns, suppressed=suppressed, sensitive={}, research=None, weights=weights)
+
+    @property
+    def suppressed_rows(self) -> int:
+        """How many rows are suppressed."""
+        return int(np.count_nonzero(self.suppressed) if self.weights is None else self.weights[self.suppressed].sum())
+
+
+def _widths(
+    column: EncodedColumn,
+    codes: npt.NDArray[np.int32],
+    labels: int,
+    leaves: npt.NDArray[np.float64],
+    shares: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    if not column.is_number or not len(column):
+        return np.where(leaves <= 1, 0.0, shares)
+    numbers = column.numbers
+    known = ~np.isnan(numbers)
+    span = float(numbers[known].max() - numbers[known].min()) if known.any() else 0.0
+    low, high = np.full(labels, np.inf), np.full(labels, -np.inf)
+    np.minimum.at(low, codes[known], numbers[known])
+    np.maximum.at(high, codes[known], numbers[known])
+    inside = np.where(high >= low, high - low, 0.0)
+    return np.asarray(inside / span if span > 0 else np.zeros(labels), dtype=np.float64)

@@ -1,0 +1,75 @@
+"""The report as a page that stands alone: no script, nothing fetched, fit to print."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from cloister.anonymize.paper import document, facts, paired_bars, section, table
+
+if TYPE_CHECKING:
+    from cloister.anonymize.report import Report
+
+__all__ = ["body_of", "report_page"]
+
+
+def report_page(report: Report, *, title: str = "An anonymised table") -> str:
+    """The whole page.
+
+    >>> from cloister.anonymize import Anonymizer, KAnonymity
+    >>> anonymizer = Anonymizer(quasi=["age"], models=[KAnonymity(2)], suppression=0)
+    >>> _ = anonymizer.fit_transform({"age": [30, 31, 60, 61]})
+    >>> "2-anonymity" in report_page(anonymizer.report_)
+    True
+    """
+    return document(title, body_of(report))
+
+
+def body_of(report: Report) -> str:
+    """What stands on the page, for places that have their own frame."""
+    from cloister.anonymize.report import NOT_PRIVATE, recognised
+
+    lost = [(name, before, after) for name, (before, after) in report.utility.items() if max(before, after) <= 1]
+    pairs = [
+        ("rows", f"{report.rows - report.suppressed:,} of {report.rows:,} published, {report.suppressed:,} suppressed"),
+        ("classes of rows that look alike", f"{report.classes:,}"),
+        ("search", f"{report.search}" + (f"; {report.proof}" if report.proof else "")),
+        (report.metric, f"{report.score:.6g}"),
+    ]
+    if report.kept:
+        pairs.append(("published as they are", ", ".join(report.kept)))
+    if report.dropped:
+        pairs.append(("dropped", ", ".join(report.dropped)))
+    return "\n".join(
+        [
+            f"<p class='said'>{escape(NOT_PRIVATE)}.</p>",
+            section(
+                "What holds",
+                table(
+                    ["model", "column", "asked", "the table has", ""],
+                    [
+                        [m.model, m.column or "", m.asked, m.reached, "✓ holds" if m.holds else "✗ does not hold"]
+                        for m in report.models
+                    ],
+                ),
+            ),
+            section("The table", facts(pairs)),
+            section(
+                "Risk",
+                paired_bars("Chance of being recognised", ("before", "after"), recognised(report.risk_before, report.risk)),
+            ),
+            section("What was lost", paired_bars("Share of what could be lost", ("before", "after"), lost)),
+            section(
+                "Columns",
+                table(
+                    ["column", "level", "hierarchy"],
+                    [
+                        [name, "" if report.levels is None else str(report.levels[name]), words]
+                        for name, words in report.hierarchies.items()
+                    ],
+                ),
+            )
+            if report.hierarchies
+            else "",
+        ]
+    )

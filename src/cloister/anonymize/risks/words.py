@@ -1,0 +1,102 @@
+"""The risk of a table in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cloister.anonymize.risks.summary import Risk, SensitiveRisk
+
+__all__ = ["LIMITS", "answer", "lines_of", "percent", "sensitive_sentences"]
+
+LIMITS = (
+    "It looks at the quasi-identifiers that were named, in the words that stand in the table. Who knows a column that was not "
+    "named may find more.",
+    "It speaks of this table alone. Another release about the same people can be laid beside it, and what both say together may "
+    "point to one person, whatever k is in each.",
+    "It is no promise about somebody who knows more: most of the rows, a rare circumstance, or how the table was made.",
+    "A table with these properties is not differentially private. Where that is needed, release answers, a model or a synthetic "
+    "table instead, under a budget.",
+)
+"""What the numbers do not say."""
+
+
+def percent(share: float) -> str:
+    """A share as people write it.
+
+    >>> percent(1), percent(0.0312), percent(0.00004), percent(0)
+    ('100 %', '3.1 %', '0.004 %', '0 %')
+    """
+    amount = 100 * share
+    if amount in (0, 100):
+        return f"{amount:.0f} %"
+    return f"{amount:.1f} %" if amount >= 0.1 else f"{amount:.1g} %"
+
+
+def answer(found: Risk) -> str:
+    """Is this table anonymous? In a sentence.
+
+    >>> from cloister.anonymize.risks import risk
+    >>> print(answer(risk({"age": [30, 30, 45, 45]}, quasi=["age"])))
+    Everybody looks like at least 1 other in age.
+    """
+    where = _listed(found.quasi) if found.quasi else "the quasi-identifiers"
+    if not found.rows:
+        return "Nothing is left in the table that says anything about a person."
+    if found.sample_uniques:
+        rows = f"{found.sample_uniques:,} of {found.rows:,} rows ({percent(found.sample_uniques / found.rows)})"
+        alone = "are the only ones of their" if found.sample_uniques > 1 else "is the only one of its"
+        return f"No. {rows} {alone} kind in {where}."
+    others = found.k - 1
+    said = f"Everybody looks like at least {others:,} other{'s' if others != 1 else ''} in {where}."
+    told = {name: each.told for name, each in found.sensitive.items() if each.told}
+    if told:
+        said += " But " + "; ".join(f"{name!r} of {rows:,} rows is told all the same" for name, rows in told.items())
+        said += ", since all who look like them have the same value."
+    return said
+
+
+def lines_of(found: Risk) -> list[str]:
+    """The numbers, a line each."""
+    lines = [
+        answer(found),
+        "",
+        f"rows               {found.rows:,} in {found.classes:,} classes"
+        + (f"; {found.suppressed:,} suppressed" if found.suppressed else ""),
+        f"k                  {found.k:,}",
+        f"prosecutor risk    {percent(found.prosecutor)} at most",
+        f"journalist risk    {percent(found.journalist)} at most" + ("" if found.matched else " (no population list was given)"),
+        f"marketer risk      {percent(found.marketer)} of all rows",
+        f"sample uniques     {found.sample_uniques:,}",
+    ]
+    if found.population_uniques is not None:
+        lines.append(f"population uniques {found.population_uniques}")
+    for name, each in found.sensitive.items():
+        lacking = f" (a value lacks in {each.lacking:,} of the classes)" if each.lacking else ""
+        lines += [
+            f"{name!r}",
+            f"  l                {each.l} (entropy {each.entropy_l:.4g})",
+            f"  t                {each.t:.4g} ({each.distance})",
+            f"  β                {each.beta:.4g}",
+            f"  δ                {each.delta:.4g}{lacking}",
+        ]
+    return [*lines, "", "This is not differential privacy: it speaks of this table and these columns alone."]
+
+
+def sensitive_sentences(each: SensitiveRisk) -> list[str]:
+    """What an attacker learns of a sensitive column, one number a sentence."""
+    learnt = (
+        f"In every class at least {each.l} different values stand (ℓ = {each.l})."
+        if each.l > 1
+        else f"{each.told:,} rows are in classes with a single value (ℓ = 1): who finds the class knows it."
+    )
+    return [
+        learnt,
+        f"The commonest value of a class is that of up to {percent(each.alpha)} of its rows (α = {each.alpha:.4g}).",
+        f"The class that differs most from the table is {each.t:.4g} away (t, {each.distance}; 0: as the whole table).",
+        f"A value is up to {1 + each.beta:.4g} times as common in a class as in the table (β = {each.beta:.4g}).",
+    ]
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]

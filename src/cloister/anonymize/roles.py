@@ -1,0 +1,93 @@
+"""What a user says of the columns of a table, checked before a row is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.anonymize.encoded import Encoded
+from cloister.anonymize.frames import Frame, check_columns
+from cloister.anonymize.models.base import PrivacyModel
+from cloister.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cloister.anonymize.anonymizer import Anonymizer
+
+__all__ = ["check_roles", "incomplete", "research_rows", "share_of"]
+
+
+def check_roles(asked: Anonymizer, frame: Frame) -> None:
+    """Columns that are there, one role each, and what belongs to them."""
+    quasi, sensitive = list(asked.quasi), list(asked.sensitive)
+    if not quasi:
+        raise InvalidParameter(
+            "quasi=[] was refused", why="no quasi-identifier was named", instead='Anonymizer(quasi=["age", "sex"])'
+        )
+    if isinstance(asked.quasi, str) or isinstance(asked.sensitive, str):
+        raise InvalidParameter("A text was refused", why="quasi and sensitive are lists of columns", instead='quasi=["age"]')
+    for role, names in (("quasi-identifying", quasi), ("sensitive", sensitive), ("identifying", list(asked.identifying))):
+        check_columns(frame, names, role)
+    both = sorted(set(asked.identifying) & {*quasi, *sensitive}) or sorted(set(quasi) & set(sensitive))
+    if both:
+        raise InvalidParameter(f"The column {both[0]!r} was refused", why="it has two roles", instead="one role for each column")
+    if not asked.models or not all(isinstance(model, PrivacyModel) for model in asked.models):
+        raise InvalidParameter(
+            "The models were refused", why="there is none, or one is no privacy model", instead="models=[KAnonymity(5)]"
+        )
+    if asked.suppressed not in ("drop", "star"):
+        raise InvalidParameter(
+            f"suppressed={asked.suppressed!r} was refused", why="it is neither drop nor star", instead='suppressed="drop"'
+        )
+    for what, given in (("weights", asked.weights), ("hierarchies", asked.hierarchies), ("aggregates", asked.aggregates)):
+        wrong = next((name for name in given or {} if name not in quasi), None)
+        if wrong is not None:
+            raise InvalidParameter(
+                f"{what}={{{wrong!r}: …}} was refused", why="it is no quasi-identifier", instead=f"one of {quasi}"
+            )
+    for name, weight in (asked.weights or {}).items():
+        if not weight > 0 or not np.isfinite(weight):
+            raise InvalidParameter(
+                f"weights={{{name!r}: {weight!r}}} was refused", why="it is not a positive number", instead=f'{{"{name}": 1}}'
+            )
+
+
+def share_of(given: float | str | Fraction) -> Fraction:
+    """A share of the rows, exactly as it was written.
+
+    >>> share_of(0.02)
+    Fraction(1, 50)
+    """
+    try:
+        share = Fraction(str(given)) if isinstance(given, float) else Fraction(given)
+    except (ValueError, TypeError, ZeroDivisionError):
+        share = Fraction(-1)
+    if not 0 <= share <= 1:
+        raise InvalidParameter(
+            f"suppression={given!r} was refused", why="it is not a share from 0 to 1", instead='suppression="0.02"'
+        )
+    return share
+
+
+def incomplete(table: Encoded, quasi: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Rows that lack a quasi-identifier."""
+    gone = np.zeros(table.rows, dtype=bool)
+    for name in quasi:
+        column = table.columns[name]
+        if column.missing is not None:
+            gone |= column.codes == column.missing
+    return gone
+
+
+def research_rows(frame: Frame, name: str, kept: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
+    """Which rows are in the table that will be published, for δ-presence."""
+    series = frame.data[name]
+    if str(series.dtype) != "Boolean" or series.null_count():
+        raise InvalidParameter(
+            f"research={name!r} was refused", why="the column is not one of True and False", instead="a column of booleans"
+        )
+    marked = np.asarray(series.to_numpy(), dtype=bool)
+    return marked if kept is None else marked[kept]

@@ -1,0 +1,135 @@
+"""How large k has to be, for a sampling rate and an (ε, δ): exactly the δ of the mechanism, rounded up.
+
+With m people in a class, each sampled with probability β, a count j is seen with probability f(j; m, β); "fewer than k" stands
+for all j < k. One person more, of m, makes j likelier by f(j; m)/f(j; m − 1) = m(1 − β)/(m − j), which exceeds e^ε where
+j > γm, γ = 1 − (1 − β)e^−ε. What is over is δ: h(m) = Σ (f(j; m) − e^ε·f(j; m − 1)) over j ≥ k with j > γm. One person less makes
+j likelier by at most 1/(1 − β) ≤ e^ε. So the smallest δ is the largest h(m), over all m ≥ k.
+
+Li, Qardaji and Su (2012, Theorem 5) bound h(m) by the tail Σ f(j; m) alone, as does ARX's SafePub (Bild, Kuhn and Prasser 2018).
+Here the difference is kept: the same promise with a smaller k.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from cloister.errors import InvalidParameter
+from cloister.privacy.precision import context, down, real, up
+from cloister.privacy.rational import text_of
+
+__all__ = ["delta_of", "largest_rate", "least_k"]
+
+_LARGEST_K = 100_000
+_NEGLIGIBLE = -45
+"""What is left of a sum below 10 to this power of it is bounded by a geometric series, and not added term by term."""
+
+
+def largest_rate(epsilon: Fraction) -> Fraction:
+    """1 − e^−ε, rounded down: with a larger sampling rate, one person less would show by more than ε.
+
+    >>> float(largest_rate(Fraction(1)))
+    0.632120558828557
+    """
+    return down(1 - context().exp(-real(epsilon)))
+
+
+@lru_cache(maxsize=256)
+def delta_of(k: int, epsilon: Fraction, rate: Fraction) -> Fraction:
+    """The least δ for which sampling with `rate`, and leaving out classes of fewer than k, is (ε, δ)-DP; rounded up.
+
+    >>> round(float(delta_of(1, Fraction(1), largest_rate(Fraction(1)))), 9)
+    0.632120559
+    >>> float(delta_of(20, Fraction(1), largest_rate(Fraction(1)))) < 0.003
+    True
+    """
+    _check_rate(epsilon, rate)
+    number = context()
+    beta, factor = real(rate), number.exp(real(epsilon))
+    gamma = 1 - (1 - beta) / factor
+    slope = gamma * number.log(gamma / beta) + (1 - gamma) * number.log((1 - gamma) / (1 - beta))
+    best, people = number.mpf(0), k
+    # h(m) is at most the tail beyond γm, and so at most e^(−m·slope) by Chernoff's bound
+    while number.exp(-people * slope) > best:
+        best = max(best, _over(people, k, beta, factor, gamma))
+        people += 1
+    return min(up(best), Fraction(1))
+
+
+@lru_cache(maxsize=256)
+def least_k(epsilon: Fraction, delta: Fraction, rate: Fraction) -> int:
+    """The smallest k that is enough for δ.
+
+    >>> least_k(Fraction(1), Fraction(1, 10**6), largest_rate(Fraction(1)))
+    58
+    """
+    _check_rate(epsilon, rate)
+    if delta <= 0:
+        raise InvalidParameter("delta=0 was refused", why="a class may always be seen whole", instead='delta="1e-6"')
+    low, high = 0, 1
+    while _roughly(high, epsilon, rate) > float(delta):
+        low, high = high, 2 * high
+        if high > _LARGEST_K:
+            raise InvalidParameter(
+                f"epsilon={text_of(epsilon)}, delta={text_of(delta)} was refused",
+                why=f"it needs classes of more than {_LARGEST_K:,} people",
+                instead="a larger epsilon or delta",
+            )
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _roughly(middle, epsilon, rate) > float(delta) else (low, middle)
+    found = max(high - 1, 1)
+    while delta_of(found, epsilon, rate) > delta:
+        found += 1
+    return found
+
+
+def _check_rate(epsilon: Fraction, rate: Fraction) -> None:
+    if not 0 < rate <= largest_rate(epsilon):
+        raise InvalidParameter(
+            f"sampling={text_of(rate)} was refused",
+            why="it is not above 0, or above 1 − e^−ε: one person less would show by more than ε",
+            instead=f'sampling="{float(largest_rate(epsilon)):.4g}"',
+        )
+
+
+def _over(people: int, k: int, beta: Any, factor: Any, gamma: Any) -> Any:
+    """h(m), from above."""
+    number = context()
+    first = max(k, int(number.floor(gamma * people)) + 1)
+    if first > people:
+        return number.mpf(0)
+    odds = beta / (1 - beta)
+    chance = number.mpf(math.comb(people, first)) * beta**first * (1 - beta) ** (people - first)
+    total = number.mpf(0)
+    for seen in range(first, people + 1):
+        total += chance * (1 - factor * (people - seen) / (people * (1 - beta)))
+        ratio = (people - seen) * odds / (seen + 1)
+        chance *= ratio
+        # later ratios are smaller, and later terms at most their chance
+        if ratio < 1 and chance < total * number.mpf(10) ** _NEGLIGIBLE:
+            return total + chance / (1 - ratio)
+    return total
+
+
+def _roughly(k: int, epsilon: Fraction, rate: Fraction) -> float:
+    """`delta_of` in floating point, to find the k that is then checked."""
+    beta, factor = float(rate), math.exp(float(epsilon))
+    gamma = 1 - (1 - beta) / factor
+    slope = gamma * math.log(gamma / beta) + (1 - gamma) * math.log((1 - gamma) / (1 - beta))
+    best, people = 0.0, k
+    while math.exp(-people * slope) > best:
+        seen = np.arange(max(k, math.floor(gamma * people) + 1), people + 1)
+        if len(seen):
+            first = int(seen[0])
+            start = math.lgamma(people + 1) - math.lgamma(first + 1) - math.lgamma(people - first + 1)
+            start += first * math.log(beta) + (people - first) * math.log1p(-beta)
+            steps = np.log((people - seen[:-1]) / (seen[:-1] + 1) * (beta / (1 - beta)))
+            chances = np.exp(start + np.concatenate([[0.0], np.cumsum(steps)]))
+            best = max(best, float((chances * (1 - factor * (people - seen) / (people * (1 - beta)))).sum()))
+        people += 1
+    return best

@@ -1,0 +1,1 @@
+"""Searches: ways of finding a recoding that meets the models and loses little."""

@@ -1,0 +1,153 @@
+"""What a search knows of a node: how many rows would be suppressed there, whether that is allowed, what it scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.anonymize.metrics.base import Counted, Floats, LatticeMetric
+from cloister.anonymize.models.base import PrivacyModel
+from cloister.anonymize.problem import Problem
+from cloister.anonymize.recoding import Proof, Recoded, RecodedColumn
+from cloister.anonymize.searches.counting import Counter, Levels, Node
+
+__all__ = ["Judge", "Judgement", "recode"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """One node."""
+
+    levels: Levels
+    suppressed: int
+    """Rows in classes that do not meet the models."""
+    allowed: bool
+    """Whether so many rows may be suppressed."""
+    hopeless_below: bool
+    """Whether no node under it is allowed either."""
+    floor: float
+    """No node above scores less (nor this one)."""
+    score: float
+    """What it scores; infinite where it was not allowed."""
+
+    @property
+    def key(self) -> tuple[float, int, Levels]:
+        """What the better of two is chosen by: its score, then fewer levels, then the earlier columns lower."""
+        return (self.score, sum(self.levels), self.levels)
+
+
+class Judge:
+    """Judges nodes of one problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.counter = Counter(problem)
+        self._below: Counter | None = None
+        self.rows = problem.table.total
+        self.metric: LatticeMetric = problem.metric.on_lattice(problem) or _Rescored(problem)
+        # with nothing suppressed every model is monotone; with rows suppressed only those are that a class never loses again
+        self.monotone = problem.absorbing or problem.limit == 0
+        self._absorbing: tuple[PrivacyModel, ...] = tuple(model for model in problem.models if model.absorbing)
+        self._met: set[Levels] = set()
+
+    @property
+    def heights(self) -> Levels:
+        """How many levels each column has."""
+        return self.counter.heights
+
+    @property
+    def judged(self) -> int:
+        """How many nodes were counted."""
+        return len(self._met)
+
+    def floors(self, axes: list[npt.NDArray[np.intp]]) -> Floats:
+        """What nodes cost at least, by their levels alone."""
+        return self.metric.floors(axes)
+
+    def lowest(self) -> Levels:
+        """Each column on the lowest level that it may have when all others are on top; no node lower in any column is allowed.
+
+        From then on counting begins there: fewer rows are distinct, and their labels need fewer bits.
+        """
+        top = tuple(height - 1 for height in self.heights)
+        if not self.monotone:
+            return (0,) * len(top)
+        low = []
+        for place, highest in enumerate(top):
+            level = 0
+            while level < highest and self.judge((*top[:place], level, *top[place + 1 :])).hopeless_below:
+                level += 1
+            low.append(level)
+        if any(low) and self._below is None:
+            self._below, self.counter = self.counter, Counter(self.problem, tuple(low))
+        return tuple(low)
+
+    def node(self, levels: Levels) -> Node:
+        """The classes of a node."""
+        inside = all(level >= least for level, least in zip(levels, self.counter.low, strict=True))
+        return self.counter.node(levels) if inside or self._below is None else self._below.node(levels)
+
+    def judge(self, levels: Levels, best: float = np.inf) -> Judgement:
+        """Count a node; it is scored only where it is allowed and its floor is below the best."""
+        self._met.add(levels)
+        node = self.node(levels)
+        kept = self.counter.satisfied(node)
+        suppressed = self.rows - int(node.sizes[kept].sum())
+        allowed = suppressed <= self.problem.limit
+        hopeless = not allowed and (self.monotone or self._lost_for_good(node) > self.problem.limit)
+        floor = self.metric.floor(node) if self.metric.by_classes else -np.inf
+        if allowed and self.metric.by_levels and np.isfinite(best):
+            floor = max(floor, float(self.metric.floors([np.array(level) for level in levels])))
+        score = self.metric.score(node, kept) if allowed and floor < best else np.inf
+        return Judgement(levels=levels, suppressed=suppressed, allowed=allowed, hopeless_below=hopeless, floor=floor, score=score)
+
+    def _lost_for_good(self, node: Node) -> int:
+        """Rows that the absorbing models alone suppress: at least as many are lost on every node below."""
+        if not self._absorbing:
+            return 0
+        kept = self.counter.satisfied(node, self._absorbing)
+        return self.rows - int(node.sizes[kept].sum())
+
+
+class _Rescored(LatticeMetric):
+    """A metric that knows nothing of lattices: nodes are recoded, and scored as any recoding."""
+
+    by_levels = False
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+
+    def floors(self, axes: object) -> Floats:
+        """No bound."""
+        return np.array(-np.inf)
+
+    def score(self, node: Counted, kept: npt.NDArray[np.bool_]) -> float:
+        """As any recoding."""
+        return self._problem.metric.score(self._problem, recode(self._problem, node.levels))
+
+
+def recode(problem: Problem, levels: Levels, proof: Proof | None = None) -> Recoded:
+    """The table on these levels; rows of classes that do not meet the models are suppressed."""
+    columns = {
+        name: RecodedColumn.at(problem.table.columns[name], problem.ladders[name], level)
+        for name, level in zip(problem.quasi, levels, strict=True)
+    }
+    whole = Recoded(
+        columns=columns,
+        suppressed=np.zeros(problem.table.rows, dtype=bool),
+        sensitive=problem.sensitive_columns,
+        research=problem.research,
+        weights=problem.table.weights,
+    )
+    kept = problem.satisfied(whole.classes)
+    return Recoded(
+        columns=columns,
+        suppressed=~kept[whole.classes.of_row] if len(kept) else whole.suppressed,
+        sensitive=problem.sensitive_columns,
+        levels=dict(zip(problem.quasi, levels, strict=True)),
+        proof=proof,
+        research=problem.research,
+        weights=problem.table.weights,
+    )

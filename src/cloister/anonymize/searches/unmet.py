@@ -1,0 +1,101 @@
+"""What to say where no node of a lattice meets the models: which column is in the way, and what would do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cloister.anonymize.classes import Classes, alike
+from cloister.anonymize.hierarchies.ladder import STAR
+from cloister.anonymize.models.base import attained_by
+from cloister.anonymize.problem import Problem
+from cloister.errors import CloisterError, InvalidParameter
+
+__all__ = ["interrupted", "lost_on_top", "unmet"]
+
+
+def unmet(problem: Problem) -> CloisterError:
+    """The refusal, worked out from the table on the highest levels.
+
+    It speaks of the owner's own table, in the owner's own process.
+    """
+    names = list(problem.quasi)
+    lost = lost_on_top(problem, names)
+    total = problem.table.total
+    everything = _classes(problem, [])
+    missing = [each for each in attained_by(problem.models, everything) if not each.holds]
+    if missing:
+        return InvalidParameter(
+            "The models were refused",
+            why=f"the whole table as one class does not meet them: {missing[0]}",
+            instead=f"a model that the table can meet ({missing[0].reached}), or suppression={_share(total, total)}",
+        )
+    for name in names:
+        if lost_on_top(problem, [other for other in names if other != name]) <= problem.limit:
+            labels = _top_labels(problem, name)
+            return InvalidParameter(
+                "The models were refused",
+                why=f"{name!r} is in the way: even with every column on its highest level {lost} of {total} rows would have to "
+                f"be suppressed, and {problem.limit} may be; without {name!r} the models are met. Its highest level has "
+                f"{labels} labels",
+                instead=f"a level of {name!r} on which every value is {STAR!r}; or leave {name!r} out; or {_allow(lost, total)}",
+            )
+    blocking = _blocking(problem, names)
+    told = ", ".join(f"{name!r} ({_top_labels(problem, name)} labels)" for name in blocking)
+    return InvalidParameter(
+        "The models were refused",
+        why=f"several columns are in the way together: even on the highest level of each {lost} of {total} rows would have to be "
+        f"suppressed, and {problem.limit} may be: {told}",
+        instead=f"a level {STAR!r} for each of these columns; or {_allow(lost, total)}",
+    )
+
+
+def interrupted(problem: Problem) -> CloisterError:
+    """The search was ended before it had found anything."""
+    return CloisterError(
+        "The search was ended",
+        why="it had not yet found a recoding that meets the models",
+        instead='a larger seconds=, or search="mondrian"',
+    )
+
+
+def lost_on_top(problem: Problem, names: Sequence[str]) -> int:
+    """Rows to be suppressed with these columns on their highest level, and the others left out."""
+    classes = _classes(problem, names)
+    return problem.table.total - int(classes.sizes[problem.satisfied(classes)].sum())
+
+
+def _classes(problem: Problem, names: Sequence[str]) -> Classes:
+    columns = [np.zeros(problem.table.rows, dtype=np.int32)]
+    sizes = [1]
+    for name in names:
+        ladder = problem.ladders[name]
+        columns.append(ladder.codes[-1][problem.table.columns[name].codes])
+        sizes.append(len(ladder.labels[-1]))
+    ids, count = alike(columns, sizes)
+    return Classes.of(ids, count, sensitive=problem.sensitive_columns, research=problem.research, weights=problem.table.weights)
+
+
+def _blocking(problem: Problem, names: Sequence[str]) -> list[str]:
+    """Columns to leave out, the one that helps most first, until the models are met."""
+    left = list(names)
+    found: list[str] = []
+    while left and lost_on_top(problem, left) > problem.limit:
+        worst = min(left, key=lambda name: lost_on_top(problem, [other for other in left if other != name]))
+        left.remove(worst)
+        found.append(worst)
+    return found
+
+
+def _top_labels(problem: Problem, name: str) -> int:
+    return len(problem.ladders[name].labels[-1])
+
+
+def _allow(lost: int, total: int) -> str:
+    return f"suppression={_share(lost, total)}"
+
+
+def _share(lost: int, total: int) -> str:
+    """The least share of four digits that allows so many rows."""
+    return f'"{np.ceil(lost / max(total, 1) * 10_000) / 10_000:.4f}"'

@@ -1,0 +1,190 @@
+"""`cloister anonymize`: a table that may be published, from a file, with a report of what that means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cloister.cli.tables import table_of
+from cloister.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cloister.anonymize import Hierarchy
+    from cloister.anonymize.models.base import PrivacyModel
+
+__all__ = ["anonymize"]
+
+_OUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("data", type=click.Path(path_type=Path), required=False)
+@click.option("--quasi", help="Columns that others may know of a person as well, with commas between.")
+@click.option("--sensitive", default="", help="Columns that others must not learn.")
+@click.option("--identifying", default="", help="Columns that name a person: they are dropped.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    help="k=5, l=3, l=3:entropy, t=0.2, t=0.2:equal, beta=1; may be repeated; k=5 when left out.",
+)
+@click.option(
+    "--hierarchy", "hierarchies", multiple=True, metavar="COLUMN=FILE", help="A hierarchy as ARX writes it; may be repeated."
+)
+@click.option(
+    "--search", default="optimal", show_default=True, help="optimal, mondrian, local, topdown, greedy, microaggregation."
+)
+@click.option("--metric", default="loss", show_default=True, help="What is lost: loss, discernibility, entropy, …")
+@click.option("--suppression", default="0.02", show_default=True, help="The largest share of the rows that may be left out.")
+@click.option(
+    "--suppressed", type=click.Choice(["drop", "star"]), default="drop", show_default=True, help="What becomes of those rows."
+)
+@click.option("--missing", type=click.Choice(["value", "suppress", "refuse"]), default="value", show_default=True)
+@click.option("--missing-value", "missing_values", multiple=True, help="A text that stands for a missing value; may be repeated.")
+@click.option("--seconds", type=click.FloatRange(min=0.01), default=60.0, show_default=True, help="A time budget for the search.")
+@click.option("--out", type=_OUT, help="Write the table: .csv or .parquet; printed as CSV when left out.")
+@click.option("--report", type=_OUT, help="Write the report: .html, .json or .txt.")
+@click.option("--certificate", type=_OUT, help="Run the attackers, and write the certificate: .html, .json or .txt.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON instead of words.")
+def anonymize(**given: Any) -> None:
+    """Make a table safe to publish; DATA is a CSV or Parquet file, or `census`, a sample.
+
+    NOT differential privacy: the report says what remains.
+
+    \b
+    cloister anonymize people.csv --quasi age,sex,zip --sensitive disease --model k=5 --model l=3 --out released.csv
+    cloister anonymize people.csv --quasi age,sex --hierarchy age=age.csv --search mondrian --out out.csv --report report.html
+    cloister anonymize people.csv --quasi age,sex --sensitive disease --out released.csv --certificate certificate.html
+
+    Rows leave in an order of chance: a file in the old order would link its rows to every other file in it.
+    """
+    from cloister.anonymize import Anonymizer, Hierarchy
+
+    if given["data"] is None or not given["quasi"]:
+        raise InvalidParameter(
+            "Nothing was anonymised",
+            why="the file is missing" if given["data"] is None else "--quasi is missing",
+            instead="cloister anonymize people.csv --quasi age,sex --sensitive disease --out released.csv",
+        )
+    _check_endings(given)
+    hierarchies: dict[str, Hierarchy] = {}
+    for text in given["hierarchies"]:
+        column, between, path = text.partition("=")
+        if not between:
+            raise InvalidParameter(f"--hierarchy {text} was refused", why="it has no =", instead="--hierarchy age=age.csv")
+        hierarchies[column] = Hierarchy.read_csv(path)
+    with _progress() as progress:
+        anonymizer = Anonymizer(
+            quasi=_names(given["quasi"]),
+            sensitive=_names(given["sensitive"]),
+            models=[model_of(text) for text in given["models"]] or [model_of("k=5")],
+            hierarchies=hierarchies,
+            search=given["search"],
+            metric=given["metric"],
+            suppression=given["suppression"],
+            suppressed=given["suppressed"],
+            identifying=_names(given["identifying"]),
+            missing=given["missing"],
+            missing_values=given["missing_values"],
+            seconds=given["seconds"],
+            shuffle=True,
+            progress=progress,
+        )
+        released = anonymizer.fit_transform(table_of(given["data"]))
+        certificate = anonymizer.certificate(released) if given["certificate"] else None
+    if given["out"] is not None:
+        released.write_parquet(given["out"]) if given["out"].suffix == ".parquet" else released.write_csv(given["out"])
+    if given["report"] is not None:
+        _write(anonymizer.report_, given["report"])
+    if certificate is not None:
+        _write(certificate, given["certificate"])
+    if given["as_json"]:
+        click.echo(json.dumps(anonymizer.report_.to_dict(), indent=2))
+    elif given["out"] is None:
+        click.echo(released.write_csv(), nl=False)
+        click.echo(str(anonymizer.report_), err=True)
+    else:
+        click.echo(str(anonymizer.report_))
+        click.echo(f"\nthe table is saved as {given['out']}")
+
+
+def model_of(text: str) -> PrivacyModel:
+    """A model as it is written on the command line.
+
+    >>> model_of("l=3:entropy").name
+    'entropy 3-diversity'
+    """
+    from cloister.anonymize import BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
+
+    name, _, rest = text.partition("=")
+    value, _, kind = rest.partition(":")
+    try:
+        match name.strip().lower():
+            case "k":
+                return KAnonymity(int(value))
+            case "l":
+                return LDiversity(int(value), kind=kind) if kind else LDiversity(int(value))
+            case "t":
+                return TCloseness(float(value), distance=kind) if kind else TCloseness(float(value))
+            case "beta":
+                return BetaLikeness(float(value))
+            case "delta":
+                return DeltaDisclosure(float(value))
+    except ValueError as error:
+        if isinstance(error, InvalidParameter):
+            raise
+        raise InvalidParameter(f"--model {text} was refused", why=f"{value!r} is not a number", instead="--model k=5") from error
+    raise InvalidParameter(
+        f"--model {text} was refused", why="it is none of k, l, t, beta, delta", instead="--model k=5 --model l=3"
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _check_endings(given: dict[str, Any]) -> None:
+    for option, endings in (
+        ("out", (".csv", ".parquet")),
+        ("report", (".html", ".json", ".txt")),
+        ("certificate", (".html", ".json", ".txt")),
+    ):
+        path = given[option]
+        if path is not None and path.suffix not in endings:
+            raise InvalidParameter(
+                f"--{option} {path.name} was refused",
+                why="the ending says no format",
+                instead=f"--{option} {path.stem}{endings[0]}",
+            )
+
+
+def _write(page: Any, path: Path) -> None:
+    text = {".html": page.to_html, ".json": lambda: json.dumps(page.to_dict(), indent=2) + "\n", ".txt": lambda: f"{page}\n"}[
+        path.suffix
+    ]()
+    path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, float], None]]:
+    """A bar on a terminal; nothing elsewhere."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield lambda stage, done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("anonymising", total=1.0)
+        yield lambda stage, done: bar.update(task, description=stage, completed=done)

@@ -1,0 +1,90 @@
+"""`cloister risk`: is this table anonymous?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cloister.cli.tables import table_of
+from cloister.errors import InvalidParameter
+
+__all__ = ["risk"]
+
+
+@click.command()
+@click.argument("data", type=click.Path(dir_okay=False, path_type=Path), required=False)
+@click.option("--quasi", help="Columns that others may know of a person as well, with commas between.")
+@click.option("--sensitive", default="", help="Columns that others must not learn.")
+@click.option("--population", metavar="FILE|NUMBER", help="A table of the population in the same words, or its size.")
+@click.option("--threshold", type=click.FloatRange(0, 1), help="Exit code 1 where a row has a larger chance to be found.")
+@click.option(
+    "--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page to read and sign: .html, .json or .txt."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def risk(
+    data: Path | None,
+    quasi: str | None,
+    sensitive: str,
+    population: str | None,
+    threshold: float | None,
+    report: Path | None,
+    as_json: bool,
+) -> None:
+    """Is this table anonymous? DATA is a CSV or Parquet file; `census`, where there is no such file, a sample table. Says
+    k, l, t, and who can be found how easily; changes nothing.
+
+    \b
+    cloister risk people.csv --quasi age,sex,zip --sensitive disease
+    cloister risk people.csv --quasi age,sex,zip --sensitive disease --report risk.html
+    cloister risk people.csv --quasi age,sex,zip --population 83000000 --json
+    cloister risk released.csv --quasi age,sex --threshold 0.2
+    """
+    from cloister.anonymize import risk as risk_of_table
+
+    if data is None or not quasi:
+        raise InvalidParameter(
+            "Nothing was looked at",
+            why="the file is missing" if data is None else "--quasi is missing",
+            instead="cloister risk people.csv --quasi age,sex --sensitive disease",
+        )
+    if report is not None and report.suffix not in (".html", ".json", ".txt"):
+        raise InvalidParameter(
+            f"--report {report.name} was refused", why="the ending says no format", instead=f"--report {report.stem}.html"
+        )
+    found = risk_of_table(table_of(data), _names(quasi), _names(sensitive), population=_population(population))
+    document = found.to_dict()
+    if report is not None:
+        text = {
+            ".html": lambda: found.to_html(of=data.name),
+            ".json": lambda: json.dumps(document, indent=2) + "\n",
+            ".txt": lambda: f"{found}\n",
+        }[report.suffix]()
+        report.write_text(text, encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps(document))
+    else:
+        click.echo(str(found))
+        if report is not None:
+            click.echo(f"\nthe page is saved as {report}")
+    if threshold is not None:
+        over = found.records_at_risk(threshold)
+        if over:
+            rows = f"{over:,} rows have" if over > 1 else "1 row has"
+            click.echo(f"{rows} a chance of more than {threshold:g} to be found", err=True)
+            sys.exit(1)
+
+
+def _population(text: str | None) -> Any:
+    """The size of the population, or the path of its table."""
+    if text is None:
+        return None
+    plain = text.replace("_", "").replace(",", "")
+    return int(plain) if plain.isdecimal() else Path(text)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -1,0 +1,54 @@
+"""Anonymised tables: what was tried for the owner's eyes, and what was released."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cloister.hub.database import Base
+
+__all__ = ["AnonymizedTable", "Trial"]
+
+
+class Trial(Base):
+    """What was tried on a data set before a release: exact, computed from its rows, and shown to its owner alone."""
+
+    __tablename__ = "anonymizing_trial"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
+    data_set: Mapped[str] = mapped_column(String(32), index=True)
+    order: Mapped[dict[str, Any]]
+    """What was asked for, as it was sent."""
+    found: Mapped[dict[str, Any]]
+    """The frontier, and the hierarchies."""
+    created: Mapped[datetime]
+
+
+class AnonymizedTable(Base):
+    """A table that was released: its rows are a data set of their own; here are its report and its certificate."""
+
+    __tablename__ = "anonymized_table"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
+    project: Mapped[str] = mapped_column(String(32), default="")
+    """Always empty: an owner releases for nobody else. What derives from data has one (`asking/sources.py`)."""
+    title: Mapped[str] = mapped_column(String(200))
+    data_sets: Mapped[list[str]]
+    """Of which data set it was made."""
+    table: Mapped[str] = mapped_column(String(200))
+    """The name of that data set, as it was then."""
+    made: Mapped[str] = mapped_column(String(32), default="")
+    """The data set that its rows became."""
+    purpose: Mapped[str] = mapped_column(default="")
+    order: Mapped[dict[str, Any]]
+    report: Mapped[dict[str, Any]]
+    report_page: Mapped[str]
+    certificate: Mapped[dict[str, Any]]
+    certificate_page: Mapped[str]
+    policy: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    created: Mapped[datetime]

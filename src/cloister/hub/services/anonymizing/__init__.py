@@ -1,0 +1,47 @@
+"""Anonymised tables: tried for the owner's eyes, released by the marked door, attacked first, and a data set of their own then.
+
+- `order.py`, `ready.py`, `submitting.py`: what an owner wants, and whether it may be.
+- `trying.py`: risk against loss, and the hierarchies; `picture.py`: the frontier.
+- `releasing.py`: the table leaves, with its report and its certificate. `reading.py`: who sees what.
+- `shapes.py`, `api.py`, `pages.py`: the routes.
+
+What may not live here: a decision about who may what (`access`), a search or a model (`cloister.anonymize`), how rows are stored.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.service import Link, Service
+from cloister.hub.services.anonymizing.releasing import RELEASE
+from cloister.hub.services.anonymizing.trying import TRY
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+__all__ = ["SERVICE"]
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.services.anonymizing.pages import pages
+
+    return pages()
+
+
+def _api() -> APIRouter:
+    from cloister.hub.services.anonymizing.api import api
+
+    return api()
+
+
+SERVICE = Service(
+    name="anonymizing",
+    title="Anonymised tables",
+    pages=_pages,
+    api=_api,
+    jobs=(TRY, RELEASE),
+    links=(
+        Link(title="Anonymise", path="/anonymise", action="dataset.manage", order=29, icon="policy"),
+        Link(title="Anonymised tables", path="/anonymised", action="dataset.manage", order=30, icon="data"),
+    ),
+)

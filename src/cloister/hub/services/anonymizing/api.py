@@ -1,0 +1,132 @@
+"""The API of anonymised tables: a trial, a release, what was released."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import Response, StreamingResponse
+
+from cloister.hub.caller import CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.hub import HubDep
+from cloister.hub.services.anonymizing.reading import csv_of, seen_table, seen_trial, source_of_table, tables_of
+from cloister.hub.services.anonymizing.ready import ACTION
+from cloister.hub.services.anonymizing.shapes import (
+    Anonymized,
+    AnonymizedPage,
+    Anonymizing,
+    JobOfTable,
+    Releasing,
+    Tried,
+    line_of,
+    told_of,
+    tried_of,
+)
+from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
+from cloister.hub.services.asking.idempotency import Claim, once
+from cloister.hub.services.asking.routing import TICKED, WRITTEN, After, Number
+from cloister.hub.services.trail import write
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["api"]
+
+_Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200)]
+_OWNER = [TICKED, needs(ACTION), WRITTEN]
+
+
+def api() -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+    _ordering(router)
+    _reading(router)
+    return router
+
+
+def _ordering(router: APIRouter) -> None:
+    @router.post(
+        "/anonymised/trials", dependencies=_OWNER, summary="Try an anonymised table", status_code=202, response_model=JobOfTable
+    )
+    def attempt(hub: HubDep, caller: CallerDep, wanted: Anonymizing, key: _Key = "") -> Response:
+        """Risk against loss for several k, as a job. For the data set's owner; nothing leaves."""
+        return _submitted(hub, caller, wanted, key, lambda db: try_later(db, hub, caller, wanted.order()))
+
+    @router.get("/anonymised/trials/{number}", dependencies=[needs(ACTION)], summary="A trial")
+    def trial(hub: HubDep, caller: CallerDep, number: Number) -> Tried:
+        """What was found, for its owner."""
+        with hub.database.reading() as db:
+            return tried_of(seen_trial(db, caller, number))
+
+    @router.post(
+        "/anonymised", dependencies=_OWNER, summary="Release an anonymised table", status_code=202, response_model=JobOfTable
+    )
+    def release(hub: HubDep, caller: CallerDep, wanted: Releasing, key: _Key = "") -> Response:
+        """Release it as a job, by the marked door: the population's spending reads unbounded from then on."""
+        return _submitted(
+            hub, caller, wanted, key, lambda db: release_later(db, hub, caller, wanted.order(), understood=wanted.understood)
+        )
+
+
+def _submitted(hub: Hub, caller: Caller, wanted: Anonymizing, key: str, later: Callable[[Db], str]) -> Response:
+    def work(claim: Claim) -> tuple[int, bytes]:
+        look(hub, caller, wanted.order())
+        with hub.database.begin() as db:
+            body = JobOfTable(job=later(db)).model_dump_json().encode()
+            claim.store(db, 202, body)
+        return 202, body
+
+    kind = type(wanted).__name__.encode()
+    status, body = once(hub, caller, key, b"anonymised " + kind + b"\n" + wanted.model_dump_json().encode(), work)
+    return Response(body, status, {"Location": f"/api/v1/jobs/{json.loads(body)['job']}"}, media_type="application/json")
+
+
+def _reading(router: APIRouter) -> None:
+    @router.get("/anonymised", dependencies=[needs("release.see")], summary="Anonymised tables")
+    def tables(
+        hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
+    ) -> AnonymizedPage:
+        """One's own; the newest first."""
+        with hub.database.reading() as db:
+            rows = tables_of(hub, db, caller, after=after, limit=limit + 1)
+        more = rows[limit - 1].id if len(rows) > limit else None
+        return AnonymizedPage(tables=[line_of(row) for row in rows[:limit]], next=more)
+
+    @router.get("/anonymised/{number}", dependencies=[needs("release.see")], summary="An anonymised table")
+    def table(hub: HubDep, caller: CallerDep, number: Number) -> Anonymized:
+        """Its report and its certificate."""
+        with hub.database.reading() as db:
+            return told_of(seen_table(hub, db, caller, number))
+
+    @router.get(
+        "/anonymised/{number}/download",
+        dependencies=[needs("release.download")],
+        summary="The rows of an anonymised table",
+        response_class=Response,
+        responses={200: {"content": {"text/csv": {}}, "description": "The rows"}},
+    )
+    def download(hub: HubDep, caller: CallerDep, number: Number) -> Response:
+        """As CSV."""
+        with hub.database.reading() as db:
+            row = seen_table(hub, db, caller, number, "release.download")
+            name, source = source_of_table(hub, db, row)
+        with hub.database.begin() as db:
+            write(
+                db,
+                hub,
+                caller,
+                "release.download",
+                kind="anonymized-table",
+                object_id=row.id,
+                purpose=row.purpose,
+                form="csv",
+                data_sets=list(row.data_sets),
+            )
+        headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+        return StreamingResponse(csv_of(name, source), headers=headers, media_type="text/csv; charset=utf-8")

@@ -1,0 +1,144 @@
+"""What an owner wants to be made of a data set: the part of each column, the models, the search, what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from cloister.errors import InvalidParameter
+from cloister.hub.services.catalogue.names import plain_word
+
+if TYPE_CHECKING:
+    from cloister.anonymize import Anonymizer
+    from cloister.anonymize.models.base import PrivacyModel
+    from cloister.hub.service import Progress
+
+__all__ = ["METRICS", "PARTS", "SEARCHES", "Order"]
+
+PARTS = ("quasi", "sensitive", "identifying", "kept")
+SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy")
+METRICS = ("loss", "discernibility", "entropy")
+_LONGEST = 200_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A table as it was ordered, not yet looked at.
+
+    >>> Order(table="people", parts={"age": "quasi", "ill": "sensitive"}, k=5, l=2).columns("quasi")
+    ['age']
+    """
+
+    table: str
+    parts: Mapping[str, str]
+    """Of each column: quasi, sensitive, identifying, kept."""
+    k: int = 5
+    l: int | None = None  # noqa: E741 - the field's own name
+    t: str = ""
+    beta: str = ""
+    search: str = "optimal"
+    metric: str = "loss"
+    suppression: str = "0.02"
+    hierarchies: Mapping[str, str] = field(default_factory=dict)
+    """Of a column: lines as ARX writes them."""
+    title: str = ""
+    name: str = ""
+    """Of the data set that its rows become, in questions."""
+    purpose: str = ""
+
+    def __post_init__(self) -> None:
+        wrong = next((part for part in self.parts.values() if part not in PARTS), None)
+        if wrong is not None:
+            raise InvalidParameter("The table was refused", why="a column has a part that there is not", instead=", ".join(PARTS))
+        if not self.columns("quasi"):
+            raise InvalidParameter(
+                "The table was refused", why="no column is one that others may know", instead="at least one such column"
+            )
+        if self.search not in SEARCHES or self.metric not in METRICS:
+            raise InvalidParameter(
+                "The table was refused",
+                why="the search or the metric is none that there is",
+                instead=", ".join((*SEARCHES, *METRICS)),
+            )
+        if isinstance(self.k, bool) or not 1 <= self.k <= 100_000 or (self.l is not None and not 1 <= self.l <= 1_000):
+            raise InvalidParameter("The models were refused", why="k or l is out of range", instead="k = 5, l = 2")
+        for what, value, most in (("t", self.t, 1), ("β", self.beta, 1000), ("suppression", self.suppression or "0", 1)):
+            if value and not _between(value, most):
+                raise InvalidParameter(
+                    f"The value of {what} was refused", why=f"it is no number from 0 to {most}", instead="a number such as 0.2"
+                )
+        if (self.l or self.t or self.beta) and not self.columns("sensitive"):
+            raise InvalidParameter(
+                "The models were refused",
+                why="l, t and β speak of what others must not learn, and no column is that",
+                instead="a sensitive column, or k alone",
+            )
+        if any(len(text) > _LONGEST for text in self.hierarchies.values()):
+            raise InvalidParameter("The hierarchy was refused", why=f"it is over {_LONGEST} characters", instead="fewer lines")
+        if len(self.title) > 200 or not (self.title == "" or self.title.isprintable()):
+            raise InvalidParameter(
+                "The title was refused",
+                why="it must be a line of at most 200 characters",
+                instead="Patients, made safe to publish",
+            )
+        if len(self.purpose) > 1000 or not (self.purpose == "" or self.purpose.isprintable()):
+            raise InvalidParameter(
+                "The purpose was refused", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
+            )
+        if self.name and not plain_word(self.name):
+            raise InvalidParameter(
+                "The name was refused",
+                why="it is no plain word: lower-case letters, digits and underscores, and no word of SQL",
+                instead="patients_public",
+            )
+
+    def columns(self, part: str) -> list[str]:
+        """The columns that have a part."""
+        return [name for name, each in self.parts.items() if each == part]
+
+    def models(self, k: int | None = None) -> list[PrivacyModel]:
+        """What every class has to meet."""
+        from cloister.anonymize import BetaLikeness, KAnonymity, LDiversity, TCloseness
+
+        found: list[PrivacyModel] = [KAnonymity(k or self.k)]
+        if self.l is not None and self.l > 1:
+            found.append(LDiversity(self.l))
+        if self.t:
+            found.append(TCloseness(float(Fraction(self.t))))
+        if self.beta:
+            found.append(BetaLikeness(float(Fraction(self.beta))))
+        return found
+
+    def anonymizer(self, progress: Progress | None = None, *, k: int | None = None, seconds: float = 60) -> Anonymizer:
+        """What carries it out."""
+        from cloister.anonymize import Anonymizer, Hierarchy
+        from cloister.anonymize.hierarchies.table import lines_of
+
+        quasi = self.columns("quasi")
+        given = {name: text for name, text in self.hierarchies.items() if text.strip() and name in quasi}
+        return Anonymizer(
+            quasi=quasi,
+            sensitive=self.columns("sensitive"),
+            identifying=self.columns("identifying"),
+            models=self.models(k),
+            hierarchies={name: Hierarchy.of(lines_of(text)) for name, text in given.items()},
+            search=self.search,
+            metric=self.metric,
+            suppression=Fraction(self.suppression or "0"),
+            seconds=seconds,
+            shuffle=True,
+            stop=progress.stopped if progress is not None else None,
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self) | {"parts": dict(self.parts), "hierarchies": dict(self.hierarchies)}
+
+
+def _between(text: str, most: int) -> bool:
+    try:
+        return 0 <= Fraction(text) <= most
+    except (ValueError, ZeroDivisionError):
+        return False

@@ -1,0 +1,89 @@
+"""From an order to the rows that it may read: one's own data set, one row a person, every column with a part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
+from cloister.hub.policy import Policy, derived
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.access import check, context_of, data_set_object
+from cloister.hub.services.catalogue import live_of, owned
+from cloister.tables import PrivateTable
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.services.anonymizing.order import Order
+    from cloister.query import Session
+
+__all__ = ["ACTION", "Ready", "open_for_anonymising", "ready"]
+
+ACTION = "anonymize.run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """An order that may be carried out."""
+
+    session: Session
+    row: DataSet
+    table: PrivateTable
+    policy: Policy
+    """What the released table will carry."""
+
+
+def ready(hub: Hub, db: Db, caller: Caller, order: Order) -> Ready:
+    """The session with the rows, or the refusal. No row is read.
+
+    What a trial shows is exact, and a released table is not differentially private: so both are the owner's alone, whatever has
+    been granted to others.
+    """
+    row, session, table = _opened(hub, db, caller, order.table)
+    for name in order.parts:
+        if name not in table.columns:
+            raise UnknownColumn(
+                f"The column {name[:200]!r} was refused",
+                why="the data set declares none of that name",
+                instead="one of its columns",
+            )
+    from cloister.anonymize.from_tables import check_one_row_each
+
+    check_one_row_each(row.name, table)
+    order.anonymizer()  # refuses hierarchies that contradict themselves
+    columns = [name for name in table.columns if order.parts.get(name, "identifying") != "identifying"]
+    which = data_set_object(row)
+    check(hub, db, caller, ACTION, which, context_of(hub, caller, purpose=order.purpose, columns={row.id: frozenset(columns)}))
+    policy = derived([(which, columns)], {row.id: str(getattr(table, "version", ""))})
+    return Ready(session=session, row=row, table=table, policy=policy)
+
+
+def open_for_anonymising(hub: Hub, db: Db, caller: Caller, name: str) -> PrivateTable:
+    """The declared table of one's own data set."""
+    return _opened(hub, db, caller, name)[2]
+
+
+def _opened(hub: Hub, db: Db, caller: Caller, name: str) -> tuple[DataSet, Session, PrivateTable]:
+    _installed()
+    row = owned(hub, db, caller, name)
+    session = live_of(hub).session(db, caller.email, tables=[row.name])
+    table = session.tables.get(row.name)
+    if not isinstance(table, PrivateTable):
+        raise InvalidParameter(
+            "The table was refused", why="the data set is public or not open: nothing needs hiding", instead="a private data set"
+        )
+    return row, session, table
+
+
+def _installed() -> None:
+    try:
+        import polars  # noqa: F401
+    except ImportError:
+        raise MissingDependency(
+            "The table was not anonymised",
+            why="this hub was installed without what anonymising needs",
+            instead='the administrator\'s help: pip install "cloister[anonymize]"',
+        ) from None

@@ -1,0 +1,120 @@
+"""A release: the table leaves by the marked door, is attacked, and becomes a data set of its own that inherits what holds for it.
+
+The NotPrivate event is in the ledger before anything else is kept of the table. What a killed process had begun is not begun
+again by itself.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cloister.errors import CloisterError
+from cloister.hub.ids import new_id
+from cloister.hub.policy import write_policy
+from cloister.hub.records.anonymizing import AnonymizedTable
+from cloister.hub.service import JobType
+from cloister.hub.services.anonymizing.order import Order
+from cloister.hub.services.anonymizing.ready import ACTION, Ready, ready
+from cloister.hub.services.asking.standing import present
+from cloister.hub.services.catalogue import register
+from cloister.hub.services.jobs import Stopped, caller_of_job
+from cloister.hub.services.trail import write, write_alone
+from cloister.session.sealed import sealed
+
+if TYPE_CHECKING:
+    from cloister.anonymize.certificate import Certificate
+    from cloister.hub.hub import Hub
+    from cloister.hub.service import Progress
+
+__all__ = ["RELEASE"]
+
+
+def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    from cloister.anonymize.from_tables import publish_rows
+
+    order = Order(**payload["order"])
+    with hub.database.reading() as db:
+        caller = present(hub, db, caller_of_job(progress, payload))
+        found = ready(hub, db, caller, order)
+    if progress.stopped():
+        raise Stopped
+    progress.tell("anonymising", 0.1)
+    anonymizer = order.anonymizer()
+    name = found.row.name
+    try:
+        published = publish_rows(
+            found.session._registry.prepare(name), found.row.population or name, hub.ledger, name, anonymizer, who=caller.email
+        )
+        progress.tell("running the attackers", 0.5)
+        certificate: Certificate = sealed(lambda: anonymizer.certificate(published.table))
+    except CloisterError as error:
+        write_alone(
+            hub, caller, ACTION, kind="data-set", purpose=order.purpose, outcome="failed", table=name, error=type(error).__name__
+        )
+        raise
+    progress.tell("keeping the table", 0.9)
+    body = io.BytesIO()
+    published.table.write_parquet(body)
+    made = register(
+        hub,
+        caller,
+        name=order.name,
+        title=order.title,
+        source=[body.getvalue()],
+        kind="parquet",
+        public=True,
+        about=_about(order, found),
+        metadata=_metadata(found, published.table.columns),
+    )
+    row = AnonymizedTable(
+        id=new_id(),
+        person=caller.id,
+        title=order.title,
+        data_sets=[found.row.id],
+        table=name,
+        made=made.id,
+        purpose=order.purpose,
+        order=order.plain(),
+        report=published.report.to_dict(),
+        report_page=published.report.to_html(),
+        certificate=certificate.to_dict(),
+        certificate_page=certificate.to_html(title=order.title),
+        policy=write_policy(found.policy),
+        created=hub.now(),
+    )
+    with hub.database.begin() as db:
+        db.add(row)
+        db.flush()
+        write(
+            db,
+            hub,
+            caller,
+            ACTION,
+            kind="anonymized-table",
+            object_id=row.id,
+            purpose=order.purpose,
+            data_sets=[found.row.id, made.id],
+            columns=[f"{name}.{column}" for column in published.table.columns],
+            models=[model.name for model in anonymizer.models],
+        )
+        return {"href": f"/anonymised/{row.id}"}
+
+
+def _about(order: Order, found: Ready) -> str:
+    models = ", ".join(model.name for model in order.models())
+    return f"Made of {found.row.name} ({found.row.title}), version {found.row.version}: {models}. Not differentially private."
+
+
+def _metadata(found: Ready, columns: list[str]) -> dict[str, Any]:
+    """The policies of the data set and of the columns that are left: they travel."""
+    given = found.row.metadata_
+    return {
+        "policy": given.get("policy", {}),
+        "columns": {name: each for name, each in given.get("columns", {}).items() if name in columns},
+        "contribution": given.get("contribution", {}),
+    }
+
+
+RELEASE = JobType(kind="anonymizing.release", title="Anonymised table", run=_run, again=False)

@@ -1,0 +1,124 @@
+"""The bodies of the API of anonymised tables. Unknown fields are refused."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cloister.hub.services.anonymizing.order import Order
+
+if TYPE_CHECKING:
+    from cloister.hub.records.anonymizing import AnonymizedTable, Trial
+
+__all__ = [
+    "Anonymized",
+    "AnonymizedLine",
+    "AnonymizedPage",
+    "Anonymizing",
+    "JobOfTable",
+    "Releasing",
+    "Tried",
+    "line_of",
+    "told_of",
+    "tried_of",
+]
+
+_Name = Annotated[str, Field(min_length=1, max_length=200)]
+_Short = Annotated[str, Field(max_length=40)]
+
+
+class Anonymizing(BaseModel):
+    """A table to try: of which data set, what each column is, which models, how it is searched for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    table: _Name
+    parts: Annotated[dict[_Name, _Short], Field(min_length=1, max_length=500)]
+    """Of each column: quasi, sensitive, identifying or kept; one that is not named is dropped."""
+    k: Annotated[int, Field(ge=1, le=100_000)] = 5
+    l: Annotated[int | None, Field(ge=1, le=1_000)] = None  # noqa: E741 - the field's own name
+    t: _Short = ""
+    beta: _Short = ""
+    search: _Short = "optimal"
+    metric: _Short = "loss"
+    suppression: _Short = "0.02"
+    hierarchies: Annotated[dict[_Name, Annotated[str, Field(max_length=200_000)]], Field(max_length=500)] = {}
+    """Of a column: lines as ARX writes them, `value;level 1;level 2`."""
+    purpose: Annotated[str, Field(max_length=1000)] = ""
+
+    def order(self) -> Order:
+        """As the hub works with it."""
+        return Order(**self.model_dump())
+
+
+class Releasing(Anonymizing):
+    """A table to release: the name and the title of the data set that it becomes."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+    title: _Name
+    understood: bool
+    """That it is not differentially private, and that the population's spending reads unbounded from then on."""
+
+    def order(self) -> Order:
+        """As the hub works with it."""
+        return Order(**self.model_dump(exclude={"understood"}))
+
+
+class JobOfTable(BaseModel):
+    """The job that tries or releases."""
+
+    job: str
+
+
+class Tried(BaseModel):
+    """What a trial found: exact, for the owner's eyes."""
+
+    id: str
+    table: str
+    points: list[dict[str, Any]]
+    trees: dict[str, Any]
+
+
+class AnonymizedLine(BaseModel):
+    """A released table, in a list."""
+
+    id: str
+    title: str
+    table: str
+    data_set: str
+    """The id of the data set that its rows became."""
+    purpose: str
+    created: datetime
+
+
+class Anonymized(AnonymizedLine):
+    """A released table with its report and its certificate."""
+
+    report: dict[str, Any]
+    certificate: dict[str, Any]
+
+
+class AnonymizedPage(BaseModel):
+    """Some released tables, the newest first."""
+
+    tables: list[AnonymizedLine]
+    next: str | None
+
+
+def tried_of(row: Trial) -> Tried:
+    """A trial as the API shows it."""
+    return Tried(id=row.id, table=str(row.order["table"]), points=row.found["points"], trees=row.found["trees"])
+
+
+def line_of(row: AnonymizedTable) -> AnonymizedLine:
+    """A released table as a list shows it."""
+    return AnonymizedLine(
+        id=row.id, title=row.title, table=row.table, data_set=row.made, purpose=row.purpose, created=row.created
+    )
+
+
+def told_of(row: AnonymizedTable) -> Anonymized:
+    """A released table as the API shows it."""
+    return Anonymized(**line_of(row).model_dump(), report=row.report, certificate=row.certificate)

@@ -1,0 +1,61 @@
+"""Into the queue: a trial, a release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.hub.services.anonymizing.ready import ACTION, ready
+from cloister.hub.services.jobs import came_of, submit
+from cloister.hub.services.trail import write_alone
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.services.anonymizing.order import Order
+
+__all__ = ["look", "release_later", "try_later"]
+
+
+def look(hub: Hub, caller: Caller, order: Order) -> None:
+    """Whether an order may be carried out now: refused where it may not, and written down then."""
+    try:
+        with hub.database.reading() as db:
+            ready(hub, db, caller, order)
+    except CloisterError as error:
+        outcome = "denied" if isinstance(error, AccessDenied) else "failed"
+        write_alone(
+            hub,
+            caller,
+            ACTION,
+            kind="data-set",
+            purpose=order.purpose,
+            outcome=outcome,
+            table=order.table[:200],
+            error=type(error).__name__,
+        )
+        raise
+
+
+def try_later(db: Db, hub: Hub, caller: Caller, order: Order) -> str:
+    """A trial; the id of its job."""
+    payload = {"order": order.plain(), "came": came_of(caller)}
+    return submit(db, hub, caller, "anonymizing.try", payload, purpose=order.purpose)
+
+
+def release_later(db: Db, hub: Hub, caller: Caller, order: Order, *, understood: bool) -> str:
+    """A release; the id of its job. Who orders it has to say that they know what it means for the budget."""
+    if not understood:
+        raise InvalidParameter(
+            "The release was refused",
+            why="it is not differentially private, and the population's spending reads unbounded from then on",
+            instead="the tick that says that you know",
+        )
+    if not order.name or not order.title:
+        raise InvalidParameter(
+            "The release was refused", why="the data set that it becomes has no name or no title", instead="patients_public"
+        )
+    payload = {"order": order.plain(), "came": came_of(caller)}
+    return submit(db, hub, caller, "anonymizing.release", payload, purpose=order.purpose)

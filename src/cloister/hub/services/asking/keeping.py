@@ -1,0 +1,122 @@
+"""What left the door is kept: the releases under their addresses, the answer under its key, the lines of the trail; in one
+transaction, which answers that come together share.
+
+The first thread to come writes for all who wait, so that they share one push to the disk; each of them goes on, and lets a byte
+leave, only after that commit (`ledger/commit.py`). Whether an answer may still leave is looked at for each by itself, before
+anything is written. Where anything else goes wrong with one of them, the whole transaction is undone, and each is kept in one of
+its own: nobody fails for another's sake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import insert
+
+from cloister.errors import AccessDenied
+from cloister.hub.database import DatabaseUnavailable
+from cloister.hub.records.asking import StoredRelease
+from cloister.hub.services.asking.standing import Moment, check_standing
+from cloister.hub.services.trail import write_all
+from cloister.ledger.commit import Entry, GroupCommit
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.services.asking.ready import Ready
+    from cloister.hub.services.asking.wish import Wish
+    from cloister.hub.services.trail import Act
+
+__all__ = ["Keeping", "keep"]
+
+_PART = "asking keeper"
+_RELEASE = insert(StoredRelease.metadata.tables[StoredRelease.__tablename__])
+_COLUMNS = tuple(StoredRelease.__table__.c.keys())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keeping:
+    """What is to be kept of one wish, and on what its answer stood."""
+
+    caller: Caller
+    wish: Wish
+    found: Ready
+    rows: Sequence[StoredRelease]
+    acts: Sequence[Act]
+    beside: Callable[[Db], None] | None
+    """What else is written in the transaction; where it raises, nothing of this wish is kept."""
+
+
+def keep(hub: Hub, keeping: Keeping) -> list[int]:
+    """Keep it durably; the numbers of its lines of the trail."""
+    keeper: _Keeper = hub.parts.get(_PART) or hub.parts.setdefault(_PART, _Keeper(hub))
+    numbers: list[int] = keeper.group.submit(keeping)
+    return numbers
+
+
+class _Keeper:
+    """One a process."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self.group: GroupCommit[Keeping] = GroupCommit(self._run)
+
+    def _run(self, batch: list[Entry[Keeping]]) -> None:
+        """All in one transaction; or, where that fails, each in its own."""
+        try:
+            try:
+                self._transaction(batch)
+            except Exception as error:
+                if len(batch) == 1:
+                    batch[0].error = error
+                else:
+                    self._one_by_one(batch)
+        except BaseException:
+            for entry in batch:
+                if not entry.done:
+                    entry.error = entry.error or DatabaseUnavailable(
+                        "The answer was not kept",
+                        why="another thread, which wrote for this one, was stopped",
+                        instead="ask again",
+                    )
+            raise
+        finally:
+            for entry in batch:
+                entry.done = True
+
+    def _one_by_one(self, batch: list[Entry[Keeping]]) -> None:
+        for entry in batch:
+            entry.result = entry.error = None
+        for entry in batch:
+            try:
+                self._transaction([entry])
+            except Exception as error:
+                entry.error = error
+            entry.done = True
+
+    def _transaction(self, batch: list[Entry[Keeping]]) -> None:
+        hub, moment = self._hub, Moment()
+        with hub.database.begin() as db:
+            may_leave: list[Entry[Keeping]] = []
+            for entry in batch:
+                each = entry.work
+                try:
+                    check_standing(hub, db, each.caller, each.wish, each.found, moment)
+                except AccessDenied as error:  # it has only read
+                    entry.error = error
+                else:
+                    may_leave.append(entry)
+            if not may_leave:
+                return
+            rows = [row for entry in may_leave for row in entry.work.rows]
+            db.connection().execute(_RELEASE, [{name: getattr(row, name) for name in _COLUMNS} for row in rows])
+            for entry in may_leave:
+                if entry.work.beside is not None:
+                    entry.work.beside(db)
+            numbers = iter(write_all(db, hub, [act for entry in may_leave for act in entry.work.acts]))
+            for entry in may_leave:
+                entry.result = [next(numbers) for _ in entry.work.acts]

@@ -1,0 +1,112 @@
+"""Mined patterns, made safe to publish: itemsets and rules, rules hidden, noisy itemsets, classifiers that say less.
+
+    baskets.py, reading.py     who holds what, from lists and tables, and back
+    thresholds.py              how often is often enough, exactly
+    itemsets.py, rules.py      what is frequent, and what follows from what: for an owner's own eyes
+
+Hiding sensitive rules::
+
+    sensitive.py   which, and what it means that they are hidden; effects.py: hiding failure, lost and ghost rules, dissimilarity
+    worked.py      baskets that change; lowering.py (1.a, 1.b, 2.a, 2.b), window.py (SWA), borders.py (BBA, max–min)
+    exact.py       the least that it can cost: changes.py (what may be done), program.py (the integer program)
+    hiding.py      one call; comparison.py: all methods side by side
+
+Safe to publish, with a guarantee::
+
+    top.py         the most frequent itemsets under differential privacy; top_tables.py: from a table of a session
+
+Against membership inference::
+
+    coarsened.py   classifiers whose output is made coarser; leak.py: an attack's success before and after
+
+Hidden rules are not differentially private, and every result says so. What may not live here: hierarchies and k-anonymity
+(`cloister.anonymize`), stronger attacks (`cloister.attacks`).
+
+>>> from cloister.mining import association_rules
+>>> found = association_rules([["tea", "milk"], ["tea"], ["tea", "milk"]], min_support="0.5", min_confidence="0.6")
+>>> [str(rule) for rule in found]
+['milk → tea', 'tea → milk']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from cloister.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from cloister.mining.baskets import Baskets as Baskets
+    from cloister.mining.coarsened import Coarsened as Coarsened
+    from cloister.mining.comparison import Comparison as Comparison
+    from cloister.mining.comparison import compare as compare
+    from cloister.mining.effects import SideEffects as SideEffects
+    from cloister.mining.exact import Proof as Proof
+    from cloister.mining.hiding import METHODS as METHODS
+    from cloister.mining.hiding import HiddenRule as HiddenRule
+    from cloister.mining.hiding import Sanitised as Sanitised
+    from cloister.mining.hiding import hide_rules as hide_rules
+    from cloister.mining.itemsets import FrequentItemsets as FrequentItemsets
+    from cloister.mining.itemsets import Itemset as Itemset
+    from cloister.mining.itemsets import frequent_itemsets as frequent_itemsets
+    from cloister.mining.leak import Leak as Leak
+    from cloister.mining.leak import Leaks as Leaks
+    from cloister.mining.leak import attack_before_and_after as attack_before_and_after
+    from cloister.mining.reading import read_baskets as read_baskets
+    from cloister.mining.rules import Rule as Rule
+    from cloister.mining.rules import Rules as Rules
+    from cloister.mining.rules import association_rules as association_rules
+    from cloister.mining.top import NoisyItemsets as NoisyItemsets
+    from cloister.mining.top import TopItemsets as TopItemsets
+    from cloister.mining.top_tables import top_itemsets as top_itemsets
+
+_EXTRAS = {"sklearn": "learn", "scipy": "mining", "efficient_apriori": "mining"}
+_HOME = {
+    "METHODS": "hiding",
+    "Baskets": "baskets",
+    "Coarsened": "coarsened",
+    "Comparison": "comparison",
+    "FrequentItemsets": "itemsets",
+    "HiddenRule": "hiding",
+    "Itemset": "itemsets",
+    "Leak": "leak",
+    "Leaks": "leak",
+    "NoisyItemsets": "top",
+    "Proof": "exact",
+    "Rule": "rules",
+    "Rules": "rules",
+    "Sanitised": "hiding",
+    "SideEffects": "effects",
+    "TopItemsets": "top",
+    "association_rules": "rules",
+    "attack_before_and_after": "leak",
+    "compare": "comparison",
+    "frequent_itemsets": "itemsets",
+    "hide_rules": "hiding",
+    "read_baskets": "reading",
+    "top_itemsets": "top_tables",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        value = getattr(import_module(f"cloister.mining.{_HOME[name]}"), name)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRAS:
+            raise
+        raise MissingDependency(
+            f"{name} was not loaded",
+            why=f"the package {missing} is not installed",
+            instead=f'pip install "cloister[{_EXTRAS[missing]}]"',
+        ) from None
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

@@ -1,0 +1,281 @@
+"""Hide sensitive rules: one call, every method, and what the result says of itself.
+
+>>> from cloister.mining import hide_rules
+>>> baskets = [["beer", "crisps"]] * 4 + [["beer", "crisps", "jam"]] * 2 + [["beer"]] * 3 + [["jam", "tea"]] * 5
+>>> result = hide_rules(baskets, [("beer", "crisps")], min_support="0.2", min_confidence="0.6")
+>>> result.effects.hiding_failure, result.effects.lost, result.effects.removed
+(0.0, 0, 1)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from cloister.errors import InvalidParameter, MissingDependency
+from cloister.mining.baskets import Baskets
+from cloister.mining.borders import border_based, max_min
+from cloister.mining.effects import SideEffects, side_effects
+from cloister.mining.exact import Columns, Proof, hide_exactly
+from cloister.mining.lowering import lower_1a, lower_1b, lower_2a, lower_2b
+from cloister.mining.reading import Read, read_with_shape
+from cloister.mining.sensitive import Problem, Sensitive, sensitive_rules
+from cloister.mining.thresholds import Thresholds
+from cloister.mining.window import slide
+from cloister.mining.worked import Worked
+from cloister.privacy import Exact, exact_positive
+
+__all__ = ["METHODS", "HiddenRule", "Method", "Sanitised", "answers", "hide_rules", "stated"]
+
+Method: TypeAlias = Literal["auto", "1.a", "1.b", "2.a", "2.b", "SWA", "BBA", "max-min", "exact"]
+METHODS: dict[str, str] = {
+    "1.a": "raise the count of X (entries are made up)",
+    "1.b": "take items of Y out",
+    "2.a": "take items of X or Y out",
+    "2.b": "take the most frequent item out, below the least support",
+    "SWA": "sliding window",
+    "BBA": "border-based, lightest entry",
+    "max-min": "border-based, max–min",
+    "exact": "integer program",
+}
+"""Every method, and what it does."""
+Progress: TypeAlias = Callable[[str], None]
+NOT_PRIVATE = (
+    "NOT differentially private: hidden is what one miner with these thresholds would find, and nothing else. Every other count "
+    "is exact."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HiddenRule:
+    """A sensitive rule before and after.
+
+    >>> print(HiddenRule(rule="a → b", there_before=True, support=(0.5, 0.25), confidence=(0.8, 0.4)))
+    a → b: support 50.00% → 25.00%, confidence 80.0% → 40.0%
+    """
+
+    rule: str
+    there_before: bool
+    support: tuple[float, float]
+    confidence: tuple[float, float]
+
+    def __str__(self) -> str:
+        if not self.there_before:
+            return f"{self.rule}: was not found before, and nothing was changed for it"
+        (s, t), (c, d) = self.support, self.confidence
+        return f"{self.rule}: support {s:.2%} → {t:.2%}, confidence {c:.1%} → {d:.1%}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sanitised:
+    """Changed baskets, what it cost, and what they still tell.
+
+    >>> found = hide_rules([["a", "b"], ["a", "b"], ["a"]], ["a → b"], min_support="0.5", min_confidence="0.6")
+    >>> isinstance(found, Sanitised), found.effects.hiding_failure
+    (True, 0.0)
+    """
+
+    data: Any
+    """In the shape in which the baskets were given."""
+    baskets: Baskets
+    method: str
+    effects: SideEffects
+    rules: tuple[HiddenRule, ...]
+    proof: Proof | None
+    """Of the exact method alone: what is proved of the least number of lost rules."""
+    thresholds: Thresholds
+
+    @property
+    def not_private(self) -> str:
+        """What this is not, and what an attacker may still learn."""
+        found = [rule for rule in self.rules if rule.there_before]
+        lowest = min((rule.support[1] for rule in found), default=0.0)
+        surest = min((rule.confidence[1] for rule in found), default=0.0)
+        lines = [
+            NOT_PRIVATE,
+            f"Who mines with lower thresholds finds the rules again (support {lowest:.2%}, confidence {surest:.1%} are low enough"
+            " for one of them); a method stops just below the threshold, so a rule that lies there stands out.",
+            "Who has an older copy, or another extract of it, sees each change by comparing.",
+            "A row that says much about one person says as much afterwards: people are not hidden, rules are.",
+        ]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        told = self.effects
+        lines = [
+            f"{told.sensitive} sensitive rules hidden by {self.method}"
+            + ("" if not told.failed else f", {told.failed} of them NOT hidden"),
+            *(f"  {rule}" for rule in self.rules),
+            f"  lost rules {told.lost:,} of {told.others:,} ({told.lost_rules:.1%}), ghost rules {told.ghosts:,} of"
+            f" {told.rules:,} ({told.ghost_rules:.1%}), dissimilarity {told.dissimilarity:.2%}",
+            f"  {told.removed:,} entries taken out, {told.added:,} made up, in {told.touched:,} of {len(self.baskets):,} baskets",
+        ]
+        if self.proof is not None:
+            lines.append(f"  {self.proof}")
+        return "\n".join([*lines, self.not_private])
+
+    def to_json(self) -> str:
+        """The report; without the baskets."""
+        return json.dumps(stated(self), ensure_ascii=False)
+
+
+def stated(result: Sanitised) -> dict[str, Any]:
+    """The report as plain data."""
+    told, proof = result.effects, result.proof
+    return {
+        "method": result.method,
+        "hiding_failure": told.hiding_failure,
+        "lost_rules": told.lost_rules,
+        "ghost_rules": told.ghost_rules,
+        "dissimilarity": told.dissimilarity,
+        "counts": {name: getattr(told, name) for name in SideEffects.__dataclass_fields__},
+        "rules": [
+            {"rule": each.rule, "there_before": each.there_before, "support": each.support, "confidence": each.confidence}
+            for each in result.rules
+        ],
+        "proof": None
+        if proof is None
+        else {"optimal": proof.optimal, "bound": proof.bound, "gap": proof.gap, "text": str(proof)},
+        "not_private": result.not_private,
+    }
+
+
+def hide_rules(
+    baskets: Any,
+    rules: Any,
+    *,
+    min_support: Exact,
+    min_confidence: Exact,
+    method: Method = "auto",
+    insertions: bool = False,
+    time_limit: Exact = 30,
+    window: int = 10_000,
+    progress: Progress = lambda stage: None,
+    **columns: str,
+) -> Sanitised:
+    """Change baskets until no sensitive rule is found with these thresholds.
+
+    Parameters
+    ----------
+    baskets
+        Lists of lists, a long table (its columns named by `basket=` and `item=`) or a wide one: see `read_baskets`.
+    rules
+        What to hide: `("beer", "crisps")`, `(("tea", "milk"), "jam")`, `"tea, milk -> jam"`, or rules that were mined.
+    min_support, min_confidence
+        The thresholds below which a rule counts as hidden; as shares, exact.
+    method
+        "auto": the exact one, and the best heuristic where it is too large or scipy is missing. Or one of `METHODS`.
+    insertions
+        Whether the exact method may put items into baskets, as 1.a does: entries that are made up.
+    time_limit
+        Seconds for the exact method. Where they end before a proof, the result says the gap.
+    window
+        Of the sliding window algorithm: how many baskets.
+    progress
+        Is told what goes on.
+
+    A method that cannot hide them all (1.a, where too few baskets lack X) is refused; `compare` shows such an attempt.
+    """
+    read, problem = _problem(baskets, rules, min_support, min_confidence, columns)
+    known = ("auto", *METHODS)
+    if method not in known:
+        raise InvalidParameter(f"method={method!r} was refused", why=f"known are {', '.join(known)}", instead='method="auto"')
+    exactly = method in ("auto", "exact")
+    heuristics = [name for name in METHODS if name not in ("1.a", "exact")] if exactly else [method]
+    if exactly and insertions:
+        heuristics.append("1.a")
+    results = answers(
+        read,
+        problem,
+        heuristics,
+        exact=exactly,
+        fallback=method == "auto",
+        insertions=insertions,
+        seconds=float(exact_positive(time_limit, "time_limit")),
+        window=window,
+        progress=progress,
+    )
+    hidden = [each for each in results if not each.effects.failed]
+    if not hidden:
+        raise InvalidParameter(
+            f"method={method!r} was refused",
+            why="it cannot hide these rules: too few baskets lack an antecedent that could be completed",
+            instead='method="auto"',
+        )
+    if exactly and any(each.method == "exact" for each in hidden):
+        return next(each for each in hidden if each.method == "exact")
+    return min(hidden, key=lambda each: (each.effects.lost, each.effects.removed + each.effects.added))
+
+
+def _problem(
+    baskets: Any, rules: Any, min_support: Exact, min_confidence: Exact, columns: dict[str, str]
+) -> tuple[Read, Problem]:
+    read = read_with_shape(baskets, **columns)
+    thresholds = Thresholds.of(len(read.baskets), min_support=min_support, min_confidence=min_confidence)
+    asked = sensitive_rules(read.baskets, rules)
+    return read, Problem.of(read.baskets, thresholds, asked)
+
+
+def answers(
+    read: Read,
+    problem: Problem,
+    heuristics: Sequence[str],
+    *,
+    exact: bool,
+    fallback: bool,
+    insertions: bool,
+    seconds: float,
+    window: int,
+    progress: Progress,
+) -> list[Sanitised]:
+    """What each of these methods comes to; the exact one starts from the others' answers."""
+    works: dict[str, Callable[[], Worked]] = {
+        "1.a": lambda: lower_1a(problem),
+        "1.b": lambda: lower_1b(problem),
+        "2.a": lambda: lower_2a(problem),
+        "2.b": lambda: lower_2b(problem),
+        "SWA": lambda: slide(problem, window=window),
+        "BBA": lambda: border_based(problem),
+        "max-min": lambda: max_min(problem),
+    }
+    found: list[tuple[str, Columns, Proof | None]] = []
+    for name in heuristics:
+        progress(name)
+        found.append((name, works[name]().columns, None))
+    if exact:
+        starts = [columns for _, columns, _ in found] or [lower_2a(problem).columns]
+        try:
+            best, proof = hide_exactly(problem, starts, insertions=insertions, seconds=seconds, progress=progress)
+            found.append(("exact", best, proof))
+        except (InvalidParameter, MissingDependency):
+            if not fallback:
+                raise
+    progress("counting side effects")
+    return [_sanitised(read, problem, name, columns, proof) for name, columns, proof in found]
+
+
+def _sanitised(read: Read, problem: Problem, method: str, columns: Columns, proof: Proof | None) -> Sanitised:
+    after = problem.baskets.with_columns(columns) if columns else problem.baskets
+    return Sanitised(
+        data=read.written(after),
+        baskets=after,
+        method=method,
+        effects=side_effects(problem, after),
+        rules=tuple(_told(problem, after, rule) for rule in problem.asked),
+        proof=proof,
+        thresholds=problem.thresholds,
+    )
+
+
+def _told(problem: Problem, after: Baskets, rule: Sensitive) -> HiddenRule:
+    n = max(1, len(problem.baskets))
+    counts = [[int(each.holding(side).sum()) for each in (problem.baskets, after)] for side in (rule.whole, rule.antecedent)]
+    whole, left = counts
+    return HiddenRule(
+        rule=rule.text(problem.baskets),
+        there_before=rule in problem.sensitive,
+        support=(whole[0] / n, whole[1] / n),
+        confidence=(whole[0] / max(1, left[0]), whole[1] / max(1, left[1])),
+    )

@@ -1,0 +1,130 @@
+"""PRAM: matrices that keep frequencies, estimates with margins that hold, and an ε that is the matrix's own."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("polars")
+import pandas as pd
+import polars as pl
+
+from cloister.anonymize.perturbing import PRAM, estimate_frequencies, invariant_matrix
+from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.noise import Random
+
+WARNER = {"values": ["no", "yes"], "matrix": [[0.75, 0.25], [0.25, 0.75]]}
+
+
+@settings(max_examples=100, deadline=None)
+@given(size=st.integers(1, 7), seed=st.integers(0, 10_000))
+def test_invariant_matrices_keep_every_frequency(size: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    first, counts = generator.dirichlet(np.ones(size), size=size), generator.integers(0, 50, size)
+    made = invariant_matrix(first, counts)
+    assert counts @ made == pytest.approx(counts)
+    assert made.sum(axis=1) == pytest.approx(np.ones(size))
+    assert (made >= 0).all()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("options", [WARNER, WARNER | {"invariant": True}, {"stay": 0.6}])
+def test_draws_follow_the_matrix(options: dict[str, Any]) -> None:
+    """Chi-square at 1e-7 for each old category."""
+    from scipy import stats
+
+    table = {"x": ["yes"] * 20_000 + ["no"] * 60_000}
+    done = PRAM(column="x", **options).apply(table, random=Random.deterministic(1))
+    for place, (value, rows) in enumerate((("no", slice(20_000, None)), ("yes", slice(0, 20_000)))):
+        assert done.values[place] == value
+        counts = Counter(done.frame["x"][rows])
+        seen = [counts[each] for each in done.values]
+        assert stats.chisquare(seen, done.matrix[place] * sum(seen)).pvalue > 1e-7
+
+
+@pytest.mark.parametrize("options", [WARNER, {"stay": 0.6}])
+def test_estimates_are_unbiased_and_margins_hold(options: dict[str, Any]) -> None:
+    """150 releases: the mean error within five of its deviations; 95 % margins hold in 90 to 99.5 of 100."""
+    table = {"x": ["yes"] * 150 + ["no"] * 350}
+    random, errors, held = Random.deterministic(3), [], []
+    for _ in range(150):
+        found = PRAM(column="x", **options).apply(table, random=random).estimate()
+        errors.append(found.counts - [350, 150])
+        held.append(np.abs(errors[-1]) <= found.margin(0.95))
+    assert np.abs(np.mean(errors, axis=0)).max() < 5 * np.std(errors, axis=0).max() / np.sqrt(150)
+    assert 0.90 < np.mean(held) < 0.995
+
+
+def test_the_ratio_of_the_matrix_is_said() -> None:
+    table = {"x": ["yes", "no"] * 5}
+    assert PRAM(column="x", **WARNER).apply(table).epsilon == pytest.approx(math.log(3))
+    assert not PRAM(column="x", **WARNER).apply(table).looked_up
+    assert PRAM(column="x", values=["no", "yes"], matrix=[[1, 0], [0.5, 0.5]]).apply(table).epsilon == math.inf
+    assert PRAM(column="x").apply(table).looked_up
+
+
+def test_ours_at_a_given_matrix_is_as_private_as_it_says() -> None:
+    """Counted, not computed: the shares of reports from two inputs have no larger ratio than e^ε, within chance."""
+    done = PRAM(column="x", **WARNER).apply({"x": ["yes"] * 100_000 + ["no"] * 100_000}, random=Random.deterministic(4))
+    seen = Counter(done.frame["x"][:100_000]), Counter(done.frame["x"][100_000:])
+    for value in ("yes", "no"):
+        ratio = seen[0][value] / seen[1][value]
+        assert abs(math.log(ratio)) == pytest.approx(done.epsilon, abs=0.05)
+
+
+def test_frames_types_and_gaps() -> None:
+    table = {"n": [3, 1, 2, 1] * 10, "🐝": ["a'", None, '"b"', "ü"] * 10}
+    done = PRAM(column="n").apply(pd.DataFrame(table), random=Random.deterministic(1))
+    assert done.frame["n"].dtype.kind == "i"
+    assert done.values == (1, 2, 3)
+    with pytest.raises(InvalidParameter, match="10 of its values are missing"):
+        PRAM(column="🐝").apply(table)
+    kept = PRAM(column="🐝", missing="keep").apply(pl.DataFrame(table), random=Random.deterministic(1))
+    assert kept.frame["🐝"].is_null().to_list() == [value is None for value in table["🐝"]]
+    own = PRAM(column="🐝", missing="value", stay=0.3).apply(table, random=Random.deterministic(1))
+    assert None in own.values
+    assert [value is None for value in own.frame["🐝"]] != [value is None for value in table["🐝"]]
+    assert own.estimate().counts.sum() == pytest.approx(40)
+
+
+def test_empty_one_row_and_one_category() -> None:
+    empty = PRAM(column="x").apply({"x": []})
+    assert (empty.frame, empty.epsilon, empty.estimate().counts.tolist()) == ({"x": []}, 0.0, [])
+    one = PRAM(column="x").apply({"x": ["a"]})
+    assert (one.frame, one.matrix.tolist()) == ({"x": ["a"]}, [[1.0]])
+    declared = PRAM(column="x", **WARNER).apply({"x": []})
+    assert declared.estimate().counts.tolist() == [0, 0]
+    none = PRAM(column="x", missing="keep").apply({"x": [None, None]})
+    assert none.frame == {"x": [None, None]}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"stay": 1}, "stay="),
+        ({"stay": 0}, "stay="),
+        ({"missing": "drop"}, "missing="),
+        ({"values": ["a"]}, "list of its categories"),
+        ({"values": ["a", "b"], "matrix": [[1, 0]]}, "2 rows of 2"),
+        ({"values": ["a", "b"], "matrix": [[1, 0], [0.5, 0.6]]}, "sum 1"),
+        ({"values": ["a", "b"], "matrix": [[1, 0], [-1, 2]]}, "probabilities"),
+        ({"values": ["a", "b"], "matrix": [[1], [0, 1]]}, "2 rows"),
+        ({"values": ["a", "c"], "matrix": [[1, 0], [0, 1]]}, "'b', which values= lacks"),
+    ],
+)
+def test_refusals(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        PRAM(column="x", **options).apply({"x": ["a", "b"]})
+
+
+def test_a_matrix_that_forgets() -> None:
+    with pytest.raises(InvalidParameter, match="inverted"):
+        estimate_frequencies([1, 2], [[0.5, 0.5], [0.5, 0.5]])
+    with pytest.raises(UnknownColumn, match="'y'"):
+        PRAM(column="y").apply({"x": ["a"]})

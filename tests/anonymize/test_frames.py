@@ -1,0 +1,131 @@
+"""Every kind of frame goes in and comes out as it was; what cannot be read is refused by name."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from cloister.anonymize.encoded import encode
+from cloister.anonymize.frames import read_frame
+from cloister.errors import InvalidParameter, UnknownColumn
+
+ROWS: dict[str, list[Any]] = {
+    "age": [31, 45, None, 31],
+    "pay": [1.5, float("nan"), 2.5, -0.0],
+    "🏠 town": ["'; DROP TABLE people; --", "東京", None, ""],
+    "born": [datetime.date(1990, 1, 2), None, datetime.date(1950, 12, 31), datetime.date(1990, 1, 2)],
+    "smokes": [True, False, None, True],
+}
+
+
+def frames() -> list[Any]:
+    """The same rows in each kind of frame."""
+    polars = pl.DataFrame(ROWS)
+    return [
+        ROWS,
+        pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in ROWS.items()}),
+        polars,
+        polars.lazy(),
+        polars.to_arrow(),
+    ]
+
+
+@pytest.mark.parametrize("frame", frames(), ids=lambda frame: type(frame).__module__.split(".")[0])
+def test_the_same_codes_from_every_kind_of_frame(frame: Any) -> None:
+    table = encode(read_frame(frame), list(ROWS))
+    columns = table.columns
+    assert table.rows == 4
+    assert (columns["age"].values, columns["age"].codes.tolist(), columns["age"].kind) == (
+        [31, 45, None],
+        [0, 1, 2, 0],
+        "integer",
+    )
+    assert columns["pay"].values == [0.0, 1.5, 2.5, None]
+    assert columns["🏠 town"].values == ["", "'; DROP TABLE people; --", "東京", None]
+    assert columns["born"].kind == "date"
+    assert columns["born"].codes.tolist() == [1, 2, 0, 1]
+    assert columns["smokes"].values == [False, True, None]
+
+
+def test_a_frame_comes_back_in_its_kind() -> None:
+    for given in frames():
+        frame = read_frame(given)
+        back = frame.give_back(frame.data)
+        kinds = {"LazyFrame": "DataFrame"}
+        assert type(back).__name__ == kinds.get(type(given).__name__, type(given).__name__)
+    indexed = pd.DataFrame({"age": [1, 2, 3]}, index=["a", "b", "c"])
+    frame = read_frame(indexed)
+    kept = np.array([0, 2])
+    assert frame.give_back(frame.data[kept], kept).index.tolist() == ["a", "c"]
+
+
+def test_files(tmp_path: Path) -> None:
+    pl.DataFrame({"age": [1, 2], "born": ["1990-01-02", "1991-01-01"]}).write_csv(tmp_path / "people.csv")
+    pl.DataFrame({"age": [1, 2]}).write_parquet(tmp_path / "people.parquet")
+    assert encode(read_frame(tmp_path / "people.csv"), ["born"]).columns["born"].kind == "date"
+    assert read_frame(str(tmp_path / "people.parquet")).rows == 2
+    with pytest.raises(InvalidParameter, match="there is no such file"):
+        read_frame(tmp_path / "nobody.csv")
+
+
+def test_missing_values_are_what_the_user_says() -> None:
+    frame = read_frame({"work": ["?", "State-gov", None], "age": [-1, 30, 40]})
+    table = encode(frame, ["work", "age"], missing_values=["?", -1])
+    assert table.columns["work"].values == ["State-gov", None]
+    assert table.columns["work"].missing == 1
+    assert table.columns["age"].values == [30, 40, None]
+    with pytest.raises(InvalidParameter, match="1 of its values are missing"):
+        encode(frame, ["work"], missing="refuse")
+    with pytest.raises(InvalidParameter, match="none of 'value', 'suppress', 'refuse'"):
+        encode(frame, ["work"], missing="guess")
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"age": [1, "1"]}, "several types: int, str"),
+        ({"age": [1, 2], "sex": ["F"]}, "different lengths"),
+        ({"age": [1.0, float("inf")]}, "infinite"),
+        ({"age": [[1], [2]]}, "values of the type"),
+        ([1, 2], "it is a list"),
+    ],
+)
+def test_what_is_refused(table: Any, words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        encode(read_frame(table), ["age"])
+
+
+def test_columns_that_are_not_there_or_twice() -> None:
+    with pytest.raises(UnknownColumn, match="no such column"):
+        encode(read_frame({"age": [1]}), ["sex"])
+    with pytest.raises(InvalidParameter, match="stands there twice"):
+        encode(read_frame({"age": [1]}), ["age", "age"])
+    twice = pd.DataFrame([[1, 2]], columns=["age", "age"])
+    with pytest.raises(InvalidParameter, match="stands there twice"):
+        read_frame(twice)
+
+
+def test_empty_and_all_missing() -> None:
+    empty = encode(read_frame({"age": [], "sex": []}), ["age", "sex"])
+    assert empty.rows == 0
+    assert len(empty.columns["age"]) == 0
+    nothing = encode(read_frame({"age": [None, None]}), ["age"])
+    assert nothing.columns["age"].values == [None]
+    assert nothing.columns["age"].codes.tolist() == [0, 0]
+
+
+def test_whole_numbers_and_others_in_one_list() -> None:
+    assert encode(read_frame({"pay": [1, 2.5, None]}), ["pay"]).columns["pay"].values == [1.0, 2.5, None]
+
+
+def test_categories_of_pandas_and_polars() -> None:
+    pandas = pd.DataFrame({"sex": pd.Categorical(["b", "a", None])})
+    polars = pl.DataFrame({"sex": pl.Series(["b", "a", None], dtype=pl.Categorical)})
+    for frame in (pandas, polars):
+        assert encode(read_frame(frame), ["sex"]).columns["sex"].values == ["a", "b", None]

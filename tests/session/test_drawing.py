@@ -1,0 +1,31 @@
+"""A picture of an answer whose keys hold anything: the library that draws would end the process at what XML forbids."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+from cloister.session.drawing import clean
+
+CODE = """
+from cloister.session.drawing import svg
+key = "".join(map(chr, range(32))) + "\\ufffe\\uffff\\ud800 ok \\u202e\\U0001F600"
+spec = {"data": {"values": [{"a\\x01": key, "b": 1}]}, "mark": "bar",
+        "encoding": {"x": {"field": "a\\x01", "type": "nominal"}, "y": {"field": "b", "type": "quantitative"}}}
+assert "ok" in svg(spec)
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("vl_convert") is None, reason="vl-convert is not installed")
+def test_characters_that_no_picture_can_hold_do_not_end_the_process() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_what_is_left_out_is_only_that() -> None:
+    kept = "\t\n\r é東🏠\u202e"
+    assert clean(kept) == kept
+    assert clean({"a": ("\x0b", 1, None, 2.5)}) == {"a": ["", 1, None, 2.5]}
