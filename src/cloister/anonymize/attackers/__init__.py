@@ -8,6 +8,8 @@
     running.py       all of them
 
 >>> from cloister.anonymize.attackers import attack, example
+>>> isinstance(example(), Target)
+True
 >>> print(attack(example(), learning=False)[0])
 linkage: 33.3 % (raw table: 83.3 %, without the table: 16.7 %)
 """

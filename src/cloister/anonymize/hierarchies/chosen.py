@@ -31,7 +31,7 @@ def choose_hierarchy(column: EncodedColumn, table: Encoded | None = None) -> Hie
         return Hierarchy.dates("month", "quarter", "year", "decade")
     if column.kind in ("integer", "real"):
         return _for_numbers(column)
-    if column.kind == "boolean":
+    if column.kind == "boolean" or len(column) - (column.missing is not None) < 3:
         return Hierarchy.flat()
     return Hierarchy.masking() if _looks_like_codes(column) else Hierarchy.learnt()
 

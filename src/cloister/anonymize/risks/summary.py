@@ -226,6 +226,8 @@ def risk(
     --------
     >>> table = {"age": ["20–29", "20–29", "30–39", "30–39"], "ill": ["flu", "gout", "flu", "flu"]}
     >>> found = risk(table, quasi=["age"], sensitive=["ill"])
+    >>> isinstance(found.sensitive["ill"], SensitiveRisk)
+    True
     >>> found.k, found.l, found.t, found.prosecutor, found.sample_uniques
     (2, 1, 0.25, 0.5, 0)
     """

@@ -45,6 +45,8 @@ def publish_safely(session: Door, table: str, method: SafePub, *, purpose: str =
     ...     found = publish_safely(session, "people", method)
     ...     print(session.spent)
     ε = 1, δ = 1e-06
+    >>> isinstance(found, SafeTable), isinstance(found.released, SafelyPublished)
+    (True, True)
     >>> sorted(set(found.table["age"].to_list())), 2300 < found.released.rows < 2800
     ([20, 30], True)
     """
