@@ -84,7 +84,8 @@ def _directive(module: str, name: str) -> str:
         return f".. automodule:: {thing.__name__}\n   :no-index:"
     if callable(thing):
         return f".. autofunction:: {name}"
-    home = getattr(importlib.import_module(module), "_HOME", {}).get(name)  # a constant's words stand where it is written
+    package = importlib.import_module(module)  # a constant's words stand where it is written
+    home = package._lazily.homes.get(name) if hasattr(package, "_lazily") else getattr(package, "_HOME", {}).get(name)
     return f".. autodata:: {home}.{name}\n   :no-value:" if home else f".. autodata:: {name}"
 
 

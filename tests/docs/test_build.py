@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("documentation")
+pytestmark = [pytest.mark.xdist_group("documentation"), pytest.mark.timeout(900)]
 ROOT = Path(__file__).resolve().parents[2]
 
 

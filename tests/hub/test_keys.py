@@ -16,6 +16,7 @@ from cloister.hub.kept import kept
 from cloister.hub.keys import Keys, WrongKey, master_key
 from cloister.hub.models import every_model
 from cloister.hub.records.accounts import Person, WebSession
+from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.rotation import ROTATED, _wrapped, rotate
 from cloister.hub.services.asking import Wish, ask
@@ -153,7 +154,7 @@ def test_rotation_wraps_everything_and_what_it_wraps_still_opens(tmp_path: Path)
 
 
 def _all_others(house: House, otto: Visitor) -> None:
-    """A connection that arrived, one that is a version, and an upload that was stored and is no data set yet."""
+    """A connection that arrived, one that is a version, an upload that is no data set yet, and a trial."""
     keys, now = house.hub.keys, house.hub.now()
     columns = {"person": otto.id, "columns": [], "typed": {}, "created": now}
     waiting = kept_upload(house.hub, otto.caller, sent(house.hub, [b"age,sex,pay\n31,F,1\n"], "csv"))
@@ -165,6 +166,9 @@ def _all_others(house: House, otto: Visitor) -> None:
         version = DataSetVersion(id="c2", data_set=row.id, number=2, kind="connection", created=now, created_by=otto.id)
         version.address = keys.wrap(b"an address", f"connection {version.place}")
         db.add(version)
+        trial = Trial(id="t1", person=otto.id, data_set=row.id, order={}, created=now, wrapped=b"")
+        trial.wrapped = keys.wrap(b"{}", trial.about)
+        db.add(trial)
 
 
 def _bytes_in(house: House) -> list[bytes]:

@@ -1,5 +1,7 @@
 """Tables made safe to publish: values become coarser, rows are left out, and what is left is measured and attacked first.
 
+The room::
+
     anonymizer.py       the one call; report.py (chart, page): what it was worth; publishing.py: the table that leaves
     frames.py, encoded.py, classes.py, recoding.py, problem.py
                         a table as whole numbers, rows that look alike, what a search is asked and answers

@@ -12,6 +12,7 @@ from sqlalchemy import select
 
 from cloister.hub.kept import KeptSecret
 from cloister.hub.records.accounts import Person, WebSession
+from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ ROTATED = frozenset(
     {
         *("kept_secret.wrapped", "person.totp", "web_session.setup"),
         *("data_set_version.key", "data_set_version.address", "arrival.key", "arrival.wrapped"),
+        "anonymizing_trial.wrapped",
     }
 )
 """Every column that holds something wrapped by the master key, as table.column."""
@@ -58,6 +60,8 @@ def _wrapped(db: Session) -> Iterator[tuple[Base, str, str]]:
             yield version, "key", version.about
         if version.address is not None:
             yield version, "address", f"connection {version.place}"
+    for trial in db.scalars(select(Trial)):
+        yield trial, "wrapped", trial.about
     for arrival in db.scalars(select(Arrival)):
         what = "connection" if arrival.kind == "connection" else "upload"
         yield arrival, "wrapped", f"{what} {arrival.id}"

@@ -30,10 +30,9 @@ Hidden rules are not differentially private, and every result says so. What may 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from cloister.errors import MissingDependency
+from cloister.lazily import Lazily
 
 if TYPE_CHECKING:
     from cloister.mining.baskets import Baskets as Baskets
@@ -61,52 +60,25 @@ if TYPE_CHECKING:
     from cloister.mining.top_tables import top_itemsets as top_itemsets
 
 _EXTRAS = {"sklearn": "learn", "scipy": "mining", "efficient_apriori": "mining"}
-_HOME = {
-    "METHODS": "hiding",
-    "Baskets": "baskets",
-    "Coarsened": "coarsened",
-    "Comparison": "comparison",
-    "FrequentItemsets": "itemsets",
-    "HiddenRule": "hiding",
-    "Itemset": "itemsets",
-    "Leak": "leak",
-    "Leaks": "leak",
-    "NoisyItemsets": "top",
-    "Proof": "exact",
-    "Rule": "rules",
-    "Rules": "rules",
-    "Sanitised": "hiding",
-    "SideEffects": "effects",
-    "TopItemsets": "top",
-    "association_rules": "rules",
-    "attack_before_and_after": "leak",
-    "compare": "comparison",
-    "frequent_itemsets": "itemsets",
-    "hide_rules": "hiding",
-    "read_baskets": "reading",
-    "top_itemsets": "top_tables",
-}
+_lazily = Lazily(
+    __name__,
+    {
+        ".baskets": "Baskets",
+        ".coarsened": "Coarsened",
+        ".comparison": "Comparison compare",
+        ".effects": "SideEffects",
+        ".exact": "Proof",
+        ".hiding": "METHODS HiddenRule Sanitised hide_rules",
+        ".itemsets": "FrequentItemsets Itemset frequent_itemsets",
+        ".leak": "Leak Leaks attack_before_and_after",
+        ".reading": "read_baskets",
+        ".rules": "Rule Rules association_rules",
+        ".top": "NoisyItemsets TopItemsets",
+        ".top_tables": "top_itemsets",
+    },
+    extras=_EXTRAS,
+)
 
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        value = getattr(import_module(f"cloister.mining.{_HOME[name]}"), name)
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in _EXTRAS:
-            raise
-        raise MissingDependency(
-            f"{name} was not loaded",
-            why=f"the package {missing} is not installed",
-            instead=f'pip install "cloister[{_EXTRAS[missing]}]"',
-        ) from None
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+__all__ = _lazily.all
+__getattr__ = _lazily.get
+__dir__ = _lazily.dir

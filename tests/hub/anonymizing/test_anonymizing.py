@@ -8,7 +8,10 @@ import re
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
+from cloister.hub.records.anonymizing import Trial
+from cloister.hub.services.catalogue.managing import delete
 from cloister.hub.services.jobs import Workers
 from tests.hub.house import House, Visitor
 
@@ -56,6 +59,12 @@ def test_a_trial_shows_risk_against_loss_and_nothing_leaves(house: House, owner:
     assert set(found["trees"]) == {"age", "sex"}
     assert found["trees"]["sex"]["tree"][0]["label"] == "*"
     assert not house.hub.ledger.unbounded("people")
+    with house.hub.database.reading() as db:
+        assert b"points" not in db.scalars(select(Trial.wrapped)).one()
+    delete(house.hub, owner.caller, "people", "people")
+    assert get(house, owner, f"/anonymised/trials/{number}").status_code == 404
+    with house.hub.database.reading() as db:
+        assert db.scalars(select(Trial.id)).all() == []
 
 
 def test_a_release_is_marked_attacked_and_becomes_a_data_set(house: House, owner: Visitor) -> None:

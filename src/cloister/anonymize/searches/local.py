@@ -44,6 +44,8 @@ class LocalRecoding(Search):
     rounds
         How often suppressed rows are tried again.
 
+    Examples
+    --------
     >>> from cloister.anonymize import Anonymizer, Hierarchy, KAnonymity
     >>> ages = {"age": [21, 22, 23, 24, 31, 38, 45, 59]}
     >>> arguments = {"quasi": ["age"], "models": [KAnonymity(2)], "suppression": 0}

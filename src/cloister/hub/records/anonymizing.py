@@ -23,9 +23,14 @@ class Trial(Base):
     data_set: Mapped[str] = mapped_column(String(32), index=True)
     order: Mapped[dict[str, Any]]
     """What was asked for, as it was sent."""
-    found: Mapped[dict[str, Any]]
-    """The frontier, and the hierarchies."""
+    wrapped: Mapped[bytes]
+    """The frontier and the hierarchies as JSON, wrapped by the master key: they hold values of rows."""
     created: Mapped[datetime]
+
+    @property
+    def about(self) -> str:
+        """What its secret is bound to."""
+        return f"trial {self.id} of data set {self.data_set}"
 
 
 class AnonymizedTable(Base):

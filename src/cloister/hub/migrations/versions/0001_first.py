@@ -506,7 +506,7 @@ def upgrade() -> None:
         sa.Column("person", sa.String(length=32), nullable=False),
         sa.Column("data_set", sa.String(length=32), nullable=False),
         sa.Column("order", sa.JSON(), nullable=False),
-        sa.Column("found", sa.JSON(), nullable=False),
+        sa.Column("wrapped", sa.LargeBinary(), nullable=False),
         sa.Column("created", Moment(), nullable=False),
         sa.ForeignKeyConstraint(["person"], ["person.id"], name=op.f("fk_anonymizing_trial_person_person")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_anonymizing_trial")),

@@ -62,7 +62,7 @@ def _ordering(router: APIRouter) -> None:
     def trial(hub: HubDep, caller: CallerDep, number: Number) -> Tried:
         """What was found, for its owner."""
         with hub.database.reading() as db:
-            return tried_of(seen_trial(db, caller, number))
+            return tried_of(*seen_trial(hub, db, caller, number))
 
     @router.post(
         "/anonymised", dependencies=_OWNER, summary="Release an anonymised table", status_code=202, response_model=JobOfTable

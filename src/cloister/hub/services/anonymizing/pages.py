@@ -90,8 +90,8 @@ def _ordering(router: APIRouter) -> None:
     def trial(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """What k would cost; the hierarchies; the release."""
         with hub.database.reading() as db:
-            row = seen_trial(db, caller, number)
-        return _page(request, hub, caller, values_typed(row.order), order=row.order, found=row.found)
+            row, found = seen_trial(hub, db, caller, number)
+        return _page(request, hub, caller, values_typed(row.order), order=row.order, found=found)
 
     @router.post("/anonymise", dependencies=[TICKED, *_OWNER])
     def release(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["columns_of", "csv_of", "seen_table", "seen_trial", "source_of_table", "tables_of"]
 
 
-def seen_trial(db: Db, caller: Caller, number: str) -> Trial:
-    """A trial of the caller's own; any other is missing, whether it exists or not."""
+def seen_trial(hub: Hub, db: Db, caller: Caller, number: str) -> tuple[Trial, dict[str, Any]]:
+    """A trial of the caller's own on a data set that is still theirs, and what it found; any other is missing."""
     row = db.scalar(select(Trial).where(Trial.id == number, Trial.person == caller.id))
-    if row is None:
+    data_set = None if row is None else db.get(DataSet, row.data_set)
+    if row is None or data_set is None or data_set.state == "deleted" or data_set.owner != caller.id:
         raise Missing("There is no such trial", why="it does not exist, or is not yours", instead="/anonymise")
-    return row
+    found: dict[str, Any] = json.loads(hub.keys.unwrap(row.wrapped, row.about))
+    return row, found
 
 
 def seen_table(hub: Hub, db: Db, caller: Caller, number: str, action: str = "release.see") -> AnonymizedTable:

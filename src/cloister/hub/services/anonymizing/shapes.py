@@ -107,9 +107,9 @@ class AnonymizedPage(BaseModel):
     next: str | None
 
 
-def tried_of(row: Trial) -> Tried:
+def tried_of(row: Trial, found: dict[str, Any]) -> Tried:
     """A trial as the API shows it."""
-    return Tried(id=row.id, table=str(row.order["table"]), points=row.found["points"], trees=row.found["trees"])
+    return Tried(id=row.id, table=str(row.order["table"]), points=found["points"], trees=found["trees"])
 
 
 def line_of(row: AnonymizedTable) -> AnonymizedLine:

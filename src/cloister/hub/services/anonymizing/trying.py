@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete
 
 from cloister.errors import CloisterError
 from cloister.hub.ids import new_id
@@ -28,6 +32,8 @@ __all__ = ["TRY", "trees_of"]
 _SIZES = (2, 3, 5, 10, 20, 50)
 _SECONDS = 20.0
 _MOST_LEAVES = 400
+_KEPT = timedelta(days=7)
+"""How long a trial is kept: it holds values of rows, and another costs nothing but time."""
 
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -61,8 +67,10 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     result = sealed(work)
     if result is None:
         raise Stopped
-    row = Trial(id=new_id(), person=caller.id, data_set=found.row.id, order=order.plain(), found=result, created=hub.now())
+    row = Trial(id=new_id(), person=caller.id, data_set=found.row.id, order=order.plain(), wrapped=b"", created=hub.now())
+    row.wrapped = hub.keys.wrap(json.dumps(result).encode(), row.about)
     with hub.database.begin() as db:
+        db.execute(delete(Trial).where(Trial.created < hub.now() - _KEPT))
         db.add(row)
         db.flush()
         write(db, hub, caller, ACTION, kind="trial", object_id=row.id, purpose=order.purpose, data_sets=[found.row.id])

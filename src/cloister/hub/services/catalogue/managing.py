@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import delete as delete_rows
 from sqlalchemy import select
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
@@ -16,6 +17,7 @@ from cloister.hub.policy import parse_policy
 from cloister.hub.policy.actions import ADMINISTRATOR, STEWARD
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Grant
+from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.access import facts_of
 from cloister.hub.services.catalogue.declarations import table_of
@@ -159,6 +161,7 @@ def delete(hub: Hub, caller: Caller, name: str, confirmed: str) -> None:
         row = db.scalars(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted")).one()
         row.state, row.changed = "deleted", hub.now()
         tables = forget_keys(db, hub, versions_of(db, row))
+        db.execute(delete_rows(Trial).where(Trial.data_set == row.id))
         bump(db)
         _told(db, hub, caller, "dataset.delete", row, versions=len(tables))
     remove(hub, tables)
