@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+import cloister.lazily
 import cloister.learn
 from cloister.hub.generation import bump
 from cloister.hub.records.access import Grant
@@ -306,7 +307,7 @@ def test_a_hub_without_what_learning_needs_says_so(stage: Stage, monkeypatch: py
     def missing(name: str) -> Any:
         raise ModuleNotFoundError(name, name="sklearn")
 
-    monkeypatch.setattr(cloister.learn, "import_module", missing)
+    monkeypatch.setattr(cloister.lazily, "import_module", missing)
     monkeypatch.delitem(vars(cloister.learn), "LinearSVC", raising=False)
     answer = stage.post("/models", {**ORDER, "method": "LinearSVC"})
     assert (answer.status_code, answer.json()["code"]) == (501, "not-installed")

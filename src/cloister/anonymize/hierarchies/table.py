@@ -122,7 +122,7 @@ def read_lines(path: Path, delimiter: str | None = None) -> list[list[str]]:
 def lines_of(text: str, delimiter: str | None = None) -> list[list[str]]:
     """The same from the text of such a file.
 
-    >>> lines_of("cat;mammal\nowl;bird\n")
+    >>> lines_of("cat;mammal\\nowl;bird")
     [['cat', 'mammal'], ['owl', 'bird']]
     """
     lines = text.splitlines()
