@@ -25,6 +25,7 @@ METRICS: Mapping[str, Metric] = {
         Divergence(),
     )
 }
+"""Every metric by its name."""
 
 _SHORT = {
     "ncp": "certainty penalty",
