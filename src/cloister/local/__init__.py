@@ -37,8 +37,9 @@ stand on this.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from cloister.lazily import Lazily
 
 if TYPE_CHECKING:
     from cloister.local.advice import Advice as Advice
@@ -85,49 +86,39 @@ if TYPE_CHECKING:
     from cloister.local.unary import UnaryEncoding as UnaryEncoding
 
 _HOMES = {
-    "advice": "Advice choose",
-    "circular": "CircularPiecewise",
-    "direct": "DirectEncoding RandomizedResponse",
-    "distribution": "Distribution",
-    "domain": "Domain",
-    "duchi": "Duchi",
-    "estimates": "Estimate Number add_estimates",
-    "fake": "FakeData",
-    "hadamard": "HadamardResponse",
-    "hashing": "LocalHashing",
-    "heavy": "HeavyHitters",
-    "histogram": "HistogramEncoding",
-    "hybrid": "Hybrid",
-    "key_value": "KeyValue",
-    "key_value_estimates": "KeyValueEstimate",
-    "laplace": "LocalLaplace",
-    "levels": "LevelEstimate Levels spending",
-    "longitudinal": "LocalMemory",
-    "marginals": "MarginalTables Marginals",
-    "numeric": "NumericMechanism Numbers",
-    "optimal": "OptimalPiecewise",
-    "oracle": "FrequencyOracle",
-    "piecewise": "Piecewise SquareWave",
-    "protocol": "Sketch",
-    "rappor": "RAPPOR",
-    "several": "SeveralAttributes",
-    "shuffling": "after_shuffling largest_local_epsilon local_epsilon_for shuffle",
-    "sketches": "CountMeanSketch",
-    "subset": "SubsetSelection",
-    "unary": "UnaryEncoding",
+    ".advice": "Advice choose",
+    ".circular": "CircularPiecewise",
+    ".direct": "DirectEncoding RandomizedResponse",
+    ".distribution": "Distribution",
+    ".domain": "Domain",
+    ".duchi": "Duchi",
+    ".estimates": "Estimate Number add_estimates",
+    ".fake": "FakeData",
+    ".hadamard": "HadamardResponse",
+    ".hashing": "LocalHashing",
+    ".heavy": "HeavyHitters",
+    ".histogram": "HistogramEncoding",
+    ".hybrid": "Hybrid",
+    ".key_value": "KeyValue",
+    ".key_value_estimates": "KeyValueEstimate",
+    ".laplace": "LocalLaplace",
+    ".levels": "LevelEstimate Levels spending",
+    ".longitudinal": "LocalMemory",
+    ".marginals": "MarginalTables Marginals",
+    ".numeric": "NumericMechanism Numbers",
+    ".optimal": "OptimalPiecewise",
+    ".oracle": "FrequencyOracle",
+    ".piecewise": "Piecewise SquareWave",
+    ".protocol": "Sketch",
+    ".rappor": "RAPPOR",
+    ".several": "SeveralAttributes",
+    ".shuffling": "after_shuffling largest_local_epsilon local_epsilon_for shuffle",
+    ".sketches": "CountMeanSketch",
+    ".subset": "SubsetSelection",
+    ".unary": "UnaryEncoding",
 }
-_HOME = {name: f"cloister.local.{module}" for module, names in _HOMES.items() for name in names.split()}
+_lazily = Lazily(__name__, _HOMES)
 
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+__all__ = _lazily.all
+__getattr__ = _lazily.get
+__dir__ = _lazily.dir

@@ -11,8 +11,9 @@ None of these is differential privacy: each docstring says what it protects and 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from cloister.lazily import Lazily
 
 if TYPE_CHECKING:
     from cloister.anonymize.perturbing.anatomy.anatomy import Anatomized as Anatomized
@@ -59,38 +60,28 @@ if TYPE_CHECKING:
     from cloister.anonymize.perturbing.swapping import Swapped as Swapped
 
 _HOMES = {
-    "anatomy.anatomy": "Anatomized Anatomy largest_share",
-    "anatomy.counting": "CountEstimate estimate_count",
-    "coding": "Coded Rounding TopBottomCoding",
-    "fitting": "BestFit Candidate Drawn Fit",
-    "microaggregation.blocks": "blocked_mdav",
-    "microaggregation.mdav": "mdav vmdav",
-    "microaggregation.microaggregation": "Microaggregated Microaggregation",
-    "microaggregation.replacing": "information_loss",
-    "microaggregation.univariate": "best_groups",
-    "noise.additive": "AdditiveNoise Noised",
-    "noise.filtering": "Recovered remove_noise",
-    "noise.laws": "NoiseLaw",
-    "noise.multiplicative": "MultiplicativeNoise",
-    "noise.reconstruction": "Reconstructed Told reconstruct",
-    "pram": "PRAM Frequencies Postrandomized estimate_frequencies invariant_matrix",
-    "pseudonyms": "Pseudonyms dictionary_attack",
-    "record_swapping": "RecordSwap RecordsSwapped",
-    "suppression": "LocalSuppression Suppressed",
-    "swapping": "RankSwap Shuffle Swapped",
+    ".anatomy.anatomy": "Anatomized Anatomy largest_share",
+    ".anatomy.counting": "CountEstimate estimate_count",
+    ".coding": "Coded Rounding TopBottomCoding",
+    ".fitting": "BestFit Candidate Drawn Fit",
+    ".microaggregation.blocks": "blocked_mdav",
+    ".microaggregation.mdav": "mdav vmdav",
+    ".microaggregation.microaggregation": "Microaggregated Microaggregation",
+    ".microaggregation.replacing": "information_loss",
+    ".microaggregation.univariate": "best_groups",
+    ".noise.additive": "AdditiveNoise Noised",
+    ".noise.filtering": "Recovered remove_noise",
+    ".noise.laws": "NoiseLaw",
+    ".noise.multiplicative": "MultiplicativeNoise",
+    ".noise.reconstruction": "Reconstructed Told reconstruct",
+    ".pram": "PRAM Frequencies Postrandomized estimate_frequencies invariant_matrix",
+    ".pseudonyms": "Pseudonyms dictionary_attack",
+    ".record_swapping": "RecordSwap RecordsSwapped",
+    ".suppression": "LocalSuppression Suppressed",
+    ".swapping": "RankSwap Shuffle Swapped",
 }
-_HOME = {name: f"cloister.anonymize.perturbing.{module}" for module, names in _HOMES.items() for name in names.split()}
+_lazily = Lazily(__name__, _HOMES)
 
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+__all__ = _lazily.all
+__getattr__ = _lazily.get
+__dir__ = _lazily.dir

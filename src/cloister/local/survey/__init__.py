@@ -23,8 +23,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from cloister.lazily import Lazily
 
 if TYPE_CHECKING:
     from cloister.local.survey.composed import Expected as Expected
@@ -50,26 +51,16 @@ if TYPE_CHECKING:
     from cloister.local.survey.tokens import issue_tokens as issue_tokens
 
 _HOMES = {
-    "composed": "Expected Level Survey",
-    "promise": "Promise odds_of",
-    "questions": "Choice Number Place Scale Several Word YesNo",
-    "reports": "Report read_report respond send_again",
-    "results": "Results collect",
-    "tally": "Tally",
-    "tokens": "hash_of issue_tokens",
+    ".composed": "Expected Level Survey",
+    ".promise": "Promise odds_of",
+    ".questions": "Choice Number Place Scale Several Word YesNo",
+    ".reports": "Report read_report respond send_again",
+    ".results": "Results collect",
+    ".tally": "Tally",
+    ".tokens": "hash_of issue_tokens",
 }
-_HOME = {name: f"cloister.local.survey.{module}" for module, names in _HOMES.items() for name in names.split()}
+_lazily = Lazily(__name__, _HOMES)
 
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+__all__ = _lazily.all
+__getattr__ = _lazily.get
+__dir__ = _lazily.dir

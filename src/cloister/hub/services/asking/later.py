@@ -12,7 +12,7 @@ from cloister.hub.services.asking.answering import Answered, ask
 from cloister.hub.services.asking.idempotency import OWN_KEYS, Claim, once
 from cloister.hub.services.asking.standing import present
 from cloister.hub.services.asking.wish import Wish
-from cloister.hub.services.jobs import JobType, Stopped, submit
+from cloister.hub.services.jobs import JobType, Stopped, caller_of_job, came_of, submit
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -29,25 +29,14 @@ _STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "asking the e
 
 def ask_later(db: Db, hub: Hub, caller: Caller, wish: Wish) -> str:
     """Put a question into the queue; the id of its job. From where and how the person came is kept for the policy."""
-    scopes = None if caller.scopes is None else sorted(caller.scopes)
-    came = {
-        "address": caller.address,
-        "second_factor": caller.second_factor,
-        "via": caller.via,
-        "scopes": scopes,
-        "token": caller.token,
-    }
-    return submit(db, hub, caller, "question", {"wish": asdict(wish), "came": came}, purpose=wish.purpose)
+    return submit(db, hub, caller, "question", {"wish": asdict(wish), "came": came_of(caller)}, purpose=wish.purpose)
 
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Ask it, as long as the person and the token that it was asked with may. The job's own key makes what was kept before a
     crash be given again."""
-    came = payload["came"]
-    scopes = None if came["scopes"] is None else frozenset(came["scopes"])
-    asker = Caller(id=progress.who, **{**came, "scopes": scopes})
     with hub.database.reading() as db:
-        caller = present(hub, db, asker)
+        caller = present(hub, db, caller_of_job(progress, payload))
     wish = Wish(**{**payload["wish"], "more": tuple(payload["wish"]["more"])})
 
     def tell(stage: str) -> None:
