@@ -100,8 +100,8 @@ def test_no_row_comes_into_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
     aggregate = Related.aggregate
 
-    def counted(self: Any, aggregation: Any) -> Any:
-        groups = aggregate(self, aggregation)
+    def counted(self: Any, *given: Any, **more: Any) -> Any:
+        groups = aggregate(self, *given, **more)
         seen.append(max(len(values) for values in groups.values.values()))
         return groups
 
