@@ -124,14 +124,15 @@ def test_tables_and_budgets_come_in_pages() -> None:
     people = data_set("people", budget={"epsilon": "1"}, spent={"epsilon": "1/3"})
     more = [
         data_set("secret", budget={"rho": "1"}, spent=None),
-        data_set("towns", budget={"epsilon": "1"}, spent={"epsilon": "2"}),
+        data_set("towns", budget={"epsilon": "1"}, spent={"epsilon": "2"}, unbounded=True),
     ]
     pages = [{"items": [people], "next": "people"}, {"items": more, "next": None}]
-    hub = Scripted(*[httpx.Response(200, json=page) for _ in range(3) for page in pages])
+    hub = Scripted(*[httpx.Response(200, json=page) for _ in range(4) for page in pages])
     session = hub.session()
     assert session.remaining_by == {"people": cl.PureDP("2/3"), "towns": cl.PureDP(0)}
     assert hub.seen[1].url.params["after"] == "people"
     assert session.spent == cl.PureDP(2)
+    assert session.unbounded == ("towns",)
     assert session.tables["people"].columns == {"age": cl.Integer(1, 9)}
 
 

@@ -82,6 +82,11 @@ class RemoteBalance:
         return {name: less(budget, spent) or zero_of(budget) for name, (budget, spent) in self._money().items()}
 
     @property
+    def unbounded(self) -> tuple[str, ...]:
+        """The populations of which something left without a guarantee: what is known of those, no number bounds."""
+        return tuple(dict.fromkeys(str(each["population"]) for each in self._all("/datasets") if each.get("unbounded")))
+
+    @property
     def remaining(self) -> Guarantee:
         """What is left; with several populations, of the one that has least."""
         return min(_some(self.remaining_by), key=amount_of)

@@ -9,7 +9,7 @@ Hiding sensitive rules::
     sensitive.py   which, and what it means that they are hidden; effects.py: hiding failure, lost and ghost rules, dissimilarity
     worked.py      baskets that change; lowering.py (1.a, 1.b, 2.a, 2.b), window.py (SWA), borders.py (BBA, max–min)
     exact.py       the least that it can cost: changes.py (what may be done), program.py (the integer program)
-    hiding.py      one call; comparison.py: all methods side by side
+    hiding.py      one call; comparison.py: all methods side by side; from_tables.py: a table of a session, by the marked door
 
 Safe to publish, with a guarantee::
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from cloister.mining.comparison import compare as compare
     from cloister.mining.effects import SideEffects as SideEffects
     from cloister.mining.exact import Proof as Proof
+    from cloister.mining.from_tables import publish_baskets as publish_baskets
     from cloister.mining.hiding import METHODS as METHODS
     from cloister.mining.hiding import HiddenRule as HiddenRule
     from cloister.mining.hiding import Sanitised as Sanitised
@@ -68,6 +69,7 @@ _lazily = Lazily(
         ".comparison": "Comparison compare",
         ".effects": "SideEffects",
         ".exact": "Proof",
+        ".from_tables": "publish_baskets",
         ".hiding": "METHODS HiddenRule Sanitised hide_rules",
         ".itemsets": "FrequentItemsets Itemset frequent_itemsets",
         ".leak": "Leak Leaks attack_before_and_after",

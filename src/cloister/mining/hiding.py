@@ -27,7 +27,7 @@ from cloister.mining.window import slide
 from cloister.mining.worked import Worked
 from cloister.privacy import Exact, exact_positive
 
-__all__ = ["METHODS", "HiddenRule", "Method", "Sanitised", "answers", "hide_rules", "stated"]
+__all__ = ["METHODS", "HiddenRule", "Method", "Sanitised", "answers", "check_method", "hide_rules", "stated"]
 
 Method: TypeAlias = Literal["auto", "1.a", "1.b", "2.a", "2.b", "SWA", "BBA", "max-min", "exact"]
 METHODS: dict[str, str] = {
@@ -178,10 +178,8 @@ def hide_rules(
 
     A method that cannot hide them all (1.a, where too few baskets lack X) is refused; `compare` shows such an attempt.
     """
+    check_method(method)
     read, problem = _problem(baskets, rules, min_support, min_confidence, columns)
-    known = ("auto", *METHODS)
-    if method not in known:
-        raise InvalidParameter(f"method={method!r} was refused", why=f"known are {', '.join(known)}", instead='method="auto"')
     exactly = method in ("auto", "exact")
     heuristics = [name for name in METHODS if name not in ("1.a", "exact")] if exactly else [method]
     if exactly and insertions:
@@ -207,6 +205,13 @@ def hide_rules(
     if exactly and any(each.method == "exact" for each in hidden):
         return next(each for each in hidden if each.method == "exact")
     return min(hidden, key=lambda each: (each.effects.lost, each.effects.removed + each.effects.added))
+
+
+def check_method(method: str) -> None:
+    """Refuse a name that no method has."""
+    known = ("auto", *METHODS)
+    if method not in known:
+        raise InvalidParameter(f"method={method!r} was refused", why=f"known are {', '.join(known)}", instead='method="auto"')
 
 
 def _problem(

@@ -24,7 +24,7 @@ class Balance:
     """
 
     ledger: Ledger
-    _last: tuple[dict[str, Guarantee], dict[str, Guarantee]] | None = None
+    _last: tuple[dict[str, Guarantee], dict[str, Guarantee], tuple[str, ...]] | None = None
     """What was said at the end, for when the ledger is closed."""
 
     @property
@@ -50,6 +50,13 @@ class Balance:
         if self._last is not None:
             return self._last[1]
         return {population: self.ledger.remaining(population) for population in self.seen.populations}
+
+    @property
+    def unbounded(self) -> tuple[str, ...]:
+        """The populations of which something left without a guarantee: what is known of those, no number bounds."""
+        if self._last is not None:
+            return self._last[2]
+        return tuple(population for population in self.seen.populations if self.ledger.unbounded(population))
 
     @property
     def remaining(self) -> Guarantee:

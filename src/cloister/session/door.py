@@ -350,7 +350,7 @@ class Door(Runner):
             return
         if self._last is None:
             with suppress(CloisterError):  # a ledger that was closed elsewhere has nothing more to say
-                self._last = (self.spent_by, self.remaining_by)
+                self._last = (self.spent_by, self.remaining_by, self.unbounded)
         self.house.close()
         if self._owned:
             self.ledger.close()
@@ -363,7 +363,11 @@ class Door(Runner):
 
     def __repr__(self) -> str:
         left = self.remaining_by
-        spent = ", ".join(f"{population!r}: {cost}, {left[population]} left" for population, cost in self.spent_by.items())
+        marked = dict.fromkeys(self.unbounded, "unbounded (NOT PRIVATE), beside that ")
+        spent = ", ".join(
+            f"{population!r}: {marked.get(population, '')}{cost}, {left[population]} left"
+            for population, cost in self.spent_by.items()
+        )
         return f"<{type(self).__name__} {', '.join(self.tables)}; spent of {spent or 'nothing'}>"
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────────

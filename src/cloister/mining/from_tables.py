@@ -1,0 +1,124 @@
+"""Baskets of a session's table, with sensitive rules hidden: by the marked door, for the owner.
+
+Baskets with hidden rules are not differentially private, so from the first ones on the population's spending reads "unbounded"
+on every page (promise 1). The event is in the ledger before the baskets, or a refusal that depended on the rows, leaves. What a
+basket was called does not leave: baskets come in an order of chance. Items are the declared ones; rows beyond the cap of a person
+do not count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloister.errors import CloisterError, InvalidParameter, UnknownColumn
+from cloister.mining.baskets import Baskets
+from cloister.mining.hiding import Method, Sanitised, check_method, hide_rules
+from cloister.mining.thresholds import Thresholds
+from cloister.noise import Random
+from cloister.privacy import Exact, exact_positive
+from cloister.session.sealed import sealed
+from cloister.tables import PrivateTable, Text
+
+if TYPE_CHECKING:
+    from cloister.session import Door
+    from cloister.tables import Prepared
+
+__all__ = ["publish_baskets"]
+
+
+def publish_baskets(
+    session: Door,
+    table: str,
+    rules: Any,
+    *,
+    min_support: Exact,
+    min_confidence: Exact,
+    item: str = "item",
+    basket: str = "basket",
+    method: Method = "auto",
+    insertions: bool = False,
+    time_limit: Exact = 30,
+    random: Random | None = None,
+) -> Sanitised:
+    """Hide sensitive rules in a table with a row for each item of a basket, and let the changed baskets out.
+
+    The words are those of `hide_rules`. A basket of which no row says an item is none.
+
+    >>> import cloister as cl
+    >>> rows = {"basket": list("aabbccdde"), "item": ["beer", "crisps"] * 4 + ["beer"]}
+    >>> columns = {"basket": cl.Text(), "item": cl.Category(["beer", "crisps"])}
+    >>> table = cl.PrivateTable(rows, columns, unit="basket", max_rows=5)
+    >>> with cl.Session({"sold": table}, budget=cl.PureDP(1)) as session:
+    ...     found = publish_baskets(session, "sold", ["beer → crisps"], min_support="0.3", min_confidence="0.7")
+    ...     found.effects.hiding_failure, len(found.data), session.ledger.charges("sold")[0].state
+    (0.0, 5, 'not private')
+    """
+    if not hasattr(session, "prepared"):
+        raise InvalidParameter(
+            "The session was refused", why="it hands rows to no method", instead="cl.Session({…}, budget=…), at the owner's"
+        )
+    declaration = session.tables[table]
+    if not isinstance(declaration, PrivateTable):
+        raise InvalidParameter(f"{table!r} was refused", why="it is a public table", instead="hide_rules(…)")
+    for column in (item, basket):
+        if column not in declaration.columns:
+            raise UnknownColumn(
+                f"The column {column!r} was not found",
+                why=f"declared are {', '.join(declaration.columns)}",
+                instead='publish_baskets(…, basket="order", item="product")',
+            )
+    if item == basket:
+        raise InvalidParameter(f"item={item!r} was refused", why="it is the basket column, too", instead='item="product"')
+    check_method(method)
+    Thresholds.of(1, min_support=min_support, min_confidence=min_confidence)
+    limit = exact_positive(time_limit, "time_limit")  # what can be refused without looking at a row is
+    population = session._registry.asked(table).population
+    what = f"baskets of {table} with rules hidden"
+
+    def changed() -> Sanitised:
+        held = _baskets(session.prepared(table), item, basket, random or Random())
+        return hide_rules(
+            held.lists(),
+            rules,
+            min_support=min_support,
+            min_confidence=min_confidence,
+            method=method,
+            insertions=insertions,
+            time_limit=limit,
+        )
+
+    try:
+        found = sealed(changed)
+    except CloisterError:
+        session.ledger.note_not_private(
+            population, who=session.who, what=f"refused: {what} (a refusal is not differentially private)"
+        )
+        raise
+    session.ledger.note_not_private(population, who=session.who, what=f"{what} (not differentially private)")
+    return found
+
+
+def _baskets(prepared: Prepared, item: str, basket: str, random: Random) -> Baskets:
+    """Who holds what, the baskets in an order of chance; a row without an item or without a basket is none."""
+    columns = prepared.declaration.columns
+    rows = prepared.rows([basket, item])
+    known = _known(columns[item], rows[item]) & _known(columns[basket], rows[basket])
+    items, places = _numbered(columns[item], rows[item][known])
+    owners, numbers = _numbered(columns[basket], rows[basket][known])
+    order = random.permutation(len(owners))
+    return Baskets.from_pairs(items, len(owners), places, order[numbers])
+
+
+def _known(domain: Any, codes: Any) -> Any:
+    if isinstance(domain, Text):
+        return np.array([each is not None for each in codes], dtype=bool)
+    return np.asarray(codes) != domain.null_code
+
+
+def _numbered(domain: Any, codes: Any) -> tuple[list[Any], Any]:
+    """The values, in an order that says nothing of the rows', and each row's place among them."""
+    distinct, places = np.unique(np.asarray(codes).astype(str) if isinstance(domain, Text) else codes, return_inverse=True)
+    found = distinct.tolist()
+    return found if isinstance(domain, Text) else [domain.decode(code) for code in found], places

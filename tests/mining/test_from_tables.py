@@ -1,0 +1,100 @@
+"""Baskets of a session leave by the marked door: noted first, without names, and refusals are noted as well."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import cloister as cl
+from cloister.errors import CloisterError
+from cloister.mining import association_rules, hide_rules, publish_baskets
+from cloister.noise import Random
+
+ITEMS = ["beer", "crisps", "jam", "tea"]
+LISTS = [["beer", "crisps"]] * 4 + [["beer", "crisps", "jam"]] * 2 + [["beer"]] * 3 + [["jam", "tea"]] * 5
+THRESHOLDS: dict[str, Any] = {"min_support": "0.2", "min_confidence": "0.6"}
+
+
+def session_of(lists: list[list[str]], *, max_rows: int = 4, extra: tuple[list[Any], list[Any]] = ([], [])) -> cl.Session:
+    baskets = [f"n{number}" for number, basket in enumerate(lists) for _ in basket] + extra[0]
+    items = [item for basket in lists for item in basket] + extra[1]
+    columns = {"basket": cl.Text(), "item": cl.Category(ITEMS)}
+    table = cl.PrivateTable({"basket": baskets, "item": items}, columns, unit="basket", max_rows=max_rows)
+    return cl.Session({"sold": table}, budget=cl.PureDP(1))
+
+
+def test_it_is_what_the_library_makes_of_the_same_baskets() -> None:
+    with session_of(LISTS) as session:
+        found = publish_baskets(session, "sold", ["beer → crisps"], random=Random.deterministic(1), **THRESHOLDS)
+    plain = hide_rules(LISTS, ["beer → crisps"], **THRESHOLDS)
+    assert (found.effects.lost, found.effects.removed) == (plain.effects.lost, plain.effects.removed)
+    assert found.effects.hiding_failure == 0
+    assert "beer → crisps" not in [str(rule) for rule in association_rules(found.data, **THRESHOLDS)]
+    assert Counter(map(frozenset, found.data)) == Counter(map(frozenset, plain.data))
+
+
+def test_the_order_is_of_chance_and_names_stay() -> None:
+    orders = set()
+    for seed in range(4):
+        with session_of(LISTS) as session:
+            found = publish_baskets(session, "sold", ["beer → crisps"], random=Random.deterministic(seed), **THRESHOLDS)
+            orders.add(str(found.data))
+            assert found.baskets.names is None
+    assert len(orders) > 1
+
+
+def test_rows_without_an_item_or_a_basket_and_undeclared_items_are_none() -> None:
+    extra = (["n0", None, "n99", "n98"], ["whisky", "beer", None, "rum"])
+    with session_of(LISTS, extra=extra) as session:
+        found = publish_baskets(session, "sold", ["beer → crisps"], **THRESHOLDS)
+    assert len(found.data) == len(LISTS)
+    assert {item for basket in found.data for item in basket} <= set(ITEMS)
+
+
+def test_the_ledger_knows_before_anything_leaves() -> None:
+    with session_of(LISTS) as session:
+        publish_baskets(session, "sold", ["beer → crisps"], **THRESHOLDS)
+        [charge] = session.ledger.charges("sold")
+        assert charge.state == "not private"
+        assert session.unbounded == ("sold",)
+        assert "spent of 'sold': unbounded (NOT PRIVATE)" in repr(session)
+    assert session.unbounded == ("sold",)
+
+
+def test_a_refusal_that_saw_rows_is_noted() -> None:
+    with session_of([["beer", "crisps"]] * 6) as session:
+        with pytest.raises(CloisterError, match="cannot hide"):
+            publish_baskets(session, "sold", ["beer → crisps"], method="1.a", **THRESHOLDS)
+        [charge] = session.ledger.charges("sold")
+        assert charge.state == "not private"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"item": "goods"}, "was not found"),
+        ({"item": "basket"}, "it is the basket column"),
+        ({"method": "magic"}, "known are auto"),
+        ({"min_support": "2"}, "min_support"),
+        ({"time_limit": "-1"}, "time_limit"),
+    ],
+)
+def test_what_needs_no_row_is_refused_before_the_door(given: dict[str, Any], words: str) -> None:
+    with session_of(LISTS) as session:
+        with pytest.raises(CloisterError, match=words):
+            publish_baskets(session, "sold", ["beer → crisps"], **{**THRESHOLDS, **given})
+        assert not session.ledger.charges("sold")
+
+
+def test_words_of_what_went_wrong_inside_stay_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: Any, **more: Any) -> Callable[[], None]:
+        raise RuntimeError("n3 holds beer")
+
+    monkeypatch.setattr("cloister.mining.from_tables.hide_rules", broken)
+    with session_of(LISTS) as session, pytest.raises(CloisterError) as told:
+        publish_baskets(session, "sold", ["beer → crisps"], **THRESHOLDS)
+    assert "n3" not in str(told.value)
+    assert told.value.__cause__ is None
