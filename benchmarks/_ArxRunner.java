@@ -1,3 +1,4 @@
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -50,9 +51,11 @@ public class _ArxRunner {
         configuration.setSuppressionLimit(Double.parseDouble(order[3]));
         configuration.setQualityModel(metric(order[1]));
         ARXAnonymizer anonymizer = new ARXAnonymizer();
+        long worked = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
         long begun = System.nanoTime();
         ARXResult result = anonymizer.anonymize(data, configuration);
         double milliseconds = (System.nanoTime() - begun) / 1e6;
+        double processor = (ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - worked) / 1e6;
         ARXNode node = result.getGlobalOptimum();
         DataHandle output = result.getOutput(node, false);
         List<Integer> levels = new ArrayList<>();
@@ -60,9 +63,9 @@ public class _ArxRunner {
             levels.add(node.getGeneralization(table[0][column]));
         }
         System.out.println(String.format(java.util.Locale.ROOT,
-            "{\"round\": %d, \"columns\": %d, \"metric\": \"%s\", \"milliseconds\": %.3f, \"levels\": %s, \"score\": %s, "
-            + "\"classes\": %d, \"suppressed\": %d}",
-            round, columns, order[1], milliseconds, levels, node.getLowestScore().toString(),
+            "{\"round\": %d, \"columns\": %d, \"metric\": \"%s\", \"milliseconds\": %.3f, \"processor\": %.3f, "
+            + "\"levels\": %s, \"score\": %s, \"classes\": %d, \"suppressed\": %d}",
+            round, columns, order[1], milliseconds, processor, levels, node.getLowestScore().toString(),
             output.getStatistics().getEquivalenceClassStatistics().getNumberOfEquivalenceClasses(),
             output.getStatistics().getEquivalenceClassStatistics().getNumberOfSuppressedRecords()));
         data.getHandle().release();

@@ -24,12 +24,13 @@ RELEASE = "ARX at aacd487f"
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One run of ARX: the milliseconds of its `anonymize`, and what it found."""
+    """One run of ARX: the milliseconds of its `anonymize`, those that its thread was at work, and what it found."""
 
     round: int
     columns: int
     metric: str
     milliseconds: float
+    processor: float
     levels: tuple[int, ...]
     score: float
     classes: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -21,11 +22,20 @@ from cloister.hub.serving import settle
 
 @dataclass(frozen=True)
 class Place:
-    """Where a server listens, where questions go, and the token that they are asked with."""
+    """Where a server listens, where questions go, the token that they are asked with, and the server's process."""
 
     port: int
     path: str
     token: str
+    process: int = 0
+
+    def worked(self) -> float:
+        """Seconds of processor time that the server has taken until now; 0 where the system does not tell."""
+        try:
+            told = Path(f"/proc/{self.process}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            return 0.0
+        return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Client:
@@ -61,7 +71,8 @@ def run(app: Any, path: str, token: str) -> None:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)  # who is told where may come at once
-    print(json.dumps({"port": listener.getsockname()[1], "path": path, "token": token}), flush=True)
+    told = {"port": listener.getsockname()[1], "path": path, "token": token, "process": os.getpid()}
+    print(json.dumps(told), flush=True)
     settle()
     uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=300)).run(sockets=[listener])
 

@@ -2,8 +2,10 @@
 
 ARX is timed in a Java that has answered each question before (its first answers, with Java still cold, are told as well). Of each
 the best of its rounds counts: a busy machine only adds. Both times are of the call that takes a table in memory and hands back
-the best recoding. Where ARX is not there, its recorded times are scaled by a reference loop. Then the lattices that ARX's users
-call slow, of 11 and 15 quasi-identifiers, in a time budget.
+the best recoding: ARX's `anonymize` numbers the table's values and searches, and recodes rows when it is asked for them; ours
+numbers, searches and recodes. Beside the times stands how long the processor was at work: of ours the whole process, of ARX the
+thread that searches, without what Java spends on compiling and collecting. Where ARX is not there, its recorded times are scaled
+by a reference loop. Then the lattices that ARX's users call slow, of 11 and 15 quasi-identifiers, in a time budget.
 """
 
 from __future__ import annotations
@@ -60,6 +62,7 @@ def main() -> None:
     worked: dict[tuple[int, str], list[float]] = {order: [] for order in orders}
     found: dict[tuple[int, str], tuple[Any, ...]] = {}
     theirs: dict[tuple[int, str], list[float]] = {order: [] for order in orders}
+    their_work: dict[tuple[int, str], list[float]] = {order: [] for order in orders}
     cold: list[str] = []
     arx = None
     if available():
@@ -77,6 +80,7 @@ def main() -> None:
                 agree(order, found[order], run)
                 if run.round:
                     theirs[order].append(run.milliseconds / 1000)
+                    their_work[order].append(run.processor / 1000)
                 elif turn == 1:
                     cold.append(f"{run.milliseconds / 1000:.2f}")
     scale = 1.0 if arx is not None else reference() / REFERENCE
@@ -85,6 +89,9 @@ def main() -> None:
         peer = min(theirs[columns, metric]) if arx is not None else RECORDED[columns, metric] / 1000 * scale
         whose = f"{RELEASE}, Java warm" if arx is not None else f"{RELEASE}, recorded, by a reference loop"
         detail = f"Adult 30,162 × {columns}, k = 5, 2 %: {mine:.3f} s against {peer:.3f} s ({whose})"
+        if arx is not None:
+            work, their = min(worked[columns, metric]), min(their_work[columns, metric])
+            detail += f"; of processor time {work:.3f} and {their:.3f} s, {their / work:.1f} times"
         report(f"optimal lattice against ARX, {columns} columns, {metric}", peer / mine, 3, detail)
     if cold:
         print(f"ARX's first answers, Java cold: {', '.join(cold)} s")

@@ -26,11 +26,16 @@ from scripts.translations_found import said
 ROOT = Path(__file__).resolve().parents[1]
 HUB = ROOT / "src" / "cloister" / "hub"
 BELOW = (
+    "anonymize/hierarchies/table.py",
+    "anonymize/models/diversity.py",
+    "anonymize/models/k.py",
+    "anonymize/searches/at_levels.py",
+    "anonymize/searches/unmet.py",
     "ledger/operations.py",
     "query/*.py",
     *(f"session/{each}.py" for each in ("answer", "plan", "refinement", "rehearsal", "within")),
 )
-"""Files below the hub whose errors and notes an analyst reads on a page."""
+"""Files below the hub whose errors and notes an analyst or an owner reads on a page."""
 FOLDER = HUB / "web" / "translations"
 LANGUAGES = ("zh_CN",)
 METHODS = [("**.py", "python"), ("**/templates/**.html", "jinja2"), ("**/templates/**.svg", "jinja2")]

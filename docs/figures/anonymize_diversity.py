@@ -1,32 +1,24 @@
-"""Three classes of four people each: what a class tells of the disease, by how many values stand in it."""
+"""ℓ-diversity: how many illnesses a class has, by the three ways of counting them."""
 
 from __future__ import annotations
 
 import altair as alt
 
-CLASSES = {
-    "one value: l = 1": ["cancer"] * 4,
-    "two values: l = 2": ["cancer", "cancer", "cancer", "flu"],
-    "three values: l = 3": ["cancer", "flu", "heart", "cancer"],
-}
+from cloister.anonymize import LDiversity
+from cloister.anonymize.models.diversity import distinct_values, effective_values
+from scripts.class_map import MET, NOT_MET, class_map, patients
 
 
-def chart() -> alt.Chart:
-    """Shares of each value in each class."""
-    rows = [
-        {"class": name, "disease": disease, "share": values.count(disease) / len(values)}
-        for name, values in CLASSES.items()
-        for disease in sorted(set(values))
-    ]
-    return (
-        alt.Chart(alt.Data(values=rows), title="all three are 4-anonymous")
-        .mark_bar()
-        .encode(
-            y=alt.Y("class:N", title=None, sort=list(CLASSES)),
-            x=alt.X("share:Q", title="share of the class", axis=alt.Axis(format="%")),
-            color=alt.Color(
-                "disease:N", scale=alt.Scale(domain=["cancer", "flu", "heart"], range=["#c9714f", "#3f6c8f", "#8a9aa8"])
-            ),
-        )
-        .properties(width=380, height=130)
+def chart() -> alt.LayerChart:
+    """Six classes of five: ℓ of each, and e to the power of its entropy."""
+    classes = patients()
+    spread = classes.spread("ill")
+    met = LDiversity(2).satisfied(classes, "ill")
+    return class_map(
+        [
+            f"ℓ = {number}, by entropy {even:.1f}"
+            for number, even in zip(distinct_values(spread), effective_values(spread), strict=True)
+        ],
+        [MET if fine else NOT_MET for fine in met],
+        title="who finds somebody in the red class needs not know which row is theirs",
     )

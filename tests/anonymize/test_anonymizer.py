@@ -84,7 +84,8 @@ def test_suppressed_rows_say_nothing() -> None:
 def test_the_frame_comes_back_in_its_kind_with_its_order() -> None:
     table = pd.DataFrame(people(60)).set_index("name")
     anonymizer = Anonymizer(quasi=["age"], models=[KAnonymity(2)], suppression="0.3")
-    released = anonymizer.fit_transform(table)
+    with pytest.warns(HiddenRows, match="the index 'name' stays"):
+        released = anonymizer.fit_transform(table)
     assert isinstance(released, pd.DataFrame)
     assert released.index.tolist() == [name for name in table.index if name in set(released.index)]
     assert anonymizer.fit_transform(pl.DataFrame(people(60))).columns == list(people(1))
@@ -128,6 +129,7 @@ def test_missing_values() -> None:
         ({"quasi": ["age"], "models": []}, "there is none"),
         ({"quasi": ["age"], "models": [5]}, "one is no privacy model"),
         ({"quasi": ["age"], "models": [LDiversity(2)]}, "no column was declared sensitive"),
+        ({"quasi": ["age"], "models": [LDiversity(2, column="age")]}, "the column is a quasi-identifier"),
         ({"quasi": ["age"], "models": [KAnonymity(500)]}, "the table has 400 rows"),
         ({"quasi": ["age"], "suppression": 2}, "not a share from 0 to 1"),
         ({"quasi": ["age"], "suppression": "some"}, "not a share from 0 to 1"),

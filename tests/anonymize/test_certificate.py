@@ -61,6 +61,26 @@ def test_another_table_than_the_one_that_was_checked_is_not_certified() -> None:
         certify(example().raw, None, RELEASED, models=[KAnonymity(3)])
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"disease": ["flu", "flu", "gout", "cold", "gout", "gout"]},  # as many of each, in other classes
+        {"disease": ["flu", "cold", "gout", "gout", "gout", "flu"]},
+        {"town": ["B", "B", "A", "B", "A", "A"]},  # the names of the classes exchanged
+        {"age": ["**"] * 6},
+    ],
+)
+def test_neither_is_one_with_other_sensitive_values_or_labels(other: dict[str, list[str]]) -> None:
+    """Classes of the same sizes are not enough: ℓ and t were counted on what stands in them."""
+    with pytest.raises(CloisterError, match="not certified"):
+        certify(example(), None, RELEASED | other, models=[LDiversity(1)], sensitive=["disease"], learning=False)
+
+
+def test_a_column_that_was_put_in_afterwards_is_named() -> None:
+    paper = certify(example(), None, RELEASED | {"name": list("abcdef")}, models=[KAnonymity(3)], learning=False)
+    assert paper.made["published as they are"] == "disease, name"
+
+
 @pytest.mark.parametrize("star", [True, False])
 def test_suppressed_rows_may_be_left_out_or_starred(star: bool) -> None:
     target = example()

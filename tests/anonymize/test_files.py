@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import resource
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,12 @@ import duckdb
 import polars as pl
 import pytest
 
-from cloister.anonymize import Anonymizer, HiddenRows, Hierarchy, KAnonymity, LDiversity
+from cloister.anonymize import Anonymizer, DeltaPresence, HiddenRows, Hierarchy, KAnonymity, LDiversity
 from cloister.anonymize.files import anonymize_file
-from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.anonymize.files_checked import check_written
+from cloister.anonymize.frames import read_frame
+from cloister.anonymize.problem import silent
+from cloister.errors import CloisterError, InvalidParameter, UnknownColumn
 from cloister.noise import Random
 
 HOSTILE = 'a"; DROP TABLE x; -- 🏰'
@@ -137,3 +143,162 @@ def test_a_hierarchy_given_by_the_owner(tmp_path: Path) -> None:
     done = anonymize_file(asked, tmp_path / "people.csv", tmp_path / "released.csv")
     assert done.report.levels == asked.report_.levels
     assert done.report.models[0].holds
+
+
+def test_rows_that_are_no_part_of_the_table_stay_behind(tmp_path: Path) -> None:
+    table = pl.DataFrame({"age": [20, 20, 20, 20, 50, 50, 50, 50], "in": [True, False] * 4, "ill": list("abababab")})
+    table.write_parquet(tmp_path / "people.parquet")
+    asked = Anonymizer(quasi=["age"], models=[DeltaPresence("0.2", "0.8")], research="in", search="mondrian")
+    in_memory = asked.fit_transform(table)
+    done = asked.transform_file(tmp_path / "people.parquet", tmp_path / "released.parquet")
+    released = pl.read_parquet(tmp_path / "released.parquet")
+    assert released.columns == in_memory.columns
+    assert sorted(released.rows()) == sorted(in_memory.rows())
+    assert (done.rows, done.written) == (8, 4)
+
+
+def test_what_counts_as_one_value_is_written_in_one_way(tmp_path: Path) -> None:
+    table = pl.DataFrame(
+        {
+            "pay": [0.0, -0.0, float("nan"), None] * 5,
+            "town": ["?", None, "", "Ulm"] * 5,
+            "ill": [0.0, None, -0.0, float("nan")] * 5,
+        },
+        strict=False,
+    )
+    table.write_parquet(tmp_path / "people.parquet")
+    asked = Anonymizer(quasi=["pay", "town"], sensitive=["ill"], models=[KAnonymity(5)], search="mondrian", missing_values=["?"])
+    in_memory = asked.fit_transform(table)
+    for ending in ("parquet", "csv"):
+        anonymize_file(asked, tmp_path / "people.parquet", tmp_path / f"released.{ending}")
+    released = pl.read_parquet(tmp_path / "released.parquet")
+    texts = [frame.select(pl.all().cast(pl.String)).sort(pl.all(), nulls_last=True) for frame in (released, in_memory)]
+    assert texts[0].equals(texts[1])
+    assert (tmp_path / "released.csv").read_text(encoding="utf-8").count("-0") == 0
+
+
+def test_sorted_rows_tell_nothing_of_the_old_order(tmp_path: Path) -> None:
+    table = people(200).drop("name")
+    both = []
+    for number, rows in enumerate((table, table.reverse())):
+        rows.write_parquet(tmp_path / "people.parquet")
+        asked = anonymizer("mondrian", identifying=[], shuffle=True)
+        anonymize_file(asked, tmp_path / "people.parquet", tmp_path / f"{number}.csv")
+        both.append((tmp_path / f"{number}.csv").read_bytes())
+    assert both[0] == both[1]
+
+
+def test_the_type_of_a_column_is_that_of_all_its_values(tmp_path: Path) -> None:
+    rows = "".join(f"{number % 50}\n" for number in range(60_000))
+    (tmp_path / "people.csv").write_text(f"age\n{rows}" + "unknown\n" * 5, encoding="utf-8")
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(5)], search="mondrian")
+    done = anonymize_file(asked, tmp_path / "people.csv", tmp_path / "released.csv")
+    assert (done.rows, done.combinations) == (60_005, 51)
+
+
+def test_interrupted_nothing_is_left_and_what_was_there_stays(tmp_path: Path) -> None:
+    people(300).write_parquet(tmp_path / "people.parquet")
+    goal = tmp_path / "released.parquet"
+    goal.write_bytes(b"of yesterday")
+    stages: list[str] = []
+    anonymize_file(anonymizer("mondrian", progress=lambda stage, done: stages.append(stage)), tmp_path / "people.parquet", goal)
+    assert {"counting combinations", "cutting", "writing", "counting classes again"} <= set(stages)
+    for stage in dict.fromkeys(stages):
+        goal.write_bytes(b"of yesterday")
+
+        def interrupt(here: str, done: float, stage: str = stage) -> None:
+            if here == stage:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            anonymize_file(anonymizer("mondrian", progress=interrupt), tmp_path / "people.parquet", goal)
+        assert goal.read_bytes() == b"of yesterday"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["people.parquet", "released.parquet"]
+
+
+KILLED = """
+import os, signal, sys
+from cloister.anonymize import Anonymizer, KAnonymity
+def killed(stage, done):
+    if stage == "counting classes again":
+        os.kill(os.getpid(), signal.SIGKILL)
+Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian", progress=killed).transform_file(*sys.argv[1:])
+"""
+
+
+def test_killed_half_way_there_is_no_file_of_that_name(tmp_path: Path) -> None:
+    pl.DataFrame({"age": [20, 21, 40, 41]}).write_parquet(tmp_path / "people.parquet")
+    goal = tmp_path / "released.parquet"
+    ended = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "people.parquet", goal], check=False)
+    assert ended.returncode == -9
+    assert not goal.exists()
+
+
+def test_what_duckdb_says_of_a_value_is_not_told(tmp_path: Path) -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE people AS SELECT 'secret' AS age")
+        connection.execute("CREATE VIEW numbers AS SELECT CAST(age AS INTEGER) AS age FROM people")
+        asked = Anonymizer(quasi=["age"], models=[KAnonymity(1)], search="mondrian")
+        with pytest.raises(CloisterError, match="counting combinations") as found:
+            anonymize_file(asked, "numbers", tmp_path / "released.csv", connection=connection)
+    assert "secret" not in str(found.value)
+    assert found.value.__suppress_context__
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_does_not_hold_what_was_checked_is_withheld(tmp_path: Path) -> None:
+    frame = read_frame(pl.DataFrame({"age": [20, 21, 40, 41]}))
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian")
+    recoded = asked.recode(frame)
+    path = tmp_path / "released.csv"
+    more: dict[str, Any] = {"star": False, "outside": None, "progress": silent}
+    with duckdb.connect() as duck:
+        for text, holds in (("20–21 20–21 40–41 40–41", True), ("20–21 20–21 20–21 40–41", False), ("20–21 20–21 40–41", False)):
+            path.write_text("\n".join(["age", *text.split()]), encoding="utf-8")
+            if holds:
+                check_written(duck, path, frame, recoded, **more)
+            else:
+                with pytest.raises(CloisterError, match="withheld"):
+                    check_written(duck, path, frame, recoded, **more)
+
+
+def test_many_different_values_and_a_small_memory_of_duckdb(tmp_path: Path) -> None:
+    rows = 60_000
+    table = pl.select(pl.int_range(rows).alias("id"), pl.format("c{}", pl.int_range(rows, 0, -1)).alias("code"))
+    table.write_parquet(tmp_path / "people.parquet")
+    asked = Anonymizer(quasi=["id", "code"], models=[KAnonymity(100)], search="mondrian")
+    done = anonymize_file(asked, tmp_path / "people.parquet", tmp_path / "released.parquet", memory_limit="200MiB")
+    assert done.rows == done.written == done.combinations == rows
+    assert done.report.risk.k >= 100
+
+
+LARGE = """
+import sys
+from cloister.anonymize import Anonymizer, KAnonymity
+names = ["age", "sex", "income", "town", "hours"]
+done = Anonymizer(quasi=names, models=[KAnonymity(5)], search="mondrian").transform_file(*sys.argv[1:])
+print(done.rows, done.written, done.report.risk.k)
+"""
+
+
+@pytest.mark.slow
+def test_a_large_file_in_little_memory(tmp_path: Path) -> None:
+    source, goal = tmp_path / "people.parquet", tmp_path / "released.parquet"
+    with duckdb.connect(config={"memory_limit": "1GiB"}) as connection:
+        connection.execute(
+            "COPY (SELECT 17 + hash(i) % 73 AS age, CASE hash(i, 1) % 2 WHEN 0 THEN 'F' ELSE 'M' END AS sex, "
+            "hash(i, 2) % 90000 AS income, 'town ' || hash(i, 3) % 900 AS town, 1 + hash(i, 4) % 98 AS hours, "
+            f"'{'x' * 200}' || i AS note FROM range(3_000_000) t(i)) TO '{source}' (FORMAT parquet)"
+        )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    said = subprocess.run([sys.executable, "-W", "ignore", "-c", LARGE, source, goal], check=True, capture_output=True, text=True)
+    rows, written, k = map(int, said.stdout.split())
+    assert rows == written == 3_000_000
+    assert k >= 5
+    with duckdb.connect() as connection:
+        counted = connection.sql(
+            f"SELECT min(n), sum(n) FROM (SELECT count(*) AS n FROM '{goal}' GROUP BY age, sex, income, town, hours)"
+        )
+        assert counted.fetchall() == [(k, 3_000_000)]
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert peak == before or peak * 1024 < 3 * 2**30

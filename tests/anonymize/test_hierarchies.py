@@ -186,3 +186,10 @@ def test_a_million_values() -> None:
     ladder = choose_hierarchy(column).ladder(column)
     assert len(ladder.labels[0]) == 1_000_000
     assert ladder.labels[-1] == ["*"]
+
+
+def test_a_border_is_written_in_full() -> None:
+    """Six digits would say "1.23457e+06 and over" of somebody who is under it."""
+    column = column_of([1234560, 1234567, 1234569])
+    ladder = Hierarchy.intervals(cuts=[[1234567]]).ladder(column)
+    assert ladder.labels[1] == ["1234567 and over", "under 1234567"]

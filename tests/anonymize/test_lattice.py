@@ -17,7 +17,7 @@ from cloister.anonymize.models.k import KAnonymity
 from cloister.anonymize.models.presence import DeltaPresence
 from cloister.anonymize.problem import Problem
 from cloister.anonymize.recoding import Recoded
-from cloister.anonymize.searches import counting
+from cloister.anonymize.searches import counting, tables
 from cloister.anonymize.searches.counting import Counter
 from cloister.anonymize.searches.greedy import Greedy
 from cloister.anonymize.searches.lattice import OptimalLattice
@@ -92,7 +92,7 @@ def test_scores_and_floors_of_nodes(metric: str) -> None:
 def test_wide_codes_count_as_packed_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = random_problem(3, [KAnonymity(2), LDiversity(2), TCloseness("0.4")], limit=5)
     packed = {levels: counted(Counter(problem), levels) for levels in every_node(replace(problem, limit=40))}
-    monkeypatch.setattr(counting, "_BITS", 4)
+    monkeypatch.setattr(tables, "_BITS", 4)
     wide = Counter(problem)
     for levels, found in packed.items():
         assert counted(wide, levels) == found

@@ -388,3 +388,12 @@ def test_every_sensitive_column_is_asked() -> None:
     classes = Classes.of(np.array([0, 0, 1, 1]), 2, sensitive={"first": first, "second": second})
     assert satisfied_by([LDiversity(2)], classes).tolist() == [False, True]
     assert satisfied_by([LDiversity(2, column="first")], classes).tolist() == [True, True]
+
+
+def test_an_entropy_that_is_too_low_by_a_hair_is_too_low() -> None:
+    """ln 2 less 2·10⁻¹²: beyond what floating point tells apart. One half and four eighths have ln 4 exactly."""
+    values = [0] * 500_001 + [1] * 499_999 + [0] * 8 + [1] * 2 + [2] * 2 + [3] * 2 + [4] * 2 + [0] * 3 + [1] * 3
+    column = EncodedColumn(name="s", codes=np.array(values, dtype=np.int32), values=list(range(5)), kind="integer")
+    classes = Classes.of(np.repeat([0, 1, 2], [1_000_000, 16, 6]), 3, sensitive={"s": column})
+    assert LDiversity(2, kind="entropy").satisfied(classes, "s").tolist() == [False, True, True]
+    assert LDiversity(4, kind="entropy").satisfied(classes, "s").tolist() == [False, True, False]

@@ -158,6 +158,22 @@ def test_estimated_uniques_are_of_the_size_of_the_true_ones(fraction: float, sha
     assert true / 3 < found.people < true * 3, (found, true)
 
 
+def test_where_all_kinds_are_equally_common_estimates_are_far_too_high() -> None:
+    """What the page says of them: nobody can tell a sample of many small classes from one of unique people."""
+    people = Random.deterministic(9).below(20_000, 100_000)
+    true = int((np.bincount(people) == 1).sum())
+    sizes, counts = np.unique(np.unique(people[:5_000], return_counts=True)[1], return_counts=True)
+    found = estimate_uniques(sizes, counts, 100_000)
+    assert found.people > 20 * true > 10_000
+
+
+def test_nan_and_null_are_one_value_beside_a_population() -> None:
+    rows = pl.DataFrame({"x": pl.Series([1.0, math.nan, None], strict=False)})
+    everybody = pl.DataFrame({"x": pl.Series([1.0, 1.0, math.nan, None], strict=False)})
+    found = risk(rows, ["x"], population=everybody)
+    assert (found.k, found.classes, found.journalist, found.marketer) == (1, 2, 0.5, 0.5)
+
+
 def test_pitmans_estimate_solves_its_likelihood_equations() -> None:
     """The same maximum by brute force over a grid."""
     sizes, counts = np.array([1, 2, 3, 10, 40]), np.array([80, 12, 6, 3, 2])

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloister as cl
+from cloister.anonymize.frames import read_frame
 from cloister.anonymize.hierarchies.hierarchy import Hierarchy
 from cloister.anonymize.safepub import SafePub, publish_safely
 from cloister.anonymize.safepub.choosing import choose_levels, nodes_of, scores
@@ -310,3 +311,14 @@ def test_a_session_refuses_a_table_of_several_rows_a_person_and_other_declaratio
         with pytest.raises(InvalidParameter):
             publish_safely(session, "visits", other)
         assert session.spent == cl.ApproxDP(0, 0)
+
+
+@pytest.mark.parametrize("people", [3, 4000])
+def test_the_types_of_its_columns_are_those_declared_whatever_is_released(people: int) -> None:
+    columns = {"age": cl.Integer(0, 1), "pay": cl.Real(0, 1, step=1), "sex": cl.Category(["F", "M"]), "smokes": cl.Boolean()}
+    table = {"age": [0] * people, "pay": [1.0] * people, "sex": ["F"] * people, "smokes": [None] * people}
+    method = SafePub(1, "1e-6", columns=columns, levels=dict.fromkeys(columns, 0))
+    codes = [method._codes(read_frame(table), name) for name in columns]
+    released = method.frame_of(method.release(codes, Random.deterministic(1)))
+    assert (released.height > 0) == (people > 3)
+    assert [str(each) for each in released.dtypes] == ["Int64", "Float64", "String", "Boolean"]

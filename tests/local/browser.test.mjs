@@ -66,6 +66,23 @@ test("what levels come to is exact, and nobody gives more than the cap", () => {
   assert.equal(twin.respond({ ...survey, cap: "18" }, answers, "open").levels.choice, "open");
 });
 
+test("integers that tell more than their level says are refused, so the sum that is shown is what is spent", () => {
+  const { survey, answers, report } = vectors.surveys[0];
+  for (const name of Object.keys(report.levels)) {
+    const changed = structuredClone(survey);
+    const [careful, open] = ["careful", "open"].map((level) => changed.channels[name][level]);
+    changed.channels[name].careful = open;
+    changed.channels[name].open = careful;
+    const levels = Object.fromEntries(survey.questions.map((each) => [each.name, "careful"]));
+    assert.throws(() => twin.promises(changed, levels), /tell more than its level says/, name);
+    assert.throws(() => twin.respond(changed, answers, levels), /tell more than its level says/, name);
+    assert.ok(twin.promises(changed, { ...levels, [name]: "open" }).epsilon, "telling less is no harm");
+  }
+  const certain = structuredClone(survey);
+  Object.assign(certain.channels["yes-no"].careful, { heads: "0x10000000000000000" });
+  assert.throws(() => twin.respond(certain, answers, "careful"), RangeError);
+});
+
 test("levels that are no choice are refused", () => {
   const { survey, answers, report } = vectors.surveys[0];
   const refused = (levels) => assert.throws(() => twin.respond(survey, answers, levels), RangeError, JSON.stringify(levels));

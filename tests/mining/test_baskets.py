@@ -20,6 +20,21 @@ WIDE = {"tea": [True, True, False, False], "milk": [True, False, False, True], "
 HOSTILE = ["🧀", "'; DROP TABLE x; --", "a, b -> c", "", " ", "\x00", "é", "e\u0301", "<script>", "١"]
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"basket": [1, 1, "1", 2], "item": ["tea", "jam", "tea", "jam"]},
+        {"basket": [1, 1, 2, 2], "item": [7, "7", 7, "tea"]},
+        {"basket": [1, 2], "item": [1.5, "1.5"]},
+        {7: [True, False], "7": [False, True]},
+    ],
+)
+def test_what_would_be_written_alike_is_refused(table: dict[Any, list[Any]]) -> None:
+    """As one item or basket in what is written, two would bring a hidden rule back."""
+    with pytest.raises(InvalidParameter, match=r"written alike|the same name"):
+        read_baskets(table)
+
+
 @pytest.mark.parametrize("kind", [dict, pd.DataFrame, pl.DataFrame, pa.table])
 @pytest.mark.parametrize("shape", ["long", "wide"])
 def test_every_kind_of_table_is_the_same_baskets(kind: Any, shape: str) -> None:

@@ -72,6 +72,17 @@ def test_a_refusal_that_saw_rows_is_noted() -> None:
         assert charge.state == "not private"
 
 
+def test_so_is_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cloister.mining.from_tables.hide_rules", stopped)
+    with session_of(LISTS) as session:
+        with pytest.raises(KeyboardInterrupt):
+            publish_baskets(session, "sold", ["beer → crisps"], **THRESHOLDS)
+        assert session.unbounded == ("sold",)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

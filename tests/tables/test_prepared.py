@@ -176,6 +176,17 @@ def test_a_connection_serves_the_next_question_unless_it_failed_or_was_stopped()
     assert prepared._idle == []
 
 
+def test_a_question_that_ends_while_it_is_stopped_keeps_nothing_open() -> None:
+    with prepare(small()) as prepared:
+        assert isinstance(prepared, DuckDBPrepared)
+        folder, ended = prepared._folder.path, prepared._connection.cursor()
+        prepared._running[ended] = 1
+        ended.close()
+    assert not folder.exists()
+    with pytest.raises(duckdb.ConnectionException):
+        prepared._connection.execute("SELECT 1")
+
+
 def test_idle_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloister.tables.duckdb._MOST_IDLE", 2)
     with prepare(small()) as prepared, ExitStack() as stack:

@@ -25,11 +25,15 @@ from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.report import Report, report_on
 from cloister.anonymize.roles import check_roles, incomplete, research_rows, share_of
 from cloister.anonymize.searches.named import search_of
+from cloister.anonymize.searches.unmet import check_presence
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cloister.anonymize.certificate import Certificate
+    from cloister.anonymize.files import Written
 
 __all__ = ["Anonymizer", "HiddenRows"]
 
@@ -76,9 +80,11 @@ class Anonymizer:
     aggregates
         What stands for a class, by column, in searches that make their own groups: "range", "mean", "median", "mode", "set".
     research
-        For δ-presence: the boolean column that says which rows are in the table that will be published.
+        For δ-presence: the boolean column that says which rows are in the table that will be published; the others are the
+        public list. Those rows alone leave, without that column.
     shuffle
-        Whether rows leave in another order than they came: a file in the old order links its rows to every other file in it.
+        Whether rows leave in another order than they came: a file in the old order links its rows to every other file in it. A
+        pandas frame's labels stay behind then.
     seconds
         A time budget for the search; the best that was found by then is taken, with how far it may be from the best of all.
 
@@ -148,6 +154,13 @@ class Anonymizer:
         recoded = self.recode(frame)
         return self.publish(frame, recoded)
 
+    def transform_file(self, source: str | Path, target: str | Path, **how: Any) -> Written:
+        """A CSV or Parquet file anonymised into another one; the table is never in memory. `how` is what
+        `cloister.anonymize.anonymize_file` takes: `memory_limit`, `temporary_directory`, `connection`."""
+        from cloister.anonymize.files import anonymize_file
+
+        return anonymize_file(self, source, target, **how)
+
     def recode(self, table: Any) -> Recoded:
         """The search alone: which label each row gets, and which rows are suppressed. Sets `report_`."""
         frame = read_frame(table)
@@ -161,8 +174,8 @@ class Anonymizer:
             recoded,
             search=asked.name,
             incomplete=0 if kept is None else frame.stands_for(~kept),
-            kept=[name for name in frame.names if name not in {*self.quasi, *self.sensitive, *self.identifying}],
-            dropped=list(self.identifying),
+            kept=self._as_they_are(frame),
+            dropped=self._dropped,
             hierarchies={name: hierarchy.describe() for name, hierarchy in self._chosen.items()},
             seconds=time.perf_counter() - start,
         )
@@ -171,13 +184,15 @@ class Anonymizer:
     def publish(self, table: Any, recoded: Recoded) -> Any:
         """The table that a recoding of it makes."""
         frame = read_frame(table)
-        self._warn(frame, recoded)
+        self._warn(frame)
         return published(
             frame,
             recoded,
-            sensitive=self.sensitive,
-            dropped=self.identifying,
+            sensitive=self._watched,
+            dropped=self._dropped,
             star=self.suppressed == "star",
+            missing_values=self.missing_values,
+            left_out=~research_rows(frame, self.research, None) if self.research else None,
             order=(self.random or Random()).permutation(frame.rows) if self.shuffle else None,
         )
 
@@ -198,16 +213,16 @@ class Anonymizer:
             "search": report.search + (f"; {report.proof}" if report.proof else ""),
             "rows": f"{report.rows - report.suppressed:,} of {report.rows:,} published",
             **{f"hierarchy of {name}": words for name, words in report.hierarchies.items()},
-            **({"published as they are": ", ".join(report.kept)} if report.kept else {}),
         }
         return certify(
             self.problem_.table,
             self.recoded_,
             released,
             models=self.models,
-            sensitive=self.sensitive,
+            sensitive=self._watched,
             utility=report.utility,
             made=made,
+            missing_values=self.missing_values,
             random=self.random,
             **attacking,
         )
@@ -225,6 +240,12 @@ class Anonymizer:
                     f"{model.name} was refused",
                     why="no column was declared sensitive",
                     instead='Anonymizer(…, sensitive=["disease"])',
+                )
+            if model.column in quasi:
+                raise InvalidParameter(
+                    f"{model.name} of {model.column!r} was refused",
+                    why="the column is a quasi-identifier: who knows it has nothing to learn of it",
+                    instead="another column, or quasi= without it",
                 )
         extra = [self.research] if self.research else []
         named = [
@@ -259,6 +280,7 @@ class Anonymizer:
             progress=self.progress or silent,
             stop=self.stop or bool,
         )
+        check_presence(problem)
         return problem, asked, kept
 
     def _ladders(self, table: Encoded, quasi: list[str], *, every: bool) -> dict[str, Ladder]:
@@ -278,12 +300,36 @@ class Anonymizer:
 
     _chosen: Mapping[str, Hierarchy] = {}
 
-    def _warn(self, frame: Frame, recoded: Recoded) -> None:
-        for name in self.report_.kept:
-            if frame.rows > 1 and frame.data[name].n_unique() > _LOOKS_LIKE_A_NAME * frame.rows and frame.rows >= 20:
+    @property
+    def _watched(self) -> list[str]:
+        """Every sensitive column: those that were declared, and those that a model names."""
+        named = [column for model in self.models for column in model.columns_of(self.sensitive) if column is not None]
+        return list(dict.fromkeys([*self.sensitive, *named]))
+
+    @property
+    def _dropped(self) -> list[str]:
+        """Columns that do not leave: those that name a person, and the one that says who of the list is in the table."""
+        return [*self.identifying, *([self.research] if self.research else [])]
+
+    def _as_they_are(self, frame: Frame) -> list[str]:
+        """What is published and nothing looks at: columns, and the labels of a pandas frame's rows."""
+        named = {*self.quasi, *self._watched, *self._dropped}
+        labels = [frame.labelled] if frame.labelled and not self.shuffle else []
+        return [*(name for name in frame.names if name not in named), *labels]
+
+    def _warn(self, frame: Frame) -> None:
+        if frame.rows < 20:
+            return
+        for name in self._as_they_are(frame):
+            if name == frame.labelled:
+                unique, called, instead = frame.index.nunique(), name, "shuffle=True, or frame.reset_index(drop=True)"
+            else:
+                unique, called = frame.data[name].n_unique(), f"the column {name!r}"
+                instead = f"quasi=[…, {name!r}], or identifying=[{name!r}]"
+            if unique > _LOOKS_LIKE_A_NAME * frame.rows:
                 warnings.warn(
-                    f"the column {name!r} stays as it is, and nearly every row has a value of its own there: if others know "
-                    f"it, it names people. Instead: quasi=[…, {name!r}], or identifying=[{name!r}]",
+                    f"{called} stays as it is, and nearly every row has a value of its own there: if others know it, it names "
+                    f"people. Instead: {instead}",
                     HiddenRows,
                     stacklevel=4,
                 )

@@ -5,6 +5,7 @@ It is made of the table that leaves, read again as a stranger would read it, and
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,11 +13,14 @@ from html import escape
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cloister.anonymize.attackers import Attack, Target, attack
 from cloister.anonymize.classes import Classes, alike
-from cloister.anonymize.encoded import Encoded, encode
-from cloister.anonymize.frames import Frame, read_frame
+from cloister.anonymize.encoded import Encoded, encode, tally_of
+from cloister.anonymize.frames import Frame, need_polars, read_frame
+from cloister.anonymize.hierarchies.ladder import MISSING, STAR
+from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.models.base import Attained, PrivacyModel, attained_by
 from cloister.anonymize.paper import document, facts, section, signature, table
 from cloister.anonymize.recoding import Recoded
@@ -165,13 +169,15 @@ def certify(
     sensitive: Sequence[str] = (),
     utility: Mapping[str, tuple[float, float]] | None = None,
     made: Mapping[str, str] | None = None,
+    missing_values: Sequence[Any] = (),
     random: Random | None = None,
     **attacking: Any,
 ) -> Certificate:
     """The certificate of a table that is about to leave.
 
-    Models are counted again from the labels; risk, from the frame that leaves; and the two have to agree, or nothing is
-    certified. `attacking` is what `attack` takes: `public`, `other`, `known`, `learning`, `hierarchies`.
+    Models are counted again from the labels; risk, from the frame that leaves; and the two have to agree, label by label and
+    sensitive value by sensitive value, or nothing is certified. `missing_values` are what stands for a missing one.
+    `attacking` is what `attack` takes: `public`, `other`, `known`, `learning`, `hierarchies`.
 
     >>> from cloister.anonymize.attackers import example
     >>> from cloister.anonymize.models.k import KAnonymity
@@ -191,7 +197,8 @@ def certify(
     frame = read_frame(released)
     quasi = list(recoded.columns)
     found = risk(frame, quasi, [name for name in sensitive if name in frame.names])
-    _agree(frame, recoded, quasi, found)
+    _agree(frame, recoded, missing_values)
+    as_they_are = [*found.other, *([frame.labelled] if frame.labelled else [])]
     columns = [raw.columns[name] for name in quasi]
     ids, count = alike([column.codes for column in columns], [len(column) for column in columns])
     before = Classes.of(ids, count, sensitive=recoded.sensitive, weights=raw.weights)
@@ -202,26 +209,60 @@ def certify(
         attacks=attack(raw, recoded, random=random, **attacking),
         digest=digest_of(frame),
         utility=dict(utility or {}),
-        made=dict(made or {}),
+        made=dict(made or {}) | ({"published as they are": ", ".join(as_they_are)} if as_they_are else {}),
     )
 
 
-def _agree(frame: Frame, recoded: Recoded, quasi: Sequence[str], found: Risk) -> None:
-    """The classes that the frame shows are those that the models were counted on."""
-    expected = np.sort(recoded.classes.sizes)
-    table_ = encode(frame, list(quasi))
-    ids, count = (
-        alike([table_.columns[n].codes for n in quasi], [len(table_.columns[n]) for n in quasi])
-        if table_.rows
-        else (np.zeros(0, dtype=np.int64), 0)
-    )
-    shown = np.sort(np.bincount(ids, minlength=count))
-    if found.suppressed:
-        there = np.flatnonzero(shown == found.suppressed)
-        shown = np.delete(shown, there[:1])
-    if not np.array_equal(shown, expected):
+def _agree(frame: Frame, recoded: Recoded, missing_values: Sequence[Any]) -> None:
+    """The frame shows the labels and the sensitive values that the models were counted on, and as often. Where suppressed rows
+    stayed, it has rows besides that say nothing."""
+    pl = need_polars()
+    missing = {MISSING, *(text_of(value) for value in missing_values)}
+    counted = {name: (column.codes, column.labels) for name, column in recoded.columns.items()}
+    counted |= {name: (column.codes, column.values) for name, column in recoded.sensitive.items() if name in frame.names}
+    kept = ~recoded.suppressed if recoded.research is None else ~recoded.suppressed & recoded.research
+    read = encode(frame, list(counted))
+    shown = {name: (column.codes, column.values) for name, column in read.columns.items()}
+    names = [f"column {place}" for place in range(len(counted))]
+    both = [
+        _kinds(shown, np.ones(frame.rows, dtype=bool), frame.weights, missing),
+        _kinds(counted, kept, recoded.weights, missing).with_columns(-pl.col("rows")),
+    ]
+    apart = pl.concat(both).group_by(names).agg(pl.col("rows").sum()).filter(pl.col("rows") != 0)
+    silent = apart.select(pl.all_horizontal(pl.col("rows") > 0, *(pl.col(name).eq_missing(STAR) for name in names)))
+    if not silent.to_series().all():
         raise CloisterError(
             "The table was not certified",
-            why="it shows other classes than those that the models were counted on",
+            why="it shows other classes than those that the models were counted on, or other sensitive values in them",
             instead="report this, or publish the table that anonymizer.publish(…) gives",
         )
+
+
+def _kinds(
+    columns: Mapping[str, tuple[npt.NDArray[np.int32], Sequence[Any]]],
+    kept: npt.NDArray[np.bool_],
+    weights: npt.NDArray[np.int64] | None,
+    missing: set[str],
+) -> Any:
+    """Rows as a reader sees them, and how many there are of each kind."""
+    pl = need_polars()
+    codes = [each[kept] for each, _ in columns.values()]
+    names = [f"column {place}" for place in range(len(columns))]
+    if not kept.any():
+        return pl.DataFrame(schema=dict.fromkeys(names, pl.String) | {"rows": pl.Int64})
+    ids, count = alike(codes, [len(values) for _, values in columns.values()])
+    first = np.zeros(count, dtype=np.int64)
+    first[ids] = np.arange(len(ids))
+    texts = {
+        name: pl.Series(name, [_read(value, missing) for value in values], dtype=pl.String).gather(each[first])
+        for name, each, (_, values) in zip(names, codes, columns.values(), strict=True)
+    }
+    return pl.DataFrame(texts | {"rows": tally_of(ids, count, None if weights is None else weights[kept])})
+
+
+def _read(value: Any, missing: set[str]) -> str | None:
+    """A value as text, whatever type a format gave it: a day is a day, with midnight or without."""
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time(0):
+        value = value.date()
+    text = None if value is None else text_of(value)
+    return None if text in missing else text

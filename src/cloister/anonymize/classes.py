@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.encoded import EncodedColumn, tally_of
+from cloister.anonymize.sorting import order_of
 
 __all__ = ["Classes", "Spread", "alike"]
 
@@ -48,8 +49,13 @@ def _dense(key: Ints, width: int = _LARGEST_KEY) -> tuple[Ints, int]:
         seen[key] = True
         numbers = np.cumsum(seen) - 1
         return numbers[key].astype(np.int64), int(numbers[-1]) + 1
-    distinct, ids = np.unique(key, return_inverse=True)
-    return ids.astype(np.int64), len(distinct)
+    order = order_of(key, width)
+    in_order = key[order]
+    new = np.ones(len(key), dtype=bool)
+    np.not_equal(in_order[1:], in_order[:-1], out=new[1:])
+    ids = np.empty(len(key), dtype=np.int64)
+    ids[order] = np.cumsum(new) - 1
+    return ids, int(np.count_nonzero(new))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -139,6 +145,10 @@ class Classes:
     @cached_property
     def _spreads(self) -> dict[str, Spread]:
         return {}
+
+    def told(self, spread: Spread) -> None:
+        """How a sensitive column is spread, from who has counted it already."""
+        self._spreads[spread.column.name] = spread
 
     def spread(self, name: str) -> Spread:
         """How a sensitive column is spread over the classes."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from cloister.anonymize.frames import Frame, check_columns, need_polars
 from cloister.errors import InvalidParameter
 
-__all__ = ["MISSING_CHOICES", "Codes", "Encoded", "EncodedColumn", "encode", "tally_of"]
+__all__ = ["MISSING_CHOICES", "Codes", "Encoded", "EncodedColumn", "encode", "one_writing", "one_zero", "tally_of"]
 
 Codes = npt.NDArray[np.int32]
 
@@ -123,23 +123,7 @@ def encode(frame: Frame, names: Sequence[str], *, missing: str = "value", missin
 
 
 def _encode(frame: Frame, name: str, missing: str, missing_values: Sequence[Any]) -> EncodedColumn:
-    pl = need_polars()
-    series = frame.data[name]
-    kind = _kind_of(series, name)
-    if series.dtype.is_float():
-        series = series.fill_nan(None)
-        if series.is_infinite().any():
-            raise InvalidParameter(
-                f"The column {name!r} was refused",
-                why="it holds infinite values",
-                instead="finite numbers, or None where one is unknown",
-            )
-        series = series + 0.0  # one zero, not two
-    if series.dtype in (pl.Categorical, pl.Enum) or kind == "text":
-        series = series.cast(pl.String)
-    absent = [value for value in missing_values if _fits(value, kind)]
-    if absent:
-        series = pl.select(pl.when(series.is_in(absent)).then(None).otherwise(series).alias(name)).to_series()
+    series, kind = _plain(frame.data[name], name, missing_values)
     unknown = series.is_null()
     if missing == "refuse" and unknown.any():
         raise InvalidParameter(
@@ -154,6 +138,60 @@ def _encode(frame: Frame, name: str, missing: str, missing_values: Sequence[Any]
         values.append(None)
     tally = None if frame.weights is None else tally_of(codes, len(values), frame.weights)
     return EncodedColumn(name=name, codes=codes, values=values, kind=kind, tally=tally)
+
+
+def _plain(series: Any, name: str, missing_values: Sequence[Any]) -> tuple[Any, str]:
+    """A column in which equal values are written alike, and all that is missing is a null; and its kind."""
+    pl = need_polars()
+    kind = _kind_of(series, name)
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
+        if series.is_infinite().any():
+            raise InvalidParameter(
+                f"The column {name!r} was refused",
+                why="it holds infinite values",
+                instead="finite numbers, or None where one is unknown",
+            )
+        series = one_zero(series)
+    if series.dtype in (pl.Categorical, pl.Enum) or kind == "text":
+        series = series.cast(pl.String)
+    absent = [value for value in missing_values if _fits(value, kind)]
+    if absent:
+        series = pl.select(pl.when(series.is_in(absent)).then(None).otherwise(series).alias(name)).to_series()
+    return series, kind
+
+
+def one_zero(series: Any) -> Any:
+    """0.0 for −0.0, which a file writes differently (polars takes the sum with 0.0 for the column itself).
+
+    >>> import polars as pl
+    >>> one_zero(pl.Series([-0.0])).to_list()
+    [0.0]
+    """
+    pl = need_polars()
+    if not series.dtype.is_float():
+        return series
+    return pl.select(pl.when(series == 0).then(0.0).otherwise(series).alias(series.name)).to_series().cast(series.dtype)
+
+
+def one_writing(series: Any, missing_values: Sequence[Any] = ()) -> Any:
+    """A column whose values are published as they are: what counts as one value is written in one way.
+
+    NaN, a null and what stands for a missing value are one value to whoever counts classes, and so are 0.0 and −0.0; a reader of
+    the file tells them apart. A missing value that is written in one way throughout stays as it is.
+
+    >>> import polars as pl
+    >>> one_writing(pl.Series("pay", [-0.0, 0.0, float("nan"), None], strict=False)).to_list()
+    [0.0, 0.0, None, None]
+    >>> one_writing(pl.Series("work", ["?", "State", "?"]), ["?"]).to_list()
+    ['?', 'State', '?']
+    """
+    pl = need_polars()
+    series = one_zero(series)
+    absent = _plain(series, series.name, missing_values)[0].is_null()
+    if series.filter(absent).n_unique() < 2:
+        return series
+    return pl.select(pl.when(absent).then(None).otherwise(series).alias(series.name)).to_series().cast(series.dtype)
 
 
 def _ranks(series: Any, distinct: Any, kind: str) -> Codes:

@@ -1,8 +1,8 @@
 """Tables that are larger than memory: DuckDB counts the combinations of values that occur, the search works on those, and
-DuckDB writes the recoded table. No row is held in Python.
+DuckDB writes the recoded table, and counts it again.
 
 A search asks nothing of rows that are equal in quasi-identifiers and sensitive columns but how many there are. So the table
-comes to it as distinct combinations with weights; ten million rows are often a few hundred thousand of them.
+comes to it as distinct combinations with weights; columns that nothing looks at never come into memory.
 """
 
 # ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
@@ -13,26 +13,34 @@ import copy
 import os
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cloister.anonymize.anonymizer import Anonymizer, HiddenRows
+from cloister.anonymize.encoded import one_writing
+from cloister.anonymize.files_checked import check_written
 from cloister.anonymize.frames import Frame, need_polars
 from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.hierarchies.levels import text_of
+from cloister.anonymize.problem import silent
+from cloister.anonymize.queries import columns_of, literal, quoted, run, table_function, under_another_name
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.report import Report
-from cloister.errors import CloisterError, InvalidParameter, UnknownColumn
+from cloister.anonymize.roles import research_rows
+from cloister.errors import InvalidParameter, UnknownColumn
 
 __all__ = ["Written", "anonymize_file"]
 
 _ENDINGS = (".parquet", ".csv")
 _LOOKS_LIKE_A_NAME = 0.9
+_MEMORY = "1GiB"
+"""What DuckDB's buffers may take where nobody says so; the search needs the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +67,12 @@ def anonymize_file(
     **Not differential privacy**, like everything that an `Anonymizer` makes: who knows more than the quasi-identifiers may learn
     more.
 
-    With `connection=` (DuckDB's), `source` is the name of a table or view there. `memory_limit` ("2GiB") is for DuckDB's own
-    buffers; what does not fit is put into `temporary_directory`. The order of rows is not kept. The file is written under another
-    name first: where something fails, no half of a table is left.
+    What is written is what `fit_transform` makes of the table, and it is read and counted again before it gets its name: where
+    something fails or is interrupted, no half of a table is left, and a file that was there stays as it was. The order of rows is
+    not kept; with `shuffle=True` they are sorted by what is published, so that their order tells nothing.
+
+    With `connection=` (DuckDB's), `source` is the name of a table or view there. `memory_limit` ("2GiB"; 1 GiB when left out) is
+    for DuckDB's own buffers; what does not fit is put into `temporary_directory`.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -79,9 +90,13 @@ def anonymize_file(
         raise InvalidParameter(
             f"target={goal.name!r} was refused", why="its ending says neither CSV nor Parquet", instead='"released.parquet"'
         )
+    if not goal.parent.is_dir():
+        raise InvalidParameter(
+            f"target={goal.name!r} was refused", why="there is no such folder", instead="a folder that is there"
+        )
     with _opened(connection, memory_limit, temporary_directory) as duck:
         try:
-            return _anonymize(duck, anonymizer, source, goal, named=connection is not None)
+            return _anonymize(duck, anonymizer, source, goal, named=connection is not None, folder=temporary_directory)
         finally:
             for name in (_MAPPING, *(f"{_LABELS}{place}" for place in range(len(list(anonymizer.quasi))))):
                 duck.unregister(name)
@@ -91,36 +106,54 @@ _MAPPING = "cloister_recoding"
 _LABELS = "cloister_labels_"
 
 
-def _anonymize(duck: Any, anonymizer: Anonymizer, source: str | Path, goal: Path, *, named: bool) -> Written:
-    rows = _quoted(str(source)) if named else _table_function(source)
-    names = _columns(duck, rows, source)
-    identifying = list(anonymizer.identifying)
-    for name in identifying:
+def _anonymize(
+    duck: Any, anonymizer: Anonymizer, source: str | Path, goal: Path, *, named: bool, folder: str | Path | None
+) -> Written:
+    progress = anonymizer.progress or silent
+    rows = quoted(str(source)) if named else table_function(duck, source)
+    names = columns_of(duck, rows, source)
+    dropped = anonymizer._dropped
+    for name in dropped:
         if name not in names:
             raise UnknownColumn(
-                f"The identifying column {name!r} was refused", why="the table has no such column", instead=", ".join(names[:12])
+                f"The column {name!r} was refused", why="the table has no such column", instead=", ".join(names[:12])
             )
     needed = _needed(anonymizer, names)
-    frame = _counted(duck, rows, needed)
+    frame = _counted(duck, rows, needed, progress)
     inner = copy.copy(anonymizer)
     inner.identifying = []
     recoded = inner.recode(frame)
     vars(anonymizer).update({name: value for name, value in vars(inner).items() if name.endswith("_") or name == "_chosen"})
-    kept = [name for name in names if name not in {*needed, *identifying}]
-    anonymizer.report_ = report = replace(inner.report_, kept=tuple(kept), dropped=tuple(identifying))
-    total = int(frame.weights.sum()) if frame.weights is not None else 0
-    _warn(duck, rows, kept, total)
-    star = anonymizer.suppressed == "star"
-    _register(duck, frame, recoded)
-    query = _query(rows, names, needed, recoded, sensitive=list(anonymizer.sensitive), dropped=identifying, star=star)
-    written = _write(duck, query, goal)
-    expected = total if star else total - frame.stands_for(recoded.suppressed)
-    if written != expected:
-        goal.unlink()
-        raise CloisterError(
-            "The anonymised file was withheld", why=f"it has {written} rows, not {expected}", instead="report this"
-        )
+    kept = [name for name in names if name not in {*needed, *dropped}]
+    anonymizer.report_ = report = replace(inner.report_, kept=tuple(kept), dropped=tuple(dropped))
+    total = frame.stands_for(np.ones(frame.rows, dtype=bool))
+    _warn(duck, rows, kept, total, progress)
+    published = _Published(
+        columns=tuple(name for name in names if name not in dropped),
+        needed=needed,
+        watched=tuple(anonymizer._watched),
+        missing_values=tuple(anonymizer.missing_values),
+        star=anonymizer.suppressed == "star",
+        outside=~research_rows(frame, anonymizer.research, None) if anonymizer.research else None,
+    )
+    query = published.query(duck, rows, frame, recoded)
+    with under_another_name(goal) as path:
+        if anonymizer.shuffle:  # one after the other: joining and sorting at once would want twice the memory
+            with tempfile.TemporaryDirectory(dir=folder) as between:
+                joined = Path(between) / "rows.parquet"
+                _copy(duck, query, joined, "writing", progress)
+                query = f"SELECT * FROM read_parquet({literal(str(joined))}) ORDER BY ALL"
+                written = _copy(duck, query, path, "sorting", progress)
+        else:
+            written = _copy(duck, query, path, "writing", progress)
+        check_written(duck, path, frame, recoded, star=published.star, outside=published.outside, progress=progress)
     return Written(rows=total, written=written, combinations=frame.rows, report=report)
+
+
+def _copy(duck: Any, query: str, path: Path, stage: str, progress: Callable[[str, float], None]) -> int:
+    form = "FORMAT parquet" if path.suffix == ".parquet" else "FORMAT csv, HEADER"
+    [(written,)] = run(duck, f"COPY ({query}) TO {literal(str(path))} ({form}, USE_TMP_FILE false)", stage, progress)
+    return int(written)
 
 
 @contextmanager
@@ -130,122 +163,107 @@ def _opened(connection: Any, memory_limit: str | None, folder: str | Path | None
         return
     import duckdb
 
-    limit = memory_limit or os.environ.get("CLOISTER_MEMORY_LIMIT")
+    limit = memory_limit or os.environ.get("CLOISTER_MEMORY_LIMIT") or _MEMORY
     with tempfile.TemporaryDirectory(dir=folder) as spill:
-        settings: dict[str, Any] = {"temp_directory": spill, "preserve_insertion_order": False}
-        with duckdb.connect(config=settings | ({"memory_limit": limit} if limit else {})) as own:
+        settings: dict[str, Any] = {"temp_directory": spill, "preserve_insertion_order": False, "memory_limit": limit}
+        with duckdb.connect(config=settings) as own:
             yield own
-
-
-def _table_function(source: str | Path) -> str:
-    text = str(source)
-    pattern = any(mark in text for mark in "*?[")
-    if not pattern and not Path(text).exists():
-        raise InvalidParameter(
-            f"{Path(text).name!r} was refused", why="there is no such file", instead="the path of a CSV or Parquet file"
-        )
-    function = "read_parquet" if text.endswith(".parquet") else "read_csv"
-    return f"{function}({_literal(text)})"
-
-
-def _columns(duck: Any, rows: str, source: str | Path) -> list[str]:
-    import duckdb
-
-    try:
-        return [str(name) for name in duck.sql(f"SELECT * FROM {rows} LIMIT 0").columns]
-    except duckdb.Error as error:
-        raise InvalidParameter(
-            f"{Path(str(source)).name!r} was refused",
-            why="it could not be read as a table",
-            instead="a CSV file with a line of names, Parquet, or with connection= the name of a table",
-        ) from error
 
 
 def _needed(anonymizer: Anonymizer, names: Sequence[str]) -> list[str]:
     """Columns that the search looks at; those that the table lacks are refused later, by name."""
-    asked = [*anonymizer.quasi, *anonymizer.sensitive]
-    asked += [name for model in anonymizer.models for name in model.columns_of(list(anonymizer.sensitive)) if name]
-    asked += [anonymizer.research] if anonymizer.research else []
+    asked = [*anonymizer.quasi, *anonymizer._watched, *([anonymizer.research] if anonymizer.research else [])]
     return [name for name in dict.fromkeys(asked) if name in names]
 
 
-def _counted(duck: Any, rows: str, needed: Sequence[str]) -> Frame:
+def _counted(duck: Any, rows: str, needed: Sequence[str], progress: Callable[[str, float], None]) -> Frame:
     """The combinations of values, and how many rows have each."""
     pl = need_polars()
-    columns = ", ".join(_quoted(name) for name in needed)
+    if not needed:
+        return Frame(pl.DataFrame(duck.sql(f"SELECT * FROM {rows} LIMIT 0")), "polars")
+    columns = ", ".join(quoted(name) for name in needed)
     counted = "cloister_count"
     while counted in needed:
         counted += "_"
-    query = (
-        f"SELECT {columns}, count(*) AS {counted} FROM {rows} GROUP BY ALL ORDER BY ALL" if needed else f"SELECT * FROM {rows}"
-    )
-    data = pl.DataFrame(duck.sql(query))
-    if not needed:
-        return Frame(data, "polars")
-    return Frame(data.drop(counted), "polars", None, data[counted].to_numpy().astype(np.int64))
+    query = f"SELECT {columns}, count(*) AS {counted} FROM {rows} GROUP BY ALL"
+    data = run(duck, query, "counting combinations", progress, read=_read)
+    weights = data[counted].to_numpy().astype(np.int64)
+    return Frame(data.drop(counted), "polars", None, None if (weights == 1).all() else weights)
 
 
-def _register(duck: Any, frame: Frame, recoded: Recoded) -> None:
-    """For each combination the number of its label in each column, and whether its rows are suppressed; then the labels."""
-    from arro3.core import Table
+def _read(found: Any) -> Any:
+    """Batch by batch, so that a text that stands in many rows is there once."""
+    from arro3.core import RecordBatchReader, Table
 
     pl = need_polars()
-    mapping = frame.data.select(pl.col(name).alias(f"was_{place}") for place, name in enumerate(frame.names))
-    codes = [pl.Series(f"code_{place}", column.codes) for place, column in enumerate(recoded.columns.values())]
-    duck.register(_MAPPING, Table.from_arrow(mapping.with_columns(*codes, pl.Series("gone", recoded.suppressed))))
-    for place, column in enumerate(recoded.columns.values()):
-        texts = [None if label is None else label if isinstance(label, str) else text_of(label) for label in column.labels]
-        labels = pl.DataFrame({"code": pl.Series(range(len(texts)), dtype=pl.Int32), "label": pl.Series(texts, dtype=pl.String)})
-        duck.register(f"{_LABELS}{place}", Table.from_arrow(labels))
+    reader = RecordBatchReader.from_arrow(found)
+    batches = [pl.DataFrame(batch).with_columns(pl.col(pl.String).cast(pl.Categorical)) for batch in reader]
+    return pl.concat(batches, rechunk=True) if batches else pl.DataFrame(Table.from_batches([], schema=reader.schema))
 
 
-def _query(
-    rows: str,
-    names: Sequence[str],
-    needed: Sequence[str],
-    recoded: Recoded,
-    *,
-    sensitive: Sequence[str],
-    dropped: Sequence[str],
-    star: bool,
-) -> str:
-    """The published table: each row finds its combination, and each code its label."""
-    place_of: Mapping[str, int] = {name: place for place, name in enumerate(recoded.columns)}
-    selected, joins = [], []
-    for name in names:
-        if name in dropped:
-            continue
-        cell = f"r.{_quoted(name)}"
-        if name in place_of and not recoded.columns[name].intact:
-            place = place_of[name]
-            cell = f"l{place}.label"
-            joins.append(f"LEFT JOIN {_LABELS}{place} AS l{place} ON l{place}.code = m.code_{place}")
-        if star and recoded.suppressed.any() and (name in place_of or name in sensitive):
-            cell = f"CASE WHEN m.gone THEN {_literal(STAR)} ELSE CAST({cell} AS VARCHAR) END"
-        selected.append(f"{cell} AS {_quoted(name)}")
-    same = " AND ".join(f"r.{_quoted(name)} IS NOT DISTINCT FROM m.was_{place}" for place, name in enumerate(needed))
-    where = "" if star else " WHERE NOT m.gone"
-    return f"SELECT {', '.join(selected)} FROM {rows} AS r JOIN {_MAPPING} AS m ON {same} {' '.join(joins)}{where}"
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Published:
+    """What the file will hold."""
+
+    columns: tuple[str, ...]
+    needed: Sequence[str]
+    watched: tuple[str, ...]
+    missing_values: tuple[Any, ...]
+    star: bool
+    outside: npt.NDArray[np.bool_] | None
+    """Combinations whose rows are no part of the table, for δ-presence."""
+
+    def query(self, duck: Any, rows: str, frame: Frame, recoded: Recoded) -> str:
+        """Each row finds its combination, and each code its label."""
+        place_of: Mapping[str, int] = {name: place for place, name in enumerate(recoded.columns)}
+        written = self._register(duck, frame, recoded)
+        selected, joins = [], []
+        for name in self.columns:
+            cell = f"m.now_{self.needed.index(name)}" if name in written else f"r.{quoted(name)}"
+            if name in place_of and not recoded.columns[name].intact:
+                place = place_of[name]
+                cell = f"l{place}.label"
+                joins.append(f"LEFT JOIN {_LABELS}{place} AS l{place} ON l{place}.code = m.code_{place}")
+            if self.star and recoded.suppressed.any() and (name in place_of or name in self.watched):
+                cell = f"CASE WHEN m.gone THEN {literal(STAR)} ELSE CAST({cell} AS VARCHAR) END"
+            selected.append(f"{cell} AS {quoted(name)}")
+        same = " AND ".join(f"r.{quoted(name)} IS NOT DISTINCT FROM m.was_{place}" for place, name in enumerate(self.needed))
+        where = "NOT m.outside" if self.star else "NOT m.outside AND NOT m.gone"
+        return f"SELECT {', '.join(selected)} FROM {rows} AS r JOIN {_MAPPING} AS m ON {same} {' '.join(joins)} WHERE {where}"
+
+    def _register(self, duck: Any, frame: Frame, recoded: Recoded) -> set[str]:
+        """For each combination the number of its label in each column, and whether its rows are suppressed; then the labels.
+        Given back: the columns that are published as they are but for what counts as one value, which is written in one way."""
+        from arro3.core import Table
+
+        pl = need_polars()
+        columns = [frame.data[name].alias(f"was_{place}") for place, name in enumerate(frame.names)]
+        written = set()
+        for place, name in enumerate(frame.names):
+            as_it_is = recoded.columns[name].intact if name in recoded.columns else name in self.watched
+            if as_it_is and (self.missing_values or frame.data[name].dtype.is_float()):
+                columns.append(one_writing(frame.data[name], self.missing_values).alias(f"now_{place}"))
+                written.add(name)
+        for place, column in enumerate(recoded.columns.values()):
+            if not column.intact:
+                columns.append(pl.Series(f"code_{place}", column.codes))
+                texts = [
+                    None if label is None else label if isinstance(label, str) else text_of(label) for label in column.labels
+                ]
+                named = {"code": pl.Series(range(len(texts)), dtype=pl.Int32), "label": pl.Series(texts, dtype=pl.String)}
+                duck.register(f"{_LABELS}{place}", Table.from_arrow(pl.DataFrame(named)))
+        outside = np.zeros(frame.rows, dtype=bool) if self.outside is None else self.outside
+        columns += [pl.Series("gone", recoded.suppressed), pl.Series("outside", outside)]
+        duck.register(_MAPPING, Table.from_arrow(pl.DataFrame(columns)))
+        return written
 
 
-def _write(duck: Any, query: str, goal: Path) -> int:
-    """Under another name first."""
-    handle, name = tempfile.mkstemp(suffix=goal.suffix, prefix=f".{goal.stem[:40]}-", dir=goal.parent)
-    os.close(handle)
-    try:
-        form = "FORMAT parquet" if goal.suffix == ".parquet" else "FORMAT csv, HEADER"
-        written = int(duck.execute(f"COPY ({query}) TO {_literal(name)} ({form})").fetchall()[0][0])
-        os.replace(name, goal)
-    finally:
-        Path(name).unlink(missing_ok=True)
-    return written
-
-
-def _warn(duck: Any, rows: str, kept: Sequence[str], total: int) -> None:
+def _warn(duck: Any, rows: str, kept: Sequence[str], total: int, progress: Callable[[str, float], None]) -> None:
     if not kept or total < 20:
         return
-    columns = ", ".join(f"approx_count_distinct({_quoted(name)})" for name in kept)
-    for name, distinct in zip(kept, duck.execute(f"SELECT {columns} FROM {rows}").fetchall()[0], strict=True):
+    columns = ", ".join(f"approx_count_distinct({quoted(name)})" for name in kept)
+    [found] = run(duck, f"SELECT {columns} FROM {rows}", "looking for names", progress)
+    for name, distinct in zip(kept, found, strict=True):
         if distinct > _LOOKS_LIKE_A_NAME * total:
             warnings.warn(
                 f"the column {name!r} stays as it is, and nearly every row has a value of its own there: if others know it, it "
@@ -253,11 +271,3 @@ def _warn(duck: Any, rows: str, kept: Sequence[str], total: int) -> None:
                 HiddenRows,
                 stacklevel=4,
             )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -63,8 +63,22 @@ class Frame:
         """How many rows some of the rows are, where each may stand for several."""
         return int(np.count_nonzero(rows) if self.weights is None else self.weights[rows].sum())
 
-    def give_back(self, data: pl.DataFrame, kept: Any = None) -> Any:
-        """Another table in the kind that this one came in; `kept` are the positions of its rows in this one."""
+    @property
+    def labelled(self) -> str | None:
+        """What the rows of a pandas frame are called, in words; None where they are numbered as pandas does it."""
+        if self.index is None:
+            return None
+        names = ", ".join(repr(name) for name in self.index.names if name is not None)
+        if not names and getattr(self.index.dtype, "kind", "O") == "i":
+            return None
+        return f"the index {names}" if names else "the index"
+
+    def give_back(self, data: pl.DataFrame, kept: Any = None, *, numbered: bool = False) -> Any:
+        """Another table in the kind that this one came in; `kept` are the positions of its rows in this one.
+
+        It has memory of its own: nothing of a row that was left out goes with it. With `numbered`, the rows of a pandas frame
+        are numbered afresh, and keep no label.
+        """
         if self.kind == "dict":
             return data.to_dict(as_series=False)
         if self.kind == "pandas":
@@ -72,7 +86,12 @@ class Frame:
 
             columns = {name: _to_pandas(data[name]) for name in data.columns}
             index = self.index if kept is None else self.index[kept]
-            return pd.DataFrame(columns, index=index, columns=data.columns)
+            if isinstance(index, pd.MultiIndex):
+                index = index.remove_unused_levels()
+            elif isinstance(index, pd.CategoricalIndex):
+                index = index.remove_unused_categories()
+            return pd.DataFrame(columns, index=pd.RangeIndex(data.height) if numbered else index, columns=data.columns)
+        data = data.with_columns([_of_its_own(series) for series in data.get_columns()])
         if self.kind == "arrow":
             from arro3.core import Table
 
@@ -183,6 +202,23 @@ def _from_pandas(name: str, series: Any) -> Any:
         return dates if (dates.cast(pl.Datetime("us")) == found).all() else found
     values = series.astype(object)
     return _series(name, values.where(series.notna(), None).tolist())
+
+
+def _of_its_own(series: Any) -> Any:
+    """The column in memory of its own.
+
+    A column of texts that was made by picking rows shares the bytes of all the others, and Arrow's formats write them into the
+    file; the type of an `Enum` lists every value that there was.
+    """
+    pl = need_polars()
+    if series.dtype == pl.String:
+        return pl.select((pl.lit(series) + pl.lit("")).alias(series.name)).to_series()
+    if isinstance(series.dtype, pl.Enum):
+        there = set(series.unique().to_list())
+        return series.cast(pl.String).cast(pl.Enum([value for value in series.dtype.categories if value in there]))
+    if series.dtype.is_nested() or series.dtype == pl.Binary:
+        return pl.Series(series.name, series.to_list(), dtype=series.dtype)
+    return series
 
 
 def _to_pandas(series: Any) -> Any:

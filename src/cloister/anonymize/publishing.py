@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cloister.anonymize.encoded import one_writing
 from cloister.anonymize.frames import Frame, need_polars
 from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.hierarchies.levels import text_of
@@ -24,12 +25,15 @@ def published(
     dropped: Sequence[str] = (),
     star: bool = False,
     replaced: Mapping[str, Any] | None = None,
+    missing_values: Sequence[Any] = (),
+    left_out: npt.NDArray[np.bool_] | None = None,
     order: npt.NDArray[np.int64] | None = None,
 ) -> Any:
     """The table with recoded columns, without those that identify.
 
     Suppressed rows are left out; with `star` they stay, and say nothing: no quasi-identifier, and no sensitive value.
-    `order` is an order of the rows to publish them in.
+    `missing_values` stand for a missing one; `left_out` are rows that are no part of the table; `order` is an order of the rows
+    to publish them in, and then the labels of a pandas frame's rows stay behind: they say the old one.
     """
     pl = need_polars()
     hidden = recoded.suppressed
@@ -39,9 +43,11 @@ def published(
             continue
         series = frame.data[name]
         if name in recoded.columns:
-            series = _series(name, series, recoded.columns[name])
+            series = _series(name, series, recoded.columns[name], missing_values)
         elif replaced is not None and name in replaced:
             series = pl.Series(name, replaced[name])
+        elif name in sensitive:
+            series = one_writing(series, missing_values)
         if star and hidden.any() and (name in recoded.columns or name in sensitive):
             series = _starred(series, hidden)
         columns.append(series)
@@ -49,15 +55,17 @@ def published(
     kept = np.arange(frame.rows) if order is None else np.asarray(order)
     if not star:
         kept = kept[~hidden[kept]]
+    if left_out is not None:
+        kept = kept[~left_out[kept]]
     if order is None and len(kept) == frame.rows:
         return frame.give_back(data)
-    return frame.give_back(data[kept], kept)
+    return frame.give_back(data[kept], kept, numbered=order is not None)
 
 
-def _series(name: str, original: Any, column: RecodedColumn) -> Any:
+def _series(name: str, original: Any, column: RecodedColumn, missing_values: Sequence[Any]) -> Any:
     pl = need_polars()
     if column.intact:
-        return original
+        return one_writing(original, missing_values)
     labels = [None if label is None else label if isinstance(label, str) else text_of(label) for label in column.labels]
     return pl.Series(name, labels, dtype=pl.String).gather(column.codes)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["anonymize"]
 
 _OUT = click.Path(dir_okay=False, path_type=Path)
+_LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
+"""Bytes from which on a file is not read into memory."""
 
 
 @click.command()
@@ -50,7 +54,14 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 @click.option("--missing", type=click.Choice(["value", "suppress", "refuse"]), default="value", show_default=True)
 @click.option("--missing-value", "missing_values", multiple=True, help="A text that stands for a missing value; may be repeated.")
 @click.option("--seconds", type=click.FloatRange(min=0.01), default=60.0, show_default=True, help="A time budget for the search.")
-@click.option("--out", type=_OUT, help="Write the table: .csv or .parquet; printed as CSV when left out.")
+@click.option("-o", "--out", type=_OUT, help="Write the table: .csv or .parquet; printed as CSV when left out.")
+@click.option(
+    "--larger-than-memory/--in-memory",
+    "larger",
+    default=None,
+    help="Whether DuckDB reads and writes the table, which is then never in memory; by its size when left out.",
+)
+@click.option("--memory-limit", metavar="SIZE", help="What DuckDB may take of the memory then, for example 2GiB.")
 @click.option("--report", type=_OUT, help="Write the report: .html, .json or .txt.")
 @click.option("--certificate", type=_OUT, help="Run the attackers, and write the certificate: .html, .json or .txt.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON instead of words.")
@@ -64,9 +75,11 @@ def anonymize(**given: Any) -> None:
     cloister anonymize people.csv --quasi age,sex --hierarchy age=age.csv --search mondrian --out out.csv --report report.html
     cloister anonymize people.csv --quasi age,sex --sensitive disease --out released.csv --certificate certificate.html
 
-    Rows leave in an order of chance: a file in the old order would link its rows to every other file in it.
+    Rows leave in an order of chance (a large table, sorted by what is published): a file in the old order would link its rows to
+    every other file in it. The file takes its name when it is whole: who interrupts keeps what was there.
     """
     from cloister.anonymize import Anonymizer, Hierarchy
+    from cloister.anonymize.queries import under_another_name
 
     if given["data"] is None or not given["quasi"]:
         raise InvalidParameter(
@@ -75,13 +88,15 @@ def anonymize(**given: Any) -> None:
             instead="cloister anonymize people.csv --quasi age,sex --sensitive disease --out released.csv",
         )
     _check_endings(given)
+    larger = _is_larger(given)
     hierarchies: dict[str, Hierarchy] = {}
     for text in given["hierarchies"]:
         column, between, path = text.partition("=")
         if not between:
             raise InvalidParameter(f"--hierarchy {text} was refused", why="it has no =", instead="--hierarchy age=age.csv")
         hierarchies[column] = Hierarchy.read_csv(path)
-    with _progress() as progress:
+    released: Any = None
+    with _ended_by_a_signal(), _progress() as progress:
         anonymizer = Anonymizer(
             quasi=_names(given["quasi"]),
             sensitive=_names(given["sensitive"]),
@@ -98,10 +113,14 @@ def anonymize(**given: Any) -> None:
             shuffle=True,
             progress=progress,
         )
-        released = anonymizer.fit_transform(table_of(given["data"]))
+        if larger:
+            anonymizer.transform_file(given["data"], given["out"], memory_limit=given["memory_limit"])
+        else:
+            released = anonymizer.fit_transform(table_of(given["data"]))
         certificate = anonymizer.certificate(released) if given["certificate"] else None
-    if given["out"] is not None:
-        released.write_parquet(given["out"]) if given["out"].suffix == ".parquet" else released.write_csv(given["out"])
+        if given["out"] is not None and not larger:
+            with under_another_name(given["out"]) as path:
+                released.write_parquet(path) if path.suffix == ".parquet" else released.write_csv(path)
     if given["report"] is not None:
         _write(anonymizer.report_, given["report"])
     if certificate is not None:
@@ -164,6 +183,44 @@ def _check_endings(given: dict[str, Any]) -> None:
                 why="the ending says no format",
                 instead=f"--{option} {path.stem}{endings[0]}",
             )
+        if path is not None and not path.parent.is_dir():
+            raise InvalidParameter(
+                f"--{option} {path.name} was refused", why="there is no such folder", instead="a folder that is there"
+            )
+
+
+def _is_larger(given: dict[str, Any]) -> bool:
+    """Whether the table should stay out of memory: as asked, or by the size of its file."""
+    larger, data = given["larger"], given["data"]
+    in_the_way = {"--certificate": given["certificate"], "--search microaggregation": given["search"] == "microaggregation"}
+    wanted = next((name for name, there in in_the_way.items() if there), None)
+    if larger is None:
+        large = data.is_file() and data.stat().st_size >= _LARGE.get(data.suffix, _LARGE[".csv"])
+        return large and given["out"] is not None and wanted is None
+    if larger and (given["out"] is None or wanted is not None):
+        raise InvalidParameter(
+            "--larger-than-memory was refused",
+            why=f"{wanted} wants the table in memory" if wanted else "--out is missing",
+            instead="--in-memory" if wanted else "--larger-than-memory --out released.parquet",
+        )
+    return bool(larger)
+
+
+@contextmanager
+def _ended_by_a_signal() -> Iterator[None]:
+    """Who ends the command politely (SIGTERM) finds nothing half written, either."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _write(page: Any, path: Path) -> None:

@@ -2,7 +2,7 @@
 
 - `connecting.py` checks the address and the token, and opens the connection.
 - `session.py` is the session; `plan.py` what it explains; `balance.py` what it says of budgets and data sets.
-- `models.py` has models learnt there.
+- `models.py` has models learnt there, `anonymizing.py` tables anonymised there; `jobs.py` waits for what takes long.
 - `transport.py` asks, and asks again where the connection was lost; `refusals.py` turns problems into the errors of
   `cloister.errors`.
 
@@ -12,8 +12,9 @@ here, and not used.
 
 from __future__ import annotations
 
+from cloister.client.anonymizing import AnonymizedTable
 from cloister.client.connecting import connect
 from cloister.client.refusals import HubError, HubUnreachable
 from cloister.client.session import RemoteSession
 
-__all__ = ["HubError", "HubUnreachable", "RemoteSession", "connect"]
+__all__ = ["AnonymizedTable", "HubError", "HubUnreachable", "RemoteSession", "connect"]

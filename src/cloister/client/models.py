@@ -5,12 +5,12 @@ What comes back is what left there: released values, and public facts. No code t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cloister.client.refusals import refusal_of
+from cloister.client.jobs import awaited
 from cloister.client.transport import Transport, new_key
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive, text_of
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["fit_there"]
 
-_WAITS = (0.1, 0.2, 0.5, 1.0, 2.0)
-"""Seconds between two looks at a job; then always the last."""
 _OF_THE_FIT = frozenset({"epsilon", "delta", "bounds", "bounds_y", "classes", "privacy", "random"})
 """What follows there from the declarations and from the spend."""
 
@@ -52,7 +50,9 @@ def fit_there(
     }
     job = transport.post("/models", order, key=new_key())["job"]
     try:
-        result = _awaited(transport, job, progress)
+        result = awaited(
+            transport, job, progress, what="The model was not learnt", instead="model.fit_table(session, …) once more"
+        )
     except KeyboardInterrupt:
         with suppress(CloisterError):  # what it has charged stays charged
             transport.post(f"/jobs/{job}/cancel", {})
@@ -60,30 +60,6 @@ def fit_there(
     number = str(result["model"])
     _fill(model, transport.get(f"/models/{number}")["model"])
     return number
-
-
-def _awaited(transport: Transport, job: str, progress: Callable[[str], None]) -> Mapping[str, Any]:
-    """The result of a job once it has ended; how it failed is raised as the refusal that it was."""
-    waits, told = iter(_WAITS), ""
-    while True:
-        found = transport.get(f"/jobs/{job}")
-        state, stage = found["state"], found.get("stage") or found["state"]
-        if stage != told and state in ("waiting", "running"):
-            told = stage
-            progress(stage)
-        if state == "done":
-            result: Mapping[str, Any] = found["result"]
-            return result
-        if state == "failed":
-            problem = found.get("problem") or {}
-            raise refusal_of(int(problem.get("status", 500)), problem)
-        if state == "cancelled":
-            raise InvalidParameter(
-                "The model was not learnt",
-                why="its job was cancelled at the hub",
-                instead="model.fit_table(session, …) once more",
-            )
-        transport.pause(next(waits, _WAITS[-1]))
 
 
 def _written(spend: Spending) -> dict[str, str]:

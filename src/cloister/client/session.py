@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import numpy as np
 
+from cloister.client.anonymizing import AnonymizedTable, anonymize_there, anonymized_there, order_of, try_there
 from cloister.client.balance import RemoteBalance
 from cloister.client.models import fit_there
 from cloister.client.plan import RemotePlan
@@ -22,6 +23,7 @@ from cloister.session.frames import Frame, Series
 from cloister.session.spend import Spending, amount_of
 
 if TYPE_CHECKING:
+    from cloister.anonymize import Anonymizer
     from cloister.learn.base import PrivateModel
 
 __all__ = ["RemoteSession"]
@@ -31,7 +33,7 @@ class RemoteSession(RemoteBalance):
     """Questions in SQL to a hub, as the person of an API token. Several threads may use one session.
 
     It is made by `cloister.connect`. What a session on this machine does with objects (`measure`, `run`, …) a hub does not take:
-    it answers SQL, and learns models (`fit_model`).
+    it answers SQL, learns models (`fit_model`), and anonymises tables for their owner (`anonymize`).
 
     >>> import cloister as cl
     >>> with cl.connect("http://127.0.0.1:8765", token="clo_of_an_analyst", purpose="a study") as session:
@@ -181,6 +183,48 @@ class RemoteSession(RemoteBalance):
             project=self.project if project is None else project,
             progress=progress or _silent,
         )
+
+    def try_anonymizing(
+        self,
+        anonymizer: Anonymizer,
+        table: str,
+        *,
+        kept: Sequence[str] = (),
+        purpose: str | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> dict[str, Any]:
+        """Risk against loss of one's own data set, for several k and several levels, as a job: `points`, `before`, `trees`, and
+        why nothing would do (`refused`). Exact, for the owner's eyes; nothing leaves but to them.
+        """
+        order = order_of(anonymizer, table, kept=kept, purpose=self.purpose if purpose is None else purpose)
+        return try_there(self._transport, order, progress=progress or _silent)
+
+    def anonymize(
+        self,
+        anonymizer: Anonymizer,
+        table: str,
+        *,
+        name: str,
+        title: str,
+        understood: bool,
+        levels: Mapping[str, int] | None = None,
+        kept: Sequence[str] = (),
+        purpose: str | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> AnonymizedTable:
+        """Release one's own data set as an anonymised table, as a job; its rows become the data set `name`.
+
+        **Not differentially private**: from then on the population's spending reads "unbounded", which `understood=True` says
+        that you know. A column that the anonymizer does not name is dropped, unless it is among those `kept` as they are.
+        `levels` are those of a point of `try_anonymizing`: then nothing is searched for.
+        """
+        order = order_of(anonymizer, table, kept=kept, purpose=self.purpose if purpose is None else purpose)
+        order |= {"name": name, "title": title, "understood": understood, "levels": dict(levels or {})}
+        return anonymize_there(self._transport, order, progress=progress or _silent)
+
+    def anonymized(self) -> list[AnonymizedTable]:
+        """The anonymised tables that this person released, the newest first."""
+        return anonymized_there(self._transport)
 
     def release(self, address: str) -> Release:
         """An answer that the hub keeps, by its address or its id: byte for byte what was answered then."""

@@ -59,6 +59,11 @@ class Transport:
         """What is found under an address of the API."""
         return self._asked("GET", path, None, {}, query)
 
+    def file(self, path: str, **query: str) -> bytes:
+        """The bytes of a file that is found there."""
+        found: bytes = self._asked("GET", path, None, {}, query, raw=True)
+        return found
+
     def post(self, path: str, body: Mapping[str, Any], *, key: str = "") -> Any:
         """What the hub answers to a body. Without a key the request must be one that changes nothing."""
         return self._asked("POST", path, body, {"Idempotency-Key": key} if key else {}, {})
@@ -73,7 +78,14 @@ class Transport:
         self._client.close()
 
     def _asked(
-        self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str], query: Mapping[str, str]
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        headers: Mapping[str, str],
+        query: Mapping[str, str],
+        *,
+        raw: bool = False,
     ) -> Any:
         if self._closed.is_set():
             raise InvalidParameter("The question was refused", why="the session is closed", instead="cloister.connect(…)")
@@ -86,8 +98,8 @@ class Transport:
                 lost = True
                 continue
             found = _document(answer)
-            if answer.is_success and found is not None:
-                return found
+            if answer.is_success and (raw or found is not None):
+                return answer.content if raw else found
             if answer.status_code in _LOST and found is None:
                 self._wait(next(waits, None), ends, None)
                 lost = True

@@ -88,7 +88,12 @@ class Database:
         self.engine: Engine = _engine(address)
         self.sessions = sessionmaker(self.engine, expire_on_commit=False)
         self._readers = sessionmaker(self.engine, class_=Reader, expire_on_commit=False)
+        if not self.grown_up and address != "sqlite://":  # one in memory has one connection
+            event.listen(self._readers, "after_begin", _moment_begins)
         self._writing = threading.Lock()
+        self._looking: list[Connection] = []
+        """Connections that nobody looks through just now, without a transaction: to fetch one from the pool and to give it back
+        takes longer than a short look."""
 
     @property
     def grown_up(self) -> bool:
@@ -105,22 +110,43 @@ class Database:
             session.commit()
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Session]:
-        """One moment of the database, to read; a write in it is an error (`reader.py`)."""
+    def reading(self, *, late: bool = False) -> Iterator[Session]:
+        """One moment of the database, to read; a write in it is an error (`reader.py`). With `late` it is the moment of the first
+        question, for whoever will hardly have one."""
         with answering(), self._readers() as session:
-            if not self.grown_up and self.address != "sqlite://":  # one in memory has one connection
-                _sqlite_begins(session.connection(), "BEGIN")
+            if not late and not self.grown_up:
+                session.connection()
             yield session
             session.flush()  # its end lets go of what was read, which may be looked at afterwards, and undoes the rest
 
     @contextlib.contextmanager
-    def looking(self) -> Iterator[Connection]:
+    def looking(self, *, once: bool = False) -> Iterator[Connection]:
         """One moment of the database, to read by statements alone: for what every request asks, since a session takes longer to
-        open than such a statement to run."""
-        with answering(), self.engine.connect() as connection:
-            if not self.grown_up and self.address != "sqlite://":
-                _sqlite_begins(connection, "BEGIN")
-            yield connection
+        open than such a statement to run. With `once` there is no more than one `Statement`, which is a moment by itself."""
+        if self.grown_up or self.address == "sqlite://":
+            with answering(), self.engine.connect() as connection:
+                yield connection
+            return
+        with answering():
+            try:
+                connection = self._looking.pop()
+            except IndexError:
+                connection = self.engine.connect()
+            whole = False
+            try:
+                if not once:
+                    _sqlite_begins(connection, "BEGIN")
+                yield connection
+                if connection.in_transaction():
+                    connection.rollback()
+                elif not once:
+                    _sqlite_begins(connection, "ROLLBACK")
+                whole = True
+            finally:
+                if whole and len(self._looking) < _SQLITE_CONNECTIONS:
+                    self._looking.append(connection)
+                else:
+                    connection.close()
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
@@ -139,6 +165,8 @@ class Database:
 
     def close(self) -> None:
         """Let go of the connections."""
+        while self._looking:
+            self._looking.pop().close()
         self.engine.dispose()
 
     def __repr__(self) -> str:
@@ -202,8 +230,14 @@ def _postgres_connected(connection: Any, _: Any) -> None:
     connection.commit()
 
 
+def _moment_begins(session: Session, transaction: Any, connection: Connection) -> None:
+    """What a session reads from here on is of one moment."""
+    _sqlite_begins(connection, "BEGIN")
+
+
 def _sqlite_begins(connection: Connection, how: str) -> None:
-    """Begin a transaction by the driver itself: SQLAlchemy takes as long for this word as SQLite for what is asked after it."""
+    """Begin (or end) a transaction by the driver itself: SQLAlchemy takes as long for this word as SQLite for what is asked after
+    it."""
     driver: Any = connection.connection.driver_connection
     driver.execute(how)
 

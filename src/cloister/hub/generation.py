@@ -7,13 +7,19 @@ there it is read once.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlalchemy import select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from cloister.hub.database import Base
 from cloister.hub.reader import Reader
+from cloister.hub.statements import Statement
 
-__all__ = ["Generation", "bump", "generation"]
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+__all__ = ["Generation", "bump", "generation", "glanced", "take"]
 
 
 class Generation(Base):
@@ -25,7 +31,7 @@ class Generation(Base):
     number: Mapped[int] = mapped_column(default=0)
 
 
-_NUMBER = select(Generation.__table__.c.number).where(Generation.__table__.c.id == 1)
+_NUMBER = Statement(select(Generation.__table__.c.number).where(Generation.__table__.c.id == 1))
 _KNOWN = "generation"
 
 
@@ -33,10 +39,21 @@ def generation(db: Session) -> int:
     """The number now; within `Database.reading` that of its moment."""
     known: int | None = db.info.get(_KNOWN)
     if known is None:
-        known = db.connection().execute(_NUMBER).scalar() or 0
+        known = glanced(db.connection())
         if isinstance(db, Reader):
             db.info[_KNOWN] = known
     return known
+
+
+def glanced(connection: Connection) -> int:
+    """The number now, for who has no session and may need none."""
+    rows = _NUMBER.rows(connection)
+    return rows[0].number if rows else 0
+
+
+def take(db: Session, number: int) -> None:
+    """Let a session that reads, and has asked nothing yet, begin with the number that was glanced at."""
+    db.info[_KNOWN] = number
 
 
 def bump(db: Session) -> None:

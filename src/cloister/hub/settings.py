@@ -76,7 +76,7 @@ class Settings:
     )
     survey_hourly: int = _set(600, "How many reports one network may send to an open survey in an hour; 0: any number.")
     workers: int = _set(1, "How many jobs run at once in the hub's own process; 0: only `cloister worker` processes run them.")
-    asking: int = _set(8, "How many questions are worked on at once in a process.")
+    asking: int = _set(16, "How many questions are worked on at once in a process.")
     zone: str = _set("UTC", "The time zone in which the hours of grants are meant, as Europe/Lisbon.")
     memory: str = _set("1GiB", "The most memory that the engine of one data set takes.")
     log_level: str = _set("info", "debug, info, warning or error.")

@@ -308,7 +308,7 @@ class Ledger:
 
     def budget(self, population: str) -> Guarantee:
         """The budget that was written for a population."""
-        with self._reading() as store:
+        with self._reading(at_once=True) as store:
             return reading.budget(store, population)
 
     def spent(self, population: str) -> Guarantee:
@@ -374,7 +374,7 @@ class Ledger:
         >>> [found.release for found in ledger.find("plan-1", ["people"])]
         [b'answer']
         """
-        with self._reading() as store:
+        with self._reading(at_once=True) as store:
             return reading.find(store, self._opened.key, what, frozenset(populations))
 
     def lines(self, after: int = 0) -> Iterator[Line]:
@@ -436,8 +436,9 @@ class Ledger:
         return self._writer.do(step)
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[Store]:
-        """One moment of the database, for a short read."""
+    def _reading(self, *, at_once: bool = False) -> Iterator[Store]:
+        """One moment of the database, for a short read. With `at_once` what is read is found by one statement, or never changes
+        once it is written: then it needs no transaction, where the store takes each statement by itself."""
         self._check_process()
         with self._reader_turn:
             if self._writer.closed:
@@ -445,7 +446,8 @@ class Ledger:
             try:
                 if self._reader is None:
                     self._reader = self._store.another()
-                self._reader.begin_reading()
+                if not (at_once and self._reader.single):
+                    self._reader.begin_reading()
                 try:
                     yield self._reader
                 finally:

@@ -36,6 +36,7 @@ class PostgresStore:
 
     types = {"long": "BIGINT", "bytes": "BYTEA", "compact": ""}  # noqa: RUF012
     memory = False
+    single = False  # the first statement of a transaction is the one that finds a connection that was lost
 
     def __init__(self, url: str) -> None:
         try:

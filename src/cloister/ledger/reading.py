@@ -33,8 +33,8 @@ def population(store: Store, name: str) -> Population:
 
 def budget(store: Store, name: str) -> Guarantee:
     """What was written for the population of that name, or an error."""
-    row = store.execute("SELECT cap FROM accounts WHERE population = ? AND who = ''", (name,)).fetchone()
-    return population(store, name).budget if row is None else budget_of(row[0])
+    rows = store.execute("SELECT cap FROM accounts WHERE population = ? AND who = ''", (name,)).fetchall()
+    return budget_of(rows[0][0]) if rows else population(store, name).budget
 
 
 def populations(store: Store) -> list[str]:

@@ -36,6 +36,7 @@ class SQLiteStore:
 
     types = {"long": "INTEGER", "bytes": "BLOB", "compact": "WITHOUT ROWID"}  # noqa: RUF012
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    single = True
     execute: Callable[..., Cursor]
     executemany: Callable[..., Any]
 

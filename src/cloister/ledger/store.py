@@ -64,6 +64,8 @@ class Store(Protocol):
     memory: bool
     types: dict[str, str]
     errors: tuple[type[Exception], ...]
+    single: bool
+    """Whether a statement outside of a transaction sees one moment, and needs no more than itself."""
 
     def begin(self) -> None:
         """Begin a transaction that sees every earlier commit, and that no other writer can interleave with."""

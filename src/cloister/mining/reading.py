@@ -99,6 +99,8 @@ def _columns(source: Any) -> tuple[dict[str, npt.NDArray[Any]] | None, str]:
     if isinstance(source, Frame):
         return {name: source[name] for name in source.column_names}, "arrow"
     if isinstance(source, Mapping):
+        if len({str(name) for name in source}) < len(source):
+            raise _refused("two columns have the same name")
         return {str(name): _objects(values) for name, values in source.items()}, "dict"
     module = type(source).__module__.partition(".")[0]
     if module in ("pandas", "polars") and hasattr(source, "columns"):
@@ -137,6 +139,9 @@ def _from_long(owners: npt.NDArray[Any], held: npt.NDArray[Any]) -> Baskets:
             places[row] = -1 if _missing(item) else items.setdefault(item, len(items))
         except TypeError:
             raise _refused(f"row {row} holds a list where one item or one basket is expected") from None
+    for names in (baskets, items):
+        if len({str(name) for name in names}) < len(names):  # the changed baskets are written as texts, and the two would be one
+            raise _refused("two baskets or two items are written alike, as 1 and '1' are", instead="texts throughout, or numbers")
     kept = places >= 0
     return Baskets.from_pairs(tuple(items), len(baskets), places[kept], numbers[kept], names=tuple(baskets))
 

@@ -26,6 +26,8 @@ def laid_out(answers: Sequence[Release], parsed: Parsed) -> Release:
     """The answer in the columns and the order that the question asks for."""
     layout = parsed.layout
     asked = [_with_columns(answer, layout, number) for number, answer in enumerate(answers)]
+    if len(asked) == 1 and not (layout.chooses or layout.order):  # every row, where it stands
+        return replace(asked[0], notes=(*asked[0].notes, *parsed.notes))
     needed = layout.needed()
     known = [_values(answer, needed) for answer in answers]
     places = layout.rows(known)

@@ -35,6 +35,7 @@ from cloister.query.sources import Environment
 from cloister.query.words import statement, unheard
 from cloister.session import Question
 from cloister.session.question import Combined
+from cloister.session.touched import Touched
 from cloister.tables import And, Base, Column, Expression, IsNull, Not, PrivateTable, PublicTable, Relation
 
 __all__ = ["Parsed", "parse"]
@@ -62,6 +63,8 @@ class Parsed:
     written: frozenset[str] = frozenset()
     publics: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tree: exp.Query | None = field(default=None, compare=False, repr=False)
+    touched: list[Touched] = field(default_factory=list, compare=False, repr=False)
+    """What it touches, once that is known: the same for all texts of a form (`forms.py`), which differ in no name."""
 
     @property
     def question(self) -> Question:

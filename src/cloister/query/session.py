@@ -202,7 +202,13 @@ class Session(Door):
         """
         if not isinstance(question, str):
             return super().touched(question)
-        return touched_in(self._parsed(question, dialect), question, self.tables, dialect, super().touched)
+        parsed = self._parsed(question, dialect)
+        if parsed.touched:
+            for each in parsed.questions:
+                self._shapes([each])  # what could not be answered is refused
+        else:
+            parsed.touched.append(touched_in(parsed, question, self.tables, dialect, super().touched))
+        return parsed.touched[0]
 
     def tree_of(self, sql: str, *, dialect: str | None = None) -> exp.Query:
         """A text as sqlglot parses it, for whoever looks at its form; what could not be answered is refused.

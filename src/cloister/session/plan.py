@@ -30,6 +30,9 @@ from cloister.session.threshold import Threshold, threshold_for
 from cloister.session.uncertainty import Noise, Term, Terms, check_confidence, in_words
 from cloister.tables import Expression, wording
 
+_MOST_PRICED = 64
+"""Spends for which the price of one shape is kept."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
@@ -193,6 +196,27 @@ class Plan:
 def price(shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Sequence[Fraction] | None = None) -> Plan:
     """Noise and costs for shapes: within each population the spend is split over all blocks so that the total error is least;
     with `weights` each shape takes its part of the spend (a workload is of one population)."""
+    if len(shapes) == 1 and weights is None:
+        return _priced_alone(shapes[0], spends[shapes[0].population])
+    return _priced(shapes, spends, weights)
+
+
+def _priced_alone(shape: Shape, spend: Spend) -> Plan:
+    """The same for one shape: shapes that differ only in their conditions (`shape.redirected`) have the very same blocks, and so
+    the same noise at the same cost, which is worked out once."""
+    known = shape.priced.get(spend)
+    if known is None or known[0] is not shape.blocks or known[1] is not shape.grid:
+        plan = _priced([shape], {shape.population: spend}, None)
+        if len(shape.priced) < _MOST_PRICED:
+            shape.priced[spend] = (shape.blocks, shape.grid, plan)
+        return plan
+    plan = known[2]
+    [part] = plan.parts
+    part = Part(shape=shape, noises=part.noises, amounts=part.amounts, threshold=part.threshold, cost=part.cost)
+    return Plan(parts=(part,), costs=plan.costs)
+
+
+def _priced(shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Sequence[Fraction] | None) -> Plan:
     parts: list[Part | None] = [None] * len(shapes)
     costs: dict[str, Guarantee] = {}
     for population in dict.fromkeys(shape.population for shape in shapes):

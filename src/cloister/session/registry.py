@@ -66,6 +66,7 @@ class Registry:
         self._random = random
         self._stock = stock
         self._kin = kin
+        self._in_rho: dict[str, bool] = {}
         self._shapes: dict[tuple[str, str, tuple[str, ...], bool], Shape] = {}
         """Of questions about a table without keys, one for each list of statistics: of these the condition decides nothing but
         the digest."""
@@ -176,6 +177,13 @@ class Registry:
             )
         return entry
 
+    def _counts_in_rho(self, population: str) -> bool:
+        """Whether its budget does: that never changes, however far the budget is raised."""
+        known = self._in_rho.get(population)
+        if known is None:
+            known = self._in_rho[population] = measure_of(self._ledger.budget(population)) == "zcdp"
+        return known
+
     def shape(self, question: Question) -> Shape:
         """The shape of a question about one of the tables."""
         if not isinstance(question, Question):
@@ -187,7 +195,7 @@ class Registry:
         if isinstance(question.table, Base):
             question = replace(question, table=question.table.name)
         subject = self.subject(question.table)
-        gaussian = measure_of(self._ledger.budget(subject.population)) == "zcdp"
+        gaussian = self._counts_in_rho(subject.population)
         key = None
         if isinstance(question.table, str) and not question.by and question.where is not None:
             key = (question.table, repr(question.statistics), question.hidden, gaussian)

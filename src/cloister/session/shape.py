@@ -38,6 +38,8 @@ class Shape:
     blocks: tuple[Block, ...]
     formulas: tuple[Formula, ...]
     digest: str = field(default="")
+    priced: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Plans of it by spend (`plan.price`), shared with the shapes that differ from it in their conditions alone."""
 
     @property
     def max_rows(self) -> int:

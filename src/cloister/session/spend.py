@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from cloister.errors import InvalidParameter, NotConvertible
@@ -80,6 +81,15 @@ def spend_of(spend: Spending, budget: Guarantee) -> Spend:
     >>> spend_of(1, ApproxDP(10, "1e-5")).delta
     Fraction(1, 1000000)
     """
+    return _spend_of_text(spend, budget) if type(spend) is str else _spend_of(spend, budget)
+
+
+@lru_cache(maxsize=1024)
+def _spend_of_text(spend: str, budget: Guarantee) -> Spend:
+    return _spend_of(spend, budget)
+
+
+def _spend_of(spend: Spending, budget: Guarantee) -> Spend:
     measure = measure_of(budget)
     if not isinstance(spend, PureDP | ApproxDP | ZCDP):
         amount = exact_positive(spend, "spend")

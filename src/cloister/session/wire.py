@@ -69,6 +69,7 @@ _NAMES = {kind: tuple(each.name for each in dataclasses.fields(kind)) for kind i
 _FIELDS = ("groups", "formulas", "readings", "cost", "spent_by", "provenance", "notes", "threshold", "cells", "names")
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 _ARRAYS = {"int64": "<i8", "float64": "<f8", "bool": "|b1"}
+_AS_IT_IS = frozenset({type(None), bool, int, str})
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -146,27 +147,27 @@ def _no_constant(_: str) -> Any:
 
 def _written(value: Any) -> Any:
     """Plain data for a value."""
-    if value is None or type(value) in (bool, int, str):
+    kind = type(value)
+    if kind in _AS_IT_IS:
         return value
-    if isinstance(value, np.generic):
-        return _written(value.item())
-    if type(value) is float:
+    if kind in _NAMES:
+        return {"$": kind.__name__, **{name: _written(getattr(value, name)) for name in _NAMES[kind]}}
+    if kind is float:
         return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
-    if type(value) is Fraction:
+    if kind is Fraction:
         return {"$": "Fraction", "v": str(value)}
-    if type(value) is datetime.date:
+    if kind is datetime.date:
         return {"$": "date", "v": value.isoformat()}
     if isinstance(value, tuple | list):
         return [_written(each) for each in value]
-    if isinstance(value, Mapping):
-        return {"$": "map", "v": [[str(name), _written(each)] for name, each in value.items()]}
+    if isinstance(value, np.generic):
+        return _written(value.item())
     if isinstance(value, np.ndarray):
         return _array(value)
-    kind = type(value)
+    if isinstance(value, Mapping):
+        return {"$": "map", "v": [[str(name), _written(each)] for name, each in value.items()]}
     if kind in _OTHERWISE:
         return {"$": kind.__name__, **{name: _written(each) for name, each in _OTHERWISE[kind][0](value).items()}}
-    if kind in _PLAIN:
-        return {"$": kind.__name__, **{name: _written(getattr(value, name)) for name in _NAMES[kind]}}
     raise InvalidParameter(
         "The release was refused", why=f"a {kind.__name__} in it has no written form", instead="release.table, which has"
     )

@@ -34,6 +34,8 @@ class Plan:
     reads: tuple[str, ...]
     dense: bool = False
     """Whether it counts rows by a few million keys at most, so that an engine may keep the counts in an array."""
+    alone: bool = False
+    """Whether the result is one row of whole numbers, since there is no key to group by."""
 
 
 class Declared(Protocol):
@@ -145,7 +147,7 @@ def compile_aggregation(request: Aggregation, layout: Layout, dialect: str, *, m
         measures[f"a{position}"] = measure
         reads.append(read)
     expression = rows.group_by(**keys).aggregate(**measures) if keys else rows.aggregate(**measures)
-    return Plan(_sql(expression, dialect), tuple(reads), _dense(request, layout))
+    return Plan(_sql(expression, dialect), tuple(reads), _dense(request, layout), not keys)
 
 
 def _dense(request: Aggregation, layout: Layout) -> bool:

@@ -69,6 +69,14 @@ def test_the_ratio_of_the_matrix_is_said() -> None:
     assert PRAM(column="x").apply(table).looked_up
 
 
+def test_a_probability_that_is_never_drawn_counts_as_none() -> None:
+    """A draw has 53 bits: beside 1, a probability of 10⁻¹⁸ is no probability, whatever the matrix says."""
+    table = {"x": ["yes", "no"] * 5}
+    for rare, least in ((1e-18, math.inf), (1e-12, math.log(0.5e12))):
+        epsilon = PRAM(column="x", values=["no", "yes"], matrix=[[1 - rare, rare], [0.5, 0.5]]).apply(table).epsilon
+        assert least <= epsilon <= least * 1.0001
+
+
 def test_ours_at_a_given_matrix_is_as_private_as_it_says() -> None:
     """Counted, not computed: the shares of reports from two inputs have no larger ratio than e^ε, within chance."""
     done = PRAM(column="x", **WARNER).apply({"x": ["yes"] * 100_000 + ["no"] * 100_000}, random=Random.deterministic(4))

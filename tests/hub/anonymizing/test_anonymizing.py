@@ -11,9 +11,11 @@ import pytest
 from sqlalchemy import select
 
 from cloister.hub.records.anonymizing import Trial
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.catalogue.managing import delete
 from cloister.hub.services.jobs import Workers
-from tests.hub.house import House, Visitor
+from tests.hub.anonymizing.rows import varied
+from tests.hub.house import READS, House, Visitor
 
 ORDER: dict[str, Any] = {
     "table": "people",
@@ -49,13 +51,14 @@ def run(house: House, who: Visitor, path: str, body: Any) -> dict[str, Any]:
 
 def test_a_trial_shows_risk_against_loss_and_nothing_leaves(house: House, owner: Visitor) -> None:
     told = run(house, owner, "/anonymised/trials", {**ORDER, "search": "optimal"})
-    assert told["state"] == "done", told
+    assert told["state"] == "done", told["problem"]
     number = told["result"]["href"].rpartition("/")[2]
     found = get(house, owner, f"/anonymised/trials/{number}").json()
-    points = [each for each in found["points"] if "loss" in each]
+    points = [each for each in found["points"] if each["of"] == "k" and "loss" in each]
     assert len(points) >= 4
     assert all(each["prosecutor"] <= 1 / each["k"] for each in points)
     assert [each["loss"] for each in points] == sorted(each["loss"] for each in points)
+    assert found["before"] == {"prosecutor": 0.01, "marketer": 0.01, "alone": 0, "rows": 300, "classes": 3}
     assert set(found["trees"]) == {"age", "sex"}
     assert found["trees"]["sex"]["tree"][0]["label"] == "*"
     assert not house.hub.ledger.unbounded("people")
@@ -69,7 +72,7 @@ def test_a_trial_shows_risk_against_loss_and_nothing_leaves(house: House, owner:
 
 def test_a_release_is_marked_attacked_and_becomes_a_data_set(house: House, owner: Visitor) -> None:
     told = run(house, owner, "/anonymised", RELEASE)
-    assert told["state"] == "done", told
+    assert told["state"] == "done", told["problem"]
     assert house.hub.ledger.unbounded("people")
     number = told["result"]["href"].rpartition("/")[2]
     table = get(house, owner, f"/anonymised/{number}").json()
@@ -96,8 +99,6 @@ def test_a_release_is_marked_attacked_and_becomes_a_data_set(house: House, owner
 
 def test_only_the_owner_may(house: House, owner: Visitor) -> None:
     other = house.person("owner", "analyst", email="bob@example.org")
-    from cloister.hub.records.catalogue import DataSet
-
     with house.hub.database.reading() as db:
         people = db.query(DataSet).filter_by(name="people").one()
     house.grant(people, other, by=owner, actions=("dataset.see", "anonymize.run", "question.ask"))
@@ -120,7 +121,7 @@ def test_only_the_owner_may(house: House, owner: Visitor) -> None:
         ({"parts": {"age": "quasi"}, "l": 2}, "no column is that"),
         ({"t": "often"}, "no number from 0 to 1"),
         ({"hierarchies": {"age": "1;a\n1;b"}}, "stands there twice"),
-        ({"search": "magic"}, "the search or the metric"),
+        ({"search": "magic"}, "the search, the metric"),
     ],
 )
 def test_what_is_refused(house: House, owner: Visitor, changed: dict[str, Any], words: str) -> None:
@@ -136,38 +137,215 @@ def test_what_cannot_be_met_is_told_to_the_owner_and_marked(house: House, owner:
     assert house.hub.ledger.unbounded("people")
 
 
+def test_levels_are_offered_of_which_none_other_has_less_risk_and_less_loss(house: House, owner: Visitor) -> None:
+    house.sample_data_set("varied", owner=owner, rows=varied(600))
+    order = {**ORDER, "table": "varied", "search": "optimal"}
+    found = tried(house, owner, order)
+    offered = [each for each in found["points"] if each["of"] == "levels"]
+    assert len(offered) >= 2
+    for one in offered:
+        assert one["k"] == 5
+        assert one["prosecutor"] <= 1 / 5
+        assert not any(other["loss"] <= one["loss"] and other["marketer"] < one["marketer"] for other in offered)
+    last = offered[-1]
+    wanted = {**RELEASE, **order, "levels": last["levels"], "name": "varied_public"}
+    told = run(house, owner, "/anonymised", wanted)
+    assert told["state"] == "done", told["problem"]
+    number = told["result"]["href"].rpartition("/")[2]
+    table = get(house, owner, f"/anonymised/{number}").json()
+    assert table["report"]["levels"] == last["levels"]
+    assert (table["report"]["classes"], table["report"]["suppressed"]) == (last["classes"], last["suppressed"])
+    assert table["report"]["utility"]["loss"]["after"] == pytest.approx(last["loss"])
+
+
+def tried(house: House, who: Visitor, order: dict[str, Any]) -> dict[str, Any]:
+    told = run(house, who, "/anonymised/trials", order)
+    assert told["state"] == "done", told["problem"]
+    found: dict[str, Any] = get(house, who, f"/anonymised/trials/{told['result']['href'].rpartition('/')[2]}").json()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"k": 301}, "300"),
+        ({"l": 4, "parts": {"age": "quasi", "sex": "sensitive"}}, "different"),
+        ({"hierarchies": {"age": "30;a;*\n40;a;*"}}, "it has no line for the value 50"),
+    ],
+)
+def test_a_trial_of_what_cannot_be_says_why_and_what_would_do(
+    house: House, owner: Visitor, changed: dict[str, Any], words: str
+) -> None:
+    found = tried(house, owner, {**ORDER, "search": "optimal", **changed})
+    assert words in found["refused"]["why"], found["refused"]
+    assert found["refused"]["instead"]
+    assert not house.hub.ledger.unbounded("people")
+
+
+def test_missing_values_are_what_the_owner_says(house: House, owner: Visitor) -> None:
+    columns = {
+        "age": {"kind": "integer", "low": 17, "high": 90, "nullable": True},
+        "sex": {"kind": "category", "values": ["F", "M"]},
+        "pay": {"kind": "real", "low": 0, "high": 100, "step": 0.5},
+    }
+    rows = varied(300)
+    rows["age"] = [None if place < 6 else 30 for place in range(300)]
+    house.sample_data_set("gaps", owner=owner, rows=rows, declaration={"columns": columns, "size": 300})
+    order = {**ORDER, "table": "gaps", "search": "optimal", "parts": {"age": "quasi"}, "k": 2}
+    own = next(each for each in tried(house, owner, order)["points"] if each["k"] == 2)
+    assert (own["classes"], own["suppressed"]) == (2, 0)
+    out = next(each for each in tried(house, owner, {**order, "missing": "suppress"})["points"] if each["k"] == 2)
+    assert (out["classes"], out["suppressed"]) == (1, 6)
+    assert "missing" in tried(house, owner, {**order, "missing": "refuse"})["refused"]["why"]
+    answer = post(house, owner, "/anonymised/trials", {**order, "missing": "guess"})
+    assert answer.status_code == 422
+
+
+def test_a_release_that_is_cancelled_leaves_nothing_but_its_mark(
+    house: House, owner: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cloister.anonymize import Anonymizer
+
+    answer = post(house, owner, "/anonymised", RELEASE)
+    number = answer.json()["job"]
+    whole = Anonymizer.recode
+
+    def cancelled(self: Anonymizer, table: Any) -> Any:
+        assert post(house, owner, f"/jobs/{number}/cancel", {}).status_code < 300
+        return whole(self, table)
+
+    monkeypatch.setattr(Anonymizer, "recode", cancelled)
+    house.clock.move(seconds=5)
+    Workers(house.hub, 0).run_one()
+    assert get(house, owner, f"/jobs/{number}").json()["state"] == "cancelled"
+    assert get(house, owner, "/anonymised").json()["tables"] == []
+    assert house.client().get("/api/v1/datasets/people_public", headers=owner.bearer).status_code == 404
+    assert house.hub.ledger.unbounded("people")
+
+
+def test_a_name_that_is_taken_is_refused_before_anything_is_marked(house: House, owner: Visitor) -> None:
+    answer = post(house, owner, "/anonymised", {**RELEASE, "name": "people"})
+    assert answer.status_code == 409
+    assert "people_2" in answer.text
+    assert not house.hub.ledger.unbounded("people")
+
+
+def test_rows_come_as_parquet_too(house: House, owner: Visitor) -> None:
+    import polars as pl
+
+    told = run(house, owner, "/anonymised", RELEASE)
+    number = told["result"]["href"].rpartition("/")[2]
+    rows = pl.read_parquet(io.BytesIO(get(house, owner, f"/anonymised/{number}/download?form=parquet").content))
+    text = get(house, owner, f"/anonymised/{number}/download").text
+    assert rows.columns == text.splitlines()[0].split(",")
+    assert rows.height == len(text.splitlines()) - 1
+    assert get(house, owner, f"/anonymised/{number}/download?form=exe").status_code == 422
+
+
+def key_of(page: str) -> str:
+    found = re.search(r'name="key" value="([^"]+)"', page)
+    assert found is not None
+    return found[1]
+
+
 def test_the_pages_from_the_first_to_the_release(house: House, owner: Visitor) -> None:
     client = owner.client
     page = client.get("/anonymise?about=people").text
-    key = re.search(r'name="key" value="([^"]+)"', page)
-    assert key is not None
     names = re.findall(r'<select name="(part_\d+)" aria-label="What (\w+) is"', page)
     parts = {field: ORDER["parts"].get(name, "identifying") for field, name in names}
-    filled = {
-        "form_token": owner.csrf()["X-CSRF-Token"],
-        "key": key[1],
-        "table": "people",
-        "k": "5",
-        "suppression": "0.05",
-        **parts,
-    }
+    token = owner.csrf()["X-CSRF-Token"]
+    filled = {"form_token": token, "key": key_of(page), "table": "people", "k": "5", "suppression": "0.05", **parts}
     sent = client.post("/anonymise/trials", data=filled)
     assert sent.status_code == 303, sent.text
     assert Workers(house.hub, 0).run_one()
     [where] = set(re.findall(r'href="(/anonymise/trials/[^"]+)"', client.get(sent.headers["location"]).text))
     trial = client.get(where).text
-    for word in ("For your eyes", "Most exposed person", "data:image/svg+xml", "This is not differential privacy", "As text"):
+    for word in ("For your eyes", "Most exposed person", "data:image/svg+xml", "This is not differential privacy", "Risk report"):
         assert word in trial, word
-    key = re.search(r'name="key" value="([^"]+)"', trial)
-    assert key is not None
-    release = {**filled, "key": key[1], "title": "People", "name": "people_open"}
+    number = where.rpartition("/")[2]
+    risk = client.get(f"{where}/risk")
+    assert "attachment" in risk.headers["content-disposition"]
+    assert "Is this table anonymous?" in risk.text
+    release = {
+        "form_token": token,
+        "key": key_of(trial),
+        "trial": number,
+        "choice": "2",
+        "title": "People",
+        "name": "people_open",
+    }
     refused = client.post("/anonymise", data=release)
     assert refused.status_code == 422
     assert "unbounded" in refused.text
     assert 'value="people_open"' in refused.text
-    key = re.search(r'name="key" value="([^"]+)"', refused.text)
-    assert key is not None
-    done = client.post("/anonymise", data={**release, "key": key[1], "understood": "yes"})
+    release["key"] = key_of(refused.text)
+    unchosen = client.post("/anonymise", data={**release, "choice": "99", "understood": "yes"})
+    assert unchosen.status_code == 422
+    assert "no table was chosen" in unchosen.text
+    done = client.post("/anonymise", data={**release, "understood": "yes"})
     assert done.status_code == 303, done.text
     assert Workers(house.hub, 0).run_one()
     assert "People" in client.get("/anonymised").text
+
+
+def test_a_hierarchy_is_written_out_changed_sent_and_seen(house: House, owner: Visitor) -> None:
+    client = owner.client
+    told = run(house, owner, "/anonymised/trials", {**ORDER, "search": "optimal"})
+    number = told["result"]["href"].rpartition("/")[2]
+    page = client.get(f"/anonymise?trial={number}&edit=age").text
+    assert re.search(r"<textarea[^>]*autofocus[^>]*>\s*30;", page)
+    filled = {"form_token": owner.csrf()["X-CSRF-Token"], "key": key_of(page), "table": "people", "trial": number, "k": "5"}
+    lines = "30;young;*\n40;old;*\n50;old;*"
+    drawn = client.post("/anonymise/hierarchies", data={**filled, "lines_0": lines})
+    assert drawn.status_code == 200
+    assert "<summary>old" in drawn.text
+    wrong = client.post("/anonymise/hierarchies", data={**filled, "lines_0": "30;young\n30;old"})
+    assert wrong.status_code == 422
+    assert "stands there twice" in wrong.text
+    sent = client.post(
+        "/anonymise/hierarchies", data={**filled, "file_column": "0"}, files={"file": ("ages.csv", lines.encode(), "text/csv")}
+    )
+    assert "30;young;*" in sent.text
+    assert "<summary>old" in sent.text
+    noise = client.post(
+        "/anonymise/hierarchies", data={**filled, "file_column": "0"}, files={"file": ("ages.csv", b"\xff\xfe\x00a", "text/csv")}
+    )
+    assert noise.status_code == 422
+    assert "no text in UTF-8" in noise.text
+
+
+def test_what_is_made_inherits_and_is_read_by_whom_it_is_granted(house: House, owner: Visitor) -> None:
+    with house.hub.database.begin() as db:
+        people = db.query(DataSet).filter_by(name="people").one()
+        people.metadata_ = {"policy": {"purposes": ["teaching"]}}
+    told = run(house, owner, "/anonymised", RELEASE)
+    assert told["state"] == "done", told["problem"]
+    number = told["result"]["href"].rpartition("/")[2]
+    with house.hub.database.reading() as db:
+        made = db.query(DataSet).filter_by(name="people_public").one()
+    assert made.metadata_["policy"]["purposes"] == ["teaching"]
+    ana, bob, cy = (house.person("analyst", email=f"{name}@example.org") for name in ("ana", "bob", "cy"))
+    house.grant(made, ana, by=owner, actions=(*READS, "release.download"))
+    house.grant(made, bob, by=owner)
+    for who, status in ((ana, 200), (bob, 403), (cy, 404)):
+        answer = get(house, who, f"/anonymised/{number}/download")
+        assert answer.status_code == status, answer.text
+        assert who.client.get(f"/anonymised/{number}/certificate").status_code == status
+    assert len(get(house, ana, f"/anonymised/{number}/download").text.splitlines()) > 250
+    assert [each["id"] for each in get(house, ana, "/anonymised").json()["tables"]] == [number]
+    assert "People, safe to publish" in bob.client.get(f"/anonymised/{number}").text
+    assert get(house, cy, "/anonymised").json()["tables"] == []
+    assert get(house, cy, "/datasets/people_public").status_code == 404
+    assert get(house, ana, "/datasets/people_public").status_code == 200
+    for who in (ana, bob):
+        assert get(house, who, "/anonymised/trials/anything").status_code in (403, 404)
+
+
+def test_a_part_of_what_was_made_opens_none_of_it(house: House, owner: Visitor) -> None:
+    told = run(house, owner, "/anonymised", RELEASE)
+    number = told["result"]["href"].rpartition("/")[2]
+    with house.hub.database.reading() as db:
+        made = db.query(DataSet).filter_by(name="people_public").one()
+    ana = house.person("analyst", email="ana@example.org")
+    house.grant(made, ana, by=owner, actions=(*READS, "release.download"), columns=["age"])
+    assert get(house, ana, f"/anonymised/{number}").status_code == 404

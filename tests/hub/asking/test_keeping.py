@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,10 +42,7 @@ def several(stage: Stage, waiting: Kept, number: int, who: Visitor | None = None
     for place in range(number):
         stage.ask(f"{COUNT} WHERE age > {20 + place}", "0.01", who)
     found = [waiting.pop() for _ in range(number)]
-    for each in found:
-        for row in each.rows:
-            row.id = f"again{row.id}"[:32]
-    return found
+    return [replace(each, rows=[replace(row, id=f"again{row.id}"[:32]) for row in each.rows]) for each in found]
 
 
 def run(stage: Stage, works: Kept) -> list[Entry[keeping.Keeping]]:
@@ -108,8 +106,8 @@ def test_where_one_fails_the_others_are_kept_all_the_same(stage: Stage, waiting:
         asked.append(1)
         raise RuntimeError("no")
 
-    works[2] = keeping.Keeping(**{name: getattr(works[2], name) for name in works[2].__dataclass_fields__} | {"beside": broken})
-    works[3].rows[0].id = works[0].rows[0].id  # an address that is taken
+    works[2] = replace(works[2], beside=broken)
+    works[3] = replace(works[3], rows=[replace(works[3].rows[0], id=works[0].rows[0].id)])  # an address that is taken
     found = run(stage, works)
     assert [entry.error is None for entry in found] == [True, True, False, False]
     assert isinstance(found[2].error, RuntimeError)

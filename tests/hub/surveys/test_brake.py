@@ -50,6 +50,14 @@ def test_who_has_an_invitation_is_never_held_back(few: Field) -> None:
     assert [send(few, number, seed, token=token) for seed, token in enumerate(tokens)] == [201] * 6
 
 
+def test_a_clock_that_is_put_back_holds_nobody_back_for_longer() -> None:
+    brake = Brake(3)
+    assert [brake.wait("survey", "192.0.2.7", NOON) for _ in range(3)] == [0, 0, 0]
+    yesterday = NOON - timedelta(days=1)
+    assert brake.wait("survey", "192.0.2.7", yesterday) == 1200, "as if the clock had stood still"
+    assert brake.wait("survey", "192.0.2.7", yesterday + timedelta(minutes=20)) == 0
+
+
 def test_a_flood_of_garbage_is_held_back_as_well(few: Field) -> None:
     number = few.opened(questions=[COPIED])
     address = f"/api/v1/surveys/{number}/reports"

@@ -51,6 +51,8 @@ def test_a_draft_is_written_question_by_question_on_the_page(field: Field) -> No
         ({"kind": "choice", "name": "one", "text": "One?", "options": ["a"]}, "fewer than 2"),
         ({"kind": "choice", "name": "one", "text": "One?", "options": ["a", "a"]}, "listed twice"),
         ({"kind": "number", "name": "one", "text": "One?", "low": "5", "high": "1"}, "low is not below high"),
+        ({"kind": "number", "name": "one", "text": "One?", "low": "0", "high": "1e399"}, "far apart"),
+        ({"kind": "number", "name": "one", "text": "One?", "low": "1e16", "high": "10000000000000001"}, "no room between"),
         ({"kind": "poem", "name": "one", "text": "One?"}, "its kind is unknown"),
     ],
 )

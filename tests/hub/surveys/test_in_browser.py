@@ -209,6 +209,40 @@ def test_levels_stay_once_the_questions_were_seen(served: tuple[Field, str], vis
     expect(page.get_by_label("middle")).to_be_enabled()
 
 
+@pytest.mark.parametrize("invited", [False, True])
+def test_answers_are_drawn_once_however_often_a_page_is_loaded(served: tuple[Field, str], visit: Any, invited: bool) -> None:
+    """Whoever watches the network sees one report, with one token: more would tell more than the sum that the page shows."""
+    field, address = served
+    number = field.opened(questions=EVERY_KIND, levels=LEVELS, cap="6", invited=invited)
+    ticket = field.ask("POST", f"/{number}/invitations", {"count": 1}).json()["tokens"][0] if invited else ""
+    guarded = visit(address, expected=("net::ERR_FAILED",))
+    sent: list[str] = []
+
+    def lost(route: Any) -> None:
+        sent.append(route.request.post_data)
+        route.abort()
+
+    guarded.context.route("**/reports", lost)
+    page: Page = guarded.page(f"/s/{number}#{ticket}")
+    page.get_by_label("careful").first.check()
+    page.get_by_role("button", name="To the questions").click()
+    answer(page)
+    page.get_by_role("button", name="Change them by chance").click()
+    for _ in range(3):
+        page.get_by_role("button", name="Send it").click()
+        expect(page.locator("#failed")).to_be_visible()
+        page.reload()
+        expect(page.get_by_role("heading", name="3. What leaves")).to_be_visible()
+        expect(page.get_by_role("button", name="Change them by chance")).to_be_hidden()
+    guarded.context.unroute("**/reports")
+    page.get_by_role("button", name="Send it").click()
+    expect(page.get_by_text("Your randomised answers have arrived.")).to_be_visible()
+    assert len(sent) == 3
+    assert len(set(sent)) == 1
+    assert field.results(number)["n"] == 1
+    assert not page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length")
+
+
 def test_levels_that_the_survey_does_not_take_are_no_choice(served: tuple[Field, str], visit: Any) -> None:
     """Whatever stands in the browser's store: the page offers its levels, and nothing is chosen."""
     field, address = served
@@ -231,11 +265,13 @@ def test_levels_that_the_survey_does_not_take_are_no_choice(served: tuple[Field,
 
 
 def stored(page: Page) -> set[str]:
-    """The levels that the browser keeps; it keeps nothing else."""
-    kept = page.evaluate("Object.values(sessionStorage)")
-    assert len(kept) == 1
+    """The levels that the browser keeps; it keeps nothing else, but for what stands on the page as what leaves."""
+    kept = page.evaluate("({...sessionStorage})")
+    reports = [json.loads(kept.pop(name)) for name in [*kept] if name.endswith(" report")]
+    assert reports in ([], [json.loads(page.locator("#leaving").text_content() or "null")])
+    (levels,) = kept.values()
     assert not page.evaluate("Object.keys(localStorage).length")
-    return set(json.loads(kept[0]).values())
+    return set(json.loads(levels).values())
 
 
 def test_a_promise_is_rounded_up_and_a_place_of_the_page_is_no_invitation(served: tuple[Field, str], visit: Any) -> None:

@@ -86,8 +86,9 @@ def attack_tables(
 ) -> tuple[Attack, ...]:
     """Run every attacker on two tables: the raw one, and what was made of it, by whatever tool.
 
-    `kept` are the positions in the raw table of the released rows, where some were left out; a pandas frame's labels say that
-    themselves. Rows whose quasi-identifiers are all a star count as left out. `more` is what `attack` takes.
+    `kept` are the positions in the raw table of the released rows, where some were left out or all were shuffled; the labels of a
+    pandas frame that was not shuffled say that themselves. Rows whose quasi-identifiers are all a star count as left out. `more`
+    is what `attack` takes.
 
     >>> raw = {"age": [31, 36, 45, 48], "ill": ["flu", "flu", "flu", "gout"]}
     >>> released = {"age": ["30–39", "30–39", "40–49", "40–49"], "ill": ["flu", "flu", "flu", "gout"]}

@@ -26,9 +26,9 @@ def interval_label(low: float, high: float, *, whole: bool) -> str:
     ('20–29', '[0, 0.5)', 'under 5')
     """
     if math.isinf(low):
-        return f"under {high:g}"
+        return f"under {high:.12g}"
     if math.isinf(high):
-        return f"{low:g} and over"
+        return f"{low:.12g} and over"
     if whole and float(low).is_integer() and float(high).is_integer():
         return f"{low:.0f}" if high - low == 1 else f"{low:.0f}–{high - 1:.0f}"
     return f"[{low:.12g}, {high:.12g})"
@@ -89,7 +89,7 @@ class Intervals(Hierarchy):
         if self.low is not None and value < self.low:
             return interval_label(-math.inf, self.low, whole=whole)
         if self.high is not None and value > self.high:
-            return f"over {self.high:g}"
+            return f"over {self.high:.12g}"
         place = math.floor((value - self.origin) / width)
         return interval_label(self.origin + place * width, self.origin + (place + 1) * width, whole=whole)
 

@@ -29,8 +29,12 @@ class Counted(Protocol):
     def sizes(self) -> npt.NDArray[np.int64]:
         """Rows of each class."""
 
-    def codes(self, column: int) -> npt.NDArray[np.int64]:
-        """The label of each class in one quasi-identifier, as a code on its level."""
+    @property
+    def squares(self) -> float:
+        """Σ|E|²: how many rows each row looks like, summed."""
+
+    def codes(self, column: int, among: npt.NDArray[np.intp] | None = None) -> npt.NDArray[np.int64]:
+        """The label of each class in one quasi-identifier, as a code on its level; or of some classes, by their places."""
 
 
 class LatticeMetric(ABC):

@@ -84,7 +84,7 @@ class _Bits(LatticeMetric):
         total = sum(float(bits[level]) for bits, level in zip(self._bits, node.levels, strict=True))
         if len(gone):
             for place, weight in enumerate(self._weights):
-                total += weight * _bits(np.bincount(node.codes(place)[gone], weights=sizes))
+                total += weight * _bits(np.bincount(node.codes(place, gone), weights=sizes))
         return total
 
 
@@ -155,7 +155,7 @@ class _Lost(LatticeMetric):
         sizes = node.sizes[there].astype(np.float64)
         space = np.zeros(len(there))
         for place, level in enumerate(node.levels):
-            space += self._space[place][level][node.codes(place)[there]]
+            space += self._space[place][level][node.codes(place, there)]
         gone = float(self._rows - sizes.sum()) if len(node.sizes) else 0.0
         suppressed = gone * (self._whole - np.log2(gone)) if gone > 0.5 else 0.0
         return (self._own + dot(sizes, space - np.log2(sizes)) + suppressed) / self._rows
@@ -215,7 +215,7 @@ class _Products(LatticeMetric):
         there = np.flatnonzero(kept)
         product = np.ones(len(there))
         for place, level in enumerate(node.levels):
-            product *= self._shares[place][level][node.codes(place)[there]]
+            product *= self._shares[place][level][node.codes(place, there)]
         return (dot(node.sizes[there], product) + gone) / self._rows
 
     def floor(self, node: Counted) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -35,8 +35,12 @@ class ShareMetric(Metric):
         """What each label covers."""
 
     @abstractmethod
-    def combine(self, problem: Problem, means: Sequence[Floats]) -> Floats:
-        """One number from the mean of each column."""
+    def term(self, mean: Floats, weight: float) -> Floats:
+        """What a column's mean adds to a sum over columns."""
+
+    @abstractmethod
+    def whole(self, total: Floats, weights: float) -> Floats:
+        """One number from that sum, and the sum of the weights; it grows with every mean."""
 
     def at_level(self, problem: Problem, name: str, level: int) -> float | None:
         """What every label of a level covers, where that depends on nothing but the level."""
@@ -57,7 +61,8 @@ class ShareMetric(Metric):
     def score(self, problem: Problem, recoded: Recoded) -> float:
         """The columns' means as one number."""
         means = self.by_column(problem, recoded)
-        return float(self.combine(problem, [np.array(means[name]) for name in problem.quasi]))
+        total = sum(self.term(np.array(means[name]), problem.weight(name)) for name in problem.quasi)
+        return float(self.whole(np.asarray(total), sum(problem.weight(name) for name in problem.quasi)))
 
     def on_lattice(self, problem: Problem) -> LatticeMetric:
         """From what each label of each level covers."""
@@ -66,40 +71,47 @@ class ShareMetric(Metric):
 
 class _Shares(LatticeMetric):
     def __init__(self, metric: ShareMetric, problem: Problem) -> None:
-        self._metric, self._problem = metric, problem
+        self._metric = metric
+        self._weights = [problem.weight(name) for name in problem.quasi]
         self._rows = max(problem.table.total, 1)
         self._covered: list[list[Floats]] = []
-        self._means: list[Floats] = []
+        self._terms: list[Floats] = []
         self._totals: list[list[float]] = []
         for name in problem.quasi:
             column, ladder = problem.table.columns[name], problem.ladders[name]
+            # what a label covers does not depend on rows: each value once will do
+            values = replace(column, codes=np.arange(len(column), dtype=np.int32), tally=column.counts)
             covers, means = [], []
             for level in range(ladder.height):
                 alike = metric.at_level(problem, name, level)
-                recoded = RecodedColumn.at(column, ladder, level)
+                recoded = RecodedColumn.at(values, ladder, level)
                 covered = metric.covered(problem, name, recoded) if alike is None else np.full(len(recoded.labels), alike)
                 covers.append(covered)
                 means.append(dot(covered[ladder.codes[level]], column.counts))
             self._covered.append(covers)
             # labels of a hierarchy may cover less than what they hold (a value that a file forgot): the floor must not fall
             self._totals.append(means)
-            self._means.append(np.minimum.accumulate(np.array(means)[::-1])[::-1] / self._rows)
+            least = np.minimum.accumulate(np.array(means)[::-1])[::-1] / self._rows
+            self._terms.append(metric.term(least, problem.weight(name)))
 
     def floors(self, axes: Sequence[npt.NDArray[np.intp]]) -> Floats:
         """With nothing suppressed: a suppressed cell covers no less than a published one."""
-        return self._metric.combine(self._problem, [mean[axis] for mean, axis in zip(self._means, axes, strict=True)])
+        total: Floats = np.array(0.0)
+        for term, axis in zip(self._terms, axes, strict=True):
+            total = total + term[axis]
+        return self._metric.whole(total, sum(self._weights))
 
     def score(self, node: Counted, kept: npt.NDArray[np.bool_]) -> float:
         """Levels, and what the suppressed rows add to them."""
         gone = np.flatnonzero(~kept)
         sizes = node.sizes[gone]
-        means = []
+        means = 0.0
         for place, level in enumerate(node.levels):
             total = self._totals[place][level]
             if len(gone):
-                total += dot(sizes, 1.0 - self._covered[place][level][node.codes(place)[gone]])
-            means.append(np.array(total / self._rows))
-        return float(self._metric.combine(self._problem, means))
+                total += dot(sizes, 1.0 - self._covered[place][level][node.codes(place, gone)])
+            means += float(self._metric.term(np.array(total / self._rows), self._weights[place]))
+        return float(self._metric.whole(np.array(means), sum(self._weights)))
 
 
 @dataclass(frozen=True)
@@ -120,13 +132,13 @@ class Loss(ShareMetric):
         least = 1.0 / _leaves(problem, name)
         return np.clip((column.shares - least) / (1.0 - least), 0.0, 1.0) if least < 1.0 else np.zeros(len(column.shares))
 
-    def combine(self, problem: Problem, means: Sequence[Floats]) -> Floats:
-        """A geometric mean."""
-        weights = _weights(problem)
-        total: Floats = np.array(0.0)
-        for mean, weight in zip(means, weights, strict=True):
-            total = total + weight * np.log1p(mean)
-        return np.asarray(np.expm1(total / weights.sum()))
+    def term(self, mean: Floats, weight: float) -> Floats:
+        """An exponent of the geometric mean."""
+        return np.asarray(weight * np.log1p(mean))
+
+    def whole(self, total: Floats, weights: float) -> Floats:
+        """The geometric mean."""
+        return np.asarray(np.expm1(total / weights))
 
 
 @dataclass(frozen=True)
@@ -145,9 +157,13 @@ class CertaintyPenalty(ShareMetric):
         """Widths."""
         return np.clip(column.widths, 0.0, 1.0)
 
-    def combine(self, problem: Problem, means: Sequence[Floats]) -> Floats:
-        """A weighted mean."""
-        return _weighted_mean(problem, means)
+    def term(self, mean: Floats, weight: float) -> Floats:
+        """A summand of the mean."""
+        return np.asarray(weight * mean)
+
+    def whole(self, total: Floats, weights: float) -> Floats:
+        """The mean."""
+        return np.asarray(total / weights)
 
 
 @dataclass(frozen=True)
@@ -180,21 +196,13 @@ class Precision(ShareMetric):
         enough[-1] = True
         return np.asarray(enough.argmax(axis=0) / (ladder.height - 1), dtype=np.float64)
 
-    def combine(self, problem: Problem, means: Sequence[Floats]) -> Floats:
-        """A weighted mean."""
-        return _weighted_mean(problem, means)
+    def term(self, mean: Floats, weight: float) -> Floats:
+        """A summand of the mean."""
+        return np.asarray(weight * mean)
 
-
-def _weights(problem: Problem) -> Floats:
-    return np.array([problem.weight(name) for name in problem.quasi])
-
-
-def _weighted_mean(problem: Problem, means: Sequence[Floats]) -> Floats:
-    weights = _weights(problem)
-    total: Floats = np.array(0.0)
-    for mean, weight in zip(means, weights, strict=True):
-        total = total + weight / weights.sum() * mean
-    return np.asarray(total)
+    def whole(self, total: Floats, weights: float) -> Floats:
+        """The mean."""
+        return np.asarray(total / weights)
 
 
 def _leaves(problem: Problem, name: str) -> float:

@@ -17,6 +17,7 @@ from cloister.anonymize.models.distances import per_class
 from cloister.anonymize.models.evened import evened
 from cloister.anonymize.models.ratios import Ratios, fits
 from cloister.errors import InvalidParameter
+from cloister.privacy.precision import context
 from cloister.privacy.rational import Exact, exact
 
 __all__ = ["DIVERSITIES", "LDiversity", "distinct_values", "effective_values", "recursive_ratios"]
@@ -24,7 +25,8 @@ __all__ = ["DIVERSITIES", "LDiversity", "distinct_values", "effective_values", "
 DIVERSITIES = ("distinct", "entropy", "recursive")
 
 _ROUNDING = 1e-9
-"""In nats: three values with a third of the rows each have an entropy of ln 3, which floating point may miss."""
+"""In nats: how far floating point may be off. Three values with a third of the rows each have an entropy of ln 3, and it may miss
+that."""
 
 
 def distinct_values(spread: Spread) -> npt.NDArray[np.int64]:
@@ -127,8 +129,21 @@ class LDiversity(PrivacyModel):
         if self.kind == "distinct":
             return np.asarray(distinct >= self.l)
         if self.kind == "entropy":
-            return np.asarray((distinct >= self.l) & (np.log(effective_values(spread)) >= math.log(self.l) - _ROUNDING))
+            return np.asarray((distinct >= self.l) & self._even_enough(spread))
         return self._recursive(spread)
+
+    def _even_enough(self, spread: Spread) -> npt.NDArray[np.bool_]:
+        """Entropies of at least ln ℓ: in floating point, and with sixty digits where that is too close to tell."""
+        over = np.log(effective_values(spread)) - math.log(self.l)
+        met = over >= 0
+        if not len(met):
+            return np.asarray(met)
+        commonest, rarest = (how.reduceat(spread.count, spread.first[:-1]) for how in (np.maximum, np.minimum))
+        uniform = (commonest == rarest) & (distinct_values(spread) >= self.l)
+        met |= uniform
+        for place in np.flatnonzero((np.abs(over) <= _ROUNDING) & ~uniform).tolist():
+            met[place] = _entropy_reaches(spread.count[spread.first[place] : spread.first[place + 1]].tolist(), self.l)
+        return np.asarray(met)
 
     def _recursive(self, spread: Spread) -> npt.NDArray[np.bool_]:
         assert self.c is not None
@@ -194,6 +209,18 @@ class LDiversity(PrivacyModel):
     def _with(self, l: int) -> str:  # noqa: E741
         more = "" if self.kind == "distinct" else f', kind="{self.kind}"' + (f", c={self.c}" if self.c is not None else "")
         return f"LDiversity({l}{more})"
+
+
+def _entropy_reaches(counts: Sequence[int], l: float) -> bool:  # noqa: E741
+    """Whether the entropy is at least ln ℓ: two numbers that agree to fifty digits are the same.
+
+    >>> _entropy_reaches([2, 2], 2), _entropy_reaches([500_001, 499_999], 2), _entropy_reaches([4, 1, 1, 1, 1], 4)
+    (True, False, True)
+    """
+    number = context()
+    rows = sum(counts)
+    entropy = number.log(rows) - number.fsum(count * number.log(count) for count in counts) / rows
+    return bool(entropy - number.log(number.mpf(l)) >= -(number.mpf(10) ** -50))
 
 
 _MANY = np.iinfo(np.int64).max

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.anonymize.encoded import EncodedColumn, encode
+from cloister.anonymize.encoded import EncodedColumn, encode, one_zero
 from cloister.anonymize.frames import Frame, check_columns, need_polars, read_frame
 from cloister.errors import InvalidParameter
 
@@ -167,7 +167,7 @@ class Columns:
 
     def replaced(self, columns: Mapping[str, Any]) -> Any:
         """The frame in its own kind with these columns (arrays, lists or series) in the place of the old ones."""
-        data = self.frame.data.with_columns([self._series(name, values) for name, values in columns.items()])
+        data = self.frame.data.with_columns([one_zero(self._series(name, values)) for name, values in columns.items()])
         return self.frame.give_back(data)
 
     def made(self, columns: Mapping[str, Any]) -> Any:

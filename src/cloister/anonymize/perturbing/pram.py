@@ -25,6 +25,9 @@ Floats = npt.NDArray[np.float64]
 
 MISSING = ("refuse", "keep", "value")
 
+_STEP = 2.0**-52
+"""A draw has 53 bits, and a sum of probabilities is right to about as many: no probability is drawn more finely than that."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Frequencies:
@@ -51,7 +54,8 @@ class Postrandomized:
     """Row: the old category, column: the new one."""
     epsilon: float
     """ln of the largest ratio within a column of the matrix: how much better a report can tell two old categories apart. It is
-    the ε of local differential privacy where the matrix was given; not where it was made from the table's own frequencies."""
+    the ε of local differential privacy where the matrix was given; not where it was made from the table's own frequencies. Draws
+    have 53 bits: what a probability may be off by is counted in, and one below 10⁻¹⁵ counts as none."""
     looked_up: bool
     """Whether the matrix was made from the table's own frequencies."""
     invariant: bool
@@ -245,6 +249,7 @@ def _epsilon(matrix: Floats) -> float:
     if not matrix.size:
         return 0.0
     used = matrix[:, matrix.max(axis=0) > 0]
-    if not (used > 0).all():
+    off = (len(matrix) + 2) * _STEP
+    if not (used > off).all():
         return math.inf
-    return float(np.log(used.max(axis=0) / used.min(axis=0)).max())
+    return float(np.log((used.max(axis=0) + off) / (used.min(axis=0) - off)).max())

@@ -109,7 +109,7 @@ def _found(found: Risk) -> str:
         parts.append(
             f"<p>In a population of {uniques.population:,}, about {uniques.people:,.0f} people are the only ones of their kind "
             f"({escape(uniques.how)}); about {expected:,.0f} of them are expected in this table. Such estimates err by tens of "
-            "per cent.</p>"
+            "per cent, and can be many times too high.</p>"
         )
     return section("Can somebody be found?", *parts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,13 +42,18 @@ class Matched:
         return float((self.sizes / self.people).sum() / max(int(self.sizes.sum()), 1))
 
 
+def _without_nan(series: Any) -> Any:
+    """NaN is a missing value, as it is to whoever counts the classes."""
+    return series.fill_nan(None) if series.dtype.is_float() else series
+
+
 def match(table: Frame, population: Frame, quasi: Sequence[str]) -> Matched:
     """Classes of the table and of the population, side by side. Both have to name their values alike."""
     check_columns(population, list(quasi), "population's")
     pl = need_polars()
     columns, widths = [], []
     for name in quasi:
-        ours, theirs = table.data[name], population.data[name]
+        ours, theirs = (_without_nan(frame.data[name]) for frame in (table, population))
         if ours.dtype != theirs.dtype:
             if ours.dtype.is_numeric() and theirs.dtype.is_numeric():
                 ours, theirs = ours.cast(pl.Float64), theirs.cast(pl.Float64)

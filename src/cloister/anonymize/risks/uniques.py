@@ -6,7 +6,8 @@
 
 The rule is that of Dankar, El Emam, Neisa and Roffey (2012): Pitman up to a sampling fraction of a tenth, beyond it the smaller
 of the other two. ARX has the same models and rule; where a line of ours differs from ARX's, it says so. Each number is an
-estimate with no margin: models of this kind err by tens of per cent.
+estimate with no margin: models of this kind err by tens of per cent where kinds of people differ much in how common they are, and
+are many times too high where all are about equally common.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ class SafePub:
         for name, labels in released.labels.items():
             kept = released.levels[name] == 0
             values = labels if kept else [None if label is None else text_of(label) for label in labels]
-            data[name] = pl.Series(name, values, dtype=None if kept and values else pl.String)
+            data[name] = pl.Series(name, values, dtype=self._type_of(name) if kept else pl.String)
         whole = pl.DataFrame(data)
         return whole[np.repeat(np.arange(len(released.counts)), released.counts)] if released.counts else whole
 
@@ -207,6 +207,15 @@ class SafePub:
 
     def __repr__(self) -> str:
         return f"SafePub({self.guarantee}, sampling ≈ {float(self.sampling):.3g}, k = {self.k})"
+
+    def _type_of(self, name: str) -> Any:
+        """The type of a column whose values stay: its declaration's, whatever was released."""
+        pl = need_polars()
+        domain = self.columns[name]
+        if isinstance(domain, Category):
+            first = domain.options[0]
+            return pl.Boolean if isinstance(first, bool) else pl.Int64 if isinstance(first, int) else pl.String
+        return {Integer: pl.Int64, Real: pl.Float64, Boolean: pl.Boolean, Date: pl.Date}[type(domain)]
 
     def _to_pandas(self, frame: Frame) -> Any:
         import pandas as pd

@@ -56,6 +56,11 @@ class Axis:
         """Whether what lies between two places is an interval."""
         return self.ladder is None and self.column.is_number
 
+    @property
+    def is_set(self) -> bool:
+        """Whether a class is called by the set of its values there."""
+        return self.ladder is None and not self.column.is_number and len(self) <= MANY
+
     def widths(self, low: npt.NDArray[np.integer], high: npt.NDArray[np.integer]) -> Floats:
         """How much of the axis lies between two places: 0 for one value, 1 for everything."""
         if self.ladder is None:
@@ -76,10 +81,9 @@ class Axis:
             found[self.steps[level][low] == self.steps[level][high]] = level
         return found
 
-    def places(self) -> npt.NDArray[np.integer]:
-        """The place of each row, in the smallest type that holds it."""
-        kind = np.int16 if len(self) <= np.iinfo(np.int16).max else np.int32
-        return np.asarray(self.place.astype(kind)[self.column.codes])
+    def places(self) -> npt.NDArray[np.int32]:
+        """The place of each row."""
+        return self.place[self.column.codes]
 
 
 def axes_of(table: Encoded, quasi: tuple[str, ...], ladders: Mapping[str, Ladder], *, numbers_along: bool = False) -> list[Axis]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.problem import Problem
-from cloister.anonymize.searches.counting import Levels
+from cloister.anonymize.searches.cones import Cones
 from cloister.anonymize.searches.judging import Judge, Judgement
-from cloister.anonymize.searches.tagging import Tagged
+from cloister.anonymize.searches.tables import Levels
 from cloister.errors import InvalidParameter
 
 __all__ = ["Border", "border"]
 
 _MOST_NODES = 4_000_000
+_PROGRESS_EVERY = 64
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,8 +54,7 @@ class Border:
 
 def border(problem: Problem) -> Border:
     """Which nodes are allowed, by predictive tagging: what is above an allowed node is allowed, what is below one that is not
-    is not
-    (where suppression and the models let that be concluded; otherwise each node is counted)."""
+    is not (where suppression and the models let that be concluded; otherwise each node is counted)."""
     judge = Judge(problem)
     nodes = float(np.prod([float(height) for height in judge.heights]))
     if nodes > _MOST_NODES:
@@ -65,24 +66,87 @@ def border(problem: Problem) -> Border:
     search = _Bordering(judge)
     until = None if problem.seconds is None else time.monotonic() + problem.seconds
     search.run(until, judge.lowest())
-    return Border(columns=problem.quasi, allowed=search.allowed, known=~search.left, judged=judge.judged)
+    return Border(columns=problem.quasi, allowed=search.allowed, known=~search.left.marks(), judged=judge.judged)
 
 
-class _Bordering(Tagged):
-    """Tagging by what is allowed, with no eye for scores."""
+class _Bordering:
+    """Nodes are walked in chains: from a node that is left up and down through others that are, then by bisection to where the
+    chain becomes allowed. Most chains rule out two cones."""
 
     def __init__(self, judge: Judge) -> None:
-        super().__init__(judge)
+        self.judge = judge
+        self.heights = judge.heights
         self.allowed = np.zeros(self.heights, dtype=bool)
+        self.left = Cones(self.heights)
+
+    def run(self, until: float | None, low: Levels) -> None:
+        """Until nothing is left, or it is to stop."""
+        problem, left = self.judge.problem, self.left
+        over = np.zeros(self.heights, dtype=bool)
+        over[tuple(slice(level, None) for level in low)] = True
+        left.keep(over)
+        self._look(tuple(height - 1 for height in self.heights))
+        for turn, start in enumerate(self._starts()):
+            if turn % _PROGRESS_EVERY == 0:
+                problem.progress("searching the lattice", 1 - left.count / left.nodes)
+            while left.has(start):
+                if problem.stop() or (until is not None and time.monotonic() > until):
+                    return
+                self._bisect(self._chain(start, turn))
+        problem.progress("searching the lattice", 1.0)
+
+    def _starts(self) -> Iterator[int]:
+        """Nodes by how many stand both above and below them."""
+        axes = np.ix_(*(np.arange(height) for height in self.heights))
+        below = sum(np.log(axis + 1.0) for axis in axes)
+        above = sum(np.log(height - axis) for axis, height in zip(axes, self.heights, strict=True))
+        for place in np.argsort(-np.minimum(below, above), axis=None, kind="stable").tolist():
+            if self.left.has(place):
+                yield place
+
+    def _chain(self, start: int, turn: int) -> list[int]:
+        """A path through nodes that are left, from one with none left below to one with none left above."""
+        up = self._walk(start, 1, turn)
+        return [*reversed(self._walk(start, -1, turn)[1:]), *up]
+
+    def _walk(self, place: int, direction: int, turn: int) -> list[int]:
+        path = [place]
+        left, heights = self.left, self.heights
+        levels = list(left.levels(place))
+        columns = len(levels)
+        while True:
+            for step in range(columns):
+                column = (turn + step) % columns
+                level = levels[column] + direction
+                if 0 <= level < heights[column] and left.has(place + direction * left.strides[column]):
+                    place += direction * left.strides[column]
+                    levels[column] = level
+                    path.append(place)
+                    turn += 1 + step
+                    break
+            else:
+                return path
+
+    def _bisect(self, chain: list[int]) -> None:
+        low, high = 0, len(chain)
+        while low < high:
+            middle = (low + high) // 2
+            if self._look(self.left.levels(chain[middle])).allowed:
+                high = middle
+            else:
+                low = middle + 1
+            while low < high and not self.left.has(chain[low]):
+                low += 1
+            while low < high and not self.left.has(chain[high - 1]):
+                high -= 1
 
     def _look(self, levels: Levels) -> Judgement:
         judged = self.judge.judge(levels, -np.inf)
         self.allowed[levels] = judged.allowed
-        self.left[levels] = False
+        self.left.remove(levels)
         if judged.allowed and self.judge.monotone:
-            above = tuple(slice(level, None) for level in levels)
-            self.allowed[above] = True
-            self.left[above] = False
+            self.allowed[tuple(slice(level, None) for level in levels)] = True
+            self.left.remove_above(levels)
         if judged.hopeless_below:
-            self.left[tuple(slice(0, level + 1) for level in levels)] = False
+            self.left.remove_below(levels)
         return judged

@@ -42,12 +42,13 @@ class Boxes:
         """What has to be beaten."""
         return np.inf if self.best is None else self.best.score
 
-    def run(self, until: float | None, low: Levels, first: Iterable[Levels] = ()) -> bool:
+    def run(self, until: float | None, low: Levels, first: Iterable[Judgement] = ()) -> bool:
         """Divide what stands over `low` until nothing is open (True), or it is to stop (False)."""
         problem = self.judge.problem
         top = tuple(height - 1 for height in self.heights)
-        for levels in (top, *first):
-            self._look(levels)
+        for judged in first:
+            self._learn(judged)
+        self._look(top)
         self._add(low, top)
         rounds = 0
         while self._open:
@@ -116,7 +117,10 @@ class Boxes:
     def _look(self, levels: Levels) -> bool:
         if levels in self._seen:
             return self._seen[levels]
-        judged = self.judge.judge(levels, self.limit)
+        return self._learn(self.judge.judge(levels, self.limit))
+
+    def _learn(self, judged: Judgement) -> bool:
+        levels = judged.levels
         if self.judge.metric.by_classes:
             self._floors[levels] = judged.floor
         if judged.allowed and (self.best is None or judged.key < self.best.key):

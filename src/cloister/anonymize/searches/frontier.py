@@ -58,8 +58,7 @@ def frontier(problem: Problem, *, highest: bool = False) -> list[Choice]:
 
 
 def _choice(problem: Problem, judge: Judge, levels: Levels) -> Choice:
-    node = judge.node(levels)
-    kept = judge.counter.satisfied(node)
+    node, kept = judge.counted(levels)
     sizes = node.sizes[kept]
     published = int(sizes.sum())
     return Choice(

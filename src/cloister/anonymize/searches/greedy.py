@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from cloister.anonymize.searches.counting import Levels
 from cloister.anonymize.searches.judging import Judge, Judgement, recode
 from cloister.anonymize.searches.unmet import interrupted, unmet
 
-__all__ = ["Greedy", "descend"]
+__all__ = ["Greedy", "descend", "explore"]
 
 Look = Callable[[Levels], Judgement]
 Ended = Callable[[], bool]
@@ -34,7 +34,7 @@ class Greedy(Search):
     """
 
     name: ClassVar[str] = "greedy"
-    width: int = 6
+    width: int = 3
 
     def find(self, problem: Problem) -> Recoded:
         """The best node that was met, recoded."""
@@ -50,11 +50,17 @@ class Greedy(Search):
         return recode(problem, best.levels, Proof(optimal=bool(bound >= best.score), bound=bound, what=what))
 
 
-def descend(judge: Judge, until: float | None = None, width: int = 3) -> list[Levels]:
-    """A good node to begin with, in a list; empty where none was found."""
+def explore(judge: Judge, until: float | None = None, width: int = 3) -> tuple[Judgement | None, list[Judgement]]:
+    """A good node to begin with, or None where none was found; and all nodes that were met on the way."""
     if until is not None:
         until = time.monotonic() + (until - time.monotonic()) / 4
-    best = _search(judge, until, width, {})
+    seen: dict[Levels, Judgement] = {}
+    return _search(judge, until, width, seen), list(seen.values())
+
+
+def descend(judge: Judge, until: float | None = None, width: int = 3) -> list[Levels]:
+    """The levels of a good node, in a list; empty where none was found."""
+    best, _ = explore(judge, until, width)
     return [] if best is None else [best.levels]
 
 
@@ -81,13 +87,12 @@ def _down(judge: Judge, look: Look, ended: Ended, width: int) -> Judgement | Non
     for step in range(steps):
         judge.problem.progress("going down the lattice", step / steps)
         below: dict[Levels, Judgement] = {}
-        for parent in generation:
-            for column, level in enumerate(parent.levels):
-                if ended():
-                    return best
-                levels = (*parent.levels[:column], level - 1, *parent.levels[column + 1 :])
-                if level and levels not in below:
-                    below[levels] = look(levels)
+        for levels, floor in _by_floor(judge, _children(generation)):
+            if ended():
+                return best
+            if len(below) >= width and floor > sorted(one.score for one in below.values())[width - 1]:
+                break  # neither this one nor any after it is among the best of its generation
+            below[levels] = look(levels)
         # where the models are not monotone a node that is not allowed may stand over one that is
         generation = sorted((one for one in below.values() if not one.hopeless_below), key=_promise)[:width]
         best = min([*(one for one in generation if one.allowed), *([best] if best else [])], key=_key, default=None)
@@ -99,14 +104,33 @@ def _down(judge: Judge, look: Look, ended: Ended, width: int) -> Judgement | Non
 def _polish(judge: Judge, look: Look, ended: Ended, best: Judgement) -> Judgement:
     while True:
         start = best
-        for levels in _neighbours(start.levels, judge.heights):
+        for levels, floor in _by_floor(judge, _neighbours(start.levels, judge.heights)):
             if ended():
                 return best
+            if floor > best.score:
+                break
             judged = look(levels)
             if judged.allowed and judged.key < best.key:
                 best = judged
         if best is start:
             return best
+
+
+def _children(generation: Sequence[Judgement]) -> list[Levels]:
+    """All that are one level lower in one column."""
+    found = []
+    for parent in generation:
+        levels = parent.levels
+        found += [(*levels[:column], level - 1, *levels[column + 1 :]) for column, level in enumerate(levels) if level]
+    return list(dict.fromkeys(found))
+
+
+def _by_floor(judge: Judge, nodes: list[Levels]) -> list[tuple[Levels, float]]:
+    """With what each costs at least by its levels, the cheapest first; as they came where nothing is known before counting."""
+    if not judge.metric.by_levels or not nodes:
+        return [(levels, -np.inf) for levels in nodes]
+    floors = judge.floors(list(np.array(nodes).T))
+    return [(nodes[place], float(floors[place])) for place in np.argsort(floors, kind="stable").tolist()]
 
 
 def _neighbours(levels: Levels, heights: Levels) -> list[Levels]:

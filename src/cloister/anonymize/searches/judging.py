@@ -12,6 +12,7 @@ from cloister.anonymize.models.base import PrivacyModel
 from cloister.anonymize.problem import Problem
 from cloister.anonymize.recoding import Proof, Recoded, RecodedColumn
 from cloister.anonymize.searches.counting import Counter, Levels, Node
+from cloister.anonymize.searches.sizing import Sized, Sizer
 
 __all__ = ["Judge", "Judgement", "recode"]
 
@@ -22,7 +23,7 @@ class Judgement:
 
     levels: Levels
     suppressed: int
-    """Rows in classes that do not meet the models."""
+    """Rows in classes that do not meet the models; where it is not allowed there may be more."""
     allowed: bool
     """Whether so many rows may be suppressed."""
     hopeless_below: bool
@@ -43,14 +44,21 @@ class Judge:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.counter = Counter(problem)
-        self._below: Counter | None = None
         self.rows = problem.table.total
         self.metric: LatticeMetric = problem.metric.on_lattice(problem) or _Rescored(problem)
         # with nothing suppressed every model is monotone; with rows suppressed only those are that a class never loses again
         self.monotone = problem.absorbing or problem.limit == 0
         self._absorbing: tuple[PrivacyModel, ...] = tuple(model for model in problem.models if model.absorbing)
         self._met: set[Levels] = set()
+        self._below: Counter | None = None
+        self._count_from(None)
+
+    def _count_from(self, low: Levels | None) -> None:
+        self.counter = Counter(self.problem, low)
+        self._sizer: Sizer | None = None
+        if self.counter.largest_k is not None:
+            plain = Counter(self.problem, low, spread=False) if self.counter.extras else self.counter
+            self._sizer = Sizer(plain)
 
     @property
     def heights(self) -> Levels:
@@ -77,23 +85,68 @@ class Judge:
         low = []
         for place, highest in enumerate(top):
             level = 0
-            while level < highest and self.judge((*top[:place], level, *top[place + 1 :])).hopeless_below:
+            while level < highest and self._hopeless_alone(place, level, top):
                 level += 1
             low.append(level)
         if any(low) and self._below is None:
-            self._below, self.counter = self.counter, Counter(self.problem, tuple(low))
+            self._below = self.counter
+            self._count_from(tuple(low))
         return tuple(low)
+
+    def _hopeless_alone(self, place: int, level: int, top: Levels) -> bool:
+        """Whether no node with a column on this level, or a lower one, is allowed."""
+        k = self.counter.largest_k
+        if k is not None:
+            # rows whose label alone is that of fewer than k rows stand in classes of fewer
+            name = self.problem.quasi[place]
+            sizes = np.bincount(self.problem.ladders[name].codes[level], weights=self.problem.table.columns[name].counts)
+            if float(sizes[sizes < k].sum()) > self.problem.limit:
+                return True
+            others = [labels[-1] for other, labels in enumerate(self.counter.labels) if other != place]
+            if self.counter.only_k and max(others, default=1) <= 1:
+                return False
+        return self.judge((*top[:place], level, *top[place + 1 :])).hopeless_below
 
     def node(self, levels: Levels) -> Node:
         """The classes of a node."""
-        inside = all(level >= least for level, least in zip(levels, self.counter.low, strict=True))
-        return self.counter.node(levels) if inside or self._below is None else self._below.node(levels)
+        return self.counter.node(levels) if self._below is None or self._inside(levels) else self._below.node(levels)
+
+    def counted(self, levels: Levels) -> tuple[Node | Sized, npt.NDArray[np.bool_]]:
+        """The classes of a node as a metric wants them, and which of them meet the models."""
+        if self._sizer is not None and self.counter.only_k and self._inside(levels):
+            sized = self._sizer.at(levels, exact=True)
+            if sized.exact:
+                return sized, sized.sizes >= (self.counter.largest_k or 1)
+        node = self.node(levels)
+        return node, self.counter.satisfied(node)
+
+    def _inside(self, levels: Levels) -> bool:
+        return self._below is None or all(level >= least for level, least in zip(levels, self.counter.low, strict=True))
 
     def judge(self, levels: Levels, best: float = np.inf) -> Judgement:
         """Count a node; it is scored only where it is allowed and its floor is below the best."""
         self._met.add(levels)
+        sized = self._sized(levels)
+        if sized is not None and (lost := sized.lost(self.counter.largest_k or 1)) > self.problem.limit:
+            # k-anonymity alone suppresses too many, here and on every node below
+            floor = self.metric.floor(sized) if self.metric.by_classes and sized.exact else -np.inf
+            return Judgement(levels=levels, suppressed=lost, allowed=False, hopeless_below=True, floor=floor, score=np.inf)
+        if sized is not None and sized.exact and self.counter.only_k:
+            return self._judged(sized, sized.sizes >= (self.counter.largest_k or 1), best)
         node = self.node(levels)
-        kept = self.counter.satisfied(node)
+        return self._judged(node, self.counter.satisfied(node), best)
+
+    def _sized(self, levels: Levels) -> Sized | None:
+        """What sizes alone tell: exactly, where that is needed for a floor, or to be sure that k-anonymity is not in the way."""
+        if self._sizer is None or not self._inside(levels):
+            return None
+        found = self._sizer.at(levels, exact=self.metric.by_classes)
+        if not found.exact and found.lost(self.counter.largest_k or 1) <= self.problem.limit:
+            found = self._sizer.at(levels, exact=True)
+        return found
+
+    def _judged(self, node: Node | Sized, kept: npt.NDArray[np.bool_], best: float) -> Judgement:
+        levels = node.levels
         suppressed = self.rows - int(node.sizes[kept].sum())
         allowed = suppressed <= self.problem.limit
         hopeless = not allowed and (self.monotone or self._lost_for_good(node) > self.problem.limit)
@@ -103,9 +156,9 @@ class Judge:
         score = self.metric.score(node, kept) if allowed and floor < best else np.inf
         return Judgement(levels=levels, suppressed=suppressed, allowed=allowed, hopeless_below=hopeless, floor=floor, score=score)
 
-    def _lost_for_good(self, node: Node) -> int:
+    def _lost_for_good(self, node: Node | Sized) -> int:
         """Rows that the absorbing models alone suppress: at least as many are lost on every node below."""
-        if not self._absorbing:
+        if not self._absorbing or isinstance(node, Sized):
             return 0
         kept = self.counter.satisfied(node, self._absorbing)
         return self.rows - int(node.sizes[kept].sum())

@@ -11,7 +11,7 @@ import numpy as np
 from cloister.anonymize.problem import Problem, Search
 from cloister.anonymize.recoding import Proof, Recoded
 from cloister.anonymize.searches.boxes import Boxes
-from cloister.anonymize.searches.greedy import descend
+from cloister.anonymize.searches.greedy import explore
 from cloister.anonymize.searches.judging import Judge, Judgement, recode
 from cloister.anonymize.searches.tagging import Tagged
 from cloister.anonymize.searches.unmet import interrupted, unmet
@@ -50,9 +50,8 @@ class OptimalLattice(Search):
         low = judge.lowest()
         nodes = float(np.prod([float(height) for height in judge.heights]))
         search: Tagged | Boxes = Tagged(judge) if nodes <= self.most_nodes else Boxes(judge)
-        width = 3 if nodes > _SMALL else 1
-        first = descend(judge, until, width)
-        whole = search.run(until, low, first)
+        _, met = explore(judge, until, 3 if nodes > _SMALL else 1)
+        whole = search.run(until, low, met)
         if search.best is None:
             raise unmet(problem) if whole else interrupted(problem)
         return recode(problem, _settled(judge, search.best).levels, _proof(search, whole, nodes))

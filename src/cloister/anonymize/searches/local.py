@@ -17,8 +17,10 @@ from cloister.anonymize.problem import Problem, Search
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.searches.axes import axes_of
 from cloister.anonymize.searches.mondrian import distinct_rows
-from cloister.anonymize.searches.partition import Cutter, Part
+from cloister.anonymize.searches.partition import Cutter
+from cloister.anonymize.searches.parts import Part, places_of
 from cloister.anonymize.searches.regions import regions
+from cloister.anonymize.sorting import order_of
 from cloister.errors import InvalidParameter
 
 __all__ = ["LocalRecoding"]
@@ -105,25 +107,29 @@ class LocalRecoding(Search):
         table = problem.table
         axes = axes_of(table, problem.quasi, problem.ladders, numbers_along=True)
         distinct = distinct_rows(problem, apart=(of_row + 1, count + 1))
-        group = of_row[distinct.rows]
-        order = np.argsort(group, kind="stable")
+        rows = np.arange(table.rows) if distinct.rows is None else distinct.rows
+        group = of_row[rows]
+        order = order_of(group + 1, count + 1)
         order = order[np.searchsorted(group[order], 0) :]
-        places = [axis.places()[distinct.rows] for axis in axes]
-        part = Part(
-            rows=order.astype(np.int32),
-            places=[each[order] for each in places],
-            weights=None if distinct.weights is None else distinct.weights[order],
-            first=np.searchsorted(group[order], np.arange(count + 1)).astype(np.int64),
-            closed=np.zeros((count, len(axes)), dtype=bool),
+        part = Part.of(
+            order,
+            places_of(axes, rows[order]),
+            None if distinct.weights is None else distinct.weights[order],
+            np.searchsorted(group[order], np.arange(count + 1)).astype(np.int64),
+            axes,
         )
         weights = [problem.weight(name) for name in problem.quasi]
-        cutter = Cutter(axes=axes, weights=weights, test=distinct.test, least=distinct.least, relaxed=self.relaxed)
-        found, classes = cutter.cut(
-            part, len(distinct.rows), stop=problem.stop, progress=lambda done: problem.progress("refining classes", done)
+        cutter = Cutter(
+            axes=axes,
+            weights=weights,
+            test=distinct.test if distinct.models else None,
+            least=distinct.least,
+            relaxed=self.relaxed,
         )
+        cut = cutter.cut(part, len(rows), stop=problem.stop, progress=lambda done: problem.progress("refining classes", done))
         suppressed = of_row < 0
-        numbers = found if distinct.of_row is None else found[distinct.of_row]
-        return _published(problem, numbers, classes, suppressed)
+        numbers = cut.of_row if distinct.of_row is None else cut.of_row[distinct.of_row]
+        return _published(problem, numbers, cut.count, suppressed)
 
 
 def _part_of(problem: Problem, rows: npt.NDArray[np.intp]) -> Problem:
@@ -137,7 +143,7 @@ def _part_of(problem: Problem, rows: npt.NDArray[np.intp]) -> Problem:
     return replace(problem, table=replace(table, columns=columns), research=research, limit=table.total)
 
 
-def _published(problem: Problem, of_row: Ints, count: int, suppressed: Bools) -> Recoded:
+def _published(problem: Problem, of_row: npt.NDArray[np.integer], count: int, suppressed: Bools) -> Recoded:
     """Labels for the rows that are kept; those of the others are never shown."""
     kept = ~suppressed
     axes = axes_of(problem.table.take(kept), problem.quasi, problem.ladders, numbers_along=True)

@@ -20,13 +20,18 @@ from cloister.anonymize.models.k import KAnonymity
 from cloister.anonymize.problem import Problem, Search
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.searches.axes import Axis, axes_of
-from cloister.anonymize.searches.partition import Cutter, Part
+from cloister.anonymize.searches.partition import Cutter
+from cloister.anonymize.searches.parts import Cut, Part, places_of
 from cloister.anonymize.searches.regions import check_aggregates, regions
 from cloister.errors import InvalidParameter
 
 __all__ = ["Distinct", "Mondrian", "distinct_rows", "refuse_the_unsatisfiable"]
 
 Ints = npt.NDArray[np.int64]
+
+_SAMPLE = 1 << 16
+_REPEATED = 0.5
+"""Where a row has fewer rows like it than this, on average, each is cut on its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,41 +90,47 @@ class Mondrian(Search):
     def find(self, problem: Problem) -> Recoded:
         """The classes; where the problem says stop, those that have been reached by then."""
         axes = axes_of(problem.table, problem.quasi, problem.ladders if self.categories == "hierarchy" else {})
-        of_row, count = self.classes(problem, axes)
+        cut, of_row = self._cut(problem, axes)
         return Recoded(
-            columns=regions(axes, of_row, count, aggregates=self.aggregates, weights=problem.table.weights),
+            columns=regions(axes, of_row, cut.count, aggregates=self.aggregates, weights=problem.table.weights, cut=cut),
             suppressed=np.zeros(problem.table.rows, dtype=bool),
             sensitive=problem.sensitive_columns,
             research=problem.research,
             weights=problem.table.weights,
         )
 
-    def classes(self, problem: Problem, axes: list[Axis]) -> tuple[Ints, int]:
+    def classes(self, problem: Problem, axes: list[Axis]) -> tuple[npt.NDArray[np.int32], int]:
         """The class of each row, and how many there are."""
+        cut, of_row = self._cut(problem, axes)
+        return of_row, cut.count
+
+    def _cut(self, problem: Problem, axes: list[Axis]) -> tuple[Cut, npt.NDArray[np.int32]]:
         refuse_the_unsatisfiable(problem)
-        rows = problem.table.rows
-        if rows == 0:
-            return np.zeros(0, dtype=np.int64), 0
+        if problem.table.rows == 0:
+            return Cut.of([], 0, axes), np.zeros(0, dtype=np.int32)
         problem.progress("counting rows that are equal", 0.0)
         distinct = distinct_rows(problem, alone=self.relaxed)
-        part = Part(
-            rows=np.arange(len(distinct.rows), dtype=np.int32),
-            places=[axis.places()[distinct.rows] for axis in axes],
-            weights=distinct.weights,
-            first=np.array([0, len(distinct.rows)], dtype=np.int64),
-            closed=np.zeros((1, len(axes)), dtype=bool),
-        )
         cutter = Cutter(
             axes=axes,
             weights=[problem.weight(name) for name in problem.quasi],
-            test=distinct.test,
+            test=distinct.test if distinct.models else None,
             least=distinct.least,
             relaxed=self.relaxed,
         )
-        found, count = cutter.cut(
-            part, len(distinct.rows), stop=problem.stop, progress=lambda done: problem.progress("cutting", done)
+        rows = problem.table.rows if distinct.rows is None else len(distinct.rows)
+        cut = cutter.cut(
+            Part.of(
+                np.arange(rows, dtype=np.int32),
+                places_of(axes, distinct.rows),
+                distinct.weights,
+                np.array([0, rows], dtype=np.int64),
+                axes,
+            ),
+            rows,
+            stop=problem.stop,
+            progress=lambda done: problem.progress("cutting", done),
         )
-        return (found if distinct.of_row is None else found[distinct.of_row]), count
+        return cut, cut.of_row if distinct.of_row is None else cut.of_row[distinct.of_row]
 
 
 def refuse_the_unsatisfiable(problem: Problem) -> None:
@@ -149,8 +160,8 @@ def refuse_the_unsatisfiable(problem: Problem) -> None:
 class Distinct:
     """Rows that differ, and the test of parts of them."""
 
-    rows: npt.NDArray[np.integer]
-    """One row of the table for each."""
+    rows: npt.NDArray[np.integer] | None
+    """One row of the table for each; None: every row of the table is one."""
     of_row: npt.NDArray[np.integer] | None
     """Which of them a row of the table is; None: each is itself."""
     weights: Ints | None
@@ -194,8 +205,11 @@ def distinct_rows(problem: Problem, *, alone: bool = False, apart: tuple[Ints, i
         codes, sizes = [*codes, problem.research.astype(np.int8)], [*sizes, 2]
     if apart is not None:
         codes, sizes = [*codes, apart[0]], [*sizes, apart[1]]
-    rows: npt.NDArray[np.integer]
-    if alone:
+    rows: npt.NDArray[np.integer] | None
+    weights: Ints | None
+    if not alone and _hardly_repeated(codes, sizes, table.weights):
+        rows, of_row, weights = None, None, table.weights
+    elif alone:
         rows = np.lexsort(codes[::-1])
         of_row = np.empty(table.rows, dtype=np.int32)
         of_row[rows] = np.arange(table.rows, dtype=np.int32)
@@ -210,6 +224,7 @@ def distinct_rows(problem: Problem, *, alone: bool = False, apart: tuple[Ints, i
         else:
             counted = np.bincount(of_row, weights=table.weights, minlength=count)
             weights = counted.astype(np.int64)
+    some: npt.NDArray[np.integer] | slice = slice(None) if rows is None else rows
     sensitive = problem.sensitive_columns if models else {}
     return Distinct(
         rows=rows,
@@ -218,8 +233,21 @@ def distinct_rows(problem: Problem, *, alone: bool = False, apart: tuple[Ints, i
         least=least,
         models=models,
         sensitive={
-            name: EncodedColumn(name=name, codes=column.codes[rows], values=column.values, kind=column.kind, tally=column.counts)
+            name: EncodedColumn(name=name, codes=column.codes[some], values=column.values, kind=column.kind, tally=column.counts)
             for name, column in sensitive.items()
         },
-        research=problem.research[rows] if problem.research is not None and models else None,
+        research=problem.research[some] if problem.research is not None and models else None,
     )
+
+
+def _hardly_repeated(codes: list[npt.NDArray[np.integer]], sizes: list[int], weights: Ints | None) -> bool:
+    """Whether so few rows are equal that finding them would cost more than it saves. It guesses from rows here and there: which
+    way it goes says how long a search takes, never what it finds."""
+    rows = len(codes[0])
+    if rows <= _SAMPLE:
+        return False
+    step = rows // _SAMPLE
+    numbers, count = alike([each[::step] for each in codes], sizes)
+    often = np.bincount(numbers, minlength=count)
+    pairs = float((often * (often - 1)).sum()) / (len(numbers) * (len(numbers) - 1))
+    return pairs * rows < _REPEATED

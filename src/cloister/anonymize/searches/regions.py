@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cloister.anonymize.classes import alike
 from cloister.anonymize.hierarchies.ladder import MISSING, STAR
 from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.recoding import RecodedColumn
 from cloister.anonymize.searches.axes import MANY, Axis
+from cloister.anonymize.searches.parts import MARKS, Cut
+from cloister.anonymize.sorting import order_of
 from cloister.errors import InvalidParameter
 
 __all__ = ["AGGREGATES", "Region", "check_aggregates", "regions"]
@@ -47,9 +50,9 @@ class Region:
     weights: Ints | None
 
     @classmethod
-    def of(cls, of_row: Ints, count: int, weights: Ints | None = None) -> Region:
+    def of(cls, of_row: npt.NDArray[np.integer], count: int, weights: Ints | None = None) -> Region:
         """From the class of each row; no class is empty."""
-        order = np.argsort(of_row, kind="stable").astype(np.int32)
+        order = order_of(of_row, max(count, 1)).astype(np.int32)
         edges = np.cumsum(np.bincount(of_row, minlength=count))
         return cls(order, np.concatenate([[0], edges]), None if weights is None else weights[order])
 
@@ -76,9 +79,15 @@ class Region:
 
 
 def regions(
-    axes: Sequence[Axis], of_row: Ints, count: int, *, aggregates: Mapping[str, str] | None = None, weights: Ints | None = None
+    axes: Sequence[Axis],
+    of_row: npt.NDArray[np.integer],
+    count: int,
+    *,
+    aggregates: Mapping[str, str] | None = None,
+    weights: Ints | None = None,
+    cut: Cut | None = None,
 ) -> dict[str, RecodedColumn]:
-    """The columns that publish each class by one label.
+    """The columns that publish each class by one label; `cut`, where there is one, knows what each class covers.
 
     >>> from cloister.anonymize.encoded import encode
     >>> from cloister.anonymize.frames import read_frame
@@ -88,11 +97,16 @@ def regions(
     >>> found["age"].labels, found["age"].codes.tolist(), found["sex"].labels
     (['20–35', '50'], [0, 0, 1], ['F', '*'])
     """
-    region = Region.of(of_row, count, weights)
+    asked = [(aggregates or {}).get(axis.column.name, "range") for axis in axes]
+    region = None if cut is not None and set(asked) <= {"range"} else Region.of(of_row, count, weights)
     columns = {}
-    for axis in axes:
+    for number, axis in enumerate(axes):
         name = axis.column.name
-        made = _recode(axis, region, (aggregates or {}).get(name, "range"))
+        if cut is not None and asked[number] == "range":
+            made = _covered(axis, cut, number)
+        else:
+            assert region is not None
+            made = _recode(axis, region, asked[number])
         codes = made.codes[of_row].astype(np.int32) if count else np.empty(0, dtype=np.int32)
         columns[name] = RecodedColumn(
             codes=codes, labels=made.labels, shares=made.shares, widths=made.widths, intact=made.single and made.original
@@ -116,23 +130,39 @@ class _Labels:
     """Whether no two labels read alike."""
 
 
+def _covered(axis: Axis, cut: Cut, number: int) -> _Labels:
+    """One column, each class called by what it covers."""
+    if not cut.count or not len(axis):
+        return _nothing()
+    low, high = cut.low[:, number], cut.high[:, number]
+    return _finished(_sets_of(axis, cut.marks[number]) if axis.is_set else _spans(axis, low, high), low, high, "range")
+
+
 def _recode(axis: Axis, region: Region, aggregate: str) -> _Labels:
     """One column: what each class is called, and how much of the column that covers."""
     if region.count == 0 or not len(axis):
-        none = np.empty(0)
-        return _Labels(codes=none.astype(np.int32), labels=[], shares=none, widths=none, single=True, original=True)
+        return _nothing()
     places = axis.place[axis.column.codes[region.order]]
     low = np.minimum.reduceat(places, region.first[:-1]).astype(np.int64)
     high = np.maximum.reduceat(places, region.first[:-1]).astype(np.int64)
     if aggregate == "range":
-        as_set = axis.ladder is None and not axis.column.is_number and len(axis) <= MANY
-        found = _sets(axis, region, places) if as_set else _spans(axis, low, high)
+        found = _sets(axis, region, places) if axis.is_set else _spans(axis, low, high)
     elif aggregate == "set":
         found = _sets(axis, region, places)
     elif axis.column.is_number and aggregate in ("mean", "median"):
         found = _values(axis, *_centres(axis, region, places, aggregate), low, high)
     else:  # the mean or median of categories is the one that most rows have
         found = _values(axis, *_modes(axis, region, places), low, high)
+    return _finished(found, low, high, aggregate)
+
+
+def _nothing() -> _Labels:
+    none = np.empty(0)
+    return _Labels(codes=none.astype(np.int32), labels=[], shares=none, widths=none, single=True, original=True)
+
+
+def _finished(found: _Labels, low: npt.NDArray[np.integer], high: npt.NDArray[np.integer], aggregate: str) -> _Labels:
+    """Labels that read alike are one."""
     names, codes = (found.labels, np.arange(len(found.labels))) if found.apart else _by_text(found.labels)
     shares, widths = np.zeros(len(names)), np.zeros(len(names))
     np.maximum.at(shares, codes, found.shares)
@@ -147,11 +177,13 @@ def _recode(axis: Axis, region: Region, aggregate: str) -> _Labels:
     )
 
 
-def _spans(axis: Axis, low: Ints, high: Ints) -> _Labels:
+def _spans(axis: Axis, low: npt.NDArray[np.integer], high: npt.NDArray[np.integer]) -> _Labels:
     """Intervals, or the smallest labels of a hierarchy."""
     if axis.ladder is None:
-        key, codes = np.unique(low * len(axis) + high, return_inverse=True)
-        low, high = np.divmod(key, len(axis))
+        codes, count = alike([low, high], [len(axis), len(axis)])
+        one = np.empty(count, dtype=np.int64)
+        one[codes] = np.arange(len(codes))
+        low, high = low[one], high[one]
         labels: list[Any] = _intervals(axis, low, high)
         shares = (high - low + 1) / len(axis)
         widths = axis.widths(low, high) if axis.is_number else np.where(high > low, shares, 0.0)
@@ -173,7 +205,7 @@ def _spans(axis: Axis, low: Ints, high: Ints) -> _Labels:
     return _made(codes, labels, shares, widths)
 
 
-def _intervals(axis: Axis, low: Ints, high: Ints) -> list[Any]:
+def _intervals(axis: Axis, low: npt.NDArray[np.integer], high: npt.NDArray[np.integer]) -> list[Any]:
     """What lies between two places: there may be millions of them."""
     missing = axis.column.missing
     texts = [_text(axis.column.values[code]) for code in axis.code.tolist()]
@@ -192,16 +224,32 @@ def _intervals(axis: Axis, low: Ints, high: Ints) -> list[Any]:
 def _sets(axis: Axis, region: Region, places: npt.NDArray[np.integer]) -> _Labels:
     """Sets of values."""
     if len(axis) <= MANY:
-        bits = np.uint64(1) << places.astype(np.uint64)
-        masks, codes = np.unique(np.bitwise_or.reduceat(bits, region.first[:-1]), return_inverse=True)
-        members = [[place for place in range(len(axis)) if mask >> place & 1] for mask in masks.tolist()]
-    else:
-        owner, place, _ = region.pairs(places, len(axis))
-        edges = np.searchsorted(owner, np.arange(region.count + 1)).tolist()
-        known: dict[tuple[int, ...], int] = {}
-        listed = place.tolist()
-        codes = np.array([known.setdefault(tuple(listed[begin:end]), len(known)) for begin, end in pairwise(edges)])
-        members = [list(each) for each in known]
+        return _sets_of(axis, np.bitwise_or.reduceat(MARKS[places], region.first[:-1]))
+    owner, place, _ = region.pairs(places, len(axis))
+    edges = np.searchsorted(owner, np.arange(region.count + 1)).tolist()
+    known: dict[tuple[int, ...], int] = {}
+    listed = place.tolist()
+    codes = np.array([known.setdefault(tuple(listed[begin:end]), len(known)) for begin, end in pairwise(edges)])
+    return _sets_named(axis, codes, [list(each) for each in known])
+
+
+def _sets_of(axis: Axis, marks: npt.NDArray[np.uint64]) -> _Labels:
+    """Sets, a bit for each value."""
+    masks, codes = _distinct_marks(marks, len(axis))
+    return _sets_named(axis, codes, [[place for place in range(len(axis)) if mask >> place & 1] for mask in masks])
+
+
+def _distinct_marks(marks: npt.NDArray[np.uint64], values: int) -> tuple[list[int], npt.NDArray[np.integer]]:
+    if values >= 62:
+        masks, codes = np.unique(marks, return_inverse=True)
+        return masks.tolist(), codes
+    codes, count = alike([marks], [1 << values])
+    masks = np.empty(count, dtype=np.uint64)
+    masks[codes] = marks
+    return masks.tolist(), codes
+
+
+def _sets_named(axis: Axis, codes: npt.NDArray[np.integer], members: list[list[int]]) -> _Labels:
     values = axis.column.values
     labels, sizes = [], np.array([len(each) for each in members], dtype=np.float64)
     for each in members:

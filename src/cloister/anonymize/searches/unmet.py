@@ -1,18 +1,21 @@
-"""What to say where no node of a lattice meets the models: which column is in the way, and what would do."""
+"""What to say where nothing meets the models: which column is in the way, and what would do; beforehand where that is known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from cloister.anonymize.classes import Classes, alike
 from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.models.base import attained_by
+from cloister.anonymize.models.presence import DeltaPresence
 from cloister.anonymize.problem import Problem
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.privacy.rational import exact
 
-__all__ = ["interrupted", "lost_on_top", "unmet"]
+__all__ = ["check_presence", "interrupted", "lost_on_top", "unmet"]
 
 
 def unmet(problem: Problem) -> CloisterError:
@@ -49,6 +52,38 @@ def unmet(problem: Problem) -> CloisterError:
         f"suppressed, and {problem.limit} may be: {told}",
         instead=f"a level {STAR!r} for each of these columns; or {_allow(lost, total)}",
     )
+
+
+def check_presence(problem: Problem) -> None:
+    """Raise, before anything is searched for, where no recoding could meet δ-presence.
+
+    The share of the research table among all that is published is a mean of the shares of the classes. So it lies between the
+    bounds where every class does, and rows may be suppressed to get there.
+    """
+    if problem.research is None:
+        return
+    there = problem.research if problem.table.weights is None else problem.table.weights[problem.research]
+    total, most = problem.table.total, problem.limit
+    inside = int(there.sum())
+    for model in problem.models:
+        if not isinstance(model, DeltaPresence) or total == 0:
+            continue
+        low, high = exact(model.low), exact(model.high)
+        fewest, largest = max(inside - most, 0), total - most
+        above = fewest > 0 and fewest > high * (fewest + total - inside)
+        below = largest > 0 and inside < low * max(largest, inside)
+        if above or below:
+            bound = f"more than {model.high}" if above else f"less than {model.low}"
+            share = Fraction(inside, total)
+            fit = np.ceil(float(share) * 1000) / 1000 if above else np.floor(float(share) * 1000) / 1000
+            bounds = f'{model.low!r}, "{fit:g}"' if above else f'"{fit:g}", {model.high!r}'
+            raise InvalidParameter(
+                f"{model.name} was refused",
+                why=f"{inside:,} of {total:,} rows of the public list are in the research table, which is {bound} even with the "
+                f"{most:,} rows suppressed that may be: in some class the share is no better than in all",
+                instead=f"DeltaPresence({bounds}), or a list with "
+                + ("more people who are not in the table" if above else "fewer people who are not in the table"),
+            )
 
 
 def interrupted(problem: Problem) -> CloisterError:

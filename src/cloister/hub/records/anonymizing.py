@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ForeignKey, String
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import ForeignKey, String, delete
+from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = ["AnonymizedTable", "Trial"]
+__all__ = ["TRIAL_KEPT", "AnonymizedTable", "Trial", "forget_trials"]
+
+TRIAL_KEPT = timedelta(days=7)
+"""How long a trial is kept: it holds values of rows, and another costs nothing but time."""
 
 
 class Trial(Base):
@@ -57,3 +60,8 @@ class AnonymizedTable(Base):
     certificate_page: Mapped[str]
     policy: Mapped[dict[str, Any]] = mapped_column(default=dict)
     created: Mapped[datetime]
+
+
+def forget_trials(db: Session, now: datetime) -> None:
+    """Delete the trials that were kept long enough."""
+    db.execute(delete(Trial).where(Trial.created < now - TRIAL_KEPT))

@@ -53,6 +53,10 @@ class DataSet(Base):
     metadata_: Mapped[dict[str, Any]] = mapped_column("metadata", default=dict)
     """Purpose, consent basis, sensitivity, retention, labels, combinable_with, and the same by column: the policy that travels.
     """
+    released: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """Of what was released as a data set: the population and the institution of the data that it was made of, whose rules hold for
+    it too. It is public, since it has no budget, and yet open to those alone to whom its owner grants it.
+    """
     window: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """For a growing data set: how its budget is cut into windows of time."""
     version: Mapped[int] = mapped_column(default=0)

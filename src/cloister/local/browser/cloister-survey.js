@@ -222,12 +222,25 @@ export function spent(survey, levels) {
   return { epsilon, cap, allowed: epsilon[0] * cap[1] <= cap[0] * epsilon[1] };
 }
 
+/** How far a logarithm may be off by the way it is worked out, as a share of it. */
+const CLOSE = 1e-9;
+
+/** ε of a question's integers at a level. The cap counts the level's own ε; so integers that tell more than it are refused. */
+function told(survey, name, level) {
+  const [above, below] = exact(level.epsilon);
+  const found = epsilon(survey.channels[name][level.name]);
+  if (!(found <= (Number(above) / Number(below)) * (1 + CLOSE)))
+    throw new RangeError(`the survey's numbers for "${name}" tell more than its level says`);
+  return found;
+}
+
 /** What the survey's numbers are written in: another one is another version of cloister's. */
 export const FORMAT = 2;
 
 /**
  * One person's report: exactly what leaves the page. `survey` is the survey's JSON, `answers` a value for each question's name,
- * `levels` as above, and no more in all than the survey's cap; `token` that of the invitation, or a fresh one.
+ * `levels` as above, and no more in all than the survey's cap; `token` that of the invitation, or a fresh one. A survey whose
+ * integers tell more than its levels say is refused, so that the cap is one on what is really told.
  */
 export function respond(survey, answers, levels, { token, next = systemWords() } = {}) {
   if (survey.format !== FORMAT) throw new RangeError("the survey is of another version of this page");
@@ -235,6 +248,7 @@ export function respond(survey, answers, levels, { token, next = systemWords() }
     if (!survey.questions.some((question) => question.name === name)) throw new RangeError(`the survey does not ask "${name}"`);
   const each = chosen(survey, levels);
   if (!spent(survey, levels).allowed) throw new RangeError("these levels come to more than the survey lets anybody give");
+  for (const [name, level] of Object.entries(each)) told(survey, name, level);
   const places = survey.questions.map((question) => placeOf(question, answers[question.name]));
   const [names, values] = [{}, {}];
   survey.questions.forEach(({ name }, index) => {
@@ -255,14 +269,17 @@ export function newToken(next = systemWords()) {
   return [next(), next()].map((word) => word.toString(16).padStart(16, "0")).join("");
 }
 
-/** What each question promises at its level, from its integers: {name: {odds, epsilon}}, and the sum of ε. */
+/**
+ * What each question promises at its level, from its integers: {name: {odds, epsilon}}, and the sum of ε. What tells more than its
+ * level says is refused.
+ */
 export function promises(survey, levels) {
   const each = {};
   let sum = 0;
   for (const [name, level] of Object.entries(chosen(survey, levels))) {
-    const client = survey.channels[name][level.name];
-    each[name] = { odds: oddsNumber(client), epsilon: epsilon(client) };
-    sum += each[name].epsilon;
+    const found = told(survey, name, level);
+    each[name] = { odds: Math.exp(found), epsilon: found };
+    sum += found;
   }
   return { questions: each, epsilon: sum };
 }

@@ -383,6 +383,7 @@ def upgrade() -> None:
         sa.Column("population", sa.String(length=200), nullable=True),
         sa.Column("declaration", sa.JSON(), nullable=False),
         sa.Column("metadata", sa.JSON(), nullable=False),
+        sa.Column("released", sa.JSON(), nullable=False),
         sa.Column("window", sa.JSON(), nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("state", sa.String(length=20), nullable=False),

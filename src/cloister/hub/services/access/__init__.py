@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from cloister.hub.policy import Action, register_actions
 from cloister.hub.service import Card, Link, Service
 from cloister.hub.services.access.check import allowed, check, check_together, context_of
-from cloister.hub.services.access.facts import Facts, data_set_object, facts_of, who_of
+from cloister.hub.services.access.facts import Facts, data_set_object, facts_of, known_generation, who_of
 from cloister.hub.services.access.messages import say, spoken, thread
 from cloister.hub.services.access.typed import Typed
 
@@ -41,6 +41,7 @@ __all__ = [
     "data_set_object",
     "facts_of",
     "grant",
+    "known_generation",
     "purse",
     "revoke",
     "say",

@@ -35,7 +35,16 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Facts", "algorithm_object", "data_set_object", "facts_of", "inside", "project_object", "who_of"]
+__all__ = [
+    "Facts",
+    "algorithm_object",
+    "data_set_object",
+    "facts_of",
+    "inside",
+    "known_generation",
+    "project_object",
+    "who_of",
+]
 
 _PART = "access facts"
 _OPEN = (
@@ -76,6 +85,12 @@ def facts_of(hub: Hub, db: Session) -> Facts:
     return known
 
 
+def known_generation(hub: Hub) -> int | None:
+    """The generation of the facts that this process holds; None before there are any."""
+    known: Facts | None = hub.parts.get(_PART)
+    return None if known is None else known.generation
+
+
 def who_of(caller: Caller, facts: Facts | None = None) -> Who:
     """The person as a decision sees them. A certificate holds to the end of its last day; a project that was closed has no
     members.
@@ -94,7 +109,11 @@ def who_of(caller: Caller, facts: Facts | None = None) -> Who:
 
 
 def data_set_object(row: DataSet, grants: tuple[GrantFacts, ...] = ()) -> Object:
-    """A data set as a decision sees it. `metadata_` holds its policy under "policy" and those of its columns under "columns"."""
+    """A data set as a decision sees it. `metadata_` holds its policy under "policy" and those of its columns under "columns".
+
+    What was released as a data set is still of the population and the institution whose data it was made of.
+    """
+    behind = row.released or {}
     policy = parse_policy(row.metadata_.get("policy", {}))
     columns = {name: parse_policy(each) for name, each in row.metadata_.get("columns", {}).items()}
     given = parse_policy(row.metadata_.get("contribution", {}))
@@ -103,9 +122,9 @@ def data_set_object(row: DataSet, grants: tuple[GrantFacts, ...] = ()) -> Object
         id=row.id,
         name=row.name,
         owner=row.owner,
-        institution=row.institution,
+        institution=behind.get("institution", row.institution),
         labels=policy.labels | given.labels,
-        population=row.population or "",
+        population=behind.get("population", row.population or ""),
         columns=frozenset(row.declaration.get("columns", {})),
         grants=grants,
         policies=tuple(each for each in (policy, given) if each != Policy()),
@@ -153,7 +172,7 @@ def _read(db: Session, now: int) -> Facts:
     return Facts(
         generation=now,
         data_sets={
-            row.id: data_set_object(row, (*of(row.id), *((_PUBLIC,) if row.public else ())))
+            row.id: data_set_object(row, (*of(row.id), *((_PUBLIC,) if row.public and not row.released else ())))
             for row in db.scalars(select(DataSet).where(DataSet.state != "deleted"))
         },
         algorithms={

@@ -15,6 +15,7 @@ from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.access import ProjectMember
 from cloister.hub.records.accounts import ApiToken, Person, PersonRole, WebSession
 from cloister.hub.services.accounts.sessions import alive, cookie_name
+from cloister.hub.statements import Statement
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -35,14 +36,14 @@ _PEOPLE, _TOKENS = Person.__table__, ApiToken.__table__
 _KNOWN = [_PEOPLE.c[each] for each in ("id", "email", "name", "institution", "training", "attributes", "locale", "blocked")]
 _SHOWN = [_TOKENS.c[each].label(f"token_{each}") for each in ("id", "scopes", "second_factor", "expires", "revoked", "used")]
 _BY_TOKEN = select(*_KNOWN, *_SHOWN).join(_TOKENS, _PEOPLE.c.id == _TOKENS.c.person)
-_OF_DIGEST = _BY_TOKEN.where(_TOKENS.c.digest == bindparam("digest"))
-_OF_TOKEN = _BY_TOKEN.where(_TOKENS.c.id == bindparam("token"))
-_OF_PERSON = select(*_KNOWN).where(_PEOPLE.c.id == bindparam("person"))
-_STANDING = union_all(
+_OF_DIGEST = Statement(_BY_TOKEN.where(_TOKENS.c.digest == bindparam("digest")))
+_OF_TOKEN = Statement(_BY_TOKEN.where(_TOKENS.c.id == bindparam("token")))
+_OF_PERSON = Statement(select(*_KNOWN).where(_PEOPLE.c.id == bindparam("person")))
+_ROLES_AND_PROJECTS = union_all(
     select(literal("role").label("what"), PersonRole.role.label("name")).where(PersonRole.person == bindparam("person")),
     select(literal("project"), ProjectMember.project).where(ProjectMember.person == bindparam("person")),
 )
-"""What is asked on every request is made once: to make a statement takes longer than to ask it."""
+_STANDING = Statement(_ROLES_AND_PROJECTS)
 
 
 def identify(hub: Hub, request: Request) -> Caller:
@@ -61,7 +62,7 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
     with hub.database.looking() as db:
         row = None
         if token.startswith(TOKEN_PREFIX):
-            row = db.execute(_OF_DIGEST, {"digest": digest(token)}).one_or_none()
+            row = _one(_OF_DIGEST.rows(db, {"digest": digest(token)}))
         if row is None or not _good(row, now):
             raise Unauthenticated(
                 "The API token was refused",
@@ -84,7 +85,7 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
 def caller_again(hub: Hub, db: Session, caller: Caller) -> Caller | None:
     """The person of a token as they stand now; None where they are blocked, or the token is revoked or expired."""
     connection = db.connection()
-    row = connection.execute(_OF_TOKEN, {"token": caller.token}).one_or_none()
+    row = _one(_OF_TOKEN.rows(connection, {"token": caller.token}))
     if row is None or row.id != caller.id or not _good(row, hub.now()):
         return None
     return _by_token(row, *_standing(connection, row.id), caller.address)
@@ -93,7 +94,7 @@ def caller_again(hub: Hub, db: Session, caller: Caller) -> Caller | None:
 def caller_for(hub: Hub, db: Session, person: str, *, via: Via = "system") -> Caller | None:
     """A person as a caller where no request stands behind it, such as a job that runs for them; None: unknown or blocked."""
     connection = db.connection()
-    row = connection.execute(_OF_PERSON, {"person": person}).one_or_none()
+    row = _one(_OF_PERSON.rows(connection, {"person": person}))
     if row is None or row.blocked:
         return None
     roles, projects = _standing(connection, person)
@@ -140,9 +141,14 @@ def _touch(hub: Hub, session: str, now: datetime) -> None:
 
 def _standing(connection: Connection, person: str) -> tuple[frozenset[str], frozenset[str]]:
     """Roles and projects, in one question."""
-    rows = connection.execute(_STANDING, {"person": person}).all()
+    rows = _STANDING.rows(connection, {"person": person})
     roles = frozenset(name for what, name in rows if what == "role")
     return roles, frozenset(name for what, name in rows if what == "project")
+
+
+def _one(rows: list[Any]) -> Any | None:
+    """The row of a question that has at most one."""
+    return rows[0] if rows else None
 
 
 def _good(row: Row[Any], now: datetime) -> bool:

@@ -1,9 +1,9 @@
 """Anonymised tables: tried for the owner's eyes, released by the marked door, attacked first, and a data set of their own then.
 
 - `order.py`, `ready.py`, `submitting.py`: what an owner wants, and whether it may be.
-- `trying.py`: risk against loss, and the hierarchies; `picture.py`: the frontier.
+- `trying.py`: risk against loss, to choose from; `trees.py`: the hierarchies; `picture.py`: the frontier.
 - `releasing.py`: the table leaves, with its report and its certificate. `reading.py`: who sees what.
-- `shapes.py`, `api.py`, `pages.py`: the routes.
+- `shapes.py`, `api.py`, `pages.py` (`typed.py`, `showing.py`, `words.py`): the routes.
 
 What may not live here: a decision about who may what (`access`), a search or a model (`cloister.anonymize`), how rows are stored.
 """
@@ -42,6 +42,6 @@ SERVICE = Service(
     jobs=(TRY, RELEASE),
     links=(
         Link(title="Anonymise", path="/anonymise", action="dataset.manage", order=29, icon="policy"),
-        Link(title="Anonymised tables", path="/anonymised", action="dataset.manage", order=30, icon="data"),
+        Link(title="Anonymised tables", path="/anonymised", action="release.see", order=30, icon="data"),
     ),
 )

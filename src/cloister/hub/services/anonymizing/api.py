@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import APIRouter, Header, Query
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.services.anonymizing.reading import csv_of, seen_table, seen_trial, source_of_table, tables_of
+from cloister.hub.services.anonymizing.reading import rows_sent, seen_table, seen_trial, source_of_table, tables_of
 from cloister.hub.services.anonymizing.ready import ACTION
 from cloister.hub.services.anonymizing.shapes import (
     Anonymized,
@@ -25,10 +25,9 @@ from cloister.hub.services.anonymizing.shapes import (
     told_of,
     tried_of,
 )
-from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
+from cloister.hub.services.anonymizing.submitting import left, look, release_later, try_later
 from cloister.hub.services.asking.idempotency import Claim, once
 from cloister.hub.services.asking.routing import TICKED, WRITTEN, After, Number
-from cloister.hub.services.trail import write
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -109,24 +108,16 @@ def _reading(router: APIRouter) -> None:
         dependencies=[needs("release.download")],
         summary="The rows of an anonymised table",
         response_class=Response,
-        responses={200: {"content": {"text/csv": {}}, "description": "The rows"}},
+        responses={
+            200: {"content": {"text/csv": {}, "application/vnd.apache.parquet": {}}, "description": "The rows"},
+        },
     )
-    def download(hub: HubDep, caller: CallerDep, number: Number) -> Response:
-        """As CSV."""
+    def download(
+        hub: HubDep, caller: CallerDep, number: Number, form: Annotated[Literal["csv", "parquet"], Query()] = "csv"
+    ) -> Response:
+        """As CSV or as Parquet."""
         with hub.database.reading() as db:
             row = seen_table(hub, db, caller, number, "release.download")
             name, source = source_of_table(hub, db, row)
-        with hub.database.begin() as db:
-            write(
-                db,
-                hub,
-                caller,
-                "release.download",
-                kind="anonymized-table",
-                object_id=row.id,
-                purpose=row.purpose,
-                form="csv",
-                data_sets=list(row.data_sets),
-            )
-        headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
-        return StreamingResponse(csv_of(name, source), headers=headers, media_type="text/csv; charset=utf-8")
+        left(hub, caller, "anonymized-table", row.id, row.data_sets, row.purpose, form)
+        return rows_sent(name, source, form)

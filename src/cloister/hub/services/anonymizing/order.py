@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
 from cloister.hub.services.catalogue.names import plain_word
+from cloister.privacy.rational import exact
 
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
     from cloister.anonymize.models.base import PrivacyModel
     from cloister.hub.service import Progress
 
-__all__ = ["METRICS", "PARTS", "SEARCHES", "Order"]
+__all__ = ["METRICS", "MISSING", "PARTS", "SEARCHES", "Order"]
 
 PARTS = ("quasi", "sensitive", "identifying", "kept")
 SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy")
 METRICS = ("loss", "discernibility", "entropy")
+MISSING = ("value", "suppress", "refuse")
 _LONGEST = 200_000
 
 
@@ -41,6 +42,10 @@ class Order:
     search: str = "optimal"
     metric: str = "loss"
     suppression: str = "0.02"
+    missing: str = "value"
+    """What a missing value is: a value of its own, a reason to leave the row out, or to refuse the table."""
+    levels: Mapping[str, int] = field(default_factory=dict)
+    """Of each quasi-identifier, where they were chosen: then nothing is searched for."""
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     """Of a column: lines as ARX writes them."""
     title: str = ""
@@ -56,11 +61,17 @@ class Order:
             raise InvalidParameter(
                 "The table was refused", why="no column is one that others may know", instead="at least one such column"
             )
-        if self.search not in SEARCHES or self.metric not in METRICS:
+        if self.search not in SEARCHES or self.metric not in METRICS or self.missing not in MISSING:
             raise InvalidParameter(
                 "The table was refused",
-                why="the search or the metric is none that there is",
-                instead=", ".join((*SEARCHES, *METRICS)),
+                why="the search, the metric or the word for missing values is none that there is",
+                instead=", ".join((*SEARCHES, *METRICS, *MISSING)),
+            )
+        if self.levels and set(self.levels) != set(self.columns("quasi")):
+            raise InvalidParameter(
+                "The levels were refused",
+                why="they are not those of the columns that others may know",
+                instead="a level for each such column, and for no other",
             )
         if isinstance(self.k, bool) or not 1 <= self.k <= 100_000 or (self.l is not None and not 1 <= self.l <= 1_000):
             raise InvalidParameter("The models were refused", why="k or l is out of range", instead="k = 5, l = 2")
@@ -106,15 +117,16 @@ class Order:
         if self.l is not None and self.l > 1:
             found.append(LDiversity(self.l))
         if self.t:
-            found.append(TCloseness(float(Fraction(self.t))))
+            found.append(TCloseness(float(exact(self.t))))
         if self.beta:
-            found.append(BetaLikeness(float(Fraction(self.beta))))
+            found.append(BetaLikeness(float(exact(self.beta))))
         return found
 
     def anonymizer(self, progress: Progress | None = None, *, k: int | None = None, seconds: float = 60) -> Anonymizer:
         """What carries it out."""
         from cloister.anonymize import Anonymizer, Hierarchy
         from cloister.anonymize.hierarchies.table import lines_of
+        from cloister.anonymize.searches.at_levels import AtLevels
 
         quasi = self.columns("quasi")
         given = {name: text for name, text in self.hierarchies.items() if text.strip() and name in quasi}
@@ -124,9 +136,10 @@ class Order:
             identifying=self.columns("identifying"),
             models=self.models(k),
             hierarchies={name: Hierarchy.of(lines_of(text)) for name, text in given.items()},
-            search=self.search,
+            search=AtLevels(levels=dict(self.levels)) if self.levels else self.search,
             metric=self.metric,
-            suppression=Fraction(self.suppression or "0"),
+            suppression=exact(self.suppression or "0"),
+            missing=self.missing,
             seconds=seconds,
             shuffle=True,
             stop=progress.stopped if progress is not None else None,
@@ -134,11 +147,15 @@ class Order:
 
     def plain(self) -> dict[str, Any]:
         """As plain data."""
-        return asdict(self) | {"parts": dict(self.parts), "hierarchies": dict(self.hierarchies)}
+        return asdict(self) | {
+            "parts": dict(self.parts),
+            "hierarchies": dict(self.hierarchies),
+            "levels": dict(self.levels),
+        }
 
 
 def _between(text: str, most: int) -> bool:
     try:
-        return 0 <= Fraction(text) <= most
-    except (ValueError, ZeroDivisionError):
+        return 0 <= exact(text) <= most  # which refuses exponents whose number would not fit in memory
+    except InvalidParameter:
         return False

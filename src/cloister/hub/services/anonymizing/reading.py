@@ -1,16 +1,25 @@
-"""Which trials and released tables somebody may see: their own."""
+"""Which trials and released tables somebody may see.
+
+A trial is exact: it is its owner's alone. A released table is its owner's, and of those whom a grant on the data set that it
+became lets see or download releases, the whole of it.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
+from starlette.responses import Response, StreamingResponse
 
+from cloister.errors import AccessDenied
 from cloister.hub.problems import Missing
-from cloister.hub.records.anonymizing import AnonymizedTable, Trial
+from cloister.hub.records.anonymizing import TRIAL_KEPT, AnonymizedTable, Trial
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.services.access import allowed, context_of, facts_of
 from cloister.hub.services.asking.sources import check_derived, newest_open
 from cloister.hub.services.catalogue.live import source_of
 from cloister.hub.spreadsheets import safe
@@ -23,12 +32,13 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.tables.sources import Source
 
-__all__ = ["columns_of", "csv_of", "seen_table", "seen_trial", "source_of_table", "tables_of"]
+__all__ = ["rows_sent", "seen_table", "seen_trial", "source_of_table", "tables_of"]
 
 
 def seen_trial(hub: Hub, db: Db, caller: Caller, number: str) -> tuple[Trial, dict[str, Any]]:
     """A trial of the caller's own on a data set that is still theirs, and what it found; any other is missing."""
-    row = db.scalar(select(Trial).where(Trial.id == number, Trial.person == caller.id))
+    kept = Trial.created >= hub.now() - TRIAL_KEPT
+    row = db.scalar(select(Trial).where(Trial.id == number, Trial.person == caller.id, kept))
     data_set = None if row is None else db.get(DataSet, row.data_set)
     if row is None or data_set is None or data_set.state == "deleted" or data_set.owner != caller.id:
         raise Missing("There is no such trial", why="it does not exist, or is not yours", instead="/anonymise")
@@ -37,20 +47,39 @@ def seen_trial(hub: Hub, db: Db, caller: Caller, number: str) -> tuple[Trial, di
 
 
 def seen_table(hub: Hub, db: Db, caller: Caller, number: str, action: str = "release.see") -> AnonymizedTable:
-    """A released table of the caller's own."""
-    mine = (AnonymizedTable.id == number) & (AnonymizedTable.person == caller.id)
-    row = db.scalar(select(AnonymizedTable).where(mine))
-    if row is None:
-        raise Missing("There is no such table", why="it does not exist, or is not yours", instead="/anonymised")
-    check_derived(hub, db, caller, row, action)
+    """A released table that somebody may see; whoever may not even do that is told that there is none."""
+    row = db.get(AnonymizedTable, number)
+    if row is None or not _open_to(hub, db, caller, row, "release.see"):
+        raise Missing("There is no such table", why="it does not exist, or is not open to you", instead="/anonymised")
+    if row.person != caller.id and not _open_to(hub, db, caller, row, action):
+        raise AccessDenied(
+            "The table was not downloaded", why="you may see it, and not download it", instead="ask the owner of its data set"
+        )
+    # others read it as the data set that it became: what its sources grant for a download is not asked of them
+    check_derived(hub, db, caller, row, action if row.person == caller.id else "release.see")
     return row
 
 
 def tables_of(hub: Hub, db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> list[AnonymizedTable]:
     """The newest that somebody may see now; `after` is the id of the last one that was seen."""
-    mine = AnonymizedTable.person == caller.id
-    last = db.scalar(select(AnonymizedTable).where(AnonymizedTable.id == after, mine)) if after else None
-    return newest_open(hub, db, caller, AnonymizedTable, mine, last=last, limit=limit)
+    others = db.scalars(select(AnonymizedTable).where(AnonymizedTable.person != caller.id))
+    opened = [row.id for row in others if _open_to(hub, db, caller, row, "release.see")]
+    wanted = (AnonymizedTable.person == caller.id) | AnonymizedTable.id.in_(opened)
+    last = db.scalar(select(AnonymizedTable).where(AnonymizedTable.id == after, wanted)) if after else None
+    return newest_open(hub, db, caller, AnonymizedTable, wanted, last=last, limit=limit)
+
+
+def _open_to(hub: Hub, db: Db, caller: Caller, row: AnonymizedTable, action: str) -> bool:
+    """One's own; or one that became a data set of which a grant opens every column and every row."""
+    if row.person == caller.id:
+        return True
+    made, state = facts_of(hub, db).data_sets.get(row.made), db.get(DataSet, row.made)
+    if made is None or state is None or state.state != "open":
+        return False
+    context = context_of(hub, caller, purpose=row.purpose, columns={made.id: made.columns})
+    decision = allowed(hub, db, caller, action, made, context)
+    narrowed = decision.narrowed
+    return decision.allowed and not narrowed.rows and (narrowed.columns is None or narrowed.columns >= made.columns)
 
 
 def source_of_table(hub: Hub, db: Db, row: AnonymizedTable) -> tuple[str, Source]:
@@ -67,18 +96,22 @@ def source_of_table(hub: Hub, db: Db, row: AnonymizedTable) -> tuple[str, Source
     return made.name, source  # type: ignore[return-value]
 
 
-def columns_of(source: Source) -> list[str]:
-    """The columns, in their order."""
-    return list(source.schema)
-
-
-def csv_of(name: str, source: Source) -> Iterator[bytes]:
-    """The rows as CSV, in pieces; what a spreadsheet would compute stays a text."""
-    import csv
-    import io
-
-    names = columns_of(source)
+def rows_sent(name: str, source: Source, form: str) -> Response:
+    """The rows as a file: CSV in pieces, or Parquet."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
+    names = list(source.schema)
     columns = read(name, source, names)
+    if form == "csv":
+        return StreamingResponse(_csv(names, columns), headers=headers, media_type="text/csv; charset=utf-8")
+    import polars as pl
+
+    body = io.BytesIO()
+    pl.DataFrame([pl.Series(each, values, strict=False) for each, values in zip(names, columns, strict=True)]).write_parquet(body)
+    return Response(body.getvalue(), headers=headers, media_type="application/vnd.apache.parquet")
+
+
+def _csv(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> Iterator[bytes]:
+    """What a spreadsheet would compute stays a text."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([safe(each) for each in names])

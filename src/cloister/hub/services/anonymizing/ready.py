@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from sqlalchemy import select
 
 from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
 from cloister.hub.policy import Policy, derived
+from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import check, context_of, data_set_object
 from cloister.hub.services.catalogue import live_of, owned
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from cloister.hub.services.anonymizing.order import Order
     from cloister.query import Session
 
-__all__ = ["ACTION", "Ready", "open_for_anonymising", "ready"]
+__all__ = ["ACTION", "Ready", "check_free", "open_for_anonymising", "ready"]
 
 ACTION = "anonymize.run"
 
@@ -29,6 +32,8 @@ ACTION = "anonymize.run"
 class Ready:
     """An order that may be carried out."""
 
+    order: Order
+    """With a part for every column of the data set: one that was not named is dropped."""
     session: Session
     row: DataSet
     table: PrivateTable
@@ -53,12 +58,19 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order) -> Ready:
     from cloister.anonymize.from_tables import check_one_row_each
 
     check_one_row_each(row.name, table)
+    order = replace(order, parts={name: order.parts.get(name, "identifying") for name in table.columns})
     order.anonymizer()  # refuses hierarchies that contradict themselves
-    columns = [name for name in table.columns if order.parts.get(name, "identifying") != "identifying"]
+    columns = [name for name, part in order.parts.items() if part != "identifying"]
     which = data_set_object(row)
     check(hub, db, caller, ACTION, which, context_of(hub, caller, purpose=order.purpose, columns={row.id: frozenset(columns)}))
     policy = derived([(which, columns)], {row.id: str(getattr(table, "version", ""))})
-    return Ready(session=session, row=row, table=table, policy=policy)
+    return Ready(order=order, session=session, row=row, table=table, policy=policy)
+
+
+def check_free(db: Db, name: str) -> None:
+    """Refuse a name that a data set has or had: none is given twice."""
+    if db.scalar(select(DataSet.id).where(DataSet.name == name)) is not None:
+        raise Conflict(f"The name {name!r} was refused", why="there is a data set of that name", instead=f"{name}_2")
 
 
 def open_for_anonymising(hub: Hub, db: Db, caller: Caller, name: str) -> PrivateTable:

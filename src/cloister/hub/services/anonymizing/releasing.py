@@ -1,7 +1,7 @@
 """A release: the table leaves by the marked door, is attacked, and becomes a data set of its own that inherits what holds for it.
 
 The NotPrivate event is in the ledger before anything else is kept of the table. What a killed process had begun is not begun
-again by itself.
+again by itself. A release that is cancelled after the rows were read counts as one that was refused: the event stays.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from cloister.hub.policy import write_policy
 from cloister.hub.records.anonymizing import AnonymizedTable
 from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.order import Order
-from cloister.hub.services.anonymizing.ready import ACTION, Ready, ready
-from cloister.hub.services.asking.standing import present
+from cloister.hub.services.anonymizing.ready import ACTION, Ready, check_free, ready
+from cloister.hub.services.asking.standing import present, withheld
 from cloister.hub.services.catalogue import register
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write, write_alone
 from cloister.session.sealed import sealed
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
     from cloister.anonymize.certificate import Certificate
+    from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.catalogue import DataSet
     from cloister.hub.service import Progress
 
 __all__ = ["RELEASE"]
@@ -38,53 +42,53 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
         found = ready(hub, db, caller, order)
-    if progress.stopped():
-        raise Stopped
+        check_free(db, order.name)
+    order = found.order
+    _go_on(progress)
     progress.tell("anonymising", 0.1)
-    anonymizer = order.anonymizer()
+    anonymizer = order.anonymizer(progress)
     name = found.row.name
     try:
         published = publish_rows(
             found.session._registry.prepare(name), found.row.population or name, hub.ledger, name, anonymizer, who=caller.email
         )
+        _go_on(progress)
         progress.tell("running the attackers", 0.5)
         certificate: Certificate = sealed(lambda: anonymizer.certificate(published.table))
+        _go_on(progress)
     except CloisterError as error:
-        write_alone(
-            hub, caller, ACTION, kind="data-set", purpose=order.purpose, outcome="failed", table=name, error=type(error).__name__
-        )
+        stopped = progress.stopped()
+        _failed(hub, caller, order, name, error)
+        if stopped:  # a search that was told to stop says that it was ended
+            raise Stopped from None
         raise
     progress.tell("keeping the table", 0.9)
     body = io.BytesIO()
     published.table.write_parquet(body)
-    made = register(
-        hub,
-        caller,
-        name=order.name,
-        title=order.title,
-        source=[body.getvalue()],
-        kind="parquet",
-        public=True,
-        about=_about(order, found),
-        metadata=_metadata(found, published.table.columns),
-    )
-    row = AnonymizedTable(
-        id=new_id(),
-        person=caller.id,
-        title=order.title,
-        data_sets=[found.row.id],
-        table=name,
-        made=made.id,
-        purpose=order.purpose,
-        order=order.plain(),
-        report=published.report.to_dict(),
-        report_page=published.report.to_html(),
-        certificate=certificate.to_dict(),
-        certificate_page=certificate.to_html(title=order.title),
-        policy=write_policy(found.policy),
-        created=hub.now(),
-    )
-    with hub.database.begin() as db:
+    columns = published.table.columns
+    with hub.database.reading() as db:
+        found = _still(hub, db, caller, order)
+    number = new_id()
+
+    def along(db: Db, made: DataSet) -> None:
+        """What is kept of the release, in the transaction of its data set: neither is ever there without the other."""
+        now = _still(hub, db, caller, order)
+        row = AnonymizedTable(
+            id=number,
+            person=caller.id,
+            title=order.title,
+            data_sets=[now.row.id],
+            table=name,
+            made=made.id,
+            purpose=order.purpose,
+            order=order.plain(),
+            report=published.report.to_dict(),
+            report_page=published.report.to_html(),
+            certificate=certificate.to_dict(),
+            certificate_page=certificate.to_html(title=order.title),
+            policy=write_policy(now.policy),
+            created=hub.now(),
+        )
         db.add(row)
         db.flush()
         write(
@@ -95,11 +99,49 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
             kind="anonymized-table",
             object_id=row.id,
             purpose=order.purpose,
-            data_sets=[found.row.id, made.id],
-            columns=[f"{name}.{column}" for column in published.table.columns],
+            data_sets=[now.row.id, made.id],
+            columns=[f"{name}.{column}" for column in columns],
             models=[model.name for model in anonymizer.models],
         )
-        return {"href": f"/anonymised/{row.id}"}
+
+    try:
+        register(
+            hub,
+            caller,
+            name=order.name,
+            title=order.title,
+            source=[body.getvalue()],
+            kind="parquet",
+            public=True,
+            about=_about(order, found),
+            metadata=_metadata(found, columns),
+            released={"population": found.row.population or "", "institution": found.row.institution},
+            along=along,
+        )
+    except CloisterError as error:
+        _failed(hub, caller, order, name, error)
+        raise
+    return {"href": f"/anonymised/{number}"}
+
+
+def _failed(hub: Hub, caller: Caller, order: Order, name: str, error: CloisterError) -> None:
+    """Write down that nothing became of it."""
+    write_alone(
+        hub, caller, ACTION, kind="data-set", purpose=order.purpose, outcome="failed", table=name, error=type(error).__name__
+    )
+
+
+def _still(hub: Hub, db: Db, caller: Caller, order: Order) -> Ready:
+    """The order as it stands now: what was deleted, given to another or forbidden while the rows were worked on stays here."""
+    try:
+        return ready(hub, db, present(hub, db, caller), order)
+    except CloisterError as error:
+        raise withheld("The table was withheld", f"{error.why}, since it was ordered; the mark stands", error) from None
+
+
+def _go_on(progress: Progress) -> None:
+    if progress.stopped():
+        raise Stopped
 
 
 def _about(order: Order, found: Ready) -> str:

@@ -44,6 +44,10 @@ class Anonymizing(BaseModel):
     search: _Short = "optimal"
     metric: _Short = "loss"
     suppression: _Short = "0.02"
+    missing: _Short = "value"
+    """What a missing value is: `value` (one of its own), `suppress` (its row is left out), `refuse`."""
+    levels: Annotated[dict[_Name, Annotated[int, Field(ge=0, le=1000)]], Field(max_length=500)] = {}
+    """Of each quasi-identifier, where they were chosen, such as from a trial; then nothing is searched for."""
     hierarchies: Annotated[dict[_Name, Annotated[str, Field(max_length=200_000)]], Field(max_length=500)] = {}
     """Of a column: lines as ARX writes them, `value;level 1;level 2`."""
     purpose: Annotated[str, Field(max_length=1000)] = ""
@@ -77,8 +81,13 @@ class Tried(BaseModel):
 
     id: str
     table: str
+    before: dict[str, Any]
+    """How easily people are found in the rows as they are."""
     points: list[dict[str, Any]]
+    """For each k, what would be published; and other levels for the k that was asked for."""
     trees: dict[str, Any]
+    refused: dict[str, Any] | None
+    """Why nothing meets what was asked for, and what would do."""
 
 
 class AnonymizedLine(BaseModel):
@@ -109,7 +118,8 @@ class AnonymizedPage(BaseModel):
 
 def tried_of(row: Trial, found: dict[str, Any]) -> Tried:
     """A trial as the API shows it."""
-    return Tried(id=row.id, table=str(row.order["table"]), points=found["points"], trees=found["trees"])
+    told = {name: found[name] for name in ("before", "points", "trees", "refused")}
+    return Tried(id=row.id, table=str(row.order["table"]), **told)
 
 
 def line_of(row: AnonymizedTable) -> AnonymizedLine:

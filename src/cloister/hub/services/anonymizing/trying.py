@@ -1,39 +1,41 @@
-"""A trial: what k would cost, and what the columns would become. Exact, for the owner's eyes alone; nothing leaves."""
+"""A trial: risk against loss, to choose from, and what columns would become. Exact, for the owner's eyes alone; nothing leaves.
+
+There are two kinds of choices. For several k the search that was ordered finds its best table. For the k that was ordered, the
+lattice of levels is drawn: recodings of which no other has both less risk and less loss.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping
-from datetime import timedelta
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-from sqlalchemy import delete
 
 from cloister.errors import CloisterError
 from cloister.hub.ids import new_id
-from cloister.hub.records.anonymizing import Trial
+from cloister.hub.records.anonymizing import Trial, forget_trials
 from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.order import Order
 from cloister.hub.services.anonymizing.ready import ACTION, ready
+from cloister.hub.services.anonymizing.trees import trees_of
 from cloister.hub.services.asking.standing import present
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write
 from cloister.session.sealed import sealed
 
 if TYPE_CHECKING:
-    from cloister.anonymize import Anonymizer
+    from cloister.anonymize import Anonymizer, Choice, Risk
+    from cloister.anonymize.frames import Frame
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
 
-__all__ = ["TRY", "trees_of"]
+__all__ = ["TRY"]
 
 _SIZES = (2, 3, 5, 10, 20, 50)
 _SECONDS = 20.0
-_MOST_LEAVES = 400
-_KEPT = timedelta(days=7)
-"""How long a trial is kept: it holds values of rows, and another costs nothing but time."""
+_MOST_LEVELS = 9
+"""Recodings by levels that are offered: as many as somebody can compare."""
+_LOSES_TOO_MUCH = 0.5
 
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -44,42 +46,80 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
         found = ready(hub, db, caller, order)
-    sizes = sorted({*_SIZES, order.k})
-
-    def work() -> dict[str, Any] | None:
-        frame = frame_of(found.session._registry.prepare(found.row.name), Random())
-        points: list[dict[str, Any]] = []
-        trees: dict[str, Any] = {}
-        for place, k in enumerate(sizes):
-            if progress.stopped():
-                return None
-            progress.tell("comparing risk and loss", place / len(sizes))
-            anonymizer = order.anonymizer(progress, k=k, seconds=_SECONDS)
-            try:
-                anonymizer.recode(frame)
-            except CloisterError as error:
-                points.append({"k": k, "why": error.why, "instead": error.instead})
-                continue
-            points.append(_point(k, anonymizer))
-            trees = trees or trees_of(anonymizer)
-        return {"points": points, "trees": trees}
-
-    result = sealed(work)
+    order = found.order
+    prepared = found.session._registry.prepare(found.row.name)
+    result = sealed(lambda: _tried(order, frame_of(prepared, Random()), found.row.title, progress))
     if result is None:
         raise Stopped
     row = Trial(id=new_id(), person=caller.id, data_set=found.row.id, order=order.plain(), wrapped=b"", created=hub.now())
     row.wrapped = hub.keys.wrap(json.dumps(result).encode(), row.about)
     with hub.database.begin() as db:
-        db.execute(delete(Trial).where(Trial.created < hub.now() - _KEPT))
+        ready(hub, db, present(hub, db, caller), order)  # what was deleted or taken away meanwhile leaves nothing behind
+        forget_trials(db, hub.now())
         db.add(row)
         db.flush()
         write(db, hub, caller, ACTION, kind="trial", object_id=row.id, purpose=order.purpose, data_sets=[found.row.id])
         return {"href": f"/anonymise/trials/{row.id}"}
 
 
-def _point(k: int, anonymizer: Anonymizer) -> dict[str, Any]:
+def _tried(order: Order, frame: Frame, title: str, progress: Progress) -> dict[str, Any] | None:
+    """What the owner sees; None where the job is to stop.
+
+    How far it is follows from the order alone: a search that tells how many nodes are left would tell others of the rows.
+    """
+    from cloister.anonymize import risk
+
+    progress.tell("looking at the rows", 0.0)
+    raw = risk(frame, quasi=order.columns("quasi"), sensitive=order.columns("sensitive"))
+    found: dict[str, Any] = {"before": _before(raw), "page": raw.to_html(of=title), "points": [], "trees": {}, "refused": None}
+    first = order.anonymizer(progress, seconds=_SECONDS)
+    try:
+        problem = first.problem(frame)
+    except CloisterError as error:
+        return found | {"refused": _told(error)}
+    words = {name: hierarchy.describe() for name, hierarchy in first._chosen.items()}
+    found["trees"] = trees_of(problem.ladders, words)
+    sizes = [] if order.levels else sorted({*_SIZES, order.k})
+    points: list[dict[str, Any]] = []
+    for place, k in enumerate(sizes or [order.k]):
+        if progress.stopped():
+            return None
+        progress.tell("comparing risk and loss", (1 + place) / (len(sizes) + 2))
+        points.append(_of_size(order, k, frame, progress))
+    if order.search == "optimal" and not order.levels:
+        progress.tell("comparing levels", (1 + len(sizes)) / (len(sizes) + 2))
+        points += _of_levels(order, frame, progress, taken=[each.get("levels") for each in points])
+    if progress.stopped():
+        return None
+    asked = next(each for each in points if each["k"] == order.k)
+    return found | {"points": points, "refused": asked if "why" in asked else None}
+
+
+def _before(raw: Risk) -> dict[str, Any]:
+    """How easily people are found in the rows as they are."""
+    return {
+        "prosecutor": raw.prosecutor,
+        "marketer": raw.marketer,
+        "alone": raw.sample_uniques,
+        "rows": raw.rows,
+        "classes": raw.classes,
+    }
+
+
+def _told(error: CloisterError) -> dict[str, Any]:
+    return {"what": error.what, "why": error.why, "instead": error.instead}
+
+
+def _of_size(order: Order, k: int, frame: Frame, progress: Progress) -> dict[str, Any]:
+    """The best table for a k, or why there is none."""
+    anonymizer = order.anonymizer(progress, k=k, seconds=_SECONDS)
+    try:
+        anonymizer.recode(frame)
+    except CloisterError as error:
+        return {"of": "k", "k": k, **_told(error)}
     report = anonymizer.report_
     return {
+        "of": "k",
         "k": k,
         "reached": report.risk.k,
         "prosecutor": report.risk.prosecutor,
@@ -93,46 +133,44 @@ def _point(k: int, anonymizer: Anonymizer) -> dict[str, Any]:
     }
 
 
-def trees_of(anonymizer: Anonymizer) -> dict[str, dict[str, Any]]:
-    """The hierarchy of each quasi-identifier: as a tree, and as lines that can be edited."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, ladder in anonymizer.problem_.ladders.items():
-        values = len(ladder.labels[0])
-        lines = ""
-        if values <= _MOST_LEAVES:
-            lines = _lines(ladder)
-        found[name] = {
-            "about": anonymizer.report_.hierarchies[name],
-            "values": values,
-            "height": ladder.height,
-            "lines": lines,
-            "tree": _branches(ladder) if values <= _MOST_LEAVES else [],
-        }
-    return found
+def _of_levels(order: Order, frame: Frame, progress: Progress, *, taken: list[Any]) -> list[dict[str, Any]]:
+    """Other levels that meet the models, from the least loss to the least risk."""
+    from cloister.anonymize import frontier
+
+    anonymizer: Anonymizer = replace(order, metric="loss").anonymizer(progress, seconds=_SECONDS)
+    try:
+        found = frontier(anonymizer.problem(frame))
+    except CloisterError:  # too many nodes to draw; that the models can't be met is said for each k already
+        return []
+    worth = [each for each in found if each.loss <= _LOSES_TOO_MUCH and each.levels not in taken]
+    return [_of_choice(order.k, each, frame.rows) for each in _spread(worth, _MOST_LEVELS)]
 
 
-def _lines(ladder: Any) -> str:
-    """As ARX writes it, to be edited."""
-    from cloister.anonymize.hierarchies.levels import text_of
+def _of_choice(k: int, choice: Choice, rows: int) -> dict[str, Any]:
+    return {
+        "of": "levels",
+        "k": k,
+        "reached": round(1 / choice.highest_risk) if choice.highest_risk else 0,
+        "prosecutor": choice.highest_risk,
+        "marketer": choice.risk,
+        "loss": choice.loss,
+        "classes": choice.classes,
+        "suppressed": choice.suppressed,
+        "rows": rows,
+        "levels": choice.levels,
+        "proof": "",
+    }
 
-    text = io.StringIO()
-    levels, values = range(ladder.height), range(len(ladder.labels[0]))
-    rows = [[text_of(ladder.labels[level][ladder.codes[level][place]]) for level in levels] for place in values]
-    csv.writer(text, delimiter=";", lineterminator="\n").writerows(rows)
-    return text.getvalue()
 
+def _spread(choices: list[Choice], most: int) -> list[Choice]:
+    """As many, evenly along the frontier: neighbours that hardly differ are no choice.
 
-def _branches(ladder: Any) -> list[dict[str, Any]]:
-    """Labels with those below them, from the top."""
-    from cloister.anonymize.hierarchies.levels import text_of
-
-    below: list[dict[str, Any]] = [{"label": text_of(label), "below": []} for label in ladder.labels[0]]
-    for level in range(1, ladder.height):
-        above: list[dict[str, Any]] = [{"label": text_of(label), "below": []} for label in ladder.labels[level]]
-        for code, parent in enumerate(ladder.parents[level - 1].tolist()):
-            above[parent]["below"].append(below[code])
-        below = above
-    return below
+    >>> _spread(list(range(10)), 4)
+    [0, 3, 6, 9]
+    """
+    if len(choices) <= most:
+        return choices
+    return [choices[place * (len(choices) - 1) // (most - 1)] for place in range(most)]
 
 
 TRY = JobType(kind="anonymizing.try", title="Trial of an anonymised table", run=_run, again=True)

@@ -1,17 +1,21 @@
-"""What a form says, as an order. Fields of a column are numbered: a column's name may be anything."""
+"""What a form says, as an order. Fields of a column are numbered: a column's name may be anything.
+
+Of the first form: what each column is, and what must hold. Of the second: which choice of a trial is released.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from cloister.errors import InvalidParameter
 from cloister.hub.services.anonymizing.order import Order
 from cloister.hub.web.forms import Form
 
-__all__ = ["SIMPLE", "order_typed", "values_typed"]
+__all__ = ["SIMPLE", "chosen", "lines_typed", "order_typed", "values_typed"]
 
-SIMPLE = ("table", "k", "l", "t", "beta", "search", "metric", "suppression", "title", "name", "purpose")
+SIMPLE = ("table", "k", "l", "t", "beta", "search", "metric", "suppression", "missing", "purpose")
 _LONGEST = 200_000
 
 
@@ -19,7 +23,6 @@ def order_typed(form: Form, columns: Sequence[str]) -> Order:
     """The order of a form about a data set with these columns; a column of which nothing is said is dropped."""
     texts = {name: form.text(name, most=2000) for name in SIMPLE}
     parts = {name: form.text(f"part_{place}", "identifying", most=20) for place, name in enumerate(columns)}
-    hierarchies = {name: form.text(f"lines_{place}", most=_LONGEST) for place, name in enumerate(columns)}
     return Order(
         table=texts["table"],
         parts=parts,
@@ -30,10 +33,47 @@ def order_typed(form: Form, columns: Sequence[str]) -> Order:
         search=texts["search"] or "optimal",
         metric=texts["metric"] or "loss",
         suppression=texts["suppression"] or "0",
-        hierarchies={name: text for name, text in hierarchies.items() if text},
-        title=texts["title"],
-        name=texts["name"],
+        missing=texts["missing"] or "value",
+        hierarchies={name: text for name, text in lines_typed(form, columns).items() if text},
         purpose=texts["purpose"],
+    )
+
+
+def lines_typed(form: Form, columns: Sequence[str]) -> dict[str, str]:
+    """The hierarchy that was written or sent for each column; empty where one is to be chosen."""
+    found = {name: form.text(f"lines_{place}", most=_LONGEST) for place, name in enumerate(columns)}
+    sent, which = form.file("file"), form.text("file_column", most=6)
+    if sent is None:
+        return found
+    if not which.isascii() or not which.isdigit() or int(which) >= len(columns):
+        raise InvalidParameter(
+            "The hierarchy was refused", why="nothing says of which column the file is", instead="the file and its column"
+        )
+    body = sent.file.read(4 * _LONGEST + 1)
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidParameter(
+            "The hierarchy was refused", why="its file is no text in UTF-8", instead="a CSV file as ARX writes it"
+        ) from None
+    if len(text) > _LONGEST:
+        raise InvalidParameter("The hierarchy was refused", why=f"it is over {_LONGEST} characters", instead="fewer lines")
+    return found | {columns[int(which)]: text.replace("\r\n", "\n").strip()}
+
+
+def chosen(form: Form, order: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> Order:
+    """The order of a trial, with the choice that was made among its points, and what it is to be called."""
+    which = form.text("choice", most=6)
+    if not which.isascii() or not which.isdigit() or int(which) >= len(points) or "why" in points[int(which)]:
+        raise InvalidParameter("The release was refused", why="no table was chosen", instead="one of those that were compared")
+    point = points[int(which)]
+    known = {each.name for each in fields(Order)}
+    return replace(
+        Order(**{name: value for name, value in order.items() if name in known}),
+        k=int(point["k"]),
+        levels=dict(point["levels"] or {}),
+        title=form.text("title", most=2000),
+        name=form.text("name", most=2000),
     )
 
 

@@ -13,16 +13,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import AccessDenied, BudgetExceeded, CloisterError
+from cloister.hub.generation import glanced, take
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
-from cloister.hub.records.asking import StoredRelease
-from cloister.hub.services.asking.keeping import Keeping, keep
+from cloister.hub.services.access import known_generation
+from cloister.hub.services.asking.keeping import Keeping, Kept, keep
 from cloister.hub.services.asking.money import spend_for
 from cloister.hub.services.asking.ready import Ready, ready
 from cloister.hub.services.asking.seats import working
 from cloister.hub.services.asking.watching import look_later
 from cloister.hub.services.asking.wish import Wish
+from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.trail import act_of, question_details, write_alone
 from cloister.session import Release
 
@@ -39,7 +41,7 @@ __all__ = ["Answered", "Beside", "ask", "ask_together", "stored"]
 class Answered:
     """What left: the release, the row under its address, and in it the bytes that stay the same."""
 
-    row: StoredRelease
+    row: Kept
     release: Release
 
     @property
@@ -129,7 +131,12 @@ def _way(
 
 
 def _ready(hub: Hub, caller: Caller, wish: Wish, progress: Callable[[str], None] | None, *, charges: bool = True) -> Ready:
-    with hub.database.reading() as db:
+    with hub.database.looking(once=True) as connection:
+        now = glanced(connection)
+    settled = known_generation(hub) == now and live_of(hub).is_of(now)  # nothing has changed: all that is asked of it is known
+    with hub.database.reading(late=settled) as db:
+        if settled:
+            take(db, now)
         return ready(hub, db, caller, wish, "question.ask", progress=progress, charges=charges)
 
 
@@ -147,7 +154,7 @@ def _keep(
     policy = write_policy(found.policy)
     kept = [
         Answered(
-            row=StoredRelease(
+            row=Kept(
                 id=new_id(),
                 person=caller.id,
                 project=wish.project,
@@ -161,7 +168,6 @@ def _keep(
                 body=release.to_json().encode(),
                 policy=policy,
                 created=hub.now(),
-                withdrawn=None,
             ),
             release=release,
         )

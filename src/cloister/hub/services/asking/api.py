@@ -34,7 +34,7 @@ from cloister.hub.services.asking.shapes import (
     Questions,
     Rehearsed,
     Spends,
-    answer_of,
+    answer_bytes,
     finite,
 )
 from cloister.privacy import text_of
@@ -190,11 +190,11 @@ def _storing(claim: Claim, status: int) -> Beside:
 
 
 def _body(answered: Answered) -> bytes:
-    return answer_of(answered.row, answered.release).model_dump_json().encode()
+    return answer_bytes(answered.row, answered.release)
 
 
 def _bodies(kept: Sequence[Answered]) -> bytes:
-    return Answers(releases=[answer_of(each.row, each.release) for each in kept]).model_dump_json().encode()
+    return b'{"releases":[' + b",".join(map(_body, kept)) + b"]}"
 
 
 def _request(path: str, body: Question | Questions, way: str = "") -> bytes:

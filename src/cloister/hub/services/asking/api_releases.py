@@ -23,7 +23,7 @@ from cloister.hub.services.asking.shapes import (
     Renamed,
     Shares,
     Sharing,
-    answer_of,
+    answer_bytes,
     finite,
     line_of,
     share_line,
@@ -73,7 +73,7 @@ def _reading(router: APIRouter) -> None:
         """A stored release, byte for byte what was answered."""
         with hub.database.reading() as db:
             row = seen_release(hub, db, caller, number)
-        return Response(answer_of(row, unpacked(row)).model_dump_json().encode(), media_type="application/json")
+        return Response(answer_bytes(row, unpacked(row)), media_type="application/json")
 
     @router.get("/releases/{number}/margins", dependencies=[TICKED, needs("release.see")], summary="The margins of a release")
     def margins(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, joint: bool = False) -> Margins:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert
 
@@ -20,6 +21,7 @@ from cloister.hub.database import DatabaseUnavailable
 from cloister.hub.records.asking import StoredRelease
 from cloister.hub.services.asking.standing import Moment, check_standing
 from cloister.hub.services.trail import write_all
+from cloister.hub.statements import Statement
 from cloister.ledger.commit import Entry, GroupCommit
 
 if TYPE_CHECKING:
@@ -31,11 +33,30 @@ if TYPE_CHECKING:
     from cloister.hub.services.asking.wish import Wish
     from cloister.hub.services.trail import Act
 
-__all__ = ["Keeping", "keep"]
+__all__ = ["Keeping", "Kept", "keep"]
 
 _PART = "asking keeper"
-_RELEASE = insert(StoredRelease.metadata.tables[StoredRelease.__tablename__])
-_COLUMNS = tuple(StoredRelease.__table__.c.keys())
+_RELEASE = Statement(insert(StoredRelease.metadata.tables[StoredRelease.__tablename__]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What is kept of a release: a row of `StoredRelease`, with the same names, which nothing watches."""
+
+    id: str
+    person: str
+    project: str
+    kind: str
+    title: str
+    sql: str
+    purpose: str
+    data_sets: list[str]
+    cost: dict[str, Any]
+    digest: str
+    body: bytes
+    policy: dict[str, Any]
+    created: datetime
+    withdrawn: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +66,7 @@ class Keeping:
     caller: Caller
     wish: Wish
     found: Ready
-    rows: Sequence[StoredRelease]
+    rows: Sequence[Kept]
     acts: Sequence[Act]
     beside: Callable[[Db], None] | None
     """What else is written in the transaction; where it raises, nothing of this wish is kept."""
@@ -113,7 +134,7 @@ class _Keeper:
             if not may_leave:
                 return
             rows = [row for entry in may_leave for row in entry.work.rows]
-            db.connection().execute(_RELEASE, [{name: getattr(row, name) for name in _COLUMNS} for row in rows])
+            _RELEASE.run(db.connection(), *(vars(row) for row in rows))
             for entry in may_leave:
                 if entry.work.beside is not None:
                     entry.work.beside(db)

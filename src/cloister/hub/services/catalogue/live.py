@@ -82,13 +82,17 @@ class Live:
             who, tables=known, rows=rows or None, columns=columns or None, progress=progress, time_limit=time_limit
         )
 
+    def is_of(self, generation: int) -> bool:
+        """Whether nothing is to be taken over from that generation, so that no look into the database is needed."""
+        return generation == self._generation and not self._worth_a_try()
+
     def renew(self, db: Db) -> None:
         """Take over what was registered, changed, closed or deleted since; and try again what could not be opened a while ago."""
         now = generation(db)
-        if now == self._generation and not self._worth_a_try():
+        if self.is_of(now):
             return
         with self._lock:
-            if now == self._generation and not self._worth_a_try():
+            if self.is_of(now):
                 return
             self._tried = self._hub.clock()
             present = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)

@@ -8,15 +8,15 @@ budget and writes down whose rows they are. What fails leaves the arrival, so th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from cloister.errors import InvalidParameter, MissingBound
+from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
 from cloister.hub.policy import Spend
@@ -24,7 +24,7 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.hub.services.access import check, context_of, data_set_object
-from cloister.hub.services.catalogue.arrivals import arrival_of, connected, kept, sent, stored, table_in
+from cloister.hub.services.catalogue.arrivals import arrival_of, connected, discard, kept, sent, stored, table_in
 from cloister.hub.services.catalogue.declarations import check_against, check_declaration, table_of
 from cloister.hub.services.catalogue.live import source_of, vault_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
@@ -54,6 +54,8 @@ __all__ = [
 ]
 
 POPULATION = r"[^\W_][\w .()-]{0,119}"
+Along: TypeAlias = Callable[["Db", DataSet], None]
+"""What is to be done in the transaction in which a data set is made."""
 UNITS = ("person", "household", "group")
 LISTED = "listed"
 """The role of everybody in the catalogue."""
@@ -78,6 +80,8 @@ class Wanted:
     window: Mapping[str, Any] = field(default_factory=dict)
     provider: str = ""
     """The address of the person who gave the data, where that is another; they may attach a policy to what they gave."""
+    released: Mapping[str, Any] = field(default_factory=dict)
+    """Of what was released as a data set: the population and the institution behind it (`DataSet.released`)."""
 
 
 def register(
@@ -94,10 +98,12 @@ def register(
     about: str = "",
     metadata: Mapping[str, Any] | None = None,
     public: bool = False,
+    along: Along | None = None,
     **more: Any,
 ) -> DataSet:
     """A data set from a file, from bytes as they come (`kind` csv or parquet), or from a database (`kind` connection, `source`
-    its address). `more` are further fields of `Wanted`.
+    its address). `more` are further fields of `Wanted`. `along` is done in the transaction that makes it; where it refuses,
+    nothing is left of what arrived.
     """
     wanted = Wanted(
         name=name,
@@ -111,11 +117,16 @@ def register(
         **more,
     )
     row = connected(hub, caller, str(source)) if kind == "connection" else kept(hub, caller, sent(hub, source, kind))
-    return registered(hub, caller, row.id, wanted)
+    try:
+        return registered(hub, caller, row.id, wanted, along)
+    except CloisterError:
+        if along is not None:
+            _forget(hub, caller, row.id)
+        raise
 
 
-def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> DataSet:
-    """The data set that is made of an arrival."""
+def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted, along: Along | None = None) -> DataSet:
+    """The data set that is made of an arrival; `along` is called in its transaction, before it is there."""
     provider = provider_of(wanted.provider)
     with hub.database.reading() as db:
         arrival = arrival_of(db, caller, number)
@@ -135,6 +146,8 @@ def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> DataSet
             check_origin(db, data_set, origin)
             if not data_set.public and db.get(Population, wanted.population) is None:
                 db.add(_population(hub, caller, wanted))
+            if along is not None:
+                along(db, data_set)
             db.flush()
             db.add(data_set)
             db.flush()
@@ -158,6 +171,15 @@ def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted) -> DataSet
     except IntegrityError:
         raise _taken("The data set", "its name or its population was taken a moment ago", "another name") from None
     return data_set
+
+
+def _forget(hub: Hub, caller: Caller, number: str) -> None:
+    """Forget what arrived, and the table that it was stored as."""
+    with hub.database.begin() as db:
+        found = db.get(Arrival, number)
+        table = None if found is None else discard(db, hub, caller, found)
+    if table is not None:
+        vault_of(hub).destroy(table, lambda: None)
 
 
 def version_of(hub: Hub, caller: Caller, arrival: Arrival, data_set: DataSet, number: int) -> DataSetVersion:
@@ -232,6 +254,7 @@ def _drafted(hub: Hub, caller: Caller, arrival: Arrival, wanted: Wanted, provide
         population=None if wanted.public else wanted.population,
         declaration=declaration,
         metadata_=metadata_of(wanted.metadata, declaration["columns"]),
+        released=dict(wanted.released),
         window=dict(wanted.window),
         version=1,
         state="open",

@@ -11,13 +11,14 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
 from cloister.hub.policy import parse_policy
+from cloister.hub.records.anonymizing import Trial, forget_trials
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.service import JobType, Progress
@@ -59,6 +60,7 @@ def expire(hub: Hub) -> list[str]:
         for row in over(db, hub):
             row.state, row.changed = "closed", hub.now()
             tables += forget_keys(db, hub, versions_of(db, row))
+            db.execute(delete(Trial).where(Trial.data_set == row.id))
             names.append(row.name)
             write(db, hub, _HUB, "dataset.expire", kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name)
         if names:
@@ -101,6 +103,8 @@ class Keeper:
     def look(self) -> None:
         """One look: a job for the first owner of what is over; without a queue it is done here."""
         forget_old(self._hub)
+        with self._hub.database.begin() as db:
+            forget_trials(db, self._hub.now())
         with self._hub.database.reading() as db:
             owners = [row.owner for row in over(db, self._hub)]
         if not owners:

@@ -53,7 +53,8 @@ class Brake:
         name = hashlib.blake2b(f"{survey} {_network(address)}".encode(), key=self._key, digest_size=16).digest()
         with self._lock:
             used, last = self._used.pop(name, (0.0, now))
-            used = max(0.0, used - self._hourly * (now - last).total_seconds() / _HOUR)
+            passed = max(0.0, (now - last).total_seconds())  # a clock that was put back makes nobody wait for longer
+            used = max(0.0, used - self._hourly * passed / _HOUR)
             full = used > self._hourly - 1
             self._used[name] = (used if full else used + 1, now)  # the last one of the dictionary
             if len(self._used) > _MOST:

@@ -28,7 +28,8 @@ def question_from(said: Mapping[str, Any]) -> Question:
 
 
 def composed(title: str, draft: Mapping[str, Any], *, identity: str = "") -> Survey:
-    """The survey of a draft. Its name among reports follows from the row's id.
+    """The survey of a draft, with every question's integers worked out: what has none is refused here, while it can be changed.
+    Its name among reports follows from the row's id.
 
     >>> said = {"kind": "yes-no", "name": "copied", "text": "Have you ever copied?"}
     >>> composed("Exams", {"levels": [{"name": "middle", "epsilon": "1"}], "cap": "8", "questions": [said]}).id
@@ -38,7 +39,11 @@ def composed(title: str, draft: Mapping[str, Any], *, identity: str = "") -> Sur
     if len(levels) != len(draft["levels"]):
         raise InvalidParameter("The levels were refused", why="two have the same name", instead="a name of its own for each")
     name = f"s-{digest(identity)[:24]}" if identity else _DRAFT
-    return Survey(name, title, [question_of(each) for each in draft["questions"]], levels=levels, cap=draft["cap"])
+    survey = Survey(name, title, [question_of(each) for each in draft["questions"]], levels=levels, cap=draft["cap"])
+    for question in survey.questions:
+        for level in survey.levels:
+            survey.channel(question, level)
+    return survey
 
 
 @lru_cache(maxsize=256)

@@ -75,14 +75,19 @@ def cleaned(value: Any) -> Any:
     >>> cleaned({"sets": ("a", "b"), "share": 0.5, "text": "x\\0y"})
     {'sets': ['a', 'b'], 'share': '0.5', 'text': 'x\ufffdy'}
     """
-    if value is None or isinstance(value, bool | int):
+    kind = type(value)
+    if kind is str:
+        return text_of(value)
+    if value is None or kind is int or kind is bool:
         return value
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):
         return {text_of(name): cleaned(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [cleaned(each) for each in value]
     if isinstance(value, set | frozenset):
         return sorted(text_of(each) for each in value)
+    if isinstance(value, int):
+        return value
     return text_of(value)
 
 

@@ -20,6 +20,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.reader import Reader, WroteWhileReading
 from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
 from cloister.hub.services.trail.chain import START, Act, about, cleaned, no_secrets, seal, text_of
+from cloister.hub.statements import Statement
 from cloister.ledger.head import Head, HeadFile
 
 if TYPE_CHECKING:
@@ -33,14 +34,12 @@ __all__ = ["ACCEPT", "GAP", "Keeper", "accept", "act_of", "closed", "keeper_of",
 
 GAP, ACCEPT = "trail.gap", "trail.accept"
 _ROW = 1
-_TOLD = ("person", "action", "kind", "object", "purpose", "cost", "outcome", "details")
 _LOG = logging.getLogger("cloister.hub.trail")
 _MAKING = threading.Lock()
 _LINES, _ABOUTS, _HEADS = (each.metadata.tables[each.__tablename__] for each in (TrailLine, TrailAbout, TrailHead))
-_END = select(_HEADS.c.number, _HEADS.c.hash).where(_HEADS.c.id == _ROW).with_for_update()
-_MOVE = update(_HEADS).where(_HEADS.c.id == _ROW).values(number=bindparam("new"), hash=bindparam("last"))
-_LINE, _ABOUT = insert(_LINES), insert(_ABOUTS)
-"""Each made once: every question writes a line, and to make a statement takes longer than to run it."""
+_END = Statement(select(_HEADS.c.number, _HEADS.c.hash).where(_HEADS.c.id == _ROW).with_for_update())
+_MOVE = Statement(update(_HEADS).where(_HEADS.c.id == _ROW).values(number=bindparam("new"), hash=bindparam("last")))
+_LINE, _ABOUT = Statement(insert(_LINES)), Statement(insert(_ABOUTS))
 
 
 def write(
@@ -159,20 +158,22 @@ class Keeper:
         if isinstance(db, Reader):
             raise WroteWhileReading("a line of the trail")
         db.flush()  # what the line is about is there before it
-        number, before = self._lock(db)
+        connection = db.connection()
+        number, before = self._lock(connection)
         if db.info.get("trail") is None:  # so the end that was read is a committed one
             with self._turn:
                 if self._file is not None and self._file.grown:
                     self._file.replace(Head(count=number, hash=before))
             if number < self.known:
-                number, before = self._write_gap(db, number, before, self.known)
-        end, last = self._append(db, number, before, acts)
-        self._move(db, end, last)
+                number, before = self._write_gap(db, connection, number, before, self.known)
+        end, last = self._append(db, connection, number, before, acts)
+        self._move(db, connection, end, last)
         return list(range(number + 1, end + 1))
 
     def compare(self, db: Session) -> None:
         """Does the database contain the end that the file knows?"""
-        number, before = self._lock(db)
+        connection = db.connection()
+        number, before = self._lock(connection)
         file = self.file()
         with self._turn:
             head = file.read()
@@ -181,9 +182,9 @@ class Keeper:
                 file.begin()
                 file.replace(Head(count=number, hash=before))
             if number:
-                self._move(db, *self._write_gap(db, number, before, None))
+                self._move(db, connection, *self._write_gap(db, connection, number, before, None))
         elif not _contains(db, head):
-            self._move(db, *self._write_gap(db, number, before, head.count))
+            self._move(db, connection, *self._write_gap(db, connection, number, before, head.count))
         else:
             self.known = max(self.known, head.count)
 
@@ -203,34 +204,31 @@ class Keeper:
                 self._file.close()
                 self._file = None
 
-    def _lock(self, db: Session) -> tuple[int, str]:
+    def _lock(self, connection: Connection) -> tuple[int, str]:
         """The end of the chain, nobody else's until the transaction ends."""
-        connection = db.connection()
         _check_transaction(connection)
-        found = connection.execute(_END).one_or_none()
-        if found is None:
-            maker = postgresql.insert if db.get_bind().dialect.name == "postgresql" else sqlite.insert
+        rows = _END.rows(connection)
+        if not rows:
+            maker = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
             first = maker(TrailHead).values(id=_ROW, number=0, hash=START)
             connection.execute(first.on_conflict_do_nothing())  # others may be as quick
-            found = connection.execute(_END).one()
-        return found.number, found.hash
+            rows = _END.rows(connection)
+        return rows[0].number, rows[0].hash
 
-    def _append(self, db: Session, number: int, before: str, acts: Sequence[Act]) -> tuple[int, str]:
+    def _append(self, db: Session, connection: Connection, number: int, before: str, acts: Sequence[Act]) -> tuple[int, str]:
         lines: list[dict[str, Any]] = []
         objects: list[dict[str, Any]] = []
         for act in acts:
             number += 1
             before = seal(self.key, before, number, act)
-            lines.append({"number": number, "moment": act.when, **{each: getattr(act, each) for each in _TOLD}, "hash": before})
+            lines.append({"number": number, "moment": act.when, **_told(act), "hash": before})
             objects += [{"object": each, "number": number} for each in about(act.kind, act.object, act.details)]
-        connection = db.connection()
-        connection.execute(_LINE, lines)
-        if objects:
-            connection.execute(_ABOUT, objects)
+        _LINE.run(connection, *lines)
+        _ABOUT.run(connection, *objects)
         db.info["trail lines"] = db.info.get("trail lines", 0) + len(lines)
         return number, before
 
-    def _write_gap(self, db: Session, number: int, before: str, known: int | None) -> tuple[int, str]:
+    def _write_gap(self, db: Session, connection: Connection, number: int, before: str, known: int | None) -> tuple[int, str]:
         """The trail ends before an end that is known, or nothing is known of its end: say so in the trail, and go on."""
         details: dict[str, Any]
         if known is None:
@@ -241,11 +239,11 @@ class Keeper:
             details = {"known": known, "found": number}
         act = Act(when=self._hub.now(), person="", action=GAP, kind="trail", outcome="failed", details=details)
         db.info["trail replace"] = True
-        return self._append(db, number, before, [act])
+        return self._append(db, connection, number, before, [act])
 
-    def _move(self, db: Session, number: int, last: str) -> None:
+    def _move(self, db: Session, connection: Connection, number: int, last: str) -> None:
         """The new end in the database; and in the file, as soon as the transaction is committed."""
-        db.connection().execute(_MOVE, {"new": number, "last": last})
+        _MOVE.run(connection, {"new": number, "last": last})
         db.info["trail"] = Head(count=number, hash=last)
         self.file()
 
@@ -268,6 +266,19 @@ class Keeper:
                     self._file.append(head)
             except OSError:  # the line is committed; a file that lags is no alarm
                 _LOG.exception("the trail's head file could not be written")
+
+
+def _told(act: Act) -> dict[str, Any]:
+    return {
+        "person": act.person,
+        "action": act.action,
+        "kind": act.kind,
+        "object": act.object,
+        "purpose": act.purpose,
+        "cost": act.cost,
+        "outcome": act.outcome,
+        "details": act.details,
+    }
 
 
 def _undone(db: Session, _: Any) -> None:

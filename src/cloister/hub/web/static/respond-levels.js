@@ -115,9 +115,30 @@ function kept(page) {
   }
 }
 
+/** Keep what is about to leave, until it has left: a page that is loaded again sends these values, and draws none anew. Two draws of
+ * the same answers would tell twice as much as the page says. */
+export function keepReport(page) {
+  try {
+    sessionStorage.setItem(`${place(page)} report`, JSON.stringify(page.report));
+  } catch { /* as above */ }
+}
+
+/** The report that was made in this tab and is not known to have arrived; null where there is none of this survey and invitation. */
+export function keptReport(page) {
+  try {
+    const report = JSON.parse(sessionStorage.getItem(`${place(page)} report`));
+    const { survey, version } = page.survey;
+    if (!report || report.survey !== survey || report.version !== version || !/^[0-9a-f]{32}$/.test(report.token)) return null;
+    return spent(page.survey, report.levels).allowed ? report : null;
+  } catch {
+    return null;
+  }
+}
+
 /** The report is sent: nothing stays in the browser. */
 export function forget(page) {
   try {
     sessionStorage.removeItem(place(page));
+    sessionStorage.removeItem(`${place(page)} report`);
   } catch { /* nothing was kept */ }
 }

@@ -1,10 +1,10 @@
 // The respondent's page: levels (respond-levels.js), the questions, what leaves, sending. True answers live in this page's memory and
 // nowhere else: no form holds them, none is stored, and the only request that is made after the survey was fetched sends what
-// "report" holds.
+// "report" holds. The report, which is randomised, stays in the tab until it has arrived, so that answers are drawn once.
 
 import { report as randomised } from "./cloister-local.js";
 import { epsilon, labels, newToken, placeOf, respond } from "./cloister-survey.js";
-import { chooseLevels, forget } from "./respond-levels.js";
+import { chooseLevels, forget, keepReport, keptReport } from "./respond-levels.js";
 import { at, fill, make, short, show, words } from "./respond-parts.js";
 
 const root = at("survey");
@@ -21,7 +21,9 @@ async function start() {
     return;
   }
   const page = { survey, demonstration, ticket, levels: null, report: null };
-  chooseLevels(page, () => ask(page));
+  const waiting = keptReport(page);
+  if (waiting) leave(Object.assign(page, { report: waiting, levels: waiting.levels }));
+  else chooseLevels(page, () => ask(page));
   at("randomise").addEventListener("click", () => randomise(page));
   at("send").addEventListener("click", () => send(page));
 }
@@ -199,6 +201,13 @@ function randomise(page) {
   page.report = respond(page.survey, answers, page.levels, { token: page.ticket });
   at("randomise").disabled = true;
   at("questions").querySelectorAll("input, button").forEach((input) => { input.disabled = true; });
+  keepReport(page);
+  leave(page);
+}
+
+/** Show what leaves: just made, or made in this tab before and not known to have arrived. */
+function leave(page) {
+  at("step-level").hidden = page.inputs === undefined;
   at("leaving").textContent = JSON.stringify(page.report, null, 2);
   const lines = [words.chosenLevels, ...page.survey.questions.map((question) => told(page, question))];
   at("readable").replaceChildren(...lines.map((textContent) => make("li", { textContent })));

@@ -1,0 +1,88 @@
+"""A written file, read again: its classes are those that were checked against the models, row for row."""
+
+# ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.anonymize.classes import alike
+from cloister.anonymize.encoded import tally_of
+from cloister.anonymize.frames import Frame
+from cloister.anonymize.hierarchies.ladder import STAR
+from cloister.anonymize.queries import literal, quoted, run
+from cloister.anonymize.recoding import Recoded
+from cloister.errors import CloisterError
+
+__all__ = ["check_written"]
+
+Ints = npt.NDArray[np.int64]
+
+
+def check_written(
+    duck: Any,
+    path: Path,
+    frame: Frame,
+    recoded: Recoded,
+    *,
+    star: bool,
+    outside: npt.NDArray[np.bool_] | None,
+    progress: Callable[[str, float], None],
+) -> None:
+    """Raise where the file's classes, counted by DuckDB from what stands in it, are not those that were found valid.
+
+    Compared are how many rows and classes there are, the smallest class, and the sum of the squares of their sizes.
+    """
+    rows = f"read_parquet({literal(str(path))})"
+    if path.suffix == ".csv":
+        rows = f"read_csv({literal(str(path))}, all_varchar = true, header = true, allow_quoted_nulls = false)"
+    expected = _expected(frame, recoded, star=star, outside=outside)
+    found = _found(duck, rows, list(recoded.columns), progress)
+    if found != expected:
+        raise CloisterError(
+            "The anonymised file was withheld",
+            why="counted again, it has {:,} rows in {:,} classes, not {:,} in {:,}".format(*found[:2], *expected[:2]),
+            instead="report this",
+        )
+
+
+def _expected(frame: Frame, recoded: Recoded, *, star: bool, outside: npt.NDArray[np.bool_] | None) -> tuple[int, int, int, int]:
+    codes = [column.codes for column in recoded.columns.values()]
+    labels = [column.labels for column in recoded.columns.values()]
+    weights = np.ones(frame.rows, dtype=np.int64) if frame.weights is None else frame.weights
+    there = np.ones(frame.rows, dtype=bool) if outside is None else ~outside
+    kept = there & ~recoded.suppressed
+    number, count = alike([each[kept] for each in codes], [len(each) for each in labels]) if kept.any() else (None, 0)
+    sizes = np.zeros(0, dtype=np.int64) if number is None else tally_of(number, count, weights[kept])
+    gone = int(weights[there & recoded.suppressed].sum())
+    if star and gone:
+        # suppressed rows look like a class whose labels all say nothing, where there is one
+        silent = kept.copy()
+        for code, names in zip(codes, labels, strict=True):
+            silent &= np.array([name == STAR for name in names], dtype=bool)[code] if names else False
+        like = np.zeros(0, dtype=np.int64) if number is None else np.unique(number[silent[kept]])
+        if len(like):
+            sizes[like] += gone
+        else:
+            sizes = np.append(sizes, gone)
+    return _summary(sizes)
+
+
+def _summary(sizes: Ints) -> tuple[int, int, int, int]:
+    squares = sum(int(size) * int(size) * int(often) for size, often in zip(*np.unique(sizes, return_counts=True), strict=True))
+    return int(sizes.sum()), len(sizes), int(sizes.min()) if len(sizes) else 0, squares
+
+
+def _found(duck: Any, rows: str, quasi: Sequence[str], progress: Callable[[str, float], None]) -> tuple[int, int, int, int]:
+    columns = ", ".join(quoted(name) for name in quasi)
+    query = (
+        "SELECT coalesce(sum(n), 0), count(*), coalesce(min(n), 0), coalesce(sum(n::HUGEINT * n), 0) "
+        f"FROM (SELECT count(*) AS n FROM {rows} GROUP BY {columns})"
+    )
+    [(total, count, least, squares)] = run(duck, query, "counting classes again", progress)
+    return int(total), int(count), int(least), int(squares)

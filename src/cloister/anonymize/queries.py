@@ -1,0 +1,144 @@
+"""SQL to DuckDB about files: names and texts quoted, questions that tell how far they are and that can be interrupted."""
+
+# ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cloister.errors import CloisterError, InvalidParameter
+
+__all__ = ["columns_of", "literal", "quoted", "run", "table_function", "under_another_name"]
+
+_GLANCE = 0.25
+"""Seconds between two looks at how far a question is."""
+
+
+def quoted(name: str) -> str:
+    """A name in SQL.
+
+    >>> quoted('a"b')
+    '"a""b"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text in SQL.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def table_function(duck: Any, source: str | Path) -> str:
+    """A file as a table, or several by a pattern. What a CSV file is like is found out once, from all of it: a column of numbers
+    that has a word in its last row is a column of words."""
+    import duckdb
+
+    text = str(source)
+    pattern = any(mark in text for mark in "*?[")
+    if not pattern and not Path(text).exists():
+        raise InvalidParameter(
+            f"{Path(text).name!r} was refused", why="there is no such file", instead="the path of a CSV or Parquet file"
+        )
+    if text.endswith(".parquet"):
+        return f"read_parquet({literal(text)})"
+    if pattern:
+        return f"read_csv({literal(text)}, sample_size = -1, allow_quoted_nulls = false)"
+    try:
+        asked = duck.execute(
+            "SELECT Delimiter, Quote, Escape, SkipRows, HasHeader, Columns, DateFormat, TimestampFormat "
+            f"FROM sniff_csv({literal(text)}, sample_size = -1)"
+        )
+        delimiter, quote, escape, skipped, header, columns, date, timestamp = asked.fetchall()[0]
+    except duckdb.Error as error:
+        raise _unreadable(source) from error
+    if not columns:
+        raise _unreadable(source)
+    settings = {"delim": delimiter, "quote": quote, "escape": escape, "dateformat": date, "timestampformat": timestamp}
+    told = [f"{name} = {literal(value.replace(_EMPTY, ''))}" for name, value in settings.items() if value is not None]
+    types = ", ".join(f"{literal(column['name'])}: {literal(column['type'])}" for column in columns)
+    told += [f"skip = {int(skipped)}", f"header = {bool(header)}", "auto_detect = false", "allow_quoted_nulls = false"]
+    return f"read_csv({literal(text)}, {', '.join(told)}, columns = {{{types}}})"
+
+
+_EMPTY = "(empty)"
+"""What DuckDB says where a CSV file quotes nothing."""
+
+
+def _unreadable(source: str | Path) -> InvalidParameter:
+    return InvalidParameter(
+        f"{Path(str(source)).name!r} was refused",
+        why="it could not be read as a table",
+        instead="a CSV file with a line of names, Parquet, or with connection= the name of a table",
+    )
+
+
+@contextmanager
+def under_another_name(goal: Path) -> Iterator[Path]:
+    """Where to write; what is there at the end takes the place of the goal at once."""
+    handle, name = tempfile.mkstemp(suffix=goal.suffix, prefix=f".{goal.stem[:40]}-", dir=goal.parent)
+    os.close(handle)
+    path = Path(name)
+    try:
+        mask = os.umask(0)
+        os.umask(mask)
+        path.chmod(0o666 & ~mask)  # as any other file that is written here
+        yield path
+        path.replace(goal)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def columns_of(duck: Any, rows: str, source: str | Path) -> list[str]:
+    """The names of its columns."""
+    import duckdb
+
+    try:
+        return [str(name) for name in duck.sql(f"SELECT * FROM {rows} LIMIT 0").columns]
+    except duckdb.Error as error:
+        raise _unreadable(source) from error
+
+
+def run(
+    duck: Any, query: str, stage: str, progress: Callable[[str, float], None], *, read: Callable[[Any], Any] | None = None
+) -> Any:
+    """What a question gives, as rows or as `read` makes of the relation. It is asked in a thread of its own, so that this one can
+    tell how far it is, and that an interruption ends it at once. What DuckDB says of an error may hold values: it is not told."""
+    import duckdb
+
+    progress(stage, 0.0)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(lambda: duck.execute(query).fetchall() if read is None else read(duck.sql(query)))
+        far = 0.0
+        try:
+            while not wait([asked], timeout=_GLANCE).done:
+                far = max(far, min(float(duck.query_progress()) / 100, 1.0))
+                progress(stage, far)
+        except BaseException:
+            duck.interrupt()
+            raise
+    try:
+        found = asked.result()
+    except duckdb.OutOfMemoryException:
+        raise CloisterError(
+            f"It was ended while {stage}",
+            why="DuckDB needs more memory, or more room for what does not fit",
+            instead='memory_limit="4GiB", or temporary_directory= a folder on a larger disk',
+        ) from None
+    except duckdb.Error as error:
+        raise CloisterError(
+            f"It was ended while {stage}",
+            why=f"DuckDB could not go on ({type(error).__name__}): a broken line, a file that changed, or a full disk",
+            instead="the same with a file that can be read to its end",
+        ) from None
+    progress(stage, 1.0)
+    return found

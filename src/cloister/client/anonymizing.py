@@ -1,0 +1,208 @@
+"""Tables that a hub anonymises for their owner: the order as plain data, the job until it ends, and the table that was released.
+
+An `Anonymizer` says what is wanted, as it does on this machine. What it has that a hub does not take (a search of one's own,
+weights, a function as a hierarchy) is refused here, and never left out in silence.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from cloister.client.jobs import awaited
+from cloister.client.transport import Transport, new_key
+from cloister.errors import CloisterError, InvalidParameter
+
+if TYPE_CHECKING:
+    from cloister.anonymize import Anonymizer
+
+__all__ = ["AnonymizedTable", "anonymize_there", "anonymized_there", "order_of", "try_there"]
+
+_PAGE = "100"
+_SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy")
+_UNKNOWN = ("weights", "aggregates", "research", "missing_values", "random", "progress", "stop")
+"""What a hub does not take, where it is given."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnonymizedTable:
+    """A table that a hub released: its report, its certificate, its rows. Not differentially private.
+
+    >>> AnonymizedTable(id="a1", title="People", table="people", data_set="d1", purpose="", created=datetime(2026, 3, 2))
+    <AnonymizedTable a1: 'People', made of 'people'>
+    """
+
+    id: str
+    title: str
+    table: str
+    """Of which data set it was made."""
+    data_set: str
+    """The id of the data set that its rows became."""
+    purpose: str
+    created: datetime
+    _transport: Transport | None = field(default=None, repr=False)
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """Models, risk and loss: what `Anonymizer.report_.to_dict()` has on this machine."""
+        found: Mapping[str, Any] = self._hub.get(f"/anonymised/{self.id}")["report"]
+        return found
+
+    @property
+    def certificate(self) -> Mapping[str, Any]:
+        """What was proved of the table, and how far attackers got."""
+        found: Mapping[str, Any] = self._hub.get(f"/anonymised/{self.id}")["certificate"]
+        return found
+
+    def to_polars(self) -> Any:
+        """The rows as a polars frame."""
+        from cloister.anonymize.frames import need_polars
+
+        return need_polars().read_parquet(io.BytesIO(self._hub.file(f"/anonymised/{self.id}/download", form="parquet")))
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas frame."""
+        return self._as("pandas")
+
+    def to_arrow(self) -> Any:
+        """The rows as an Arrow table."""
+        return self._as("arrow")
+
+    def _as(self, kind: str) -> Any:
+        from cloister.anonymize.frames import Frame
+
+        data = self.to_polars()
+        return Frame(data, kind).give_back(data, numbered=True)
+
+    @property
+    def _hub(self) -> Transport:
+        if self._transport is None:
+            raise InvalidParameter(
+                "The table has no rows here", why="it did not come from a hub", instead="session.anonymized()[0]"
+            )
+        return self._transport
+
+    def __repr__(self) -> str:
+        return f"<AnonymizedTable {self.id}: {self.title!r}, made of {self.table!r}>"
+
+
+def try_there(transport: Transport, order: Mapping[str, Any], *, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Have a hub compare risk and loss: what its page shows."""
+    result = _done(transport, "/anonymised/trials", order, progress)
+    found: dict[str, Any] = transport.get(f"/anonymised/trials/{_last(result)}")
+    return found
+
+
+def anonymize_there(transport: Transport, order: Mapping[str, Any], *, progress: Callable[[str], None]) -> AnonymizedTable:
+    """Have a hub release a table."""
+    result = _done(transport, "/anonymised", order, progress)
+    return _table(transport, transport.get(f"/anonymised/{_last(result)}"))
+
+
+def anonymized_there(transport: Transport) -> list[AnonymizedTable]:
+    """What was released, the newest first."""
+    found: list[AnonymizedTable] = []
+    after = ""
+    while True:
+        page = transport.get("/anonymised", limit=_PAGE, **({"after": after} if after else {}))
+        found += [_table(transport, each) for each in page["tables"]]
+        after = page["next"] or ""
+        if not after:
+            return found
+
+
+def order_of(anonymizer: Anonymizer, table: str, *, kept: Sequence[str], purpose: str) -> dict[str, Any]:
+    """What an anonymizer wants, as it travels.
+
+    >>> from cloister.anonymize import Anonymizer, KAnonymity, LDiversity
+    >>> wanted = Anonymizer(quasi=["age"], sensitive=["ill"], models=[KAnonymity(5), LDiversity(2)], search="mondrian")
+    >>> order = order_of(wanted, "people", kept=[], purpose="")
+    >>> order["parts"], order["k"], order["l"], order["search"]
+    ({'age': 'quasi', 'ill': 'sensitive'}, 5, 2, 'mondrian')
+    """
+    given = next((name for name in _UNKNOWN if getattr(anonymizer, name)), None)
+    if given is not None:
+        raise _not_there(f"{given}=", f"the anonymizer without {given}=")
+    if anonymizer.suppressed != "drop":
+        raise _not_there(f"suppressed={anonymizer.suppressed!r}", 'suppressed="drop"')
+    if anonymizer.search not in _SEARCHES:
+        raise _not_there(f"search={anonymizer.search!r}", f'search="optimal", or another of {", ".join(_SEARCHES)}')
+    roles = {"quasi": anonymizer.quasi, "sensitive": anonymizer.sensitive, "identifying": anonymizer.identifying, "kept": kept}
+    return {
+        "table": table,
+        "parts": {name: part for part, names in roles.items() for name in names},
+        **_models(anonymizer),
+        "search": anonymizer.search,
+        "metric": anonymizer.metric,
+        "suppression": str(Fraction(str(anonymizer.suppression))),
+        "missing": anonymizer.missing,
+        "hierarchies": {name: _lines(name, hierarchy) for name, hierarchy in (anonymizer.hierarchies or {}).items()},
+        "purpose": purpose,
+    }
+
+
+def _models(anonymizer: Anonymizer) -> dict[str, Any]:
+    from cloister.anonymize import BetaLikeness, KAnonymity, LDiversity, TCloseness
+
+    found: dict[str, Any] = {"k": 1}
+    if len({type(model) for model in anonymizer.models}) < len(anonymizer.models):
+        raise _not_there("models=", "one model of each kind")
+    for model in anonymizer.models:
+        match model:
+            case KAnonymity() if type(model) is KAnonymity:
+                found["k"] = model.k
+            case LDiversity() if model == LDiversity(model.l):
+                found["l"] = model.l
+            case TCloseness() if model == TCloseness(model.t):
+                found["t"] = str(Fraction(str(model.t)))
+            case BetaLikeness() if model == BetaLikeness(model.beta):
+                found["beta"] = str(Fraction(str(model.beta)))
+            case _:
+                raise _not_there(
+                    getattr(model, "name", repr(model)),
+                    "KAnonymity, LDiversity, TCloseness, BetaLikeness of every sensitive column",
+                )
+    return found
+
+
+def _lines(name: str, hierarchy: Any) -> str:
+    import csv
+
+    from cloister.anonymize.hierarchies.table import Written
+
+    if not isinstance(hierarchy, Written):
+        raise _not_there(
+            f"the hierarchy of {name!r}", "levels that are written down: Hierarchy.of({…}), Hierarchy.read_csv(path)"
+        )
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(hierarchy.lines)
+    return text.getvalue()
+
+
+def _not_there(what: str, instead: str) -> InvalidParameter:
+    return InvalidParameter(f"{what} was refused", why="a hub does not take it", instead=instead)
+
+
+def _done(transport: Transport, path: str, order: Mapping[str, Any], progress: Callable[[str], None]) -> Mapping[str, Any]:
+    job = transport.post(path, order, key=new_key())["job"]
+    try:
+        return awaited(transport, job, progress, what="The table was not anonymised", instead="session.anonymize(…) once more")
+    except KeyboardInterrupt:
+        with suppress(CloisterError):  # what a release had marked by then stays marked
+            transport.post(f"/jobs/{job}/cancel", {})
+        raise
+
+
+def _last(result: Mapping[str, Any]) -> str:
+    return str(result["href"]).rpartition("/")[2]
+
+
+def _table(transport: Transport, told: Mapping[str, Any]) -> AnonymizedTable:
+    names = ("id", "title", "table", "data_set", "purpose")
+    created = datetime.fromisoformat(str(told["created"]))
+    return AnonymizedTable(**{name: str(told[name]) for name in names}, created=created, _transport=transport)

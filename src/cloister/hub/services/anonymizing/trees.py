@@ -1,0 +1,73 @@
+"""Hierarchies as people see and change them: as trees, and as lines in ARX's layout."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cloister.anonymize.hierarchies.ladder import Ladder
+
+__all__ = ["MOST_LEAVES", "tree_of", "tree_of_lines", "trees_of"]
+
+MOST_LEAVES = 400
+"""A tree of more values is no picture any more."""
+
+
+def trees_of(ladders: Mapping[str, Ladder], words: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Of each column its tree; `words` say how the hierarchy was chosen."""
+    return {name: tree_of(ladder, words.get(name, "")) for name, ladder in ladders.items()}
+
+
+def tree_of(ladder: Ladder, about: str = "") -> dict[str, Any]:
+    """A hierarchy: as a tree, and as lines that can be edited; of very many values only how many."""
+    values = len(ladder.labels[0])
+    small = values <= MOST_LEAVES
+    return {
+        "about": about,
+        "values": values,
+        "height": ladder.height,
+        "lines": _lines(ladder) if small else "",
+        "tree": _branches(ladder) if small else [],
+    }
+
+
+def tree_of_lines(name: str, text: str) -> dict[str, Any]:
+    """The same of lines that somebody wrote: no row is read. Lines that contradict themselves are refused.
+
+    >>> [each["label"] for each in tree_of_lines("pet", "cat;mammal;*\\ndog;mammal;*\\nowl;bird;*")["tree"][0]["below"]]
+    ['bird', 'mammal']
+    """
+    from cloister.anonymize import Hierarchy
+    from cloister.anonymize.hierarchies.ladder import Ladder
+    from cloister.anonymize.hierarchies.table import lines_of
+
+    written = Hierarchy.of(lines_of(text))
+    lines = list(dict.fromkeys(written.lines))
+    levels = [[line[number] for line in lines] for number in range(1, written.height)]
+    return tree_of(Ladder.of(name, [line[0] for line in lines], levels), written.describe())
+
+
+def _lines(ladder: Ladder) -> str:
+    from cloister.anonymize.hierarchies.levels import text_of
+
+    text = io.StringIO()
+    levels, values = range(ladder.height), range(len(ladder.labels[0]))
+    rows = [[text_of(ladder.labels[level][ladder.codes[level][place]]) for level in levels] for place in values]
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _branches(ladder: Ladder) -> list[dict[str, Any]]:
+    """Labels with those below them, from the top."""
+    from cloister.anonymize.hierarchies.levels import text_of
+
+    below: list[dict[str, Any]] = [{"label": text_of(label), "below": []} for label in ladder.labels[0]]
+    for level in range(1, ladder.height):
+        above: list[dict[str, Any]] = [{"label": text_of(label), "below": []} for label in ladder.labels[level]]
+        for code, parent in enumerate(ladder.parents[level - 1].tolist()):
+            above[parent]["below"].append(below[code])
+        below = above
+    return below

@@ -1,0 +1,55 @@
+"""What the pages say of searches, losses, attackers and stages: the words, for the catalogue of translations."""
+
+from __future__ import annotations
+
+from cloister.hub.web.languages import N_
+
+__all__ = ["ABSENT", "ATTACKERS", "LOSSES", "MEASURED", "SEARCHED", "STAGES"]
+
+SEARCHED = {
+    "optimal": N_("One level for each column, the best of all"),
+    "mondrian": N_("Groups cut to fit (Mondrian)"),
+    "local": N_("The best level, refined group by group"),
+    "topdown": N_("From the top down"),
+    "greedy": N_("Step by step, for many columns"),
+}
+MEASURED = {
+    "loss": N_("How much of each column is lost"),
+    "discernibility": N_("How large the groups are"),
+    "entropy": N_("How much information is lost"),
+}
+ABSENT = {
+    "value": N_("a value of its own"),
+    "suppress": N_("leave its row out"),
+    "refuse": N_("refuse the table"),
+}
+ATTACKERS = {
+    "linkage": N_("who is it? (linkage)"),
+    "homogeneity": N_("all who look alike are alike (homogeneity)"),
+    "background knowledge": N_("one possibility is known to be wrong (background knowledge)"),
+    "skewness": N_("much likelier than for others (skewness)"),
+    "similarity": N_("different words for much the same (similarity)"),
+    "intersection of two releases": N_("two releases together (intersection)"),
+    "learner": N_("a model that predicts (learner)"),
+}
+"""What each attacker asks."""
+LOSSES = {
+    "loss": N_("how much of each column is lost"),
+    "certainty penalty": N_("how wide the published values are (certainty penalty)"),
+    "precision": N_("how far up the levels (precision)"),
+    "entropy": N_("information that is lost, in bits (entropy)"),
+    "average class size": N_("average size of a group"),
+    "discernibility": N_("rows that look alike, squared (discernibility)"),
+    "ambiguity": N_("combinations that a row could be (ambiguity)"),
+    "divergence": N_("how far the shares of values moved (divergence)"),
+}
+"""What each measure of loss says."""
+STAGES = (
+    N_("looking at the rows"),
+    N_("comparing risk and loss"),
+    N_("comparing levels"),
+    N_("anonymising"),
+    N_("running the attackers"),
+    N_("keeping the table"),
+)
+"""What a job says of itself while it runs: known from the order, and nothing of the rows."""

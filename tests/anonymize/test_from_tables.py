@@ -1,0 +1,53 @@
+"""The marked door: written down before a row is read, whatever happens then."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+import cloister as cl
+from cloister.anonymize import Anonymizer, KAnonymity, publish_table
+from cloister.anonymize.problem import Problem, Search
+from cloister.anonymize.recoding import Recoded
+from cloister.errors import InvalidParameter
+
+PEOPLE: dict[str, list[Any]] = {"age": [30, 31, 60, 61]}
+
+
+class Stopped(Search):
+    """Somebody presses Ctrl-C, or pulls the plug, when the search has the rows."""
+
+    name: ClassVar[str] = "stopped"
+    seen: int = 0
+
+    def find(self, problem: Problem) -> Recoded:
+        """Not at all."""
+        Stopped.seen = problem.table.rows
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_is_written_down() -> None:
+    people = cl.PrivateTable(PEOPLE, columns={"age": cl.Integer(0, 120)})
+    with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        with pytest.raises(KeyboardInterrupt):
+            publish_table(session, "people", Anonymizer(quasi=["age"], models=[KAnonymity(2)], search=Stopped()))
+        assert Stopped.seen == 4
+        assert [charge.state for charge in session.ledger.charges("people")] == ["not private"]
+
+
+def test_a_refusal_is_written_down() -> None:
+    people = cl.PrivateTable(PEOPLE, columns={"age": cl.Integer(0, 120)})
+    with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        with pytest.raises(InvalidParameter, match="the table has 4 rows"):
+            publish_table(session, "people", Anonymizer(quasi=["age"], models=[KAnonymity(5)]))
+        assert [charge.state for charge in session.ledger.charges("people")] == ["not private"]
+
+
+def test_a_person_with_several_rows_is_refused_before_anything_is_read() -> None:
+    columns = {"age": cl.Integer(0, 120), "who": cl.Integer(0, 9)}
+    visits = cl.PrivateTable(PEOPLE | {"who": [1, 1, 2, 2]}, columns=columns, unit="who", max_rows=2)
+    with cl.Session({"visits": visits}, budget=cl.PureDP(1)) as session:
+        with pytest.raises(InvalidParameter, match="several rows"):
+            publish_table(session, "visits", Anonymizer(quasi=["age"], models=[KAnonymity(2)]))
+        assert not session.ledger.charges("visits")

@@ -1,0 +1,111 @@
+"""Tables that a hub anonymises for a session: over real connections, and against a script."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cloister as cl
+from cloister import errors
+from cloister.anonymize import Anonymizer, BetaLikeness, DeltaDisclosure, Hierarchy, KAnonymity, LDiversity, TCloseness
+from cloister.client.anonymizing import order_of
+from cloister.hub.services.jobs import Workers
+from tests.client.test_transport import Scripted, answered
+from tests.hub.house import Clock, House, Visitor, served
+
+WANTED: dict[str, Any] = {"quasi": ["age", "sex"], "sensitive": ["pay"], "models": [KAnonymity(5), LDiversity(1)]}
+NAMED: dict[str, Any] = {"name": "people_open", "title": "People, for teaching", "understood": True}
+
+
+@pytest.fixture
+def served_house(tmp_path: Path) -> Iterator[tuple[House, Visitor, str]]:
+    house = House(tmp_path / "hub", Clock())
+    owner = house.person("owner", email="olga@example.org")
+    house.sample_data_set("people", owner=owner)
+    workers, ended = Workers(house.hub, 0), threading.Event()
+
+    def work() -> None:
+        while not ended.is_set():
+            if not workers.run_one():
+                time.sleep(0.02)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    with served(house.hub) as url:
+        yield house, owner, url
+    ended.set()
+    thread.join(timeout=30)
+    house.close()
+
+
+def test_from_the_trial_to_the_frame(served_house: tuple[House, Visitor, str]) -> None:
+    house, owner, url = served_house
+    told: list[str] = []
+    with cl.connect(url, token=owner.token, purpose="a course") as session:
+        found = session.try_anonymizing(Anonymizer(**WANTED), "people", progress=told.append)
+        assert found["refused"] is None
+        point = next(each for each in found["points"] if each["k"] == 5 and "loss" in each)
+        assert not house.hub.ledger.unbounded("people")
+        with pytest.raises(errors.InvalidParameter, match="The release was refused"):
+            session.anonymize(Anonymizer(**WANTED), "people", **{**NAMED, "understood": False})
+        table = session.anonymize(Anonymizer(**WANTED), "people", levels=point["levels"], **NAMED)
+        assert house.hub.ledger.unbounded("people")
+        assert table.purpose == "a course"
+        assert table.report["levels"] == point["levels"]
+        assert table.certificate["holds"]
+        rows = table.to_pandas()
+        assert len(rows) == table.to_polars().height == table.to_arrow().num_rows == 300
+        assert rows.groupby(["age", "sex"]).size().min() >= 5
+        assert [each.id for each in session.anonymized()] == [table.id]
+    assert set(told) <= {"waiting", "running", "looking at the rows", "comparing risk and loss", "comparing levels"}
+
+
+def test_what_an_anonymizer_wants_travels_whole() -> None:
+    models = [KAnonymity(3), LDiversity(2), TCloseness("0.2"), BetaLikeness(1)]
+    pets = Hierarchy.of({"cat": ["mammal", "*"], "owl": ["bird", "*"]})
+    wanted = Anonymizer(
+        quasi=["pet", "age"], sensitive=["ill"], models=models, hierarchies={"pet": pets}, suppression=0.05, missing="suppress"
+    )
+    order = order_of(wanted, "people", kept=["town"], purpose="p")
+    assert order == {
+        "table": "people", "parts": {"pet": "quasi", "age": "quasi", "ill": "sensitive", "town": "kept"},
+        "k": 3, "l": 2, "t": "1/5", "beta": "1", "search": "optimal", "metric": "loss", "suppression": "1/20",
+        "missing": "suppress", "hierarchies": {"pet": "cat;mammal;*\nowl;bird;*\n"}, "purpose": "p",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"weights": {"age": 2.0}}, "weights="),
+        ({"suppressed": "star"}, "suppressed='star'"),
+        ({"search": "microaggregation"}, "microaggregation"),
+        ({"models": [DeltaDisclosure(1)]}, "disclosure"),
+        ({"models": [LDiversity(2, kind="entropy")]}, "diversity"),
+        ({"models": [KAnonymity(2), KAnonymity(3)]}, "models="),
+        ({"hierarchies": {"age": Hierarchy.intervals(10)}}, "the hierarchy of 'age'"),
+    ],
+)
+def test_what_a_hub_does_not_take_is_refused_and_not_left_out(changed: dict[str, Any], words: str) -> None:
+    hub = Scripted()
+    with pytest.raises(errors.InvalidParameter, match="a hub does not take it") as caught:
+        hub.session().anonymize(Anonymizer(**{**WANTED, **changed}), "people", **NAMED)
+    assert words in caught.value.what
+    assert hub.seen == []
+
+
+def test_a_cancelled_release_is_said() -> None:
+    def job(state: str, **more: object) -> Any:
+        return lambda request: answered(request).__class__(200, json={"id": "j", "state": state, "stage": "", **more})
+
+    hub = Scripted(job("waiting", job="j1"), job("cancelled"))
+    with pytest.raises(errors.InvalidParameter, match="cancelled at the hub"):
+        hub.session().anonymize(Anonymizer(**WANTED), "people", **NAMED)
+    assert json.loads(hub.seen[0].content)["name"] == "people_open"
+    assert hub.seen[0].headers["idempotency-key"]
