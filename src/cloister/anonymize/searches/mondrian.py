@@ -1,7 +1,10 @@
 """Mondrian: the table is cut in two, and each half again, as long as both sides meet the models.
 
-Each class is cut along the quasi-identifier of which it covers most, near the median; where a side would not meet the models,
-along the next. What is left are the classes: rectangles, small where there are many rows, large where there are few.
+Each class is cut near a median, along the quasi-identifier where that makes its rows cover least; where a side would not meet
+the models, along the next. What is left are the classes: rectangles, small where there are many rows, large where there are few.
+
+A cut that gains most now may leave a side that no model lets be cut again. So where there are models besides k, the table is cut
+once more, each class along what it covers most of (the published way), and the classes that lose less are taken.
 """
 
 from __future__ import annotations
@@ -110,27 +113,44 @@ class Mondrian(Search):
             return Cut.of([], 0, axes), np.zeros(0, dtype=np.int32)
         problem.progress("counting rows that are equal", 0.0)
         distinct = distinct_rows(problem, alone=self.relaxed)
+        rows = problem.table.rows if distinct.rows is None else len(distinct.rows)
+        ways = (False, True) if distinct.models else (False,)
+        cuts = [self._cut_by(problem, axes, distinct, rows, way, len(ways)) for way in ways]
+        cut = min(cuts, key=lambda each: _lost(each, axes, problem, distinct))
+        return cut, cut.of_row if distinct.of_row is None else cut.of_row[distinct.of_row]
+
+    def _cut_by(self, problem: Problem, axes: list[Axis], distinct: Distinct, rows: int, widest: bool, ways: int) -> Cut:
         cutter = Cutter(
             axes=axes,
             weights=[problem.weight(name) for name in problem.quasi],
             test=distinct.test if distinct.models else None,
             least=distinct.least,
             relaxed=self.relaxed,
+            widest=widest,
         )
-        rows = problem.table.rows if distinct.rows is None else len(distinct.rows)
-        cut = cutter.cut(
-            Part.of(
-                np.arange(rows, dtype=np.int32),
-                places_of(axes, distinct.rows),
-                distinct.weights,
-                np.array([0, rows], dtype=np.int64),
-                axes,
-            ),
+        whole = Part.of(
+            np.arange(rows, dtype=np.int32),
+            places_of(axes, distinct.rows),
+            distinct.weights,
+            np.array([0, rows], dtype=np.int64),
+            axes,
+        )
+        return cutter.cut(
+            whole,
             rows,
             stop=problem.stop,
-            progress=lambda done: problem.progress("cutting", done),
+            progress=lambda done: problem.progress("cutting", (done + widest) / ways),
         )
-        return cut, cut.of_row if distinct.of_row is None else cut.of_row[distinct.of_row]
+
+
+def _lost(cut: Cut, axes: list[Axis], problem: Problem, distinct: Distinct) -> float:
+    """How much of the axes the rows of a table cover, each in its class."""
+    sizes = np.bincount(cut.of_row, weights=distinct.weights, minlength=cut.count)
+    wide = [
+        problem.weight(name) * axis.widths(cut.low[:, number], cut.high[:, number])
+        for number, (name, axis) in enumerate(zip(problem.quasi, axes, strict=True))
+    ]
+    return float(sizes @ np.sum(wide, axis=0))
 
 
 def refuse_the_unsatisfiable(problem: Problem) -> None:

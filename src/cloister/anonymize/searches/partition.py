@@ -37,13 +37,14 @@ _THREADS = 4
 @dataclass(eq=False, kw_only=True)
 class Cutter:
     """How parts are cut. `least` is how many rows a part has at least where it passes the test (None: that is the test);
-    `relaxed` lets parts overlap."""
+    `relaxed` lets parts overlap. A part is cut where its rows then cover least; `widest`: along what it covers most of."""
 
     axes: Sequence[Axis]
     weights: Sequence[float]
     test: Test | None
     least: int = 1
     relaxed: bool = False
+    widest: bool = False
 
     def cut(self, whole: Part, rows: int, *, stop: Callable[[], bool], progress: Callable[[float], None]) -> Cut:
         """The classes of a table of so many rows. Stopped early, the parts so far are the classes."""
@@ -82,7 +83,10 @@ class Cutter:
             attempts.append(attempt)
             if attempt is not None:
                 attempt.plan(axis, self.least, self.relaxed)
-                gains[attempt.parts, number] = attempt.gains * self.weights[number]
+                gained = attempt.gains
+                if self.widest:
+                    gained = np.where(np.isneginf(gained), gained, axis.widths(attempt.low, attempt.high))
+                gains[attempt.parts, number] = gained * self.weights[number]
                 part.low[attempt.parts, number], part.high[attempt.parts, number] = attempt.low, attempt.high
                 attempt.let_go()
         gains[~open_] = -np.inf
