@@ -18,6 +18,7 @@ from cloister.hub.models import every_model
 from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
+from cloister.hub.records.jobs import Job
 from cloister.hub.rotation import ROTATED, _wrapped, rotate
 from cloister.hub.services.asking import Wish, ask
 from cloister.hub.services.catalogue.arrivals import kept as kept_upload
@@ -154,7 +155,7 @@ def test_rotation_wraps_everything_and_what_it_wraps_still_opens(tmp_path: Path)
 
 
 def _all_others(house: House, otto: Visitor) -> None:
-    """A connection that arrived, one that is a version, an upload that is no data set yet, and a trial."""
+    """A connection that arrived, one that is a version, an upload that is no data set yet, a trial, and a job that waits."""
     keys, now = house.hub.keys, house.hub.now()
     columns = {"person": otto.id, "columns": [], "typed": {}, "created": now}
     waiting = kept_upload(house.hub, otto.caller, sent(house.hub, [b"age,sex,pay\n31,F,1\n"], "csv"))
@@ -169,6 +170,9 @@ def _all_others(house: House, otto: Visitor) -> None:
         trial = Trial(id="t1", person=otto.id, data_set=row.id, order={}, created=now, wrapped=b"")
         trial.wrapped = keys.wrap(b"{}", trial.about)
         db.add(trial)
+        job = Job(id="j1", kind="anonymizing.try", person=otto.id, payload={}, created=now)
+        job.secret = keys.wrap(b"{}", job.about)
+        db.add(job)
 
 
 def _bytes_in(house: House) -> list[bytes]:

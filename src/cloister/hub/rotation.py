@@ -14,6 +14,7 @@ from cloister.hub.kept import KeptSecret
 from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
+from cloister.hub.records.jobs import Job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,7 @@ ROTATED = frozenset(
     {
         *("kept_secret.wrapped", "person.totp", "web_session.setup"),
         *("data_set_version.key", "data_set_version.address", "arrival.key", "arrival.wrapped"),
-        "anonymizing_trial.wrapped",
+        *("anonymizing_trial.wrapped", "job.secret"),
     }
 )
 """Every column that holds something wrapped by the master key, as table.column."""
@@ -62,6 +63,8 @@ def _wrapped(db: Session) -> Iterator[tuple[Base, str, str]]:
             yield version, "address", f"connection {version.place}"
     for trial in db.scalars(select(Trial)):
         yield trial, "wrapped", trial.about
+    for job in db.scalars(select(Job).where(Job.secret.is_not(None))):
+        yield job, "secret", job.about
     for arrival in db.scalars(select(Arrival)):
         what = "connection" if arrival.kind == "connection" else "upload"
         yield arrival, "wrapped", f"{what} {arrival.id}"

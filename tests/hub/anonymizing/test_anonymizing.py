@@ -14,39 +14,9 @@ from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.catalogue.managing import delete
 from cloister.hub.services.jobs import Workers
+from tests.hub.anonymizing.ordering import ORDER, RELEASE, get, post, run
 from tests.hub.anonymizing.rows import varied
 from tests.hub.house import READS, House, Visitor
-
-ORDER: dict[str, Any] = {
-    "table": "people",
-    "parts": {"age": "quasi", "sex": "quasi", "pay": "sensitive"},
-    "k": 5,
-    "search": "mondrian",
-}
-RELEASE = {**ORDER, "name": "people_public", "title": "People, safe to publish", "understood": True, "purpose": "teaching"}
-
-
-@pytest.fixture
-def owner(house: House) -> Visitor:
-    found = house.person("owner", email="olga@example.org", name="Olga Owner")
-    house.sample_data_set("people", owner=found)
-    return found
-
-
-def post(house: House, who: Visitor, path: str, body: Any) -> Any:
-    return house.client().post(f"/api/v1{path}", json=body, headers=who.bearer)
-
-
-def get(house: House, who: Visitor, path: str) -> Any:
-    return house.client().get(f"/api/v1{path}", headers=who.bearer)
-
-
-def run(house: House, who: Visitor, path: str, body: Any) -> dict[str, Any]:
-    answer = post(house, who, path, body)
-    assert answer.status_code == 202, answer.text
-    assert Workers(house.hub, 0).run_one()
-    told: dict[str, Any] = get(house, who, f"/jobs/{answer.json()['job']}").json()
-    return told
 
 
 def test_a_trial_shows_risk_against_loss_and_nothing_leaves(house: House, owner: Visitor) -> None:

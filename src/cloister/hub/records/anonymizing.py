@@ -25,7 +25,7 @@ class Trial(Base):
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     data_set: Mapped[str] = mapped_column(String(32), index=True)
     order: Mapped[dict[str, Any]]
-    """What was asked for, as it was sent."""
+    """What was asked for, but the hierarchies."""
     wrapped: Mapped[bytes]
     """The frontier and the hierarchies as JSON, wrapped by the master key: they hold values of rows."""
     created: Mapped[datetime]

@@ -54,8 +54,8 @@ class DataSet(Base):
     """Purpose, consent basis, sensitivity, retention, labels, combinable_with, and the same by column: the policy that travels.
     """
     released: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    """Of what was released as a data set: the population and the institution of the data that it was made of, whose rules hold for
-    it too. It is public, since it has no budget, and yet open to those alone to whom its owner grants it.
+    """Of what was released as a data set: the population and the institution whose data it was made of. Their rules hold for it
+    too; and though it is public, having no budget, it is open to those alone to whom its owner grants it.
     """
     window: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """For a growing data set: how its budget is cut into windows of time."""

@@ -24,6 +24,8 @@ class Job(Base):
     title: Mapped[str] = mapped_column(String(200), default="")
     purpose: Mapped[str] = mapped_column(default="")
     payload: Mapped[dict[str, Any]]
+    secret: Mapped[bytes | None] = mapped_column(default=None)
+    """What of the payload may not lie in plain, as JSON, wrapped by the master key; none once the job has ended."""
     state: Mapped[str] = mapped_column(String(20), default="waiting", index=True)
     """waiting, running, done, failed, cancelled."""
     stage: Mapped[str] = mapped_column(String(200), default="")
@@ -37,3 +39,8 @@ class Job(Base):
     created: Mapped[datetime]
     begun: Mapped[datetime | None] = mapped_column(default=None)
     ended: Mapped[datetime | None] = mapped_column(default=None)
+
+    @property
+    def about(self) -> str:
+        """What its secret is bound to."""
+        return f"job {self.id}"

@@ -215,6 +215,7 @@ def upgrade() -> None:
         sa.Column("title", sa.String(length=200), nullable=False),
         sa.Column("purpose", sa.String(), nullable=False),
         sa.Column("payload", sa.JSON(), nullable=False),
+        sa.Column("secret", sa.LargeBinary(), nullable=True),
         sa.Column("state", sa.String(length=20), nullable=False),
         sa.Column("stage", sa.String(length=200), nullable=False),
         sa.Column("share", sa.Double(), nullable=True),

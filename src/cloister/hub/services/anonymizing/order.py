@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,15 +13,18 @@ from cloister.privacy.rational import exact
 
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
+    from cloister.anonymize.hierarchies.table import Written
     from cloister.anonymize.models.base import PrivacyModel
     from cloister.hub.service import Progress
 
-__all__ = ["METRICS", "MISSING", "PARTS", "SEARCHES", "Order"]
+__all__ = ["METRICS", "MISSING", "MOST_LEVELS", "PARTS", "SEARCHES", "Order", "hierarchy_of"]
 
 PARTS = ("quasi", "sensitive", "identifying", "kept")
 SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy")
 METRICS = ("loss", "discernibility", "entropy")
 MISSING = ("value", "suppress", "refuse")
+MOST_LEVELS = 50
+"""Of a hierarchy: beyond it a tree is no picture, and as nested data it breaks what writes it."""
 _LONGEST = 200_000
 
 
@@ -124,8 +128,7 @@ class Order:
 
     def anonymizer(self, progress: Progress | None = None, *, k: int | None = None, seconds: float = 60) -> Anonymizer:
         """What carries it out."""
-        from cloister.anonymize import Anonymizer, Hierarchy
-        from cloister.anonymize.hierarchies.table import lines_of
+        from cloister.anonymize import Anonymizer
         from cloister.anonymize.searches.at_levels import AtLevels
 
         quasi = self.columns("quasi")
@@ -135,7 +138,7 @@ class Order:
             sensitive=self.columns("sensitive"),
             identifying=self.columns("identifying"),
             models=self.models(k),
-            hierarchies={name: Hierarchy.of(lines_of(text)) for name, text in given.items()},
+            hierarchies={name: hierarchy_of(text) for name, text in given.items()},
             search=AtLevels(levels=dict(self.levels)) if self.levels else self.search,
             metric=self.metric,
             suppression=exact(self.suppression or "0"),
@@ -146,12 +149,29 @@ class Order:
         )
 
     def plain(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self) | {
-            "parts": dict(self.parts),
-            "hierarchies": dict(self.hierarchies),
-            "levels": dict(self.levels),
-        }
+        """As plain data that may lie in plain: all but the hierarchies, which hold values of rows."""
+        told = asdict(self) | {"parts": dict(self.parts), "levels": dict(self.levels)}
+        return {name: value for name, value in told.items() if name != "hierarchies"}
+
+    def secret(self) -> dict[str, Any]:
+        """The rest, as plain data that is kept wrapped."""
+        return {"hierarchies": dict(self.hierarchies)}
+
+
+def hierarchy_of(text: str) -> Written:
+    """The hierarchy of lines that somebody wrote, of so many levels as people can look through."""
+    from cloister.anonymize import Hierarchy
+    from cloister.anonymize.hierarchies.table import lines_of
+
+    try:
+        lines = lines_of(text)
+    except csv.Error:
+        raise InvalidParameter(
+            "The hierarchy was refused", why="its lines cannot be read as those of a table", instead="value;level 1;level 2"
+        ) from None
+    if any(len(line) > MOST_LEVELS for line in lines):
+        raise InvalidParameter("The hierarchy was refused", why=f"it has more than {MOST_LEVELS} levels", instead="fewer levels")
+    return Hierarchy.of(lines)
 
 
 def _between(text: str, most: int) -> bool:

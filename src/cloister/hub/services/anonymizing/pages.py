@@ -18,7 +18,7 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import facts_of
 from cloister.hub.services.anonymizing.order import Order
-from cloister.hub.services.anonymizing.reading import rows_sent, seen_table, seen_trial, source_of_table, tables_of
+from cloister.hub.services.anonymizing.reading import order_of, rows_sent, seen_table, seen_trial, source_of_table, tables_of
 from cloister.hub.services.anonymizing.ready import ACTION, open_for_anonymising
 from cloister.hub.services.anonymizing.showing import order_page, trial_page
 from cloister.hub.services.anonymizing.submitting import left, look, release_later, try_later
@@ -112,7 +112,7 @@ def _trying(router: APIRouter) -> None:
         with hub.database.reading() as db:
             row, found = seen_trial(hub, db, caller, form.text("trial", most=32))
         try:
-            job = _submitted(hub, caller, form, chosen(form, row.order, found["points"]), release=True)
+            job = _submitted(hub, caller, form, chosen(form, order_of(row, found), found["points"]), release=True)
         except CloisterError as error:
             return trial_page(request, hub, caller, row, found, form=form, problem=problem_of(error))
         return go(request, f"/jobs/{job}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.tables.sources import Source
 
-__all__ = ["rows_sent", "seen_table", "seen_trial", "source_of_table", "tables_of"]
+__all__ = ["order_of", "rows_sent", "seen_table", "seen_trial", "source_of_table", "tables_of"]
 
 
 def seen_trial(hub: Hub, db: Db, caller: Caller, number: str) -> tuple[Trial, dict[str, Any]]:
@@ -44,6 +44,11 @@ def seen_trial(hub: Hub, db: Db, caller: Caller, number: str) -> tuple[Trial, di
         raise Missing("There is no such trial", why="it does not exist, or is not yours", instead="/anonymise")
     found: dict[str, Any] = json.loads(hub.keys.unwrap(row.wrapped, row.about))
     return row, found
+
+
+def order_of(row: Trial, found: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trial was asked for, with its hierarchies."""
+    return {**row.order, "hierarchies": found["hierarchies"]}
 
 
 def seen_table(hub: Hub, db: Db, caller: Caller, number: str, action: str = "release.see") -> AnonymizedTable:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
+from cloister.errors import (
+    AccessDenied,
+    CloisterError,
+    EngineError,
+    InvalidParameter,
+    LedgerError,
+    MissingDependency,
+    UnknownColumn,
+)
 from cloister.hub.policy import Policy, derived
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
     from cloister.hub.services.anonymizing.order import Order
     from cloister.query import Session
 
-__all__ = ["ACTION", "Ready", "check_free", "open_for_anonymising", "ready"]
+__all__ = ["ACTION", "Ready", "check_free", "open_for_anonymising", "ready", "unsaid"]
 
 ACTION = "anonymize.run"
 
@@ -71,6 +79,17 @@ def check_free(db: Db, name: str) -> None:
     """Refuse a name that a data set has or had: none is given twice."""
     if db.scalar(select(DataSet.id).where(DataSet.name == name)) is not None:
         raise Conflict(f"The name {name!r} was refused", why="there is a data set of that name", instead=f"{name}_2")
+
+
+def unsaid(error: CloisterError) -> CloisterError:
+    """What stopped the work on rows, as a job may keep it: its own words may name a value of a row, and a job lies in plain."""
+    if isinstance(error, EngineError | LedgerError | MissingDependency | AccessDenied):
+        return error
+    return InvalidParameter(
+        "No table was made",
+        why="the rows do not meet what was ordered, and what is wrong with them is told in a trial alone",
+        instead="a trial of the same order: it says why, and what would do",
+    )
 
 
 def open_for_anonymising(hub: Hub, db: Db, caller: Caller, name: str) -> PrivateTable:

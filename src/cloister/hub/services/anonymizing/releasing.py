@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
 from cloister.hub.ids import new_id
-from cloister.hub.policy import write_policy
+from cloister.hub.policy import inherit, write_policy
+from cloister.hub.problems import Conflict
 from cloister.hub.records.anonymizing import AnonymizedTable
 from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.order import Order
-from cloister.hub.services.anonymizing.ready import ACTION, Ready, check_free, ready
+from cloister.hub.services.anonymizing.ready import ACTION, Ready, check_free, ready, unsaid
 from cloister.hub.services.asking.standing import present, withheld
 from cloister.hub.services.catalogue import register
 from cloister.hub.services.jobs import Stopped, caller_of_job
@@ -38,7 +39,7 @@ __all__ = ["RELEASE"]
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     from cloister.anonymize.from_tables import publish_rows
 
-    order = Order(**payload["order"])
+    order = Order(**payload["order"], **payload["secret"])
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
         found = ready(hub, db, caller, order)
@@ -61,18 +62,18 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
         _failed(hub, caller, order, name, error)
         if stopped:  # a search that was told to stop says that it was ended
             raise Stopped from None
-        raise
+        raise unsaid(error) from None
     progress.tell("keeping the table", 0.9)
     body = io.BytesIO()
     published.table.write_parquet(body)
     columns = published.table.columns
-    with hub.database.reading() as db:
-        found = _still(hub, db, caller, order)
     number = new_id()
 
     def along(db: Db, made: DataSet) -> None:
         """What is kept of the release, in the transaction of its data set: neither is ever there without the other."""
         now = _still(hub, db, caller, order)
+        if now.policy != again.policy:
+            raise Conflict("The table was withheld", why="its data set is being changed just now", instead="the same once more")
         row = AnonymizedTable(
             id=number,
             person=caller.id,
@@ -86,7 +87,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
             report_page=published.report.to_html(),
             certificate=certificate.to_dict(),
             certificate_page=certificate.to_html(title=order.title),
-            policy=write_policy(now.policy),
+            policy=write_policy(inherit([found.policy, now.policy])),
             created=hub.now(),
         )
         db.add(row)
@@ -105,6 +106,8 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
         )
 
     try:
+        with hub.database.reading() as db:
+            again = _still(hub, db, caller, order)
         register(
             hub,
             caller,
@@ -114,8 +117,8 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
             kind="parquet",
             public=True,
             about=_about(order, found),
-            metadata=_metadata(found, columns),
-            released={"population": found.row.population or "", "institution": found.row.institution},
+            metadata=_metadata(again, columns),
+            released={"population": again.row.population or "", "institution": again.row.institution},
             along=along,
         )
     except CloisterError as error:

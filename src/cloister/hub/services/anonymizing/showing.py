@@ -14,6 +14,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.anonymizing.order import METRICS, SEARCHES
 from cloister.hub.services.anonymizing.order import MISSING as MISSING_WORDS
 from cloister.hub.services.anonymizing.picture import frontier_svg, named
+from cloister.hub.services.anonymizing.reading import order_of
 from cloister.hub.services.anonymizing.ready import open_for_anonymising
 from cloister.hub.services.anonymizing.trees import tree_of_lines
 from cloister.hub.services.anonymizing.typed import SIMPLE, lines_typed, values_typed
@@ -51,7 +52,7 @@ def order_page(
     problem: Problem | None = None,
 ) -> Response:
     """The form: empty, as it was typed, or as a trial was ordered (with the hierarchy of `edit` written out)."""
-    order: Mapping[str, Any] = {} if trial is None else trial.order
+    order: Mapping[str, Any] = {} if trial is None else order_of(trial, found or {"hierarchies": {}})
     if form is not None:
         values = {name: form.get(name, "") for name in SIMPLE}
     else:

@@ -43,7 +43,7 @@ def look(hub: Hub, caller: Caller, order: Order) -> None:
 def try_later(db: Db, hub: Hub, caller: Caller, order: Order) -> str:
     """A trial; the id of its job."""
     payload = {"order": order.plain(), "came": came_of(caller)}
-    return submit(db, hub, caller, "anonymizing.try", payload, purpose=order.purpose)
+    return submit(db, hub, caller, "anonymizing.try", payload, secret=order.secret(), purpose=order.purpose)
 
 
 def release_later(db: Db, hub: Hub, caller: Caller, order: Order, *, understood: bool) -> str:
@@ -60,7 +60,7 @@ def release_later(db: Db, hub: Hub, caller: Caller, order: Order, *, understood:
         )
     check_free(db, order.name)
     payload = {"order": order.plain(), "came": came_of(caller)}
-    return submit(db, hub, caller, "anonymizing.release", payload, purpose=order.purpose)
+    return submit(db, hub, caller, "anonymizing.release", payload, secret=order.secret(), purpose=order.purpose)
 
 
 def left(hub: Hub, caller: Caller, kind: str, number: str, data_sets: Sequence[str], purpose: str, form: str) -> None:

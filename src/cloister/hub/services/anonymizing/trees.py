@@ -7,6 +7,8 @@ import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cloister.hub.services.anonymizing.order import MOST_LEVELS, hierarchy_of
+
 if TYPE_CHECKING:
     from cloister.anonymize.hierarchies.ladder import Ladder
 
@@ -24,7 +26,7 @@ def trees_of(ladders: Mapping[str, Ladder], words: Mapping[str, str]) -> dict[st
 def tree_of(ladder: Ladder, about: str = "") -> dict[str, Any]:
     """A hierarchy: as a tree, and as lines that can be edited; of very many values only how many."""
     values = len(ladder.labels[0])
-    small = values <= MOST_LEAVES
+    small = values <= MOST_LEAVES and ladder.height <= MOST_LEVELS
     return {
         "about": about,
         "values": values,
@@ -40,11 +42,9 @@ def tree_of_lines(name: str, text: str) -> dict[str, Any]:
     >>> [each["label"] for each in tree_of_lines("pet", "cat;mammal;*\\ndog;mammal;*\\nowl;bird;*")["tree"][0]["below"]]
     ['bird', 'mammal']
     """
-    from cloister.anonymize import Hierarchy
     from cloister.anonymize.hierarchies.ladder import Ladder
-    from cloister.anonymize.hierarchies.table import lines_of
 
-    written = Hierarchy.of(lines_of(text))
+    written = hierarchy_of(text)
     lines = list(dict.fromkeys(written.lines))
     levels = [[line[number] for line in lines] for number in range(1, written.height)]
     return tree_of(Ladder.of(name, [line[0] for line in lines], levels), written.describe())

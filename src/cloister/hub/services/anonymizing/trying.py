@@ -16,7 +16,7 @@ from cloister.hub.ids import new_id
 from cloister.hub.records.anonymizing import Trial, forget_trials
 from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.order import Order
-from cloister.hub.services.anonymizing.ready import ACTION, ready
+from cloister.hub.services.anonymizing.ready import ACTION, ready, unsaid
 from cloister.hub.services.anonymizing.trees import trees_of
 from cloister.hub.services.asking.standing import present
 from cloister.hub.services.jobs import Stopped, caller_of_job
@@ -42,17 +42,20 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     from cloister.anonymize.from_tables import frame_of
     from cloister.noise import Random
 
-    order = Order(**payload["order"])
+    order = Order(**payload["order"], **payload["secret"])
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
         found = ready(hub, db, caller, order)
     order = found.order
     prepared = found.session._registry.prepare(found.row.name)
-    result = sealed(lambda: _tried(order, frame_of(prepared, Random()), found.row.title, progress))
+    try:
+        result = sealed(lambda: _tried(order, frame_of(prepared, Random()), found.row.title, progress))
+    except CloisterError as error:
+        raise unsaid(error) from None
     if result is None:
         raise Stopped
     row = Trial(id=new_id(), person=caller.id, data_set=found.row.id, order=order.plain(), wrapped=b"", created=hub.now())
-    row.wrapped = hub.keys.wrap(json.dumps(result).encode(), row.about)
+    row.wrapped = hub.keys.wrap(json.dumps(result | order.secret()).encode(), row.about)
     with hub.database.begin() as db:
         ready(hub, db, present(hub, db, caller), order)  # what was deleted or taken away meanwhile leaves nothing behind
         forget_trials(db, hub.now())

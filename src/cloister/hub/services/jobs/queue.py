@@ -58,15 +58,26 @@ class Claim:
 
 
 def submit(
-    db: Session, hub: Hub, caller: Caller, kind: str, payload: Mapping[str, Any], *, title: str = "", purpose: str = ""
+    db: Session,
+    hub: Hub,
+    caller: Caller,
+    kind: str,
+    payload: Mapping[str, Any],
+    *,
+    secret: Mapping[str, Any] | None = None,
+    title: str = "",
+    purpose: str = "",
 ) -> str:
-    """Put a job into the queue, in the transaction of `db`; its id. It begins once that transaction is committed."""
+    """Put a job into the queue, in the transaction of `db`; its id. It begins once that transaction is committed.
+
+    `secret` comes to the job under that name beside the rest of the payload; it is kept wrapped, and gone once the job has ended.
+    """
     known = hub.jobs.get(kind)
     if known is None:
         raise InvalidParameter(
             f"The job {kind!r} was refused", why="no service runs jobs of that kind", instead=", ".join(sorted(hub.jobs))
         )
-    if len(json.dumps(payload)) > _LONGEST_PAYLOAD:
+    if len(json.dumps({**payload, **(secret or {})})) > _LONGEST_PAYLOAD:
         raise InvalidParameter("The job was refused", why="what it was given is over 1 MiB", instead="an upload, and its name")
     job = Job(
         id=new_id(),
@@ -77,6 +88,8 @@ def submit(
         payload=dict(payload),
         created=hub.now(),
     )
+    if secret is not None:
+        job.secret = hub.keys.wrap(json.dumps(secret).encode(), job.about)
     db.add(job)
     db.flush()
     write(db, hub, caller, "job.submit", kind="job", object_id=job.id, purpose=purpose, job=kind)
@@ -92,7 +105,7 @@ def cancel(db: Session, hub: Hub, caller: Caller, job: str) -> str:
     if row.state in ENDED or row.stopping:
         return row.state
     if row.state == "waiting":
-        row.state, row.ended = "cancelled", hub.now()
+        row.state, row.ended, row.secret = "cancelled", hub.now(), None
     row.stopping = True
     db.flush()
     write(db, hub, caller, "job.cancel", kind="job", object_id=job, job=row.kind)
@@ -118,7 +131,12 @@ def claim(hub: Hub, worker: str, lost: timedelta) -> Claim | None:
         row.state, row.attempts = "running", row.attempts + 1
         row.worker, row.beat = f"{worker[:70]} {new_id()}", hub.now()
         row.begun = row.begun or hub.now()
-        return Claim(job=row.id, name=row.worker, kind=row.kind, person=row.person, payload=row.payload, attempt=row.attempts)
+        payload = {**row.payload, **_secret_of(hub, row)}
+        return Claim(job=row.id, name=row.worker, kind=row.kind, person=row.person, payload=payload, attempt=row.attempts)
+
+
+def _secret_of(hub: Hub, row: Job) -> dict[str, Any]:
+    return {} if row.secret is None else {"secret": json.loads(hub.keys.unwrap(row.secret, row.about))}
 
 
 def beat(hub: Hub, claimed: Claim, stage: str, share: float | None) -> bool | None:
@@ -140,7 +158,8 @@ def finish(
     """Write down how a job ended; False where it was this worker's no more."""
     with hub.database.begin() as db:
         details = {} if problem is None else problem.details()
-        values = {"state": state, "ended": hub.now(), "result": dict(result or {}), "problem": details, "share": None}
+        values: dict[str, Any] = {"state": state, "ended": hub.now(), "result": dict(result or {}), "problem": details}
+        values |= {"share": None, "secret": None}
         if db.execute(update(Job).where(_mine(claimed)).values(values).returning(Job.id)).one_or_none() is None:
             return False
         outcome = "failed" if state == "failed" else "done"
@@ -182,6 +201,7 @@ def _again(hub: Hub, row: Job) -> bool:
 
 def _end_lost(db: Session, hub: Hub, row: Job) -> None:
     row.state, row.ended, row.share = ("cancelled" if row.stopping else "failed"), hub.now(), None
+    row.secret = None
     row.problem = {} if row.stopping else _LOST.details()
     db.flush()
     outcome = "done" if row.stopping else "failed"
