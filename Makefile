@@ -8,6 +8,13 @@ ARGS   ?=
 # What linters read. A folder that does not exist yet is left out.
 CODE := $(wildcard src tests benchmarks scripts docs examples conftest.py)
 
+# Tests run in as many processes as there are cores: a second thread for a product of matrices would only take turns with them. They
+# start many programs, too, which read their bytecode rather than compile the package each time. Files run in their order, which ends
+# with short pages: no process waits long for the other's last file.
+test slow nightly: export OMP_NUM_THREADS := 1
+test slow nightly: export OPENBLAS_NUM_THREADS := 1
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test bench docs lint format slow nightly clean setup
 
@@ -22,7 +29,7 @@ demo:  ## a hub with sample data, and a private answer with its error and its co
 	@$(BIN)/cloister demo $(ARGS)
 
 test: lint  ## everything that proves the code right: lint, types, floors, unit, engine, statistical and documentation tests
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m "not slow" $(ARGS)
 
 slow: setup  ## the nightly tier: what takes minutes
 	@$(BIN)/python -m pytest -m slow $(ARGS)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
+from scripts.tour_steps import fill, press
+
 __all__ = ["ANONYMISED", "anonymised_pictures"]
 
 ANONYMISED = ("anonymise-choose", "anonymise-hierarchy", "anonymise-table")
@@ -25,16 +27,16 @@ def anonymised_pictures(owner: Page, address: str, picture: Callable[[Page, str,
         owner.get_by_label(f"What {column} is").select_option("identifying")
     owner.get_by_label("What income is").select_option("sensitive")
     owner.get_by_label("Purpose").fill("a course in statistics")
-    _press(owner, "Look first")
+    press(owner, "Look first")
     trial = _result(owner)
     files = [picture(owner, "anonymise-choose", "form h2", 780)]
     owner.get_by_text("race", exact=False).last.click()
     owner.get_by_role("link", name="Change this hierarchy").locator("visible=true").first.click()
     files.append(picture(owner, "anonymise-hierarchy", "form h2", 660))
     owner.goto(trial)
-    _fill(owner, Title="Census, for teaching", **{"Name in questions": "census_open"})
+    fill(owner, Title="Census, for teaching", **{"Name in questions": "census_open"})
     owner.get_by_label("I know what this means").check()
-    _press(owner, "Release")
+    press(owner, "Release")
     _result(owner)
     return [*files, picture(owner, "anonymise-table", "", 880)]
 
@@ -44,13 +46,3 @@ def _result(page: Page) -> str:
     page.get_by_role("link", name="Open the result").click(timeout=_PATIENCE * 1000)
     page.wait_for_load_state("load")
     return page.url
-
-
-def _fill(page: Page, **texts: str) -> None:
-    for label, text in texts.items():
-        page.locator("main").get_by_label(label).last.fill(text)
-
-
-def _press(page: Page, name: str) -> None:
-    page.locator("main").get_by_role("button", name=name, exact=True).first.click()
-    page.wait_for_load_state("load")

@@ -12,6 +12,7 @@ import httpx
 from playwright.sync_api import Page
 
 from cloister.local.survey import Survey, respond
+from scripts.tour_steps import fill, press
 
 __all__ = ["SURVEYS", "survey_pictures"]
 
@@ -25,17 +26,17 @@ def survey_pictures(analyst: Page, visitor: Page, address: str, picture: Callabl
     analyst.on("dialog", lambda dialog: dialog.accept())
     visitor.set_extra_http_headers({"Accept-Language": "en"})
     analyst.goto(f"{address}/surveys")
-    _fill(analyst, Title="Sleep and screens", Purpose="a study of sleep at our school")
-    _press(analyst, "Begin")
-    _fill(analyst, **{"What you ask": "Do you look at a screen in bed?", "Short name": "screen"})
-    _press(analyst, "Add")
+    fill(analyst, Title="Sleep and screens", Purpose="a study of sleep at our school")
+    press(analyst, "Begin")
+    fill(analyst, **{"What you ask": "Do you look at a screen in bed?", "Short name": "screen"})
+    press(analyst, "Add")
     analyst.get_by_role("link", name="One of several").click()
-    _fill(
+    fill(
         analyst, **{"What you ask": "At which one most?", "Short name": "which", "Options": "telephone\ntablet\ntelevision\nnone"}
     )
-    _press(analyst, "Add")
+    press(analyst, "Add")
     draft = picture(analyst, "survey-draft", "", 1150)
-    _press(analyst, "Open the survey")
+    press(analyst, "Open the survey")
     number = analyst.url.rpartition("/")[2]
     answered = [_respondent(visitor, address, number, picture, step) for step in ("level", "questions", "leaving")]
     _answers(address, number)
@@ -74,13 +75,3 @@ def _answers(address: str, number: str) -> None:
             levels = {"screen": names[person % 3], "which": names[person % 3 if person % 4 else (person + 1) % 3]}
             report = respond(survey, said, levels)
             client.post("/reports", json=report.to_dict()).raise_for_status()
-
-
-def _fill(page: Page, **texts: str) -> None:
-    for label, text in texts.items():
-        page.locator("main").get_by_label(label).last.fill(text)
-
-
-def _press(page: Page, name: str) -> None:
-    page.locator("main").get_by_role("button", name=name, exact=True).first.click()
-    page.wait_for_load_state("load")

@@ -1,4 +1,4 @@
-"""What all tests share: engines that CI may not skip, one worker for each engine, one repeatable way to draw examples."""
+"""What all tests share: engines that CI may not skip, one worker for an engine and for a file, repeatable examples."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ def pytest_configure() -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests of one engine go to one worker, so that each engine starts once."""
+    """Tests of one engine go to one worker, so that it starts once; and those of one file, with what they share."""
     for engine in _engines_of(item):
         item.add_marker(pytest.mark.xdist_group(engine))
         item.user_properties.append((engine, True))
+    if item.get_closest_marker("xdist_group") is None:
+        item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.stem}"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,6 +18,7 @@ from cloister.anonymize.files import anonymize_file
 from cloister.anonymize.files_checked import check_written
 from cloister.anonymize.frames import read_frame
 from cloister.anonymize.problem import silent
+from cloister.anonymize.queries import watched
 from cloister.errors import CloisterError, InvalidParameter, UnknownColumn
 from cloister.noise import Random
 
@@ -256,10 +257,26 @@ def test_a_file_that_does_not_hold_what_was_checked_is_withheld(tmp_path: Path) 
         for text, holds in (("20–21 20–21 40–41 40–41", True), ("20–21 20–21 20–21 40–41", False), ("20–21 20–21 40–41", False)):
             path.write_text("\n".join(["age", *text.split()]), encoding="utf-8")
             if holds:
-                check_written(duck, path, frame, recoded, **more)
+                check_written(duck, path, frame, recoded, {}, **more)
             else:
                 with pytest.raises(CloisterError, match="withheld"):
-                    check_written(duck, path, frame, recoded, **more)
+                    check_written(duck, path, frame, recoded, {}, **more)
+
+
+def test_duckdb_says_how_far_it_is_and_prints_nothing() -> None:
+    """By itself it does neither in a program, and both in a notebook."""
+    with duckdb.connect() as owner, duckdb.connect() as locked:
+        locked.execute("SET lock_configuration = true")
+        for connection in (watched(owner.cursor()), watched(owner)):
+            assert setting(connection, "enable_progress_bar") is True
+            assert setting(connection, "enable_progress_bar_print") is False
+        assert watched(locked) is locked
+
+
+def setting(connection: duckdb.DuckDBPyConnection, name: str) -> object:
+    found = connection.execute(f"SELECT current_setting('{name}')").fetchone()
+    assert found is not None
+    return found[0]
 
 
 def test_many_different_values_and_a_small_memory_of_duckdb(tmp_path: Path) -> None:

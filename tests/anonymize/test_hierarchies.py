@@ -170,6 +170,24 @@ def test_what_a_column_gets_that_has_none(values: list[Any], said: str) -> None:
     assert choose_hierarchy(column_of(values)).describe() == said
 
 
+def test_a_long_table_gets_finer_intervals() -> None:
+    """Some three thousand rows in an interval of the first level, and at most 512 intervals."""
+    rows = np.arange(300_000)
+    sizes = {}
+    for name, values in {
+        "even": rows,
+        "lopsided": rows**3 // 10**6,
+        "short": rows[:90_000],
+        "longest": np.arange(1_000_000),
+    }.items():
+        column = encode(read_frame({"x": values}), ["x"]).columns["x"]
+        sizes[name] = len(choose_hierarchy(column).ladder(column).labels[1])
+    assert 50 <= sizes["even"] <= 101
+    assert 50 <= sizes["lopsided"] <= 101
+    assert 16 <= sizes["short"] <= 33
+    assert 200 <= sizes["longest"] <= 513
+
+
 @given(st.lists(st.one_of(st.none(), st.integers(-(10**6), 10**6)), max_size=60))
 def test_chosen_levels_only_join(values: list[int | None]) -> None:
     column = column_of(values)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cloister.anonymize.metrics import METRICS, Discernibility, Metric
+from cloister.anonymize.metrics.classes import _Squares
 from cloister.anonymize.models.base import PrivacyModel
 from cloister.anonymize.models.closeness import TCloseness
 from cloister.anonymize.models.diversity import LDiversity
@@ -87,6 +88,41 @@ def test_scores_and_floors_of_nodes(metric: str) -> None:
         for high, (score, _) in nodes.items():
             if all(one <= other for one, other in zip(low, high, strict=True)):
                 assert floor <= score + 1e-9
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_lost_rows_alone_may_cost_too_much(metric: str) -> None:
+    """Where a metric says how many rows may be lost for a score, no node that loses more has a better one."""
+    problem = random_problem(8, [KAnonymity(4)], metric=metric, limit=40)
+    ready = problem.metric.on_lattice(problem)
+    assert ready is not None
+    nodes = every_node(problem)
+    for best, _ in nodes.values():
+        most = ready.most_lost(best)
+        assert all(score >= best for score, lost in nodes.values() if lost > most)
+    costs = [lost > ready.most_lost(score + 1e-9) for score, lost in nodes.values()]
+    assert not any(costs)
+    assert ready.most_lost(0.0) < 0 if metric == "discernibility" else ready.most_lost(0.0) == np.inf
+
+
+def test_nodes_that_lose_too_much_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many rows that may be suppressed the optimum stays, and fewer nodes are judged."""
+    fewer = 0
+    for seed in range(12):
+        problem = random_problem(seed, [KAnonymity(3)], rows=60, metric="discernibility", limit=60)
+        with monkeypatch.context() as patch:
+            patch.setattr(_Squares, "most_lost", lambda self, best: np.inf)
+            plain = OptimalLattice().find(problem)
+        found = OptimalLattice().find(problem)
+        assert found.levels == plain.levels
+        assert (found.suppressed == plain.suppressed).all()
+        assert found.proof is not None
+        assert plain.proof is not None
+        assert found.proof.bound == plain.proof.bound == min(score for score, _ in every_node(problem).values())
+        judged, all_judged = (int(proof.what.split(" of ")[0]) for proof in (found.proof, plain.proof))
+        assert judged <= all_judged
+        fewer += judged < all_judged
+    assert fewer
 
 
 def test_wide_codes_count_as_packed_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:

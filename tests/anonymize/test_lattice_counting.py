@@ -49,6 +49,31 @@ def test_sizes_are_those_of_the_rows(models: list[PrivacyModel], monkeypatch: py
         assert sized.lost(4) == sum(size for size in sizes if size < 4)
 
 
+def test_groups_of_columns_are_raised_together_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(5):
+        problem = random_problem(20 + seed, [KAnonymity(3)], rows=150)
+        monkeypatch.setattr(counting, "_SMALL", 0)
+        monkeypatch.setattr(sizing, "_GROUP", 2 + seed % 2)
+        together = Sizer(Counter(problem))
+        monkeypatch.setattr(sizing, "_LOOKED_UP", -1_000)
+        apart = Sizer(Counter(problem))
+        for levels in itertools.product(range(3), range(2), range(4)):
+            monkeypatch.setattr(sizing, "_LOOKED_UP", 1_000)
+            one = together.at(levels)
+            monkeypatch.setattr(sizing, "_LOOKED_UP", -1_000)
+            other = apart.at(levels)
+            assert one.sizes.tolist() == other.sizes.tolist()
+            for column in range(3):
+                assert one.codes(column).tolist() == other.codes(column).tolist()
+        assert together._counter.raised
+        assert not apart._counter.raised
+    with monkeypatch.context() as patch:
+        patch.setattr(counting, "_HUGE", 0)
+        huge = Sizer(Counter(problem))
+    for levels in itertools.product(range(3), range(2), range(4)):
+        assert huge.at(levels).sizes.tolist() == apart.at(levels).sizes.tolist()
+
+
 def test_mixed_numbers_never_make_a_class_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = random_problem(12, [KAnonymity(3)], rows=200)
     exact = Sizer(Counter(problem))

@@ -23,8 +23,10 @@ from cloister.anonymize.models.diversity import LDiversity
 from cloister.anonymize.models.k import KAnonymity
 from cloister.anonymize.problem import Problem
 from cloister.anonymize.recoding import Recoded
-from cloister.anonymize.searches.axes import axes_of
+from cloister.anonymize.searches import attempts
+from cloister.anonymize.searches.axes import axes_of, axis_of
 from cloister.anonymize.searches.mondrian import Mondrian, distinct_rows
+from cloister.anonymize.searches.parts import Part, places_of
 from cloister.anonymize.searches.regions import AGGREGATES
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
@@ -378,3 +380,32 @@ def covered(axes: Sequence[Any], of_row: Any) -> float:
             places = axis.place[axis.column.codes[inside]]
             found += inside.sum() * float(axis.widths(places[:1] * 0 + places.min(), places[:1] * 0 + places.max())[0])
     return found
+
+
+@pytest.mark.parametrize("sparse", [4, -1_000])
+def test_children_are_the_pieces_that_rows_fall_into(sparse: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planned from the places that occur, or from the rows: the same pieces, in the same order."""
+    monkeypatch.setattr(attempts, "_SPARSE", sparse)
+    for seed in range(8):
+        draw = np.random.default_rng(seed)
+        values = [f"v{number:02}" for number in range(12)]
+        groups = draw.integers(0, 5, 12)
+        levels = [[f"g{group}" for group in groups], [f"h{group // 2}" for group in groups], ["*"] * 12]
+        rows = int(draw.integers(5, 200))
+        column = encode(read_frame({"town": [*values, *draw.choice(values, rows)]}), ["town"]).columns["town"]
+        axis = axis_of(column, Ladder.of("town", values, levels))
+        count = len(column.codes)
+        inner = np.unique(draw.integers(1, count, int(draw.integers(1, 9))))
+        weights = draw.integers(1, 5, count) if seed % 2 else None
+        part = Part.of(np.arange(count), places_of([axis]), weights, np.array([0, *inner, count]), [axis])
+        attempt = attempts.Attempt(part, np.arange(part.count), 0)
+        attempt.low = np.minimum.reduceat(attempt.places, attempt.edges[:-1]).astype(np.int64)
+        attempt.high = np.maximum.reduceat(attempt.places, attempt.edges[:-1]).astype(np.int64)
+        some = attempt.only(attempt.high > attempt.low)
+        piece, pieces = some.along(axis)
+        number, weighed = some.numbers(piece, pieces)
+        low, high, found, each = some.children(axis)
+        assert each.tolist() == pieces.tolist()
+        assert found.tolist() == weighed.tolist()
+        assert low.tolist() == [int(some.places[number == one].min()) for one in range(len(weighed))]
+        assert high.tolist() == [int(some.places[number == one].max()) for one in range(len(weighed))]

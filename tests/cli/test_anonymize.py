@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -15,8 +16,9 @@ from click.testing import CliRunner, Result
 
 from cloister.anonymize import Anonymizer
 from cloister.cli import anonymize as command
+from cloister.cli.anonymize import model_of
 from cloister.cli.main import cli
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, InvalidParameter
 
 ASKED = ["--quasi", "age,town", "--model", "k=3", "--search", "mondrian"]
 
@@ -94,3 +96,79 @@ def test_ended_by_a_signal_nothing_is_left(people: Path, tmp_path: Path, monkeyp
     assert signal.getsignal(signal.SIGTERM) == before
     assert out.read_text(encoding="utf-8") == "of yesterday"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "released.csv"]
+
+
+@pytest.fixture
+def computed(tmp_path: Path) -> Path:
+    """Texts that a spreadsheet would compute, numbers that are negative, and numbers that are texts."""
+    path = tmp_path / "computed.csv"
+    towns = ["=1+1", "@SUM(A1)", "-A1", "+B2", "Ulm", "\tBonn"]
+    rows = [
+        f'{30 + number % 2},"{towns[number % 6]}",{-5 - number % 2},-{number % 3}{"x" if number % 3 else ""}'
+        for number in range(60)
+    ]
+    path.write_text("\n".join(["age,town,pay,@note", *rows]), encoding="utf-8")
+    return path
+
+
+ASKED_OF_COMPUTED = ["--quasi", "age", "--sensitive", "pay", "--model", "k=3", "--search", "mondrian"]
+
+
+def test_values_stay_as_they_are_for_programs_and_the_command_names_what_a_spreadsheet_computes(
+    computed: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.csv"
+    said = run(computed, *ASKED_OF_COMPUTED, "--out", out)
+    assert set(pl.read_csv(out)["town"].to_list()) == set(pl.read_csv(computed)["town"].to_list())
+    assert "a spreadsheet would compute texts in 'town', '@note'" in said.stderr
+    assert "--for-spreadsheets" in said.stderr
+    assert "spreadsheet" not in run(computed, *ASKED_OF_COMPUTED, "--identifying", "town,@note", "--out", out).stderr
+
+
+@pytest.mark.parametrize("to", ["file", "standard output"])
+def test_for_spreadsheets_no_text_is_computed_and_numbers_stay(computed: Path, tmp_path: Path, to: str) -> None:
+    out, paper = tmp_path / "out.csv", tmp_path / "paper.json"
+    where = ["--out", out] if to == "file" else []
+    said = run(computed, *ASKED_OF_COMPUTED, *where, "--for-spreadsheets", "--certificate", paper)
+    assert "a spreadsheet would" not in said.stderr
+    body = out.read_bytes() if to == "file" else said.stdout_bytes
+    found = pl.read_csv(body)
+    assert set(found["town"].to_list()) == {"'=1+1", "'@SUM(A1)", "'-A1", "'+B2", "Ulm", "'\tBonn"}
+    assert set(found["pay"].to_list()) == {-5, -6}
+    assert set(found["'@note"].to_list()) == {"-0", "'-1x", "'-2x"}
+    told = json.loads(paper.read_text(encoding="utf-8"))
+    assert told["digest"] == hashlib.sha256(body).hexdigest()
+    assert told["made"]["an apostrophe before texts that a spreadsheet would compute"] == "town, @note"
+
+
+def test_for_spreadsheets_is_of_csv_in_memory(computed: Path, tmp_path: Path) -> None:
+    asked = [computed, *ASKED_OF_COMPUTED, "--for-spreadsheets"]
+    assert "CSV alone" in refused(*asked, "--out", tmp_path / "out.parquet").why
+    assert "--for-spreadsheets" in refused(*asked, "--out", tmp_path / "out.csv", "--larger-than-memory").why
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("k=5", "5-anonymity"),
+        ("l=3", "3-diversity"),
+        ("l=2.5:entropy", "entropy 2.5-diversity"),
+        ("l=3:recursive:2", "recursive (2, 3)-diversity"),
+        ("t=0.2", "0.2-closeness"),
+        ("t=0.2:ordered", "0.2-closeness (ordered)"),
+        ("beta=1", "1-likeness"),
+        ("beta=1:enhanced", "enhanced 1-likeness"),
+        ("delta=2", "2-disclosure privacy"),
+        ("alpha=0.5:5", "(0.5, 5)-anonymity"),
+    ],
+)
+def test_every_model_can_be_written(text: str, name: str) -> None:
+    assert model_of(text).name == name
+
+
+@pytest.mark.parametrize(
+    "text", ["k", "k=", "k=5:6", "l=3:recursive", "l=3:odd", "t=x", "beta=1:basic:2", "alpha=0.5", "m=3", "k=1e400", ""]
+)
+def test_no_model(text: str) -> None:
+    with pytest.raises(InvalidParameter):
+        model_of(text)

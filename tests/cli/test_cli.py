@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+
+from cloister.cli import main
 
 TABLES = """
 [tables.people]
@@ -31,7 +36,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def cloister(*arguments: str, at: Path | None = None, code: int = 0) -> subprocess.CompletedProcess[str]:
+def started(*arguments: str, at: Path | None = None, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
     finished = subprocess.run(
         [sys.executable, "-m", "cloister", *arguments],
         capture_output=True,
@@ -44,30 +50,43 @@ def cloister(*arguments: str, at: Path | None = None, code: int = 0) -> subproce
     return finished
 
 
+def cloister(*arguments: str, at: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """The same by its entry point in this process, where what it imports is imported once for all tests."""
+    out, err, ended = io.StringIO(), io.StringIO(), 0
+    nobody, line = patch.object(sys, "stdin", io.StringIO()), patch.object(sys, "argv", ["cloister", *arguments])
+    with chdir(at), nobody, line, redirect_stdout(out), redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            ended = int(end.code or 0)
+    assert ended == code, err.getvalue()
+    return subprocess.CompletedProcess(arguments, ended, out.getvalue(), err.getvalue())
+
+
 def test_the_demo_in_a_terminal_prints_an_answer_with_its_error_and_cost() -> None:
-    shown = cloister("demo", "--terminal", "--once").stdout
+    shown = started("demo", "--terminal", "--once").stdout
     assert "±" in shown
     assert "cost ε = 0.1" in shown
     assert "left of the budget: ε = 0.9" in shown
-    assert json.loads(cloister("demo", "--terminal", "--json").stdout)["columns"]["sex"] == ["Female", "Male"]
+    assert json.loads(started("demo", "--terminal", "--json").stdout)["columns"]["sex"] == ["Female", "Male"]
 
 
 def test_query_explain_and_ledger_work_on_declared_files(folder: Path) -> None:
     sql = "SELECT sex, COUNT(*) AS n, AVG(pay) AS pay FROM people GROUP BY sex"
     common = ("--tables", "tables.toml", "--ledger", "budget.db")
-    assert "nothing was spent" in cloister("explain", sql, "--spend", "0.4", *common, at=folder).stdout
+    assert "nothing was spent" in started("explain", sql, "--spend", "0.4", *common, at=folder).stdout
     answer = json.loads(
-        cloister("query", sql, "--spend", "0.4", *common, "--json", "--who", "ada", "--purpose", "a look", at=folder).stdout
+        started("query", sql, "--spend", "0.4", *common, "--json", "--who", "ada", "--purpose", "a look", at=folder).stdout
     )
     assert answer["columns"]["sex"] == ["F", "M"]
     assert answer["margin95"]["n"][0] > 0
     assert answer["cost"] == {"people": "ε = 0.4"}
-    charges = json.loads(cloister("ledger", "show", "budget.db", "people", "--json", at=folder).stdout)
+    charges = json.loads(started("ledger", "show", "budget.db", "people", "--json", at=folder).stdout)
     assert [(charge["who"], charge["cost"], charge["state"], charge["purpose"]) for charge in charges] == [
         ("ada", "ε = 0.4", "settled", "a look")
     ]
-    assert "none changed" in cloister("ledger", "verify", "budget.db", at=folder).stdout
-    assert "ε = 0.6" in cloister("ledger", "show", "budget.db", at=folder).stdout
+    assert "none changed" in started("ledger", "verify", "budget.db", at=folder).stdout
+    assert "ε = 0.6" in started("ledger", "show", "budget.db", at=folder).stdout
 
 
 def test_a_refusal_is_one_message_and_exit_code_1(folder: Path) -> None:
@@ -121,7 +140,7 @@ def test_every_command_has_help_with_an_example() -> None:
 
 
 def test_versions() -> None:
-    assert "cloister" in json.loads(cloister("version", "--json").stdout)
+    assert "cloister" in json.loads(started("version", "--json").stdout)
 
 
 @pytest.mark.parametrize(
@@ -171,8 +190,6 @@ def fails(*arguments: object, **options: object) -> None:
 def test_a_failure_of_our_own_is_one_line_without_a_word_of_the_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], debug: str
 ) -> None:
-    from cloister.cli import main
-
     monkeypatch.setattr("cloister.cli.demo.run_demo", fails)
     monkeypatch.setattr(sys, "argv", ["cloister", "demo", "--terminal", "--once"])
     monkeypatch.setenv("CLOISTER_DEBUG", debug)
@@ -185,6 +202,23 @@ def test_a_failure_of_our_own_is_one_line_without_a_word_of_the_error(
     assert ("Traceback" in said.err) == (debug == "1")
     assert ("Ada" in said.err) == (debug == "1")
     assert debug == "1" or len(said.err.splitlines()) == 1
+
+
+def gone(*arguments: object, **options: object) -> None:
+    raise BrokenPipeError
+
+
+def test_a_reader_that_is_gone_leaves_the_streams_of_a_caller_open(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("cloister.cli.demo.run_demo", gone)
+    monkeypatch.setattr(sys, "argv", ["cloister", "demo", "--terminal", "--once"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    print("still heard")
+    print("still heard", file=sys.stderr)
+    assert capsys.readouterr() == ("still heard\n", "still heard\n")
 
 
 def test_a_ledger_put_back_from_a_backup_is_frozen_until_its_losses_are_entered(folder: Path) -> None:

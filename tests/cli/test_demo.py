@@ -20,7 +20,7 @@ import pytest
 
 import cloister as cl
 from cloister.cli.demo_hub import FIRST, PEOPLE
-from tests.cli.test_cli import cloister
+from tests.cli.test_cli import started
 
 pytestmark = pytest.mark.xdist_group("documentation")  # the pages start demos too: one after another, for the usual port
 
@@ -54,16 +54,16 @@ def running(*arguments: str, temporary: Path) -> Iterator[tuple[subprocess.Popen
 
 
 def test_it_prints_an_answer_with_its_error_its_cost_and_the_ways_in(tmp_path: Path) -> None:
-    shown = cloister("demo", "--once", "--data", str(tmp_path / "hub")).stdout
+    shown = started("demo", "--once", "--data", str(tmp_path / "hub")).stdout
     assert FIRST in shown
     assert "±" in shown
     assert "cost ε = 0.1 of 'census'" in shown
     assert shown.count("/link/") == len(PEOPLE)
-    again = told(cloister("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
+    again = told(started("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
     assert again["columns"]["sex"] == ["Female", "Male"]
     assert again["cost"] == {"census": "ε = 0.1"}
     assert set(again["links"]) == set(PEOPLE)
-    charges = json.loads(cloister("ledger", "show", str(tmp_path / "hub"), "census", "--json").stdout)
+    charges = json.loads(started("ledger", "show", str(tmp_path / "hub"), "census", "--json").stdout)
     assert [charge["who"] for charge in charges if charge["state"] == "settled"] == ["ana@example.org"]  # the second was a repeat
 
 
@@ -95,21 +95,21 @@ def test_another_port_is_taken_where_the_usual_one_is(tmp_path: Path) -> None:
             pass  # somebody else has it: as good
         else:
             taken.listen()
-        found = told(cloister("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
+        found = told(started("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
     assert not found["address"].endswith(":8765")
 
 
 def test_a_port_that_was_named_is_that_one_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        by_option = cloister("demo", "--once", "--port", port, code=1)
+        by_option = started("demo", "--once", "--port", port, code=1)
         monkeypatch.setenv("CLOISTER_HUB_PORT", port)
-        by_setting = cloister("demo", "--once", code=1)
+        by_setting = started("demo", "--once", code=1)
     for refused in (by_option, by_setting):
         assert f"port {port} of 127.0.0.1 is taken" in refused.stderr
         assert "--port 0" in refused.stderr
     monkeypatch.setenv("CLOISTER_HUB_PORT", "0")
-    found = told(cloister("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
+    found = told(started("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
     assert found["columns"]["sex"] == ["Female", "Male"], "asked at the address that is printed"
     assert not found["address"].endswith((":0", ":8765"))
 

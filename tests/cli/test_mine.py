@@ -130,3 +130,19 @@ def test_files_that_are_no_tables(content: bytes, tmp_path: Path) -> None:
     path.write_bytes(content)
     assert isinstance(refused("items", path, "--min-support", "0.1"), InvalidParameter)
     assert isinstance(refused("items", path.rename(tmp_path / "bad.parquet"), "--min-support", "0.1"), InvalidParameter)
+
+
+def test_items_that_a_spreadsheet_computes_stay_for_programs_and_are_guarded_on_demand(tmp_path: Path) -> None:
+    source, out = tmp_path / "sold.csv", tmp_path / "safe.csv"
+    items = {"beer": "=beer", "crisps": "-7"}
+    rows = [f"{number},{items.get(item, item)}" for number, basket in enumerate(SOLD) for item in basket]
+    source.write_text("\n".join(["basket,item", *rows]) + "\n", encoding="utf-8")
+    asked = ["hide", source, "--rule", "tea -> jam", *THRESHOLDS, "--out", out, "--basket", "basket", "--item", "item"]
+    said = run(*asked)
+    assert "a spreadsheet would compute texts in the baskets" in said.stderr
+    assert ",=beer\n" in out.read_text()
+    said = run(*asked, "--for-spreadsheets")
+    assert "a spreadsheet" not in said.stderr
+    assert ",'=beer\n" in out.read_text()
+    assert ",=beer\n" not in out.read_text()
+    assert ",-7\n" in out.read_text()

@@ -13,9 +13,21 @@ import pytest
 
 import cloister as cl
 from cloister import errors
-from cloister.anonymize import Anonymizer, BetaLikeness, DeltaDisclosure, Hierarchy, KAnonymity, LDiversity, TCloseness
+from cloister.anonymize import (
+    AlphaKAnonymity,
+    Anonymizer,
+    BetaLikeness,
+    DeltaDisclosure,
+    Hierarchy,
+    KAnonymity,
+    KMap,
+    LDiversity,
+    TCloseness,
+)
 from cloister.client.anonymizing import order_of
+from cloister.hub.services.anonymizing.shapes import Anonymizing
 from cloister.hub.services.jobs import Workers
+from cloister.privacy.rational import exact
 from tests.client.test_transport import Scripted, answered
 from tests.hub.house import Clock, House, Visitor, served
 
@@ -81,13 +93,45 @@ def test_what_an_anonymizer_wants_travels_whole() -> None:
 
 
 @pytest.mark.parametrize(
+    ("models", "told"),
+    [
+        ([LDiversity(2.5, kind="entropy")], {"k": 1, "l": 2.5, "diversity": "entropy"}),
+        ([LDiversity(3, kind="recursive", c="0.5")], {"k": 1, "l": 3, "diversity": "recursive", "c": "1/2"}),
+        ([TCloseness("0.2", distance="ordered")], {"k": 1, "t": "1/5", "distance": "ordered"}),
+        ([TCloseness("0.2", distance="total variation")], {"k": 1, "t": "1/5", "distance": "equal"}),
+        ([BetaLikeness(2, enhanced=True)], {"k": 1, "beta": "2", "likeness": "enhanced"}),
+        ([DeltaDisclosure("1.5")], {"k": 1, "delta": "3/2"}),
+        ([AlphaKAnonymity("1/3", 4)], {"k": 4, "alpha": "1/3"}),
+    ],
+)
+def test_every_kind_of_model_travels_and_is_the_same_at_the_hub(models: list[Any], told: dict[str, Any]) -> None:
+    order = order_of(Anonymizer(**{**WANTED, "models": models}), "people", kept=[], purpose="")
+    models_told = {name: order[name] for name in order if name in Anonymizing.model_fields and name in _MODELS}
+    assert models_told == told
+    there = Anonymizing.model_validate_json(json.dumps(order)).order().models()
+    (model,) = models
+    assert there[0] == KAnonymity(told["k"])
+    (made,) = [each for each in there if type(each) is type(model)]
+    numbers = ("l", "kind", "c", "t", "beta", "enhanced", "delta", "alpha", "k")
+    for name in numbers:
+        if getattr(model, name, None) is not None:
+            ours, theirs = getattr(model, name), getattr(made, name)
+            assert ours == theirs or exact(ours) == exact(theirs), name
+
+
+_MODELS = ("k", "l", "diversity", "c", "t", "distance", "beta", "likeness", "delta", "alpha")
+
+
+@pytest.mark.parametrize(
     ("changed", "words"),
     [
         ({"weights": {"age": 2.0}}, "weights="),
         ({"suppressed": "star"}, "suppressed='star'"),
         ({"search": "microaggregation"}, "microaggregation"),
-        ({"models": [DeltaDisclosure(1)]}, "disclosure"),
-        ({"models": [LDiversity(2, kind="entropy")]}, "diversity"),
+        ({"models": [DeltaDisclosure(1, column="pay")]}, "disclosure"),
+        ({"models": [LDiversity(2, kind="entropy", column="pay")]}, "diversity"),
+        ({"models": [KMap(3)]}, "3-map"),
+        ({"models": [KAnonymity(3), AlphaKAnonymity("0.5", 4)]}, "another k"),
         ({"models": [KAnonymity(2), KAnonymity(3)]}, "models="),
         ({"hierarchies": {"age": Hierarchy.intervals(10)}}, "the hierarchy of 'age'"),
     ],

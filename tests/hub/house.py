@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from argon2 import PasswordHasher
 from fastapi import FastAPI
@@ -28,8 +29,7 @@ from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.records.access import Grant
 from cloister.hub.records.accounts import WebSession
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
-from cloister.hub.services.accounts import add_person, make_token
-from cloister.hub.services.accounts.parts import parts_of
+from cloister.hub.services.accounts import add_person, hashing, make_token
 from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.accounts.tokens import scopes_for
 from cloister.hub.services.catalogue.declarations import check_declaration
@@ -94,14 +94,21 @@ class Visitor:
         return {"X-CSRF-Token": self.client.get("/api/v1/me").json()["csrf"]}
 
 
+@contextmanager
+def cheap_passwords() -> Iterator[None]:
+    """A hub that is opened meanwhile does the least work for a password: it hashes as it opens, and each test opens one."""
+    with patch.object(hashing, "PasswordHasher", lambda **_: PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)):
+        yield
+
+
 class House:
     """A hub with everything in it."""
 
     def __init__(self, folder: Path, clock: Clock, **settings: Any) -> None:
         self.clock = clock
         self.settings = Settings(data=folder, **{"workers": 0, "tick_ms": 1, **settings})
-        self.hub = Hub(self.settings, services.all_services(), clock=clock)
-        parts_of(self.hub).hasher._argon = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+        with cheap_passwords():
+            self.hub = Hub(self.settings, services.all_services(), clock=clock)
         self.app = application(self.hub)
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -173,6 +174,66 @@ class TestGroupCommit:
             thread.join()
         assert batches == [[0], [1, 2, 3, 4, 5, 6, 7, 8]]
         assert results == {number: number * 2 for number in range(9)}
+
+    def test_those_who_are_known_to_come_are_waited_for(self, monkeypatch):
+        monkeypatch.setattr("cloister.ledger.commit._PATIENCE", 10.0)
+        batches = []
+
+        def run(batch: list[Entry[int]]) -> None:
+            batches.append(sorted(entry.work for entry in batch))
+            for entry in batch:
+                entry.result, entry.done = entry.work, True
+
+        group: GroupCommit[int] = GroupCommit(run)
+        group.coming = lambda: 6
+        first = threading.Thread(target=group.submit, args=(0,))
+        first.start()
+        for number in (1, 2):
+            threading.Thread(target=group.submit, args=(number,)).start()
+        first.join(0.1)
+        assert first.is_alive()
+        assert batches == []
+        last = threading.Thread(target=group.submit, args=(3,))
+        last.start()  # two thirds of six are here
+        first.join(10)
+        last.join(10)
+        assert batches == [[0, 1, 2, 3]]
+
+    def test_those_who_never_come_are_not_waited_for_long(self):
+        batches = []
+
+        def run(batch: list[Entry[int]]) -> None:
+            batches.append([entry.work for entry in batch])
+            for entry in batch:
+                entry.error, entry.done = (ValueError("odd") if entry.work % 2 else None), True
+
+        group: GroupCommit[int] = GroupCommit(run)
+        group.coming = lambda: 100
+        begun = time.monotonic()
+        for number in (0, 2, 4):
+            group.submit(number)
+        with pytest.raises(ValueError, match="odd"):
+            group.submit(5)
+        assert group._bell is None
+        assert batches == [[0], [2], [4], [5]]
+        assert time.monotonic() - begun < 10
+
+    def test_an_interrupt_while_others_are_waited_for_leaves_nobody_behind(self, monkeypatch):
+        done = []
+
+        def run(batch: list[Entry[int]]) -> None:
+            for entry in batch:
+                done.append(entry.work)
+                entry.done = True
+
+        group: GroupCommit[int] = GroupCommit(run)
+        group.coming = lambda: 3
+        monkeypatch.setattr(group, "_gather", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            group.submit(0)
+        monkeypatch.undo()
+        assert group.submit(1) is None
+        assert done == [0, 1]
 
     def test_each_gets_its_own_error(self):
         def run(batch: list[Entry[int]]) -> None:

@@ -17,7 +17,7 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.session import Release
-from cloister.session.wire import from_json, to_json
+from cloister.session.wire import _told, from_json, to_json
 from tests.query.hospital import rows, tables
 
 QUESTIONS = [
@@ -57,6 +57,9 @@ def same(left: Any, right: Any) -> bool:
 
 def agree(answer: Release) -> None:
     text = answer.to_json()
+    whole = json.loads(text)
+    assert text == json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    assert whole["release"] == json.loads(json.dumps(_told(answer)))  # part by part, or as a whole
     again = Release.from_json(text)
     assert again.to_json() == text
     assert type(again) is type(answer)

@@ -17,6 +17,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import polars
 import pytest
 
 from cloister.errors import EngineError, InvalidParameter, UnknownColumn
@@ -246,6 +247,16 @@ def test_rows_give_null_as_the_null_code_and_units_as_numbers() -> None:
         assert rows["unit"].tolist() == [0, 1]
         with pytest.raises(UnknownColumn):
             prepared.rows(["nothing"])
+
+
+def test_units_that_differ_at_the_very_end_are_two_persons() -> None:
+    """numpy's own texts lose characters of code 0 at their end."""
+    source = polars.DataFrame({"p": ["a", "a\0", "a\0\0", "a"], "x": [1, 2, 3, 4]})
+    with prepare(PrivateTable(source, columns={"x": Integer(0, 9)}, unit="p", max_rows=2)) as prepared:
+        rows = prepared.rows(["x"], unit=True)
+    unit = dict(zip(rows["x"].tolist(), rows["unit"].tolist(), strict=True))
+    assert unit[1] == unit[4]
+    assert len({unit[1], unit[2], unit[3]}) == 3
 
 
 @pytest.mark.parametrize("unit", ["number", "text"])

@@ -16,9 +16,13 @@ from cloister.anonymize.frames import Frame, check_columns, read_frame
 from cloister.anonymize.hierarchies.chosen import choose_hierarchy
 from cloister.anonymize.hierarchies.hierarchy import Hierarchy
 from cloister.anonymize.hierarchies.ladder import Ladder
+from cloister.anonymize.hierarchies.learnt import Learnt
 from cloister.anonymize.metrics import metric_of
 from cloister.anonymize.models.base import PrivacyModel, attained_by
 from cloister.anonymize.models.k import KAnonymity
+from cloister.anonymize.models.presence import DeltaPresence, KMap, of_what_leaves
+from cloister.anonymize.naming import named_by_what_is_published
+from cloister.anonymize.padding import padded_as_published
 from cloister.anonymize.problem import Problem, Search, silent
 from cloister.anonymize.publishing import published
 from cloister.anonymize.recoding import Recoded
@@ -68,7 +72,8 @@ class Anonymizer:
     suppression
         The largest share of the rows that may be left out.
     suppressed
-        "drop": such rows are left out; "star": they stay, and say nothing.
+        "drop": such rows are left out; "star": they stay, and say nothing: "*" where something is recoded or sensitive, and
+        nothing in any other column.
     identifying
         Columns that name a person; they are dropped.
     missing
@@ -80,8 +85,8 @@ class Anonymizer:
     aggregates
         What stands for a class, by column, in searches that make their own groups: "range", "mean", "median", "mode", "set".
     research
-        For δ-presence: the boolean column that says which rows are in the table that will be published; the others are the
-        public list. Those rows alone leave, without that column.
+        For δ-presence and k-map: the boolean column that says which rows are in the table that will be published; the others are
+        the public list. Those rows alone leave, without that column, and every other model is judged on them alone.
     shuffle
         Whether rows leave in another order than they came: a file in the old order links its rows to every other file in it. A
         pandas frame's labels stay behind then.
@@ -166,7 +171,9 @@ class Anonymizer:
         frame = read_frame(table)
         start = time.perf_counter()
         problem, asked, kept = self._problem(frame)
-        recoded = asked.find(problem)
+        learnt = {name: ladder for name, ladder in problem.ladders.items() if isinstance(self._chosen.get(name), Learnt)}
+        recoded = named_by_what_is_published(asked.find(problem), problem.table, learnt)
+        recoded = padded_as_published(recoded, problem.table, self._chosen)
         _check(problem, recoded)
         self.problem_, self.recoded_, self.kept_ = problem, recoded, kept
         self.report_: Report = report_on(
@@ -209,9 +216,12 @@ class Anonymizer:
         from cloister.anonymize.certificate import certify
 
         report = self.report_
+        rows = f"{report.rows - report.suppressed:,} of {report.rows:,} published"
+        if self.recoded_.research is not None:
+            rows = f"{self.recoded_.leaving.classes.rows:,} published; with the public list there are {report.rows:,}"
         made = {
             "search": report.search + (f"; {report.proof}" if report.proof else ""),
-            "rows": f"{report.rows - report.suppressed:,} of {report.rows:,} published",
+            "rows": rows,
             **{f"hierarchy of {name}": words for name, words in report.hierarchies.items()},
         }
         return certify(
@@ -260,21 +270,23 @@ class Anonymizer:
         table = encode(frame, named, missing=self.missing, missing_values=self.missing_values)
         limit = int(share_of(self.suppression) * table.total)
         kept = ~incomplete(table, quasi) if self.missing == "suppress" else None
-        if kept is not None:
-            table = table.take(kept)
+        if kept is not None and not kept.all():  # read afresh, so that no value that only such rows have is known to anything
+            table = encode(frame.among(kept), named, missing_values=self.missing_values)
+        research = research_rows(frame, self.research, kept) if self.research else None
+        leaving = table if research is None else table.take(research)
         for model in self.models:
-            model.check(table, model.columns_of(sensitive), limit)
+            model.check(table if isinstance(model, DeltaPresence | KMap) else leaving, model.columns_of(sensitive), limit)
         asked = search_of(self.search, self.aggregates)
         problem = Problem(
             table=table,
             quasi=tuple(quasi),
             ladders=self._ladders(table, quasi, every=asked.uses_hierarchies),
-            models=tuple(self.models),
+            models=tuple(self.models) if research is None else of_what_leaves(self.models, table, research),
             metric=metric_of(self.metric),
             limit=limit,
             sensitive=tuple(dict.fromkeys([*sensitive, *named[len(quasi) :]])),
             weights=dict(self.weights or {}),
-            research=research_rows(frame, self.research, kept) if self.research else None,
+            research=research,
             seconds=self.seconds,
             random=self.random,
             progress=self.progress or silent,
@@ -285,7 +297,7 @@ class Anonymizer:
 
     def _ladders(self, table: Encoded, quasi: list[str], *, every: bool) -> dict[str, Ladder]:
         """The hierarchies that were given, and where the search needs one for every column, those that fit the others."""
-        known = Encoded(rows=table.rows, columns=table.columns)
+        known = Encoded(rows=table.rows, columns=table.columns, weights=table.weights)
         given = self.hierarchies or {}
         asked = [name for name in quasi if every or name in given]
         self._chosen = {name: given.get(name) or choose_hierarchy(table.columns[name], known) for name in asked}
@@ -338,9 +350,8 @@ class Anonymizer:
 def _check(problem: Problem, recoded: Recoded) -> None:
     """Every class of the table that will be published meets every model, and no more rows are suppressed than were allowed:
     computed again from the labels, whatever the search believes."""
-    classes = recoded.classes
-    failed = [each for each in attained_by(problem.models, classes) if not each.holds]
-    if failed or not problem.satisfied(classes).all():
+    failed = [each for each in attained_by(problem.models, recoded.classes) if not each.holds]
+    if failed or not problem.satisfied(recoded.classes).all():
         raise CloisterError(
             "The anonymised table was withheld",
             why=f"checked again, {failed[0] if failed else 'a class fails'}",

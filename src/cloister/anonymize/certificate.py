@@ -21,11 +21,12 @@ from cloister.anonymize.encoded import Encoded, encode, tally_of
 from cloister.anonymize.frames import Frame, need_polars, read_frame
 from cloister.anonymize.hierarchies.ladder import MISSING, STAR
 from cloister.anonymize.hierarchies.levels import text_of
-from cloister.anonymize.models.base import Attained, PrivacyModel, attained_by
+from cloister.anonymize.models.base import Attained, PrivacyModel
+from cloister.anonymize.models.presence import attained_of
 from cloister.anonymize.paper import document, facts, section, signature, table
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.risks import Risk, digest_of, risk, risk_of
-from cloister.anonymize.risks.words import answer, percent
+from cloister.anonymize.risks.words import answer, percent, spelling_warnings
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
 
@@ -93,6 +94,7 @@ class Certificate:
             f"  {answer(self.risk)}",
             f"  prosecutor risk {percent(self.risk_before.prosecutor)} before, {percent(self.risk.prosecutor)} after; "
             f"marketer {percent(self.risk_before.marketer)} before, {percent(self.risk.marketer)} after",
+            *(f"  {each}" for each in spelling_warnings(self.risk)),
             "",
             *(f"  {each}" for each in self.attacks),
             "",
@@ -117,6 +119,7 @@ class Certificate:
                     ["Model", "Column", "Asked", "Reached", ""],
                     [[m.model, m.column or "", m.asked, m.reached, "holds" if m.holds else "fails"] for m in self.models],
                 ),
+                *(f"<p class='said warned'>{escape(each)}</p>" for each in spelling_warnings(self.risk)),
             ),
             section("Risk", self._risks()),
             *([section("What was lost", self._losses())] if self.utility else []),
@@ -199,17 +202,28 @@ def certify(
     found = risk(frame, quasi, [name for name in sensitive if name in frame.names])
     _agree(frame, recoded, missing_values)
     as_they_are = [*found.other, *([frame.labelled] if frame.labelled else [])]
+    reached = attained_of(models, recoded)
+    compared = {}
+    if recoded.sensitive and recoded.suppressed.any():
+        compared["what classes are compared with"] = (
+            "by the models, the whole table with its suppressed rows; by the risks, the rows that are published: so t, β and δ "
+            "may differ between them"
+        )
+    if recoded.research is not None:  # what attackers and risks are about is the table that leaves
+        raw, recoded = raw.take(recoded.research), recoded.leaving
+        if isinstance(attacking.get("other"), Recoded):
+            attacking["other"] = attacking["other"].leaving
     columns = [raw.columns[name] for name in quasi]
     ids, count = alike([column.codes for column in columns], [len(column) for column in columns])
     before = Classes.of(ids, count, sensitive=recoded.sensitive, weights=raw.weights)
     return Certificate(
-        models=attained_by(models, recoded.classes),
+        models=reached,
         risk=found,
         risk_before=risk_of(before, quasi=quasi),
         attacks=attack(raw, recoded, random=random, **attacking),
         digest=digest_of(frame),
         utility=dict(utility or {}),
-        made=dict(made or {}) | ({"published as they are": ", ".join(as_they_are)} if as_they_are else {}),
+        made=dict(made or {}) | compared | ({"published as they are": ", ".join(as_they_are)} if as_they_are else {}),
     )
 
 
@@ -220,7 +234,7 @@ def _agree(frame: Frame, recoded: Recoded, missing_values: Sequence[Any]) -> Non
     missing = {MISSING, *(text_of(value) for value in missing_values)}
     counted = {name: (column.codes, column.labels) for name, column in recoded.columns.items()}
     counted |= {name: (column.codes, column.values) for name, column in recoded.sensitive.items() if name in frame.names}
-    kept = ~recoded.suppressed if recoded.research is None else ~recoded.suppressed & recoded.research
+    kept = recoded.published
     read = encode(frame, list(counted))
     shown = {name: (column.codes, column.values) for name, column in read.columns.items()}
     names = [f"column {place}" for place in range(len(counted))]

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.frames import Frame, check_columns, need_polars
+from cloister.anonymize.numbering import few_texts, near_numbers
 from cloister.errors import InvalidParameter
 
-__all__ = ["MISSING_CHOICES", "Codes", "Encoded", "EncodedColumn", "encode", "one_writing", "one_zero", "tally_of"]
+__all__ = ["MISSING_CHOICES", "Codes", "Encoded", "EncodedColumn", "encode", "one_writing", "one_zero", "tally_of", "too_long"]
 
 Codes = npt.NDArray[np.int32]
 
@@ -65,6 +66,12 @@ class EncodedColumn:
             return self.tally
         return np.bincount(self.codes, minlength=len(self.values)).astype(np.int64)
 
+    def among(self, kept: npt.NDArray[np.bool_] | npt.NDArray[np.intp], weights: npt.NDArray[np.int64] | None) -> EncodedColumn:
+        """Some of the rows, with the same codes; `weights` are those of these rows."""
+        codes = self.codes[kept]
+        tally = None if weights is None else tally_of(codes, len(self), weights)
+        return EncodedColumn(name=self.name, codes=codes, values=self.values, kind=self.kind, tally=tally)
+
     @cached_property
     def numbers(self) -> npt.NDArray[np.float64]:
         """The values as numbers (dates as days), NaN where missing; categories as their places in the order."""
@@ -90,11 +97,7 @@ class Encoded:
     def take(self, kept: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Encoded:
         """Some of the rows, with the same codes."""
         weights = None if self.weights is None else self.weights[kept]
-        columns = {}
-        for name, column in self.columns.items():
-            codes = column.codes[kept]
-            tally = None if weights is None else tally_of(codes, len(column), weights)
-            columns[name] = EncodedColumn(name=name, codes=codes, values=column.values, kind=column.kind, tally=tally)
+        columns = {name: column.among(kept, weights) for name, column in self.columns.items()}
         rows = int(np.count_nonzero(kept)) if kept.dtype == np.bool_ else len(kept)
         return Encoded(rows=rows, columns=columns, weights=weights)
 
@@ -124,17 +127,20 @@ def encode(frame: Frame, names: Sequence[str], *, missing: str = "value", missin
 
 def _encode(frame: Frame, name: str, missing: str, missing_values: Sequence[Any]) -> EncodedColumn:
     series, kind = _plain(frame.data[name], name, missing_values)
-    unknown = series.is_null()
-    if missing == "refuse" and unknown.any():
+    if missing == "refuse" and series.null_count():
         raise InvalidParameter(
             f"The column {name!r} was refused",
-            why=f"{int(unknown.sum())} of its values are missing",
+            why=f"{series.null_count()} of its values are missing",
             instead='missing="value" (a value of its own) or missing="suppress"',
         )
-    distinct = series.drop_nulls().unique().sort()
-    codes = _ranks(series, distinct, kind)
-    values = distinct.to_list()
-    if unknown.any():
+    fast = {"text": few_texts, "integer": near_numbers}.get(kind)
+    ranked = fast(series) if fast is not None else None
+    if ranked is None:
+        known = series.drop_nulls() if series.null_count() else series
+        distinct = known.unique().sort()
+        ranked = _ranks(series, distinct, kind), distinct.to_list()
+    codes, values = ranked
+    if series.null_count():
         values.append(None)
     tally = None if frame.weights is None else tally_of(codes, len(values), frame.weights)
     return EncodedColumn(name=name, codes=codes, values=values, kind=kind, tally=tally)
@@ -230,6 +236,8 @@ def _span(distinct: Any) -> int:
 def _kind_of(series: Any, name: str) -> str:
     pl = need_polars()
     kind = series.dtype
+    if str(kind) in ("Int128", "UInt128"):
+        raise too_long(name)
     if kind.is_integer():
         return "integer"
     if kind.is_float() or kind.is_decimal():
@@ -242,6 +250,13 @@ def _kind_of(series: Any, name: str) -> str:
         return "text"
     raise InvalidParameter(
         f"The column {name!r} was refused", why=f"it holds values of the type {kind}", instead="numbers, texts, dates or booleans"
+    )
+
+
+def too_long(name: str) -> InvalidParameter:
+    """The refusal of whole numbers that no engine holds exactly."""
+    return InvalidParameter(
+        f"The column {name!r} was refused", why="it holds whole numbers of more than 64 bits", instead="the same numbers as text"
     )
 
 

@@ -23,13 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.anonymizer import Anonymizer, HiddenRows
-from cloister.anonymize.encoded import one_writing
+from cloister.anonymize.encoded import encode, one_writing, too_long
 from cloister.anonymize.files_checked import check_written
 from cloister.anonymize.frames import Frame, need_polars
 from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.problem import silent
-from cloister.anonymize.queries import columns_of, literal, quoted, run, table_function, under_another_name
+from cloister.anonymize.publishing import starred
+from cloister.anonymize.queries import columns_of, kinds_of, literal, quoted, run, table_function, under_another_name, watched
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.report import Report
 from cloister.anonymize.roles import research_rows
@@ -67,9 +68,10 @@ def anonymize_file(
     **Not differential privacy**, like everything that an `Anonymizer` makes: who knows more than the quasi-identifiers may learn
     more.
 
-    What is written is what `fit_transform` makes of the table, and it is read and counted again before it gets its name: where
-    something fails or is interrupted, no half of a table is left, and a file that was there stays as it was. The order of rows is
-    not kept; with `shuffle=True` they are sorted by what is published, so that their order tells nothing.
+    What is written is what `fit_transform` makes of the table (but relaxed Mondrian, which parts rows that are equal in memory,
+    and counts them here: its classes may be larger, and meet the models as well). It is read and counted again before it gets
+    its name: where something fails or is interrupted, no half of a table is left, and a file that was there stays as it was. The
+    order of rows is not kept; with `shuffle=True` they are sorted by what is published, so that their order tells nothing.
 
     With `connection=` (DuckDB's), `source` is the name of a table or view there. `memory_limit` ("2GiB"; 1 GiB when left out) is
     for DuckDB's own buffers; what does not fit is put into `temporary_directory`.
@@ -89,6 +91,16 @@ def anonymize_file(
     if goal.suffix not in _ENDINGS:
         raise InvalidParameter(
             f"target={goal.name!r} was refused", why="its ending says neither CSV nor Parquet", instead='"released.parquet"'
+        )
+    if goal.is_dir():
+        raise InvalidParameter(
+            f"target={goal.name!r} was refused", why="a folder has that name", instead="the name of a file, which may be there"
+        )
+    if connection is not None and str(source).lower().startswith((_MAPPING, _LABELS)):
+        raise InvalidParameter(
+            f"The table {str(source)!r} was refused",
+            why="what is written passes by a table of that name for a while",
+            instead="a view of it under another name",
         )
     if not goal.parent.is_dir():
         raise InvalidParameter(
@@ -119,6 +131,9 @@ def _anonymize(
                 f"The column {name!r} was refused", why="the table has no such column", instead=", ".join(names[:12])
             )
     needed = _needed(anonymizer, names)
+    for name, kind in kinds_of(duck, rows).items():
+        if "HUGEINT" in kind and name not in dropped and (name in needed or goal.suffix == ".parquet"):
+            raise too_long(name)  # DuckDB would give them as fractions, and Parquet hold them so
     frame = _counted(duck, rows, needed, progress)
     inner = copy.copy(anonymizer)
     inner.identifying = []
@@ -146,7 +161,9 @@ def _anonymize(
                 written = _copy(duck, query, path, "sorting", progress)
         else:
             written = _copy(duck, query, path, "writing", progress)
-        check_written(duck, path, frame, recoded, star=published.star, outside=published.outside, progress=progress)
+        sensitive = encode(frame, published.watched, missing_values=published.missing_values).columns
+        outside = published.outside
+        check_written(duck, path, frame, recoded, sensitive, star=published.star, outside=outside, progress=progress)
     return Written(rows=total, written=written, combinations=frame.rows, report=report)
 
 
@@ -159,7 +176,7 @@ def _copy(duck: Any, query: str, path: Path, stage: str, progress: Callable[[str
 @contextmanager
 def _opened(connection: Any, memory_limit: str | None, folder: str | Path | None) -> Iterator[Any]:
     if connection is not None:
-        yield connection.cursor()
+        yield watched(connection.cursor())
         return
     import duckdb
 
@@ -167,7 +184,7 @@ def _opened(connection: Any, memory_limit: str | None, folder: str | Path | None
     with tempfile.TemporaryDirectory(dir=folder) as spill:
         settings: dict[str, Any] = {"temp_directory": spill, "preserve_insertion_order": False, "memory_limit": limit}
         with duckdb.connect(config=settings) as own:
-            yield own
+            yield watched(own)
 
 
 def _needed(anonymizer: Anonymizer, names: Sequence[str]) -> list[str]:
@@ -224,8 +241,10 @@ class _Published:
                 place = place_of[name]
                 cell = f"l{place}.label"
                 joins.append(f"LEFT JOIN {_LABELS}{place} AS l{place} ON l{place}.code = m.code_{place}")
-            if self.star and recoded.suppressed.any() and (name in place_of or name in self.watched):
-                cell = f"CASE WHEN m.gone THEN {literal(STAR)} ELSE CAST({cell} AS VARCHAR) END"
+            if self.star and recoded.suppressed.any():
+                watched = name in place_of or name in self.watched
+                said = f"{literal(STAR)} ELSE CAST({cell} AS VARCHAR)" if watched else f"NULL ELSE {cell}"
+                cell = f"CASE WHEN m.gone THEN {said} END"
             selected.append(f"{cell} AS {quoted(name)}")
         same = " AND ".join(f"r.{quoted(name)} IS NOT DISTINCT FROM m.was_{place}" for place, name in enumerate(self.needed))
         where = "NOT m.outside" if self.star else "NOT m.outside AND NOT m.gone"
@@ -241,8 +260,11 @@ class _Published:
         written = set()
         for place, name in enumerate(frame.names):
             as_it_is = recoded.columns[name].intact if name in recoded.columns else name in self.watched
-            if as_it_is and (self.missing_values or frame.data[name].dtype.is_float()):
-                columns.append(one_writing(frame.data[name], self.missing_values).alias(f"now_{place}"))
+            kind = frame.data[name].dtype
+            as_text = self.star and recoded.suppressed.any() and kind not in (pl.String, pl.Categorical)
+            if as_it_is and (self.missing_values or kind.is_float() or as_text):
+                now = one_writing(frame.data[name], self.missing_values)
+                columns.append((starred(now, recoded.suppressed) if as_text else now).alias(f"now_{place}"))
                 written.add(name)
         for place, column in enumerate(recoded.columns.values()):
             if not column.intact:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.classes import alike
-from cloister.anonymize.encoded import tally_of
+from cloister.anonymize.encoded import EncodedColumn, tally_of
 from cloister.anonymize.frames import Frame
 from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.queries import literal, quoted, run
@@ -29,6 +29,7 @@ def check_written(
     path: Path,
     frame: Frame,
     recoded: Recoded,
+    sensitive: Mapping[str, EncodedColumn],
     *,
     star: bool,
     outside: npt.NDArray[np.bool_] | None,
@@ -36,24 +37,34 @@ def check_written(
 ) -> None:
     """Raise where the file's classes, counted by DuckDB from what stands in it, are not those that were found valid.
 
-    Compared are how many rows and classes there are, the smallest class, and the sum of the squares of their sizes.
+    Compared are how many rows and classes there are, the smallest class, and the sum of the squares of their sizes; then the same
+    of each class together with one value of a sensitive column, for each such column.
     """
     rows = f"read_parquet({literal(str(path))})"
     if path.suffix == ".csv":
         rows = f"read_csv({literal(str(path))}, all_varchar = true, header = true, allow_quoted_nulls = false)"
-    expected = _expected(frame, recoded, star=star, outside=outside)
-    found = _found(duck, rows, list(recoded.columns), progress)
-    if found != expected:
-        raise CloisterError(
-            "The anonymised file was withheld",
-            why="counted again, it has {:,} rows in {:,} classes, not {:,} in {:,}".format(*found[:2], *expected[:2]),
-            instead="report this",
-        )
+    quasi = list(recoded.columns)
+    for column, values in [(None, None), *sensitive.items()]:
+        expected = _expected(frame, recoded, values, star=star, outside=outside)
+        found = _found(duck, rows, quasi if column is None else [*quasi, column], progress)
+        if found != expected:
+            why = "counted again, it has {:,} rows in {:,} classes, not {:,} in {:,}".format(*found[:2], *expected[:2])
+            if column is not None:
+                why = f"counted again, its classes have other values of {column!r} than those that were checked"
+            raise CloisterError(
+                "The anonymised file was withheld",
+                why=why,
+                instead="the same again, with a source that does not change meanwhile",
+            )
 
 
-def _expected(frame: Frame, recoded: Recoded, *, star: bool, outside: npt.NDArray[np.bool_] | None) -> tuple[int, int, int, int]:
+def _expected(
+    frame: Frame, recoded: Recoded, values: EncodedColumn | None, *, star: bool, outside: npt.NDArray[np.bool_] | None
+) -> tuple[int, int, int, int]:
     codes = [column.codes for column in recoded.columns.values()]
     labels = [column.labels for column in recoded.columns.values()]
+    if values is not None:
+        codes, labels = [*codes, values.codes], [*labels, values.values]
     weights = np.ones(frame.rows, dtype=np.int64) if frame.weights is None else frame.weights
     there = np.ones(frame.rows, dtype=bool) if outside is None else ~outside
     kept = there & ~recoded.suppressed

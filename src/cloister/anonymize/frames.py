@@ -63,6 +63,15 @@ class Frame:
         """How many rows some of the rows are, where each may stand for several."""
         return int(np.count_nonzero(rows) if self.weights is None else self.weights[rows].sum())
 
+    def among(self, kept: npt.NDArray[np.bool_]) -> Frame:
+        """Some of the rows.
+
+        >>> read_frame({"age": [31, 45]}).among(np.array([False, True])).data["age"].to_list()
+        [45]
+        """
+        weights = None if self.weights is None else self.weights[kept]
+        return Frame(self.data.filter(need_polars().Series(kept, dtype=need_polars().Boolean)), self.kind, weights=weights)
+
     @property
     def labelled(self) -> str | None:
         """What the rows of a pandas frame are called, in words; None where they are numbered as pandas does it."""
@@ -165,13 +174,28 @@ def _from_path(path: Path) -> Any:
     try:
         if path.suffix == ".parquet":
             return pl.read_parquet(path)
-        return pl.read_csv(path, infer_schema_length=None, try_parse_dates=True)
+        return _with_leading_zeros(path, pl.read_csv(path, infer_schema_length=None, try_parse_dates=True))
     except pl.exceptions.PolarsError as error:
         raise InvalidParameter(
             f"{path.name!r} was refused",
             why="it could not be read as a table",
             instead="a CSV file with a line of names, or Parquet",
         ) from error
+
+
+def _with_leading_zeros(path: Path, data: Any) -> Any:
+    """A CSV file's columns, where one of which a number begins with a zero stays text: 01234 is a postcode, and 1234 another."""
+    pl = need_polars()
+    whole = [place for place, kind in enumerate(data.dtypes) if kind.is_integer()]
+    if not whole:
+        return data
+    texts = pl.read_csv(path, columns=whole, infer_schema=False)
+    codes = [
+        text.alias(data.columns[place])
+        for place, text in zip(whole, texts.get_columns(), strict=True)
+        if text.str.contains(r"^\s*[+-]?0[0-9]").any()
+    ]
+    return data.with_columns(codes)
 
 
 def _series(name: str, values: Any) -> Any:

@@ -14,7 +14,7 @@ from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.recoding import Recoded, RecodedColumn
 
-__all__ = ["published"]
+__all__ = ["published", "starred"]
 
 
 def published(
@@ -31,7 +31,8 @@ def published(
 ) -> Any:
     """The table with recoded columns, without those that identify.
 
-    Suppressed rows are left out; with `star` they stay, and say nothing: no quasi-identifier, and no sensitive value.
+    Suppressed rows are left out; with `star` they stay, and say nothing: quasi-identifiers and sensitive values are a star, and
+    every other column is empty there.
     `missing_values` stand for a missing one; `left_out` are rows that are no part of the table; `order` is an order of the rows
     to publish them in, and then the labels of a pandas frame's rows stay behind: they say the old one.
     """
@@ -48,8 +49,9 @@ def published(
             series = pl.Series(name, replaced[name])
         elif name in sensitive:
             series = one_writing(series, missing_values)
-        if star and hidden.any() and (name in recoded.columns or name in sensitive):
-            series = _starred(series, hidden)
+        if star and hidden.any():
+            watched = name in recoded.columns or name in sensitive
+            series = starred(series, hidden) if watched else _emptied(series, hidden)
         columns.append(series)
     data = pl.DataFrame(columns)
     kept = np.arange(frame.rows) if order is None else np.asarray(order)
@@ -70,11 +72,22 @@ def _series(name: str, original: Any, column: RecodedColumn, missing_values: Seq
     return pl.Series(name, labels, dtype=pl.String).gather(column.codes)
 
 
-def _starred(series: Any, hidden: npt.NDArray[np.bool_]) -> Any:
+def _emptied(series: Any, hidden: npt.NDArray[np.bool_]) -> Any:
     pl = need_polars()
-    texts = (
-        series
-        if series.dtype == pl.String
-        else pl.Series(series.name, [None if v is None else text_of(v) for v in series.to_list()])
-    )
+    return pl.select(pl.when(pl.Series(hidden)).then(None).otherwise(series).alias(series.name)).to_series()
+
+
+def starred(series: Any, hidden: npt.NDArray[np.bool_]) -> Any:
+    """A column as text, in which suppressed rows say nothing. What is not a number is missing, and no text.
+
+    >>> import polars as pl
+    >>> starred(pl.Series([7.0, float("nan"), 8.5]), np.array([False, False, True])).to_list()
+    ['7', None, '*']
+    """
+    pl = need_polars()
+    texts = series
+    if series.dtype != pl.String:
+        plain = series.fill_nan(None) if series.dtype.is_float() else series
+        found = [None if value is None else text_of(value) for value in plain.to_list()]
+        texts = pl.Series(series.name, found, dtype=pl.String)
     return pl.select(pl.when(pl.Series(hidden)).then(pl.lit(STAR)).otherwise(texts).alias(series.name)).to_series()

@@ -4,17 +4,18 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from cloister.errors import CloisterError, InvalidParameter
 
-__all__ = ["columns_of", "literal", "quoted", "run", "table_function", "under_another_name"]
+__all__ = ["columns_of", "kinds_of", "literal", "quoted", "run", "table_function", "under_another_name", "watched"]
 
 _GLANCE = 0.25
 """Seconds between two looks at how far a question is."""
@@ -44,12 +45,17 @@ def table_function(duck: Any, source: str | Path) -> str:
     import duckdb
 
     text = str(source)
-    pattern = any(mark in text for mark in "*?[")
-    if not pattern and not Path(text).exists():
+    there = Path(text).exists()
+    pattern = not there and any(mark in text for mark in "*?[")
+    if there:  # a file of this very name is no pattern, whatever marks stand in it
+        text = glob.escape(text)
+    elif not pattern:
         raise InvalidParameter(
             f"{Path(text).name!r} was refused", why="there is no such file", instead="the path of a CSV or Parquet file"
         )
     if text.endswith(".parquet"):
+        if there:
+            _refuse_alike(source)
         return f"read_parquet({literal(text)})"
     if pattern:
         return f"read_csv({literal(text)}, sample_size = -1, allow_quoted_nulls = false)"
@@ -68,6 +74,24 @@ def table_function(duck: Any, source: str | Path) -> str:
     types = ", ".join(f"{literal(column['name'])}: {literal(column['type'])}" for column in columns)
     told += [f"skip = {int(skipped)}", f"header = {bool(header)}", "auto_detect = false", "allow_quoted_nulls = false"]
     return f"read_csv({literal(text)}, {', '.join(told)}, columns = {{{types}}})"
+
+
+def _refuse_alike(source: str | Path) -> None:
+    """DuckDB would rename one of two columns whose names differ in capitals alone."""
+    import polars as pl
+
+    try:
+        names = list(pl.read_parquet_schema(source))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(source) from error
+    small = [name.lower() for name in names]
+    twice = next((name for name in names if small.count(name.lower()) > 1), None)
+    if twice is not None:
+        raise InvalidParameter(
+            f"{Path(str(source)).name!r} was refused",
+            why=f"two of its columns are called {twice!r} but for capitals, and DuckDB tells them apart by no more",
+            instead="a file in which one of them has another name, or fit_transform, which reads it into memory",
+        )
 
 
 _EMPTY = "(empty)"
@@ -106,6 +130,22 @@ def columns_of(duck: Any, rows: str, source: str | Path) -> list[str]:
         return [str(name) for name in duck.sql(f"SELECT * FROM {rows} LIMIT 0").columns]
     except duckdb.Error as error:
         raise _unreadable(source) from error
+
+
+def kinds_of(duck: Any, rows: str) -> dict[str, str]:
+    """The type of each column, as DuckDB calls it."""
+    found = duck.sql(f"SELECT * FROM {rows} LIMIT 0")
+    return {str(name): str(kind) for name, kind in zip(found.columns, found.types, strict=True)}
+
+
+def watched(duck: Any) -> Any:
+    """The connection, which says from now on how far it is, and prints nothing; if its settings are locked, it stays as it is."""
+    import duckdb
+
+    with suppress(duckdb.InvalidInputException):
+        duck.execute("SET enable_progress_bar = true")
+        duck.execute("SET enable_progress_bar_print = false")
+    return duck
 
 
 def run(

@@ -98,6 +98,26 @@ class Recoded:
         suppressed[kept] = self.suppressed
         return replace(self, columns=columns, suppressed=suppressed, sensitive={}, research=None, weights=weights)
 
+    @cached_property
+    def leaving(self) -> Recoded:
+        """The same of those rows alone that are in the table which is published: itself, where there is no public list."""
+        if self.research is None:
+            return self
+        there, weights = self.research, None if self.weights is None else self.weights[self.research]
+        return replace(
+            self,
+            columns={name: replace(column, codes=column.codes[there]) for name, column in self.columns.items()},
+            suppressed=self.suppressed[there],
+            sensitive={name: column.among(there, weights) for name, column in self.sensitive.items()},
+            research=None,
+            weights=weights,
+        )
+
+    @property
+    def published(self) -> npt.NDArray[np.bool_]:
+        """Which rows stand in the table that is published, and say something there."""
+        return ~self.suppressed if self.research is None else ~self.suppressed & self.research
+
     @property
     def suppressed_rows(self) -> int:
         """How many rows are suppressed."""

@@ -14,6 +14,7 @@ from cloister.anonymize.models.base import Attained, attained_by
 from cloister.anonymize.problem import Problem
 from cloister.anonymize.recoding import Proof, Recoded, RecodedColumn
 from cloister.anonymize.risks import Risk, risk_of
+from cloister.anonymize.risks.words import spelling_warnings
 
 if TYPE_CHECKING:
     import altair as alt
@@ -74,6 +75,7 @@ class Report:
             f"{self.classes:,} classes, {self.rows - self.suppressed:,} of {self.rows:,} rows published; {NOT_PRIVATE}",
             "",
             *(f"  {'✓' if each.holds else '✗'} {each}" for each in self.models),
+            *(f"  ! {each}" for each in spelling_warnings(self.risk)),
             "",
             f"  search {self.search}, {self.metric} = {self.score:.6g}" + (f"; {self.proof}" if self.proof else ""),
         ]
@@ -163,11 +165,11 @@ def report_on(
         levels=dict(recoded.levels) if recoded.levels is not None else None,
         score=problem.metric.score(problem, recoded),
         metric=problem.metric.name,
-        classes=recoded.classes.count,
+        classes=recoded.leaving.classes.count,
         suppressed=recoded.suppressed_rows + incomplete,
         rows=problem.table.total + incomplete,
-        risk=risk_of(recoded.classes),
-        risk_before=risk_of(before.classes),
+        risk=risk_of(recoded.leaving.classes),
+        risk_before=risk_of(before.leaving.classes),
         utility={name: (metric_of(name).score(problem, before), metric_of(name).score(problem, recoded)) for name in METRICS},
         search=search,
         proof=recoded.proof,

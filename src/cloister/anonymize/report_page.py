@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from cloister.anonymize.paper import document, facts, paired_bars, section, table
+from cloister.anonymize.risks.words import spelling_warnings
 
 if TYPE_CHECKING:
     from cloister.anonymize.report import Report
@@ -52,6 +53,7 @@ def body_of(report: Report) -> str:
                         for m in report.models
                     ],
                 ),
+                *(f"<p class='said warned'>{escape(each)}</p>" for each in spelling_warnings(report.risk)),
             ),
             section("The table", facts(pairs)),
             section(

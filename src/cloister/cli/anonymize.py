@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cloister.cli import spreadsheets
 from cloister.cli.tables import table_of
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cloister.anonymize import Hierarchy
+    from cloister.anonymize import Certificate, Hierarchy
     from cloister.anonymize.models.base import PrivacyModel
 
 __all__ = ["anonymize"]
@@ -38,7 +40,8 @@ _LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
     "models",
     multiple=True,
     metavar="MODEL",
-    help="k=5, l=3, l=3:entropy, t=0.2, t=0.2:equal, beta=1; may be repeated; k=5 when left out.",
+    help="k=5, l=3, l=3:entropy, l=3:recursive:2, t=0.2, t=0.2:equal, beta=1, beta=1:enhanced, delta=2, alpha=0.5:5 (α and k); "
+    "may be repeated; k=5 when left out.",
 )
 @click.option(
     "--hierarchy", "hierarchies", multiple=True, metavar="COLUMN=FILE", help="A hierarchy as ARX writes it; may be repeated."
@@ -62,6 +65,7 @@ _LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
     help="Whether DuckDB reads and writes the table, which is then never in memory; by its size when left out.",
 )
 @click.option("--memory-limit", metavar="SIZE", help="What DuckDB may take of the memory then, for example 2GiB.")
+@spreadsheets.OPTION
 @click.option("--report", type=_OUT, help="Write the report: .html, .json or .txt.")
 @click.option("--certificate", type=_OUT, help="Run the attackers, and write the certificate: .html, .json or .txt.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON instead of words.")
@@ -77,6 +81,9 @@ def anonymize(**given: Any) -> None:
 
     Rows leave in an order of chance (a large table, sorted by what is published): a file in the old order would link its rows to
     every other file in it. The file takes its name when it is whole: who interrupts keeps what was there.
+
+    CSV holds every value as it is, for programs. A spreadsheet computes texts that begin with =, +, - or @: --for-spreadsheets
+    writes an apostrophe before them, and numbers as they are. Without it, columns with such texts are named.
     """
     from cloister.anonymize import Anonymizer, Hierarchy
     from cloister.anonymize.queries import under_another_name
@@ -118,9 +125,16 @@ def anonymize(**given: Any) -> None:
         else:
             released = anonymizer.fit_transform(table_of(given["data"]))
         certificate = anonymizer.certificate(released) if given["certificate"] else None
+        computed: list[str] = []
+        if not larger and (given["out"] is None or given["out"].suffix == ".csv"):
+            told, computed = spreadsheets.guarded(released)
+            if given["for_spreadsheets"]:
+                released, certificate = told, _of_what_is_written(certificate, told, computed)
         if given["out"] is not None and not larger:
             with under_another_name(given["out"]) as path:
                 released.write_parquet(path) if path.suffix == ".parquet" else released.write_csv(path)
+    if not given["for_spreadsheets"]:
+        spreadsheets.warn(map(repr, computed))
     if given["report"] is not None:
         _write(anonymizer.report_, given["report"])
     if certificate is not None:
@@ -135,34 +149,62 @@ def anonymize(**given: Any) -> None:
         click.echo(f"\nthe table is saved as {given['out']}")
 
 
+def _of_what_is_written(certificate: Certificate | None, written: Any, changed: Sequence[str]) -> Certificate | None:
+    """The certificate with the digest of the file in which texts have an apostrophe."""
+    if certificate is None or not changed:
+        return certificate
+    from cloister.anonymize.frames import read_frame
+    from cloister.anonymize.risks import digest_of
+
+    made = {**certificate.made, "an apostrophe before texts that a spreadsheet would compute": ", ".join(changed)}
+    return replace(certificate, digest=digest_of(read_frame(written)), made=made)
+
+
 def model_of(text: str) -> PrivacyModel:
     """A model as it is written on the command line.
 
     >>> model_of("l=3:entropy").name
     'entropy 3-diversity'
     """
-    from cloister.anonymize import BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
+    from cloister.anonymize import AlphaKAnonymity, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
+    from cloister.privacy.rational import plain_number
 
     name, _, rest = text.partition("=")
-    value, _, kind = rest.partition(":")
+    value, *more = rest.split(":")
     try:
-        match name.strip().lower():
-            case "k":
+        match (name.strip().lower(), *more):
+            case ["k"]:
                 return KAnonymity(int(value))
-            case "l":
-                return LDiversity(int(value), kind=kind) if kind else LDiversity(int(value))
-            case "t":
-                return TCloseness(float(value), distance=kind) if kind else TCloseness(float(value))
-            case "beta":
-                return BetaLikeness(float(value))
-            case "delta":
-                return DeltaDisclosure(float(value))
+            case ["l"]:
+                return LDiversity(int(value))
+            case ["l", "entropy"]:
+                return LDiversity(float(value), kind="entropy")
+            case ["l", "recursive", c]:
+                return LDiversity(int(value), kind="recursive", c=plain_number(c))
+            case ["l", kind]:
+                return LDiversity(int(value), kind=kind)
+            case ["t"]:
+                return TCloseness(plain_number(value))
+            case ["t", distance]:
+                return TCloseness(plain_number(value), distance=distance)
+            case ["beta"]:
+                return BetaLikeness(plain_number(value))
+            case ["beta", "enhanced"]:
+                return BetaLikeness(plain_number(value), enhanced=True)
+            case ["delta"]:
+                return DeltaDisclosure(plain_number(value))
+            case ["alpha", k]:
+                return AlphaKAnonymity(plain_number(value), int(k))
     except ValueError as error:
         if isinstance(error, InvalidParameter):
             raise
-        raise InvalidParameter(f"--model {text} was refused", why=f"{value!r} is not a number", instead="--model k=5") from error
+        raise InvalidParameter(
+            f"--model {text} was refused", why=f"{rest!r} has no such number", instead="--model k=5"
+        ) from error
     raise InvalidParameter(
-        f"--model {text} was refused", why="it is none of k, l, t, beta, delta", instead="--model k=5 --model l=3"
+        f"--model {text} was refused",
+        why="it is none of k=, l=, l=…:entropy, l=…:recursive:c, t=, t=…:distance, beta=, beta=…:enhanced, delta=, alpha=…:k",
+        instead="--model k=5 --model l=3",
     )
 
 
@@ -171,6 +213,10 @@ def _names(text: str) -> list[str]:
 
 
 def _check_endings(given: dict[str, Any]) -> None:
+    if given["for_spreadsheets"] and given["out"] is not None and given["out"].suffix == ".parquet":
+        raise InvalidParameter(
+            "--for-spreadsheets was refused", why="it changes CSV alone", instead=f"--out {given['out'].stem}.csv"
+        )
     for option, endings in (
         ("out", (".csv", ".parquet")),
         ("report", (".html", ".json", ".txt")),
@@ -192,7 +238,11 @@ def _check_endings(given: dict[str, Any]) -> None:
 def _is_larger(given: dict[str, Any]) -> bool:
     """Whether the table should stay out of memory: as asked, or by the size of its file."""
     larger, data = given["larger"], given["data"]
-    in_the_way = {"--certificate": given["certificate"], "--search microaggregation": given["search"] == "microaggregation"}
+    in_the_way = {
+        "--certificate": given["certificate"],
+        "--search microaggregation": given["search"] == "microaggregation",
+        "--for-spreadsheets": given["for_spreadsheets"],
+    }
     wanted = next((name for name, there in in_the_way.items() if there), None)
     if larger is None:
         large = data.is_file() and data.stat().st_size >= _LARGE.get(data.suffix, _LARGE[".csv"])

@@ -68,10 +68,17 @@ def main() -> None:
         click.echo(f"{type(missing).__name__}: {missing}", err=True)
         sys.exit(1)
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        _unread()
     except Exception as error:  # the last resort: whatever it is, no trace and no words of it
         _failed(error)
+
+
+def _unread() -> NoReturn:
+    """Nobody reads our output any more: the rest of it goes nowhere. A stream that a caller put in its place stays as it is."""
+    for stream, own in ((sys.stdout, sys.__stdout__), (sys.stderr, sys.__stderr__)):
+        if own is not None and stream is own:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), own.fileno())
+    sys.exit(0)
 
 
 def _failed(error: Exception) -> NoReturn:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cloister.cli import spreadsheets
 from cloister.cli.opened import open_ledger, waiting
 from cloister.errors import InvalidParameter
 
@@ -128,6 +129,7 @@ def rules(
 @click.option("--time-limit", default="30", show_default=True, help="Seconds for the exact method.")
 @click.option("--compare", "compared", is_flag=True, help="Every method side by side; nothing is written but --chart.")
 @click.option("--out", type=_FILE, help="Write the changed baskets, in the shape in which they were read.")
+@spreadsheets.OPTION
 @click.option("--chart", type=_FILE, help="Of --compare: .html, .svg, .png or .json.")
 @click.option("--basket", help="The column that says which basket.")
 @click.option("--item", help="The column that says which item.")
@@ -168,7 +170,7 @@ def hide(**given: Any) -> None:
         click.echo(table.to_json() if given["as_json"] else str(table))
         return
     if out is not None:
-        _write(out, read, result.baskets)
+        _write(out, read, result.baskets, for_spreadsheets=given["for_spreadsheets"])
     click.echo(result.to_json() if given["as_json"] else str(result))
     if out is not None and not given["as_json"]:
         click.echo(f"written to {out}")
@@ -311,12 +313,16 @@ def _writable(out: Path, read: Read) -> None:
         )
 
 
-def _write(out: Path, read: Read, baskets: Any) -> None:
+def _write(out: Path, read: Read, baskets: Any, *, for_spreadsheets: bool) -> None:
     """To a file beside it first: an interruption leaves no half of it."""
     written = read.written(baskets)
     rows = written if read.shape == "lists" else [list(written), *zip(*written.values(), strict=True)]
     if read.shape == "wide":
         rows = [rows[0], *([int(value) for value in row] for row in rows[1:])]
+    if for_spreadsheets:
+        rows = [[spreadsheets.guarded_cell(cell) for cell in row] for row in rows]
+    elif any(spreadsheets.computed(cell) for row in rows for cell in row):
+        spreadsheets.warn(["the baskets"])
     beside = out.with_name(f".{out.name}.part")
     try:
         with beside.open("w", encoding="utf-8", newline="") as file:

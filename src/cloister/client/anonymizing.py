@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from cloister.client.jobs import awaited
 from cloister.client.transport import Transport, new_key
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.privacy.rational import exact
 
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
@@ -139,7 +139,7 @@ def order_of(anonymizer: Anonymizer, table: str, *, kept: Sequence[str], purpose
         **_models(anonymizer),
         "search": anonymizer.search,
         "metric": anonymizer.metric,
-        "suppression": str(Fraction(str(anonymizer.suppression))),
+        "suppression": _text(anonymizer.suppression),
         "missing": anonymizer.missing,
         "hierarchies": {name: _lines(name, hierarchy) for name, hierarchy in (anonymizer.hierarchies or {}).items()},
         "purpose": purpose,
@@ -147,7 +147,15 @@ def order_of(anonymizer: Anonymizer, table: str, *, kept: Sequence[str], purpose
 
 
 def _models(anonymizer: Anonymizer) -> dict[str, Any]:
-    from cloister.anonymize import BetaLikeness, KAnonymity, LDiversity, TCloseness
+    """Models of every sensitive column, one of each kind."""
+    from cloister.anonymize import (
+        AlphaKAnonymity,
+        BetaLikeness,
+        DeltaDisclosure,
+        KAnonymity,
+        LDiversity,
+        TCloseness,
+    )
 
     found: dict[str, Any] = {"k": 1}
     if len({type(model) for model in anonymizer.models}) < len(anonymizer.models):
@@ -156,18 +164,33 @@ def _models(anonymizer: Anonymizer) -> dict[str, Any]:
         match model:
             case KAnonymity() if type(model) is KAnonymity:
                 found["k"] = model.k
-            case LDiversity() if model == LDiversity(model.l):
-                found["l"] = model.l
-            case TCloseness() if model == TCloseness(model.t):
-                found["t"] = str(Fraction(str(model.t)))
-            case BetaLikeness() if model == BetaLikeness(model.beta):
-                found["beta"] = str(Fraction(str(model.beta)))
+            case LDiversity(column=None):
+                kind = {"diversity": model.kind} if model.kind != "distinct" else {}
+                found |= {"l": model.l, **kind, **({"c": _text(model.c)} if model.c is not None else {})}
+            case TCloseness(column=None, hierarchy=None):
+                # any two values one apart: the same distance under two names
+                distance = "equal" if model.distance == "total variation" else model.distance
+                found |= {"t": _text(model.t), **({"distance": distance} if distance else {})}
+            case BetaLikeness(column=None):
+                found |= {"beta": _text(model.beta), **({"likeness": "enhanced"} if model.enhanced else {})}
+            case DeltaDisclosure(column=None):
+                found["delta"] = _text(model.delta)
+            case AlphaKAnonymity(column=None):
+                found["alpha"] = _text(model.alpha)
             case _:
                 raise _not_there(
                     getattr(model, "name", repr(model)),
-                    "KAnonymity, LDiversity, TCloseness, BetaLikeness of every sensitive column",
+                    "KAnonymity, LDiversity, TCloseness without a hierarchy, BetaLikeness, DeltaDisclosure, AlphaKAnonymity: of "
+                    "every sensitive column",
                 )
-    return found
+    alpha = next((model.k for model in anonymizer.models if isinstance(model, AlphaKAnonymity)), None)
+    if alpha is not None and found["k"] not in (1, alpha):
+        raise _not_there("AlphaKAnonymity with another k than KAnonymity", f"KAnonymity({alpha})")
+    return found | ({"k": alpha} if alpha is not None else {})
+
+
+def _text(value: Any) -> str:
+    return str(exact(value))
 
 
 def _lines(name: str, hierarchy: Any) -> str:

@@ -13,7 +13,8 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from types import TracebackType
+from typing import Any, ClassVar, cast
 
 from sqlalchemy import JSON, Connection, DateTime, Engine, MetaData, create_engine, event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -22,6 +23,7 @@ from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from sqlalchemy.types import TypeDecorator
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.late import Late
 from cloister.hub.reader import Reader
 
 __all__ = ["Base", "Database", "DatabaseUnavailable", "Moment", "answering"]
@@ -91,6 +93,10 @@ class Database:
         if not self.grown_up and address != "sqlite://":  # one in memory has one connection
             event.listen(self._readers, "after_begin", _moment_begins)
         self._writing = threading.Lock()
+        self._writer: Connection | None = None
+        """The connection of `writing`, kept as those of `looking` are; for who holds the lock."""
+        self._announcing = self.sessions()
+        """Never opened: it knows who listens for the ends of transactions."""
         self._looking: list[Connection] = []
         """Connections that nobody looks through just now, without a transaction: to fetch one from the pool and to give it back
         takes longer than a short look."""
@@ -110,43 +116,80 @@ class Database:
             session.commit()
 
     @contextlib.contextmanager
+    def writing(self) -> Iterator[Session]:
+        """As `begin`, for who will hardly need more than statements: what is given opens a session when one is needed."""
+        if self.grown_up or self.address == "sqlite://":
+            with self.begin() as session:
+                yield session
+            return
+        with self._turn(), answering():
+            connection, self._writer = self._writer or self.engine.connect(), None
+            driver: Any = connection.connection.driver_connection
+            late, whole = Late(lambda: self.sessions(bind=connection), connection), False
+            try:
+                driver.execute("BEGIN IMMEDIATE")
+                yield cast("Session", late)
+                if late.opened is not None:
+                    late.opened.commit()
+                else:
+                    driver.execute("COMMIT")
+                    self._announcing.dispatch.after_commit(late)
+                whole = True
+            finally:
+                if late.opened is not None:
+                    late.opened.close()
+                if whole and not driver.in_transaction:
+                    self._writer = connection
+                else:
+                    if driver.in_transaction:
+                        with contextlib.suppress(sqlite3.Error):
+                            driver.execute("ROLLBACK")
+                    connection.close()
+
+    @contextlib.contextmanager
     def reading(self, *, late: bool = False) -> Iterator[Session]:
         """One moment of the database, to read; a write in it is an error (`reader.py`). With `late` it is the moment of the first
         question, for whoever will hardly have one."""
+        if late:
+            found = Late(self._readers)
+            with answering():
+                try:
+                    yield cast("Session", found)
+                    found.flush()
+                finally:
+                    if found.opened is not None:
+                        found.opened.close()
+            return
         with answering(), self._readers() as session:
-            if not late and not self.grown_up:
+            if not self.grown_up:
                 session.connection()
             yield session
             session.flush()  # its end lets go of what was read, which may be looked at afterwards, and undoes the rest
 
-    @contextlib.contextmanager
-    def looking(self, *, once: bool = False) -> Iterator[Connection]:
+    def looking(self, *, once: bool = False) -> contextlib.AbstractContextManager[Connection]:
         """One moment of the database, to read by statements alone: for what every request asks, since a session takes longer to
         open than such a statement to run. With `once` there is no more than one `Statement`, which is a moment by itself."""
         if self.grown_up or self.address == "sqlite://":
-            with answering(), self.engine.connect() as connection:
-                yield connection
-            return
-        with answering():
-            try:
-                connection = self._looking.pop()
-            except IndexError:
-                connection = self.engine.connect()
-            whole = False
-            try:
-                if not once:
-                    _sqlite_begins(connection, "BEGIN")
-                yield connection
-                if connection.in_transaction():
-                    connection.rollback()
-                elif not once:
-                    _sqlite_begins(connection, "ROLLBACK")
-                whole = True
-            finally:
-                if whole and len(self._looking) < _SQLITE_CONNECTIONS:
-                    self._looking.append(connection)
-                else:
-                    connection.close()
+            return self._connected()
+        return _Look(self, once=once)
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        with answering(), self.engine.connect() as connection:
+            yield connection
+
+    def _free(self) -> Connection:
+        """A connection that nobody looks through."""
+        try:
+            return self._looking.pop()
+        except IndexError:
+            return self.engine.connect()
+
+    def _freed(self, connection: Connection) -> None:
+        if len(self._looking) < _SQLITE_CONNECTIONS:
+            self._looking.append(connection)
+        else:
+            connection.close()
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
@@ -167,10 +210,54 @@ class Database:
         """Let go of the connections."""
         while self._looking:
             self._looking.pop().close()
+        with self._writing:
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
         self.engine.dispose()
 
     def __repr__(self) -> str:
         return f"<Database: {self.engine.dialect.name}>"
+
+
+class _Look:
+    """What `Database.looking` gives. A class: every request looks several times, and a generator takes as long as a look."""
+
+    __slots__ = ("_connection", "_database", "_once")
+
+    def __init__(self, database: Database, *, once: bool) -> None:
+        self._database, self._once = database, once
+
+    def __enter__(self) -> Connection:
+        with answering():
+            self._connection = self._database._free()
+            try:
+                if not self._once:
+                    _sqlite_begins(self._connection, "BEGIN")
+            except BaseException:
+                self._connection.close()
+                raise
+        return self._connection
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        connection = self._connection
+        if error is not None:
+            connection.close()
+            with answering():
+                raise error
+        with answering():
+            whole = False
+            try:
+                if connection.in_transaction():
+                    connection.rollback()
+                elif not self._once:
+                    _sqlite_begins(connection, "ROLLBACK")
+                whole = True
+            finally:
+                if whole:
+                    self._database._freed(connection)
+                else:
+                    connection.close()
 
 
 def sqlite_address(path: Path) -> str:

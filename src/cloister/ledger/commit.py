@@ -15,6 +15,12 @@ from typing import Any, Generic, TypeVar
 Work = TypeVar("Work")
 
 _LARGEST = 256
+_PATIENCE = 0.002
+"""Seconds for which a batch waits for those who are known to be coming."""
+
+
+def _nobody() -> int:
+    return 0
 
 
 class Entry(Generic[Work]):
@@ -37,6 +43,10 @@ class GroupCommit(Generic[Work]):
 
     def __init__(self, run: Callable[[list[Entry[Work]]], None]) -> None:
         self._run = run
+        self.coming: Callable[[], int] = _nobody
+        """How many are at work just now that will soon come, or are here; whoever knows may say so."""
+        self._wanted = 0
+        self._bell: threading.Lock | None = None  # of a leader who waits for so many
         self._mutex = threading.Lock()
         self._waiting: list[Entry[Work]] = []
         self._busy = False
@@ -52,10 +62,14 @@ class GroupCommit(Generic[Work]):
         2
         """
         entry = Entry(work)
+        coming = self.coming()
         with self._mutex:
-            alone = not self._busy and self._clients <= 1
+            alone = not self._busy and self._clients <= 1 and coming <= 1
             if not alone:
                 self._waiting.append(entry)
+                if self._bell is not None and len(self._waiting) >= self._wanted:
+                    self._bell.release()
+                    self._bell = None
                 entry.leads = not self._busy
                 if not entry.leads:
                     entry.wake = wake = threading.Lock()
@@ -89,21 +103,38 @@ class GroupCommit(Generic[Work]):
         """Where several came lately, let most of those who were just answered come again: many small batches take longer than
         one. The others wake and come while the disk works, which takes longer than waiting for them would save.
 
-        As soon as a yield of the processor brings nobody new, the batch begins; a thread that is alone never waits.
+        As soon as a yield of the processor brings nobody new, the batch begins; a thread that is alone never waits. Where it is
+        known how many are coming, most of them are waited for, and for no longer than one push to the disk takes.
         """
         here = len(self._waiting)
         while 3 * here < 2 * self._clients and here < _LARGEST:
             time.sleep(0)
             if len(self._waiting) == here:
-                return
+                break
             here = len(self._waiting)
+        wanted = min(2 * self.coming() // 3, _LARGEST)
+        if here >= wanted:
+            return
+        bell = threading.Lock()
+        bell.acquire()
+        with self._mutex:
+            if len(self._waiting) >= wanted:
+                return
+            self._wanted, self._bell = wanted, bell
+        try:
+            bell.acquire(timeout=_PATIENCE)
+        finally:
+            with self._mutex:
+                self._bell = None
 
     def _lead(self) -> None:
-        """Take what waits as one batch, and run it."""
-        self._gather()
-        with self._mutex:
-            batch, self._waiting = self._waiting[:_LARGEST], self._waiting[_LARGEST:]
-        self._run_batch(batch)
+        """Take what waits as one batch, and run it; also where the gathering is interrupted, since others wait for it."""
+        try:
+            self._gather()
+        finally:
+            with self._mutex:
+                batch, self._waiting = self._waiting[:_LARGEST], self._waiting[_LARGEST:]
+            self._run_batch(batch)
 
     def _run_batch(self, batch: list[Entry[Work]]) -> None:
         """Run it, wake those who are answered, and hand over to the first who came meanwhile."""

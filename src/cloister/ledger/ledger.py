@@ -429,6 +429,14 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<Ledger: {self._store.name}>"
 
+    def expect(self, coming: Callable[[], int]) -> None:
+        """Say, by a function, how many are at work just now that will soon charge or settle, so that what comes together is
+        pushed to the disk together. It decides nothing but how long a commit waits for others: two milliseconds at most.
+
+        >>> Ledger().expect(lambda: 3)
+        """
+        self._writer.expect(coming)
+
     # How it gets there.
 
     def _do(self, step: Step) -> Any:

@@ -38,6 +38,10 @@ class Writer:
         self.turn = threading.RLock()
         self.closed = False
 
+    def expect(self, coming: Callable[[], int]) -> None:
+        """Say how many are at work that will soon write."""
+        self._group.coming = coming
+
     def do(self, step: Step) -> Any:
         """Do it durably, and give back its result or raise its refusal."""
         return self._group.submit(Act(step))

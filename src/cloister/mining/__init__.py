@@ -1,6 +1,6 @@
 """Mined patterns, made safe to publish: itemsets and rules, rules hidden, noisy itemsets, classifiers that say less.
 
-    baskets.py, reading.py     who holds what, from lists and tables, and back
+    baskets.py, reading.py     who holds what, from lists and tables, and back; long_tables.py: declared ones of a session
     thresholds.py              how often is often enough, exactly
     itemsets.py, rules.py      what is frequent, and what follows from what: for an owner's own eyes
 

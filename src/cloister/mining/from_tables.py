@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.errors import InvalidParameter
 from cloister.mining.baskets import Baskets
 from cloister.mining.hiding import Method, Sanitised, check_method, hide_rules
+from cloister.mining.long_tables import check_columns, known, numbered
 from cloister.mining.thresholds import Thresholds
 from cloister.noise import Random
 from cloister.privacy import Exact, exact_positive
 from cloister.session.sealed import sealed
-from cloister.tables import PrivateTable, Text
+from cloister.tables import Domain, PrivateTable, Text
 
 if TYPE_CHECKING:
     from cloister.session import Door
@@ -62,15 +61,7 @@ def publish_baskets(
     declaration = session.tables[table]
     if not isinstance(declaration, PrivateTable):
         raise InvalidParameter(f"{table!r} was refused", why="it is a public table", instead="hide_rules(…)")
-    for column in (item, basket):
-        if column not in declaration.columns:
-            raise UnknownColumn(
-                f"The column {column!r} was not found",
-                why=f"declared are {', '.join(declaration.columns)}",
-                instead='publish_baskets(…, basket="order", item="product")',
-            )
-    if item == basket:
-        raise InvalidParameter(f"item={item!r} was refused", why="it is the basket column, too", instead='item="product"')
+    check_columns(declaration, basket, item, "publish_baskets")
     check_method(method)
     Thresholds.of(1, min_support=min_support, min_confidence=min_confidence)
     limit = exact_positive(time_limit, "time_limit")  # what can be refused without looking at a row is
@@ -99,21 +90,13 @@ def _baskets(prepared: Prepared, item: str, basket: str, random: Random) -> Bask
     """Who holds what, the baskets in an order of chance; a row without an item or without a basket is none."""
     columns = prepared.declaration.columns
     rows = prepared.rows([basket, item])
-    known = _known(columns[item], rows[item]) & _known(columns[basket], rows[basket])
-    items, places = _numbered(columns[item], rows[item][known])
-    owners, numbers = _numbered(columns[basket], rows[basket][known])
+    said = known(columns[item], rows[item]) & known(columns[basket], rows[basket])
+    codes, places = numbered(columns[item], rows[item][said])
+    owners, numbers = numbered(columns[basket], rows[basket][said])
     order = random.permutation(len(owners))
-    return Baskets.from_pairs(items, len(owners), places, order[numbers])
+    return Baskets.from_pairs(_values(columns[item], codes), len(owners), places, order[numbers])
 
 
-def _known(domain: Any, codes: Any) -> Any:
-    if isinstance(domain, Text):
-        return np.array([each is not None for each in codes], dtype=bool)
-    return np.asarray(codes) != domain.null_code
-
-
-def _numbered(domain: Any, codes: Any) -> tuple[list[Any], Any]:
-    """The values, in an order that says nothing of the rows', and each row's place among them."""
-    distinct, places = np.unique(np.asarray(codes).astype(str) if isinstance(domain, Text) else codes, return_inverse=True)
-    found = distinct.tolist()
-    return found if isinstance(domain, Text) else [domain.decode(code) for code in found], places
+def _values(domain: Domain, codes: Any) -> list[Any]:
+    found: list[Any] = codes.tolist()
+    return found if isinstance(domain, Text) else [domain.decode(code) for code in found]

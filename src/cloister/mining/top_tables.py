@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloister.errors import InvalidParameter, MissingBound, UnknownColumn
+from cloister.errors import InvalidParameter, MissingBound
+from cloister.mining.long_tables import check_columns, known, numbered
 from cloister.mining.top import NoisyItemsets, Picker, by_width, check_universe, counted, picked
 from cloister.noise import Random
 from cloister.privacy import Guarantee
@@ -107,17 +108,7 @@ class Picking:
 
     def universe(self, declaration: PrivateTable) -> tuple[Any, ...]:
         """The declared items."""
-        for column in self.columns:
-            if column not in declaration.columns:
-                raise UnknownColumn(
-                    f"The column {column!r} was not found",
-                    why=f"declared are {', '.join(declaration.columns)}",
-                    instead='top_itemsets(…, basket="order", item="product")',
-                )
-        if self.item == self.basket:
-            raise InvalidParameter(
-                f"item={self.item!r} was refused", why="it is the basket column, too", instead='item="product"'
-            )
+        check_columns(declaration, self.basket, self.item, "top_itemsets")
         domain = declaration.column(self.item)
         if not isinstance(domain, Category | Integer | Boolean) or (domain.size or _MOST_VALUES + 1) > _MOST_VALUES:
             raise MissingBound(
@@ -149,10 +140,9 @@ class Picking:
         """Count within the rows, and let out the choice with its noisy counts."""
         domain, owner = declaration.column(self.item), declaration.column(self.basket)
         codes, owners = np.asarray(rows[self.item]), np.asarray(rows[self.basket])
-        known = codes != domain.null_code
-        known &= np.array([each is not None for each in owners]) if isinstance(owner, Text) else owners != owner.null_code
-        places = (codes[known] - domain.low_code).astype(np.int64)
-        numbers = np.unique(owners[known].astype(str) if isinstance(owner, Text) else owners[known], return_inverse=True)[1]
+        said = known(domain, codes) & known(owner, owners)
+        places = (codes[said] - domain.low_code).astype(np.int64)
+        numbers = numbered(owner, owners[said])[1]
         size = domain.high_code - domain.low_code + 1
         pairs = np.unique(numbers.astype(np.int64) * size + places)
         counts = counted(by_width(pairs % size, pairs // size), size, self.min_size, self.max_size)

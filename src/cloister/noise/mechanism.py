@@ -124,6 +124,9 @@ def release_integers(value: Integers, draw: Callable[[int], NDArray[Any]]) -> An
     """
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return int(value) + int(draw(1)[0])
+    if isinstance(value, np.ndarray) and value.size == 1 and value.dtype == np.int64:  # most answers are one number
+        only = int(value.item()) + int(draw(1).item())
+        return np.full(value.shape, only, dtype=np.int64 if -(2**63) <= only < 2**63 else object)
     exactly = integer_array(value)
     noise = draw(exactly.size).reshape(exactly.shape)
     if exactly.dtype == np.int64 and noise.dtype == np.int64:

@@ -150,6 +150,19 @@ def text_of(value: Fraction) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
+def plain_number(text: str) -> float | Fraction:
+    """The number of a text exactly: whole, or as a decimal, which reads best, where it is one.
+
+    >>> plain_number("1/5"), plain_number("1/3"), plain_number("3")
+    (0.2, Fraction(1, 3), 3)
+    """
+    value = exact(text)
+    if value.denominator == 1:
+        return value.numerator
+    near = float(value)
+    return near if exact(near) == value else value
+
+
 def _from_text(text: str, value: object, name: str) -> Fraction:
     if len(text) > _LONGEST_TEXT:
         raise InvalidParameter(

@@ -27,7 +27,7 @@ def laid_out(answers: Sequence[Release], parsed: Parsed) -> Release:
     layout = parsed.layout
     asked = [_with_columns(answer, layout, number) for number, answer in enumerate(answers)]
     if len(asked) == 1 and not (layout.chooses or layout.order):  # every row, where it stands
-        return replace(asked[0], notes=(*asked[0].notes, *parsed.notes))
+        return replace(asked[0], notes=(*asked[0].notes, *parsed.notes)) if parsed.notes else asked[0]
     needed = layout.needed()
     known = [_values(answer, needed) for answer in answers]
     places = layout.rows(known)
@@ -49,8 +49,8 @@ def _values(answer: Release, needed: Sequence[str]) -> dict[str, list[Any]]:
 
 def _with_columns(answer: Release, layout: Layout, number: int) -> Release:
     """The columns that are shown, constants and rolled-up keys included, in order."""
-    everything = replace(answer, names={})
-    groups = dict(everything.groups)
+    groups = dict(answer.groups)
+    known = {*groups, *(formula.name for formula in answer.formulas)}
     constants = layout.constants(number)
     names: dict[str, str] = {}
     for column in layout.columns:
@@ -58,10 +58,10 @@ def _with_columns(answer: Release, layout: Layout, number: int) -> Release:
         if source is None:
             source = f"constant {column.name}"
             groups[source] = _constant(constants[column.name], answer.num_rows)
-        elif source not in everything.column_names:
+        elif source not in known:
             groups[source] = Series("text", np.full(answer.num_rows, None, dtype=object))
         names[column.name] = source
-    return replace(everything, groups=groups, names=names)
+    return replace(answer, groups=groups, names=names)
 
 
 def _constant(value: Any, rows: int) -> Series:

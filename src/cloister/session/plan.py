@@ -263,6 +263,8 @@ def _by_block(
 
 def following(plan: Plan, history: History, *, missing: bool) -> Plan:
     """The plan with what was bought before in view: its noises, and where nothing is missing no cost."""
+    if missing and not history.stored:
+        return plan
     parts = tuple(
         replace(
             part,

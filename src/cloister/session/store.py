@@ -20,6 +20,7 @@ from cloister.session.uncertainty import Noise
 from cloister.session.zoom import Zoom
 
 _FORMAT = 1
+_dumped = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Stored:
 
 def to_bytes(parts: list[Found], *, marked: bool) -> bytes:
     """The stored form of fresh readings (one noise each)."""
-    return json.dumps(
+    return _dumped(
         {
             "format": _FORMAT,
             "marked": marked,
@@ -59,7 +60,6 @@ def to_bytes(parts: list[Found], *, marked: bool) -> bytes:
                 for part in parts
             ],
         },
-        separators=(",", ":"),
     ).encode()
 
 

@@ -22,6 +22,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 import numpy as np
@@ -82,10 +83,12 @@ def to_json(release: Release) -> str:
     >>> again.to_pydict() == answer.to_pydict(), repr(again) == repr(answer), to_json(again) == to_json(answer)
     (True, True, True)
     """
-    document = {"format": FORMAT, "release": _told(release)}
     if isinstance(release, Sheets):
+        document = {"format": FORMAT, "release": _told(release)}
         document |= {"sheets": [_told(part) for part in release.parts], "places": _written(release.places)}
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _dumped(document)
+    parts = ",".join([f'"{name}":{_PARTS.get(name, _text)(getattr(release, name))}' for name in _SORTED])
+    return f'{{"format":{FORMAT},"release":{{{parts}}}}}'
 
 
 def from_json(text: str) -> Release:
@@ -171,6 +174,82 @@ def _written(value: Any) -> Any:
     raise InvalidParameter(
         "The release was refused", why=f"a {kind.__name__} in it has no written form", instead="release.table, which has"
     )
+
+
+_dumped = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
+def _text(value: Any) -> str:
+    """A value as it stands in the text of a release."""
+    way = _QUICK.get(type(value))
+    return _dumped(_written(value)) if way is None else way(value)
+
+
+def _listed(values: tuple[Any, ...]) -> str:
+    return f"[{','.join([_text(each) for each in values])}]"
+
+
+def _frozen(value: Any) -> str:
+    """One of our dataclasses, of plain values."""
+    kind = type(value)
+    parts = [f',"{name}":{_text(getattr(value, name))}' for name in sorted(_NAMES[kind])]
+    return f'{{"$":"{kind.__name__}"{"".join(parts)}}}'
+
+
+_QUICK: dict[type, Callable[[Any], str]] = {
+    type(None): lambda _: "null",
+    bool: lambda value: "true" if value else "false",
+    int: str,
+    str: quoted,
+    tuple: _listed,
+    Provenance: _frozen,
+}
+
+
+_TEXTS: dict[int, tuple[Any, str]] = {}
+"""What was written of values that many releases share, each with the value itself, so that no other can come to its place in
+memory: formulas, noises and costs, which never change."""
+_MOST_TEXTS = 512
+
+
+def _shared(value: Any) -> str:
+    known = _TEXTS.get(id(value))
+    if known is not None and known[0] is value:
+        return known[1]
+    text = _text(value)
+    if len(_TEXTS) >= _MOST_TEXTS:
+        _TEXTS.clear()
+    _TEXTS[id(value)] = (value, text)
+    return text
+
+
+def _mapped(values: Mapping[str, Any], way: Callable[[Any], str]) -> str:
+    rows = ",".join([f"[{quoted(str(name))},{way(value)}]" for name, value in values.items()])
+    return f'{{"$":"map","v":[{rows}]}}'
+
+
+def _reading_text(reading: Any) -> str:
+    if type(reading) is not Reading:
+        return _text(reading)
+    terms = ",".join(
+        [
+            f'{{"$":"Term","noise":{_shared(each.noise)},"weight":{_text(each.weight)}}}' if type(each) is Term else _text(each)
+            for each in reading.terms
+        ]
+    )
+    return f'{{"$":"Reading","terms":[{terms}],"values":{_text(reading.values)}}}'
+
+
+_SORTED = sorted(_FIELDS)
+_PARTS: dict[str, Callable[[Any], str]] = {
+    "cost": _shared,
+    "formulas": _shared,
+    "groups": lambda groups: _mapped(groups, _text),
+    "names": lambda names: _mapped(names, _text),
+    "readings": lambda readings: _mapped(readings, _reading_text),
+    "spent_by": lambda costs: _mapped(costs, _shared),
+}
+"""What is written otherwise than as a whole: the same text, sooner."""
 
 
 def _array(values: np.ndarray[Any, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@
     order.py        which rows of a unit come first
     folder.py       where rows spill, and how nothing of them stays
     guard.py        failures without their history
+    without_bar.py  connections that print nothing
     engine.py       what an engine is; duckdb.py, postgres.py (and postgres_spelling.py), spark.py are three
 
 Everything that comes out of `Prepared.aggregate` and `Prepared.rows` is exact and private: only a session may call them.

@@ -25,9 +25,12 @@ from cloister.tables.encrypted import ENCRYPTED_SCRATCH, attach_scratch
 from cloister.tables.engine import ColumnReport, PreparationReport, Prepared, Site, _token, fresh_secret
 from cloister.tables.folder import PrivateFolder
 from cloister.tables.guard import guarded
+from cloister.tables.held import MOST_BYTES, Held, countable, wanted_columns
 from cloister.tables.preparation import Spelling, over_cap_sql, prepared_sql, report_sql
 from cloister.tables.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, SPACE, WHOLE
+from cloister.tables.request import Aggregation, Groups
 from cloister.tables.table import PrivateTable
+from cloister.tables.without_bar import without_bar
 
 if TYPE_CHECKING:
     from cloister.tables.public import PublicCodes
@@ -39,6 +42,8 @@ _USUAL_BITS = 12  # DuckDB's own perfect_ht_threshold
 _MANY_ROWS = 10**6
 _ONE_GROUP = 122_880
 """Rows that DuckDB reads in one piece: it has nothing to share among threads, and to wake them takes longer than to read."""
+_HELD_ROWS = 4 * _ONE_GROUP
+"""Where a table has more rows than was declared of it, so many may still be held."""
 _SCRATCH = "cloister_scratch"
 _SAFE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False, "allow_community_extensions": False}
 
@@ -164,6 +169,10 @@ class DuckDBPrepared(Prepared):
         self._idle: list[Any] = []
         self._dense = 0
         self._long = table.source.is_long or (table.size or 0) > _MANY_ROWS
+        # as declared: the clock may say nothing of the true number
+        self._short = table.size is not None and table.size <= _ONE_GROUP
+        self._holding = threading.Lock()
+        self._held: Held | None = None
         ready = False
         try:
             guarded("The table could not be prepared", lambda: self._prepare(table, secret, settings))
@@ -177,7 +186,7 @@ class DuckDBPrepared(Prepared):
 
         source, file, place = table.source, self._folder.path / "prepared.duckdb", RELATION
         in_plain = source.is_large and not source.is_encrypted
-        self._connection = duckdb.connect(str(file) if in_plain else ":memory:", config=settings)
+        self._connection = without_bar(duckdb.connect(str(file) if in_plain else ":memory:", config=settings))
         if source.is_large and source.is_encrypted:
             attach_scratch(self._connection, file, _SCRATCH)
             place = f"{_SCRATCH}.{RELATION}"
@@ -189,10 +198,41 @@ class DuckDBPrepared(Prepared):
             source.detach(self._connection)
         if place != RELATION:
             self._connection.execute(f"CREATE VIEW {RELATION} AS SELECT * FROM {place}")
-        if table.size is not None and table.size <= _ONE_GROUP:  # as declared: the clock may say nothing of the true number
+        if self._short:
             self._connection.execute("SET threads = 1")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
+
+    def aggregate(self, aggregation: Aggregation, plan: Plan | None = None) -> Groups:
+        """As every engine; of a short table rows are counted without a statement (`held.py`)."""
+        if not self._short or not countable(aggregation):
+            return super().aggregate(aggregation, plan)
+        if plan is None:
+            plan = self.plan(aggregation)  # the refusals
+        cap = self.declared.max_rows if aggregation.max_rows is None else aggregation.max_rows
+        number = self._reading(lambda: None if (held := self._hold()) is None else held.count(aggregation.where, cap))
+        if number is None:
+            return super().aggregate(aggregation, plan)
+        return Groups((), {aggregation.aggregates[0].name: np.array([number], dtype=np.int64)})
+
+    def _hold(self) -> Held | None:
+        """The rows in arrays, read once; None where they would take too much memory."""
+        if self._held is not None or not self._short:
+            return self._held
+        with self._holding:
+            if self._held is None and self._short:
+                self._held = self._read_held()
+                self._short = self._held is not None
+            return self._held
+
+    def _read_held(self) -> Held | None:
+        names = wanted_columns(self.layout)
+        with self._cursor() as cursor:
+            [rows] = cursor.execute(f"SELECT COUNT(*) FROM {RELATION}").fetchone()
+            if rows > _HELD_ROWS or 8 * rows * len(names) > MOST_BYTES:
+                return None
+            columns = cursor.execute(f"SELECT {', '.join(names)} FROM {RELATION}").fetchnumpy() if names else {}
+        return Held(self.layout, columns, rows)
 
     def _fetch(self, plan: Plan) -> list[Any]:
         with self._cursor(kept=True) as cursor:
@@ -290,9 +330,8 @@ class DuckDBPrepared(Prepared):
         import duckdb
 
         table = self.declaration
-        with duckdb.connect(
-            ":memory:", config={**self._common, "temp_directory": str(self._folder.path / "report")}
-        ) as connection:
+        settings = {**self._common, "temp_directory": str(self._folder.path / "report")}
+        with without_bar(duckdb.connect(":memory:", config=settings)) as connection:
             relation = table.source.attach(connection)
             [row] = connection.execute(
                 report_sql(table.columns, table.source.schema, relation, table.unit, DuckDBSpelling())
@@ -308,6 +347,7 @@ class DuckDBPrepared(Prepared):
         self.cancel()
         with self._lock:
             idle, self._idle = self._idle, []
+        self._held = None
         for cursor in idle:
             cursor.close()
         self._connection.close()

@@ -32,6 +32,7 @@ from cloister.noise.random import default_random
 from cloister.tables.guard import guarded, tried
 from cloister.tables.sealed import CHUNK, KEY_BYTES, Sealer, sealed_salt, unsealed
 from cloister.tables.sources import FileSource, Source, check_names, recognise
+from cloister.tables.without_bar import without_bar
 
 __all__ = ["ENCRYPTED_SCRATCH", "ONLY_MEMORY", "EncryptedSource", "MemoryFile", "Written", "attach_scratch", "write_encrypted"]
 
@@ -220,7 +221,7 @@ def _write(source: Source, file: IO[bytes], key: bytes, memory_limit: str | None
 
     limit = {"memory_limit": memory_limit} if memory_limit else {}
     sealer = Sealer(file, key)
-    with duckdb.connect(":memory:", config={**ONLY_MEMORY, **limit}) as connection:
+    with without_bar(duckdb.connect(":memory:", config={**ONLY_MEMORY, **limit})) as connection:
         malformed = source.malformed(connection)
         head = json.dumps({"schema": list(source.schema.items()), "malformed": malformed}).encode()
         sealer.write(len(head).to_bytes(_LENGTH, "big") + head)

@@ -104,7 +104,7 @@ class Answering(ABC):
         plan = self._planned(key, lambda: compile_aggregation(aggregation, self.layout, self.dialect, markers=True))
         if not holds_markers(plan.sql, len(numbers)):
             return compile_aggregation(aggregation, self.layout, self.dialect)
-        return replace(plan, sql=filled(plan.sql, numbers)) if numbers else plan
+        return Plan(filled(plan.sql, numbers), plan.reads, plan.dense, plan.alone) if numbers else plan
 
     def rows(
         self, columns: Sequence[str], *, where: Expression | None = None, max_rows: int | None = None, unit: bool = False
@@ -127,9 +127,8 @@ class Answering(ABC):
         found = self._fetch(plan)
         read = {name: _as_numpy(column, how) for name, column, how in zip(wanted, found, plan.reads, strict=False)}
         if unit:
-            numbers = np.unique(np.asarray(found[-1], dtype=object).astype(str), return_inverse=True)[1] if by_unit else None
             length = len(found[0]) if found else 0
-            read["unit"] = np.arange(length, dtype=np.int64) if numbers is None else numbers.astype(np.int64)
+            read["unit"] = _numbered(found[-1]) if by_unit else np.arange(length, dtype=np.int64)
         return read
 
     @abstractmethod
@@ -317,6 +316,12 @@ def _token(length: int) -> str:
     from cloister.noise.random import default_random
 
     return default_random().bytes(length).hex()
+
+
+def _numbered(units: Any) -> np.ndarray[Any, Any]:
+    """0, 1, … by unit. Each text ends in a mark of ours, since numpy cuts characters of code 0 off the end of a text."""
+    marked = np.asarray([f"{unit}." for unit in np.asarray(units, dtype=object).tolist()], dtype=str)
+    return np.unique(marked, return_inverse=True)[1].astype(np.int64)
 
 
 def _as_numpy(column: Any, how: str) -> np.ndarray[Any, Any]:

@@ -24,7 +24,7 @@ from typing import Any
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy.rational import exact
-from cloister.tables.columns import Boolean, Category, Date, Domain, Text
+from cloister.tables.columns import Boolean, Category, Date, Domain, Integer, Text
 from cloister.tables.computed import Periods
 from cloister.tables.reading import representable
 from cloister.tables.scope import Scope
@@ -507,7 +507,8 @@ def _with_literal(scope: Scope, op: str, name: str, value: Any) -> Any:
             )
         compare = OPERATORS[op]
         return _member(scope, domain, code, [each for each, option in options if each is not None and compare(option, value)])
-    at = threshold(domain, number_of(name, domain, value))
+    plain = type(domain) is Integer and type(value) is int  # most are: their codes are the numbers themselves
+    at = value if plain else threshold(domain, number_of(name, domain, value))
     below, above = math.ceil(at) - 1, math.floor(at) + 1  # the last code below the literal, the first code above it
     if op in ("=", "!="):
         equal = (

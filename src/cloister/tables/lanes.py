@@ -38,6 +38,11 @@ class Lane:
         there = other if isinstance(other, Lane) else lane(np.asarray(other, dtype=None if isinstance(other, int) else object))
         return Lane(np.asarray(work(self.values, there.values)), self.null | there.null)
 
+    def _compared(self, other: object, work: Callable[[Any, Any], Any]) -> Lane:
+        if type(other) is int:  # as it is, however long: an array of it would have all values widened first
+            return Lane(np.asarray(work(self.values, other)), self.null)
+        return self._with(other, work)
+
     def __add__(self, other: object) -> Lane:
         return self._with(other, operator.add)
 
@@ -54,30 +59,34 @@ class Lane:
         return Lane(-self.values, self.null)
 
     def __eq__(self, other: object) -> Any:
-        return self._with(other, operator.eq)
+        return self._compared(other, operator.eq)
 
     def __ne__(self, other: object) -> Any:
-        return self._with(other, operator.ne)
+        return self._compared(other, operator.ne)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __lt__(self, other: object) -> Lane:
-        return self._with(other, operator.lt)
+        return self._compared(other, operator.lt)
 
     def __le__(self, other: object) -> Lane:
-        return self._with(other, operator.le)
+        return self._compared(other, operator.le)
 
     def __gt__(self, other: object) -> Lane:
-        return self._with(other, operator.gt)
+        return self._compared(other, operator.gt)
 
     def __ge__(self, other: object) -> Lane:
-        return self._with(other, operator.ge)
+        return self._compared(other, operator.ge)
 
     def __and__(self, other: Lane) -> Lane:
+        if self._certain and other._certain:
+            return Lane(self._truths & other._truths, self.null)
         false = (~self.null & ~self._truths) | (~other.null & ~other._truths)
         return Lane(self._truths & other._truths, (self.null | other.null) & ~false)
 
     def __or__(self, other: Lane) -> Lane:
+        if self._certain and other._certain:
+            return Lane(self._truths | other._truths, self.null)
         true = (~self.null & self._truths) | (~other.null & other._truths)
         return Lane(true, (self.null | other.null) & ~true)
 
@@ -86,7 +95,12 @@ class Lane:
 
     @property
     def _truths(self) -> Array:
-        return self.values.astype(bool)
+        return self.values.astype(bool, copy=False)
+
+    @property
+    def _certain(self) -> bool:
+        """That nothing is NULL, in a word; where it is said of each row, nobody looks."""
+        return self.null.ndim == 0 and not self.null
 
     def abs(self) -> Lane:
         """As Ibis."""

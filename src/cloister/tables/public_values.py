@@ -20,6 +20,7 @@ from cloister.tables.columns import Boolean, Category, Date, Domain, Integer, Re
 from cloister.tables.guard import guarded
 from cloister.tables.reading import EPOCH, read_days, read_number, read_plain, read_whole
 from cloister.tables.sources import Source, recognise
+from cloister.tables.without_bar import without_bar
 
 __all__ = ["domain_of", "number_of", "read"]
 
@@ -67,7 +68,7 @@ def read(name: str, source: Source, columns: Sequence[str]) -> list[list[Any]]:
 def _from_duckdb(source: Source, columns: Sequence[str]) -> list[tuple[Any, ...]]:
     import duckdb
 
-    with duckdb.connect(":memory:", config={"autoinstall_known_extensions": False}) as connection:
+    with without_bar(duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})) as connection:
         chosen = []
         for column in columns:
             quoted = '"' + column.replace('"', '""') + '"'

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from cloister.errors import UnknownColumn
@@ -170,6 +171,7 @@ class RecordingScope(Scope):
         return Recorder(repr(value))
 
 
+@lru_cache(maxsize=1024)
 def holds_markers(sql: str, count: int) -> bool:
     """Whether each marker stands in the SQL exactly once (a text literal may happen to hold the digits of one).
 

@@ -26,6 +26,7 @@ from cloister.errors import EngineError, InvalidDeclaration
 from cloister.tables.guard import guarded, tried
 from cloister.tables.lines import batches, malformed_sql, read_header, rows_sql
 from cloister.tables.reading import EPOCH, representable
+from cloister.tables.without_bar import without_bar
 
 __all__ = ["CsvSource", "FileSource", "FrameSource", "ParquetSource", "Source", "StreamSource", "recognise"]
 
@@ -339,7 +340,7 @@ def _file(path: Path) -> Source:
 def _described(source: Source, what: str) -> dict[str, Kind]:
     import duckdb
 
-    with duckdb.connect(":memory:", config={"autoinstall_known_extensions": False}) as connection:
+    with without_bar(duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})) as connection:
         rows = tried(lambda: connection.execute(f"DESCRIBE SELECT * FROM {source.attach(connection)}").fetchall(), duckdb.Error)
     if rows is None:
         raise _unreadable(what)

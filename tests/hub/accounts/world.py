@@ -23,7 +23,7 @@ from cloister.hub.services.accounts.people import add_person, person_by_email
 from cloister.hub.settings import Settings
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.hub.web.home import home_pages
-from tests.hub.house import Clock
+from tests.hub.house import Clock, cheap_passwords
 
 PASSWORD = "tepid otter juggles maps"
 OTHER_PASSWORD = "seven lamps under glacier"
@@ -58,7 +58,8 @@ class World:
         self.folder = folder
         self.clock = clock
         self.settings = Settings(data=folder / "hub", **settings)
-        self.hub = Hub(self.settings, [accounts.SERVICE, trail.SERVICE, _HOME], clock=clock)
+        with cheap_passwords():
+            self.hub = Hub(self.settings, [accounts.SERVICE, trail.SERVICE, _HOME], clock=clock)
         self.app = application(self.hub)
 
     def again(self, **settings: Any) -> World:

@@ -57,6 +57,11 @@ def test_from_the_columns_to_the_certificate(place: Place, visit: Any, width: in
     accessible(page)
     page.get_by_label("What pay is").select_option("others must not learn it")
     page.get_by_label("Purpose").fill("a course")
+    expect(page.get_by_label("l counts")).to_be_hidden()
+    page.get_by_text("More models, and other kinds of l and t").click()
+    expect(page.get_by_label("l counts")).to_be_visible()
+    accessible(page)
+    page.get_by_label("β (optional)", exact=True).fill("9")
     shot(page, tmp_path, f"order-{width}")
     page.get_by_role("button", name="Look first").click()
     expect(page.get_by_text("It waits for a free worker.")).to_be_visible()
@@ -111,8 +116,14 @@ def _change_a_hierarchy(page: Page) -> None:
 
 
 def test_it_works_without_scripts(place: Place, visit: Any) -> None:
-    page = place.opened(visit, "/anonymise?about=people", scripts=False)
+    page = place.opened(visit, "/anonymise?about=people", scripts=False, expected=("422",))
     page.get_by_label("What pay is").select_option("it names a person: drop it")
+    page.get_by_text("More models, and other kinds of l and t").click()
+    page.get_by_label("α (optional)", exact=True).fill("0.9")
+    page.get_by_role("button", name="Look first").click()
+    expect(page.get_by_role("alert")).to_contain_text("no column is that")
+    expect(page.get_by_label("α (optional)", exact=True)).to_be_visible()
+    page.get_by_label("α (optional)", exact=True).fill("")
     page.get_by_role("button", name="Look first").click()
     place.work()
     page.get_by_role("link", name="Look again").click()

@@ -17,6 +17,7 @@ from cloister.hub.services.asking import keeping
 from cloister.hub.services.trail import verify
 from cloister.hub.services.trail.writing import keeper_of
 from cloister.ledger.commit import Entry
+from cloister.session.answer import measured
 from tests.hub.asking.conftest import COUNT, Stage
 from tests.hub.house import Visitor
 
@@ -150,5 +151,45 @@ def test_many_at_once_are_all_answered_and_an_overdraft_refuses_only_itself(stag
     with ThreadPoolExecutor(many) as pool:
         statuses = sorted(pool.map(ask, range(many)))
     assert statuses == [201] * 10 + [409] * 6
+    assert verify(stage.hub)
+    assert stage.hub.ledger.verify() is True
+
+
+def test_a_slow_or_a_bad_question_holds_up_and_fails_nobody_else(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bob's question is at work for as long as all of Ana's take; some of hers are refused; the others are answered and kept."""
+    stage.ask(COUNT, "0.001")
+    bob = stage.house.person("analyst", email="bob@example.org")
+    stage.house.grant(stage.people, bob, by=stage.owner)
+    begun, go = threading.Event(), threading.Event()
+
+    def slowly(part: Any, *others: Any) -> Any:
+        if "77" in repr(part.shape.question.where):
+            begun.set()
+            assert go.wait(60)
+        return measured(part, *others)
+
+    monkeypatch.setattr("cloister.session.buying.measured", slowly)
+    found: dict[str, int] = {}
+
+    def ask(sql: str, spend: str = "0.01", who: Visitor | None = None) -> None:
+        found[sql] = stage.post("/questions", {"sql": sql, "spend": spend}, who).status_code
+
+    slow = threading.Thread(target=ask, args=(f"{COUNT} WHERE age > 77", "0.01", bob))
+    slow.start()
+    assert begun.wait(60)
+    good = [f"{COUNT} WHERE age > {place}" for place in range(20, 26)]
+    bad = [f"{COUNT} WHERE nothing > 3", f"{COUNT} WHERE", "SELECT COUNT(*) AS n FROM nobody"]
+    try:
+        with ThreadPoolExecutor(10) as pool:
+            list(pool.map(ask, [*good, *bad]))
+            pool.submit(ask, f"{COUNT} WHERE age > 30", "1000000").result()
+        assert {found[sql] for sql in good} == {201}
+        assert all(400 <= found[sql] < 500 for sql in [*bad, f"{COUNT} WHERE age > 30"])
+        assert slow.is_alive()
+    finally:
+        go.set()
+        slow.join(60)
+    assert found[f"{COUNT} WHERE age > 77"] == 201
+    assert len(stage.charges) == 1 + len(good) + 1
     assert verify(stage.hub)
     assert stage.hub.ledger.verify() is True

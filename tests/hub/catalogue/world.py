@@ -18,7 +18,7 @@ from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.privacy import PureDP
 from tests.hub.accounts.world import Browser, application
 from tests.hub.accounts.world import World as AccountsWorld
-from tests.hub.house import Clock
+from tests.hub.house import Clock, cheap_passwords
 
 CANARY = "kestrel-71453"
 """A value of a private row: it may be seen by who sent it, where they ask for it, and nowhere else."""
@@ -47,7 +47,8 @@ class World(AccountsWorld):
         self.folder = folder
         self.clock = clock
         self.settings = Settings(data=folder / "hub", workers=0, **settings)
-        self.hub = Hub(self.settings, [each.SERVICE for each in SERVICES], clock=clock)
+        with cheap_passwords():
+            self.hub = Hub(self.settings, [each.SERVICE for each in SERVICES], clock=clock)
         self.app = application(self.hub)
 
     def again(self, **settings: Any) -> World:

@@ -28,7 +28,8 @@ TEXT = f"{HTML}\"'> {TEMPLATE} {SQL} ../../etc/passwd %s%n {{0}}"
 
 
 @pytest.fixture
-def world(house: House) -> World:
+def own(house: House) -> World:
+    """A hub of the test's own: no other sees what is written there."""
     return populated(house)
 
 
@@ -52,12 +53,12 @@ def written(world: World, text: str) -> None:
     assert analyst.client.post("/account", data=form).status_code < 500
 
 
-def test_what_people_write_is_shown_as_text_on_every_page(world: World) -> None:
-    written(world, TEXT)
+def test_what_people_write_is_shown_as_text_on_every_page(own: World) -> None:
+    written(own, TEXT)
     shown = 0
-    for visitor in (world.analyst, world.owner, world.administrator):
-        for place in places(world.house.app):
-            for address in () if place.writes or place.api else addresses(place, world.ids):
+    for visitor in (own.analyst, own.owner, own.administrator):
+        for place in places(own.house.app):
+            for address in () if place.writes or place.api else addresses(place, own.ids):
                 answer = visitor.client.get(address)
                 assert answer.status_code < 500, (address, answer.text[:300])
                 if answer.headers.get("content-type", "").startswith(("text/html", "image/svg")):
@@ -67,14 +68,14 @@ def test_what_people_write_is_shown_as_text_on_every_page(world: World) -> None:
     assert shown > 5, "it was shown nowhere: the walk shows nothing"
 
 
-def test_the_database_is_as_it_was(world: World) -> None:
-    for visitor in (world.analyst, world.administrator):
-        for place in places(world.house.app):
+def test_the_database_is_as_it_was(own: World) -> None:
+    for visitor in (own.analyst, own.administrator):
+        for place in places(own.house.app):
             if not place.writes and not place.parameters:
                 for name in ("search", "after", "before", "person", "action", "object", "project", "since"):
                     answer = visitor.client.get(place.path, params={name: SQL})
                     assert answer.status_code < 500, (place, name)
-    assert world.administrator.client.get("/api/v1/people").json()["items"]
+    assert own.administrator.client.get("/api/v1/people").json()["items"]
 
 
 @pytest.mark.parametrize(

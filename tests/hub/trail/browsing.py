@@ -8,13 +8,13 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from cloister.hub.app import make_app
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.ids import digest, new_secret
 from cloister.hub.records.accounts import Person, PersonRole, WebSession
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.hub.web.home import home_pages
+from tests.hub.accounts.world import application
 
 
 class Visitor:
@@ -22,7 +22,7 @@ class Visitor:
 
     def __init__(self, hub: Hub, person: str | None = None, *roles: str) -> None:
         self.hub, self.person = hub, person
-        app = make_app(hub)
+        app = application(hub)
         if not any(getattr(route, "path", "") == "/" for route in app.routes):
             app.include_router(home_pages())
         self.client = TestClient(app, base_url=hub.settings.origin, follow_redirects=False)

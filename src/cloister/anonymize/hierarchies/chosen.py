@@ -4,6 +4,7 @@ categories by what is alike in the table."""
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 
@@ -13,8 +14,13 @@ from cloister.anonymize.hierarchies.levels import text_of
 
 __all__ = ["choose_hierarchy"]
 
-_FINEST = 32
-"""About how many intervals the first level of numbers has."""
+_FINEST, _FINEST_OF_ALL = 32, 512
+"""About how many intervals the first level of numbers has; at most, in a long table, whose intervals would
+hold too many rows else."""
+_ROWS_EACH = 3_000
+"""Rows of an interval of the first level, about, from which a table counts as long."""
+_DIGITS = 17
+"""Digits that tell any two floating-point numbers apart."""
 _LOPSIDED = 0.6
 """With a larger share of the rows in one of eight equal intervals, borders follow the rows."""
 
@@ -45,7 +51,7 @@ def _for_numbers(column: EncodedColumn) -> Hierarchy:
     eighths = np.minimum(((numbers - low) / (high - low) * 8).astype(int), 7)
     if np.bincount(eighths, weights=counts).max() > _LOPSIDED * counts.sum():
         return Hierarchy.intervals(cuts=_even_cuts(column))
-    width = _round_width((high - low) / _FINEST)
+    width = _round_width((high - low) / _finest(column))
     if column.kind == "integer":
         width = max(width, 1.0)
     finest = 2 * width if column.kind == "integer" and width == 1 else width
@@ -53,6 +59,10 @@ def _for_numbers(column: EncodedColumn) -> Hierarchy:
     while widths[-1] * 2 < (high - low):
         widths.append(widths[-1] * 2)
     return Hierarchy.intervals(*widths)
+
+
+def _finest(column: EncodedColumn) -> int:
+    return int(np.clip(column.counts.sum() // _ROWS_EACH, _FINEST, _FINEST_OF_ALL))
 
 
 def _round_width(width: float) -> float:
@@ -63,19 +73,46 @@ def _round_width(width: float) -> float:
 
 def _even_cuts(column: EncodedColumn) -> list[list[float]]:
     """Borders between values, so that each interval of a level has about the same number of rows; coarser levels keep every other
-    border."""
+    border. A border is a number of few digits, and no value of a row wherever two values leave room for one."""
     known = ~np.isnan(column.numbers)
     numbers, counts = column.numbers[known], column.counts[: int(known.sum())]
     before = np.cumsum(counts) - counts
-    places = np.searchsorted(before, np.arange(1, _FINEST) / _FINEST * counts.sum())
+    finest = _finest(column)
+    places = np.searchsorted(before, np.arange(1, finest) / finest * counts.sum())
     inner = np.unique(np.clip(places, 1, len(numbers) - 1))
+    whole = bool((numbers == np.floor(numbers)).all())
+    between = {int(place): _border(float(numbers[place - 1]), float(numbers[place]), whole=whole) for place in inner}
     levels = []
     while len(inner):
-        levels.append([float(numbers[place]) for place in inner])
+        levels.append([between[int(place)] for place in inner])
         if len(inner) == 1:
             break
         inner = inner[1::2]
     return levels
+
+
+def _border(low: float, high: float, *, whole: bool) -> float:
+    """A number over `low` and under `high`: of those with the fewest digits the one nearest to 0. `high` itself where none is
+    between them, as between two neighbouring whole numbers.
+
+    >>> _border(5.0, 7777.25, whole=False), _border(1234.0, 1300.0, whole=True), _border(12.0, 13.0, whole=True)
+    (6.0, 1240.0, 13.0)
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return high
+    if low < 0 < high:
+        return 0.0
+    near, far = sorted((Decimal(repr(abs(low))), Decimal(repr(abs(high)))))
+    sign = -1 if low < 0 else 1
+    start = near.adjusted() if near else min(far.adjusted(), 0)
+    for digits in range(_DIGITS):
+        step = Decimal(1).scaleb(start - digits)
+        if whole and step < 1:
+            break
+        found = sign * float((near // step + 1) * step)
+        if low < found < high:
+            return found
+    return high
 
 
 def _looks_like_codes(column: EncodedColumn) -> bool:

@@ -19,7 +19,7 @@ from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.hierarchies.levels import finished, text_of
 from cloister.errors import InvalidParameter, UnknownColumn
 
-__all__ = ["Learnt"]
+__all__ = ["Learnt", "group_label"]
 
 _MOST = 400
 """Categories that are compared in pairs; the rarest of more are joined to begin with."""
@@ -65,7 +65,7 @@ class Learnt(Hierarchy):
         levels = []
         for parts in _joined(group, self._tables(column, table), wanted):
             names = [
-                _label([texts[place] for place in np.flatnonzero(parts == each)], int(each))
+                group_label([texts[place] for place in np.flatnonzero(parts == each)], int(each))
                 for each in range(int(parts.max()) + 1)
             ]
             levels.append([names[each] for each in parts.tolist()])
@@ -89,7 +89,9 @@ class Learnt(Hierarchy):
             codes = np.minimum(np.argsort(np.argsort(-other.counts, kind="stable"), kind="stable"), _WIDEST - 1)
             width = min(len(other), _WIDEST)
             key = column.codes.astype(np.int64) * width + codes[other.codes]
-            found.append(np.bincount(key, minlength=len(column) * width).reshape(len(column), width).astype(np.float64))
+            weights = None if table is None else table.weights
+            counted = np.bincount(key, weights=weights, minlength=len(column) * width)
+            found.append(counted.reshape(len(column), width).astype(np.float64))
         return found or [column.counts[:, None].astype(np.float64)]
 
 
@@ -153,7 +155,8 @@ def _information(counts: Floats) -> Floats:
     return np.asarray(terms.sum(axis=1), dtype=np.float64)
 
 
-def _label(names: Sequence[str], number: int) -> str:
+def group_label(names: Sequence[str], number: int) -> str:
+    """What a group of categories is called: all of them where they are short, else two and how many."""
     text = " | ".join(names)
     if len(text) <= _LONGEST_LABEL:
         return text

@@ -16,7 +16,7 @@ __all__ = ["Masking"]
 @dataclass(frozen=True)
 class Masking(Hierarchy):
     """Characters are masked from one side; shorter texts are filled up first, so that their length tells nothing on the upper
-    levels.
+    levels. In a table that leaves they are as long as its own longest text.
 
     >>> Masking().label("81675", 3, 5)
     '816**'

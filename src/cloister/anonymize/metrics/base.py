@@ -57,6 +57,10 @@ class LatticeMetric(ABC):
         """The bound from the classes of a node, before anything is suppressed."""
         return -np.inf
 
+    def most_lost(self, best: float) -> float:
+        """A node that suppresses more rows than this scores no less than `best`."""
+        return np.inf
+
     @abstractmethod
     def score(self, node: Counted, kept: npt.NDArray[np.bool_]) -> float:
         """What a node scores whose classes are kept or suppressed."""

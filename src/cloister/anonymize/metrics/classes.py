@@ -56,6 +56,10 @@ class _Squares(LatticeMetric):
         """Σ|E|² of all classes: joining classes adds to it, and suppressing one costs |E|·n, no less than |E|²."""
         return node.squares
 
+    def most_lost(self, best: float) -> float:
+        """Each suppressed row costs n, and each other row at least 1."""
+        return (best - self._rows) / (self._rows - 1.0) if self._rows > 1.0 else np.inf
+
     def score(self, node: Counted, kept: npt.NDArray[np.bool_]) -> float:
         """Σ|E|² + suppressed · rows."""
         sizes = node.sizes[kept].astype(np.float64)

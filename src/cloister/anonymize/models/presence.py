@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.classes import Classes
-from cloister.anonymize.encoded import tally_of
-from cloister.anonymize.models.base import Attained, PrivacyModel
+from cloister.anonymize.encoded import Encoded, tally_of
+from cloister.anonymize.models.base import Attained, PrivacyModel, attained_by
 from cloister.anonymize.models.k import KAnonymity
 from cloister.anonymize.models.ratios import Ratios
+from cloister.anonymize.recoding import Recoded
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["DeltaPresence", "KMap", "members"]
+__all__ = ["DeltaPresence", "KMap", "attained_of", "members", "of_what_leaves"]
 
 
 def members(classes: Classes) -> npt.NDArray[np.int64]:
@@ -30,6 +32,57 @@ def members(classes: Classes) -> npt.NDArray[np.int64]:
     there = (classes.of_row >= 0) & classes.research
     weights = None if classes.weights is None else classes.weights[there]
     return tally_of(classes.of_row[there], classes.count, weights)
+
+
+def of_what_leaves(models: Sequence[PrivacyModel], table: Encoded, research: npt.NDArray[np.bool_]) -> tuple[PrivacyModel, ...]:
+    """The models as they are judged where a public list stands beside the table: δ-presence and k-map count the list, and all
+    others the rows that leave alone. Rows that stay behind hide nobody in the table that is published."""
+    leaving = table.take(research)
+    overall = {name: column.counts for name, column in leaving.columns.items()}
+    return tuple(model if isinstance(model, DeltaPresence | KMap) else _OfWhatLeaves(model, overall) for model in models)
+
+
+def attained_of(models: Sequence[PrivacyModel], recoded: Recoded) -> tuple[Attained, ...]:
+    """What a recoded table has of every model, counted again: of the whole list, or of the rows that leave."""
+    found: list[Attained] = []
+    for model in models:
+        found += attained_by([model], (recoded if isinstance(model, DeltaPresence | KMap) else recoded.leaving).classes)
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfWhatLeaves(PrivacyModel):
+    """A model of the rows that leave, in classes that hold rows of the public list as well. A class none of whose rows leave
+    meets it, since nobody sees it; so no such model is absorbing."""
+
+    model: PrivacyModel
+    overall: Mapping[str, npt.NDArray[np.int64]]
+    """By column: how often each value stands in the whole table that leaves, suppressed rows included."""
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return self.model.name
+
+    def _leaving(self, classes: Classes) -> Classes:
+        members(classes)  # refuses where nothing says which rows leave
+        there = (classes.of_row >= 0) & np.asarray(classes.research)
+        sensitive = {name: replace(column, tally=self.overall[name]) for name, column in classes.sensitive.items()}
+        return Classes.of(classes.of_row, classes.count, sensitive=sensitive, suppressed=~there, weights=classes.weights)
+
+    def satisfied(self, classes: Classes, column: str | None) -> npt.NDArray[np.bool_]:
+        """Classes whose rows that leave meet it."""
+        met = np.ones(classes.count, dtype=bool)
+        met[members(classes) > 0] = self.model.satisfied(self._leaving(classes), column)
+        return met
+
+    def attained(self, classes: Classes, column: str | None) -> Attained:
+        """What the table that leaves has of it."""
+        return self.model.attained(self._leaving(classes), column)
+
+    def columns_of(self, sensitive: Iterable[str]) -> list[str | None]:
+        """Which sensitive columns it is about."""
+        return self.model.columns_of(sensitive)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from cloister.anonymize.models.disclosure import log_ratios
 from cloister.anonymize.models.diversity import distinct_values, effective_values
 from cloister.anonymize.models.likeness import gains
 from cloister.anonymize.risks.population import Matched, match
+from cloister.anonymize.risks.spellings import spelt_alike
 from cloister.anonymize.risks.uniques import Uniques, estimate_uniques
 from cloister.errors import InvalidParameter
 
@@ -50,6 +51,8 @@ class SensitiveRisk:
     """The largest share of a value in a class."""
     told: int
     """How many rows are in a class that has one value only."""
+    alike: int = 0
+    """How many values differ from another in blanks, capitals or the form of their letters alone."""
     worst: tuple[tuple[str, float, float], ...] = ()
     """Of the class that is farthest from the table: each value, its share there, and its share of the table."""
 
@@ -178,7 +181,7 @@ class Risk:
             "sensitive": {
                 name: {
                     field_: getattr(each, field_)
-                    for field_ in ("l", "entropy_l", "t", "distance", "beta", "delta", "lacking", "alpha", "told")
+                    for field_ in ("l", "entropy_l", "t", "distance", "beta", "delta", "lacking", "alpha", "told", "alike")
                 }
                 for name, each in self.sensitive.items()
             },
@@ -336,6 +339,7 @@ def _of_column(classes: Classes, name: str) -> SensitiveRisk:
         lacking=int(np.count_nonzero(distinct < np.count_nonzero(spread.overall))),
         alpha=largest_shares(spread).largest,
         told=int(classes.sizes[distinct == 1].sum()),
+        alike=spelt_alike(spread.column.values[value] for value in np.unique(spread.value).tolist()),
         worst=tuple((str(spread.column.values[v]), float(there.get(v, 0.0)), float(expected[v])) for v in order[:_SHOWN]),
     )
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cloister.anonymize.risks.spellings import advice
+
 if TYPE_CHECKING:
     from cloister.anonymize.risks.summary import Risk, SensitiveRisk
 
-__all__ = ["LIMITS", "answer", "lines_of", "percent", "sensitive_sentences"]
+__all__ = ["LIMITS", "answer", "lines_of", "percent", "sensitive_sentences", "spelling_warnings"]
 
 LIMITS = (
     "It looks at the quasi-identifiers that were named, in the words that stand in the table. Who knows a column that was not "
@@ -80,7 +82,24 @@ def lines_of(found: Risk) -> list[str]:
             f"  β                {each.beta:.4g}",
             f"  δ                {each.delta:.4g}{lacking}",
         ]
-    return [*lines, "", "This is not differential privacy: it speaks of this table and these columns alone."]
+    warned = spelling_warnings(found)
+    return [
+        *lines,
+        *(["", *warned] if warned else []),
+        "",
+        "This is not differential privacy: it speaks of this table and these columns alone.",
+    ]
+
+
+def spelling_warnings(found: Risk) -> list[str]:
+    """For each sensitive column with several spellings of a value, what is wrong and what to write.
+
+    >>> from cloister.anonymize.risks import risk
+    >>> [warning] = spelling_warnings(risk({"age": [30, 30], "ill": ["gout", "gout "]}, quasi=["age"], sensitive=["ill"]))
+    >>> warning.startswith("2 values of 'ill' differ in blanks")
+    True
+    """
+    return [advice(name, each.alike) for name, each in found.sensitive.items() if each.alike]
 
 
 def sensitive_sentences(each: SensitiveRisk) -> list[str]:
@@ -95,6 +114,7 @@ def sensitive_sentences(each: SensitiveRisk) -> list[str]:
         f"The commonest value of a class is that of up to {percent(each.alpha)} of its rows (α = {each.alpha:.4g}).",
         f"The class that differs most from the table is {each.t:.4g} away (t, {each.distance}; 0: as the whole table).",
         f"A value is up to {1 + each.beta:.4g} times as common in a class as in the table (β = {each.beta:.4g}).",
+        *([advice(each.column, each.alike)] if each.alike else []),
     ]
 
 

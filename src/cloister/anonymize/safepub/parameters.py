@@ -5,6 +5,10 @@ for all j < k. One person more, of m, makes j likelier by f(j; m)/f(j; m − 1) 
 j > γm, γ = 1 − (1 − β)e^−ε. What is over is δ: h(m) = Σ (f(j; m) − e^ε·f(j; m − 1)) over j ≥ k with j > γm. One person less makes
 j likelier by at most 1/(1 − β) ≤ e^ε. So the smallest δ is the largest h(m), over all m ≥ k.
 
+Few m have to be looked at. The sum begins at j = a for all m with a − 1 ≤ γm < a (and at k for all smaller m). With one person
+more, m + 1 for m, it changes by β·f(a − 1; m − 1)·(m(1 − β)/(m − a + 1) − e^ε), which is above 0 exactly where γm < a − 1. So of
+all m whose sum begins at a, h is the largest at the smallest m ≥ (a − 1)/γ: one m for each a ≥ k.
+
 Li, Qardaji and Su (2012, Theorem 5) bound h(m) by the tail Σ f(j; m) alone, as does ARX's SafePub (Bild, Kuhn and Prasser 2018).
 Here the difference is kept: the same promise with a smaller k.
 """
@@ -25,6 +29,8 @@ from cloister.privacy.rational import text_of
 __all__ = ["delta_of", "largest_rate", "least_k"]
 
 _LARGEST_K = 100_000
+_DIGITS = 40.0
+"""Terms of a sum in floating point are left out from e to minus this power of the first on."""
 _NEGLIGIBLE = -45
 """What is left of a sum below 10 to this power of it is bounded by a geometric series, and not added term by term."""
 
@@ -52,12 +58,14 @@ def delta_of(k: int, epsilon: Fraction, rate: Fraction) -> Fraction:
     beta, factor = real(rate), number.exp(real(epsilon))
     gamma = 1 - (1 - beta) / factor
     slope = gamma * number.log(gamma / beta) + (1 - gamma) * number.log((1 - gamma) / (1 - beta))
-    best, people = number.mpf(0), k
-    # h(m) is at most the tail beyond γm, and so at most e^(−m·slope) by Chernoff's bound
-    while number.exp(-people * slope) > best:
+    best, first = number.mpf(0), k
+    while True:
+        people = max(first, int(number.ceil((first - 1) / gamma)))
+        # h(m) is at most the tail beyond γm, and so at most e^(−m·slope) by Chernoff's bound
+        if number.exp(-people * slope) <= best:
+            return min(up(best), Fraction(1))
         best = max(best, _over(people, k, beta, factor, gamma))
-        people += 1
-    return min(up(best), Fraction(1))
+        first += 1
 
 
 @lru_cache(maxsize=256)
@@ -121,15 +129,17 @@ def _roughly(k: int, epsilon: Fraction, rate: Fraction) -> float:
     beta, factor = float(rate), math.exp(float(epsilon))
     gamma = 1 - (1 - beta) / factor
     slope = gamma * math.log(gamma / beta) + (1 - gamma) * math.log((1 - gamma) / (1 - beta))
-    best, people = 0.0, k
-    while math.exp(-people * slope) > best:
-        seen = np.arange(max(k, math.floor(gamma * people) + 1), people + 1)
-        if len(seen):
-            first = int(seen[0])
-            start = math.lgamma(people + 1) - math.lgamma(first + 1) - math.lgamma(people - first + 1)
-            start += first * math.log(beta) + (people - first) * math.log1p(-beta)
-            steps = np.log((people - seen[:-1]) / (seen[:-1] + 1) * (beta / (1 - beta)))
-            chances = np.exp(start + np.concatenate([[0.0], np.cumsum(steps)]))
-            best = max(best, float((chances * (1 - factor * (people - seen) / (people * (1 - beta)))).sum()))
-        people += 1
-    return best
+    odds, best, first = beta / (1 - beta), 0.0, k
+    while True:
+        people = max(first, math.ceil((first - 1) / gamma))
+        if math.exp(-people * slope) <= best:
+            return best
+        start = math.lgamma(people + 1) - math.lgamma(first + 1) - math.lgamma(people - first + 1)
+        start += first * math.log(beta) + (people - first) * math.log1p(-beta)
+        ratio = (people - first) / (first + 1) * odds  # under 1, and smaller for each later term
+        terms = min(people - first, math.ceil(_DIGITS / -math.log(ratio))) if ratio > 0 else 0
+        seen = np.arange(first, first + terms + 1)
+        steps = np.log((people - seen[:-1]) / (seen[:-1] + 1) * odds)
+        chances = np.exp(start + np.concatenate([[0.0], np.cumsum(steps)]))
+        best = max(best, float((chances * (1 - factor * (people - seen) / (people * (1 - beta)))).sum()))
+        first += 1

@@ -128,12 +128,7 @@ class Attempt:
         chosen = np.zeros(len(self.parts), dtype=bool)
         chosen[cut] = True
         some = self.only(chosen)
-        piece, pieces = some.along(axis)
-        number, weighed = some.numbers(piece, pieces)
-        order = order_of(number, len(weighed))
-        edges = np.searchsorted(number[order], np.arange(len(weighed)))
-        low = np.minimum.reduceat(some.places[order], edges)
-        high = np.maximum.reduceat(some.places[order], edges)
+        low, high, weighed, pieces = some.children(axis)
         first = np.cumsum(pieces) - pieces
         fits = weighed >= least
         whole = axis.widths(some.low, some.high)
@@ -164,6 +159,37 @@ class Attempt:
         level = axis.levels(self.low, self.high) - 1
         steps = np.stack(axis.steps)[np.repeat(level, self.sizes), self.places]
         return self._numbered(np.maximum(steps, np.repeat(self.low, self.sizes)))
+
+    def children(self, axis: Axis) -> tuple[Ints, Ints, Ints, Ints]:
+        """The pieces that `along` makes, without the rows of each: their first and last places that occur, the rows of the file
+        in each, and how many pieces each part has. It asks once for each place that occurs in a part, and not for each row."""
+        owner, place, rows = self._occurring()
+        level = axis.levels(self.low, self.high) - 1
+        steps = np.maximum(np.stack(axis.steps)[level[owner], place], self.low[owner])
+        new = np.ones(len(steps), dtype=bool)
+        new[1:] = (steps[1:] != steps[:-1]) | (owner[1:] != owner[:-1])
+        begin = np.flatnonzero(new)
+        last = np.append(begin[1:], len(steps)) - 1
+        pieces = np.bincount(owner[begin], minlength=len(self.parts))
+        return place[begin], place[last], np.add.reduceat(rows, begin), pieces
+
+    def _occurring(self) -> tuple[Ints, Ints, Ints]:
+        """Each place that occurs in a part, in order: the part, the place, and how many rows of the file stand there."""
+        spans = self.high - self.low + 1
+        base = np.cumsum(spans) - spans
+        cell = np.repeat(base - self.low, self.sizes)
+        cell += self.places
+        width = int(spans.sum())
+        if width <= _SPARSE * len(cell) + (1 << 12):
+            weighed = self._weigh(cell, width)
+            found = np.flatnonzero(weighed)
+            weighed = weighed[found]
+            owner = np.repeat(np.arange(len(spans)), spans)[found]
+        else:
+            found, number = np.unique(cell, return_inverse=True)
+            weighed = self._weigh(number, len(found))
+            owner = np.searchsorted(base, found, side="right") - 1
+        return owner, found - (base - self.low)[owner], weighed
 
     def numbers(self, piece: Ints, pieces: Ints) -> tuple[Ints, Ints]:
         """The pieces of all parts numbered one after another, and how many rows of the file each has."""

@@ -9,6 +9,7 @@ the column told is gone, since it has then about half as many states.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,12 @@ _MOST_KEPT = 24_000_000
 """How many states are kept in all tables together, and how many codes made of them, before they are let go."""
 _SMALL = 800
 """From a table of so few states everything is counted at once: a smaller one would save less than it costs."""
-_BITS = ((2.0, 2), (1.0, 2), (0.5, 6))
+_BITS = ((2.0, 2), (0.8, 8))
 """How much of a column has to be gone from one kept level to the next, coarsely first, then more finely; and the how-manieth
 question makes such a table."""
+_HUGE, _BITS_OF_HUGE = 4_000_000, ((2.0, 2), (1.0, 2), (0.5, 6))
+"""In lattices of more nodes than this the nodes that are asked for lie far apart, and with sensitive columns tables are larger:
+other ones are worth keeping."""
 
 
 class Counter:
@@ -56,7 +60,12 @@ class Counter:
         self.labels = [[len(each) for each in problem.ladders[name].labels] for name in problem.quasi]
         self._maps: dict[tuple[int, int, int], npt.NDArray[np.int32]] = {}
         self._steps: dict[tuple[int, int, int, int], Ints] = {}
-        self._stops = _stops(problem, self.low)
+        self.raised: dict[tuple[int, Levels, Levels], npt.NDArray[np.int32]] = {}
+        """What numbers of groups of columns become on higher levels, as they were asked for."""
+        self.huge = prod(self.heights) > _HUGE
+        """Whether a question is seldom like the one before it."""
+        self._bits = _BITS_OF_HUGE if self.huge or self.extras else _BITS
+        self._stops = _stops(problem, self.low, [gone for gone, _ in self._bits])
         self._root = self._bottom()
         self._let_go()
 
@@ -65,7 +74,7 @@ class Counter:
         self._asked: dict[Levels, int] = {}
         self._states = 0
         self.codes = 0
-        """How many codes tables hold beside their states."""
+        """How many codes are held beside the states of tables."""
 
     def radices(self, levels: Levels) -> list[int]:
         """How many codes each field may have."""
@@ -106,10 +115,11 @@ class Counter:
             self._let_go()
         if self.codes > _MOST_KEPT:
             self.codes = 0
+            self.raised.clear()
             for table in (self._root, *self._kept.values()):
                 table.forget()
         node = self._root
-        for stops, (_, worth) in zip(self._stops, _BITS, strict=True):
+        for stops, (_, worth) in zip(self._stops, self._bits, strict=True):
             if len(node) <= _SMALL:
                 break
             place = tuple([stop[level] for stop, level in zip(stops, levels, strict=True)])
@@ -141,7 +151,7 @@ def _marks(problem: Problem) -> npt.NDArray[np.int32]:
     return problem.research.astype(np.int32)
 
 
-def _stops(problem: Problem, low: Levels) -> list[list[list[int]]]:
+def _stops(problem: Problem, low: Levels, bits: Sequence[float]) -> list[list[list[int]]]:
     """For each coarseness, column and level: the highest level from there down on which tables are kept."""
     told_by = []
     for name in problem.quasi:
@@ -149,7 +159,7 @@ def _stops(problem: Problem, low: Levels) -> list[list[list[int]]]:
         told_by.append([_bits(np.bincount(codes, weights=counts)) for codes in ladder.codes])
     stops = []
     allowed = [list(range(len(each))) for each in told_by]
-    for gone in sorted(bits for bits, _ in _BITS):
+    for gone in sorted(bits):
         chosen = []
         for told, least, levels in zip(told_by, low, allowed, strict=True):
             kept = [least]

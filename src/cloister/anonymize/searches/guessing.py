@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,7 @@ class Guesses:
 
 def guesses(heights: Levels, known: Sequence[tuple[Levels, float]], limit: float) -> Guesses | None:
     """By least squares, weighted; None where too little is known."""
-    known = [(levels, floor) for levels, floor in known if np.isfinite(floor)]
+    known = [(levels, floor) for levels, floor in known if isfinite(floor)]
     if len(known) < _FEWEST or not np.isfinite(limit):
         return None
     floors = np.array([floor for _, floor in known])

@@ -26,6 +26,8 @@ _EACH, _SURE = 64, 1 << 16
 """So many numbers for each state, and so many in any case, can be tallied as they are."""
 _NEAR = 1 << 17
 """A tally of more numbers than this is far from the processor: it is made where mixing them left a doubt."""
+_LOOKED_UP = 1 << 12
+"""Where a group of columns has at most so many numbers more than a table has states, they are raised together."""
 _MIXED_BITS = 16
 _MIXER = 0x9E3779B97F4A7C15
 """2⁶⁴ over the golden ratio: multiples of it are spread evenly (Knuth, volume 3, section 6.4)."""
@@ -109,17 +111,41 @@ class Sizer:
         """The codes of a group of columns as one number, and how many there may be."""
         found = node.joint.get((place, levels))
         if found is None:
-            counter, (begin, end) = self._counter, self._groups[place]
-            codes, product = None, 1
-            for column, level in zip(range(begin, end), levels, strict=True):
-                here = node.lifted(column, level)
-                radix = counter.labels[column][level]
-                codes = here if codes is None else codes * radix + here
-                product *= max(radix, 1)
-            assert codes is not None
-            found = node.joint[place, levels] = (codes, product)
+            begin, end = self._groups[place]
+            own, counter = node.levels[begin:end], self._counter
+            if not counter.huge and levels != own and self._product(place, own) <= _LOOKED_UP + len(node):
+                codes = self._raised(place, own, levels).take(self._joint(node, place, own)[0])
+            else:
+                lifted = [node.lifted(column, level) for column, level in zip(range(begin, end), levels, strict=True)]
+                codes = self._as_one(place, levels, lifted)
+            found = node.joint[place, levels] = (codes, self._product(place, levels))
             counter.codes += len(codes)
         return found
+
+    def _raised(self, place: int, low: Levels, high: Levels) -> npt.NDArray[np.int32]:
+        """For each number that a group of columns may have, the number that it has on higher levels."""
+        counter = self._counter
+        found = counter.raised.get((place, low, high))
+        if found is None:
+            begin, _ = self._groups[place]
+            mappings = [counter.mapping(begin + at, *step) for at, step in enumerate(zip(low, high, strict=True))]
+            found = counter.raised[place, low, high] = self._as_one(place, high, np.ix_(*mappings)).ravel()
+            counter.codes += len(found)
+        return found
+
+    def _as_one(self, place: int, levels: Levels, codes: Sequence[npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:
+        begin, _ = self._groups[place]
+        joined = codes[0]
+        for column, (here, level) in enumerate(zip(codes[1:], levels[1:], strict=True), begin + 1):
+            joined = joined * self._counter.labels[column][level] + here
+        return joined
+
+    def _product(self, place: int, levels: Levels) -> int:
+        begin, _ = self._groups[place]
+        product = 1
+        for column, level in enumerate(levels, begin):
+            product *= max(self._counter.labels[column][level], 1)
+        return product
 
 
 def _mixed(parts: Sequence[tuple[npt.NDArray[np.int32], int]], bits: int) -> npt.NDArray[np.intp]:

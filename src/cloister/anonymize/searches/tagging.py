@@ -1,7 +1,8 @@
 """The nodes of a lattice that are still to be looked at, and how the rest was ruled out.
 
-A node is ruled out when it was judged, when a node above it is not allowed (and nothing below such a node is), when a node
-below it has a floor no better than the best score, or when its own levels alone cost as much.
+A node is ruled out when it was judged, when a node above it is not allowed (and nothing below such a node is) or suppresses so
+many rows that these alone cost as much as the best, when a node below it has a floor no better than the best score, or when its
+own levels alone cost as much.
 
 Nodes are looked at in an order that makes these cones large. Where floors follow from the levels, few nodes that are left are
 allowed, and each that is not rules out all below it: the highest first. Where floors have to be counted, what the floor of a
@@ -45,6 +46,9 @@ class Tagged:
             self.floors = np.broadcast_to(judge.floors(_axes(self.heights)), self.heights)
         self.left: Cones | None = None
         self._guessed = False
+        self._never_fewer = judge.problem.absorbing
+        """Whether a node suppresses at least as many rows as any above it."""
+        self._most_lost = np.inf
 
     @property
     def limit(self) -> float:
@@ -122,6 +126,7 @@ class Tagged:
         better = judged.allowed and (self.best is None or judged.key < self.best.key)
         if better:
             self.best = judged
+            self._most_lost = self.judge.metric.most_lost(judged.score)
         if self.left is None:
             return
         self._rule_out(judged)
@@ -131,10 +136,16 @@ class Tagged:
             for other in self.seen.values():
                 if other.floor >= judged.score:
                     self.left.remove_above(other.levels)
+                if self._hopeless(other):
+                    self.left.remove_below(other.levels)
+
+    def _hopeless(self, judged: Judgement) -> bool:
+        """Whether nothing under a node is worth looking at: it is not allowed, or the rows that it loses cost too much."""
+        return judged.hopeless_below or (self._never_fewer and judged.suppressed > self._most_lost)
 
     def _rule_out(self, judged: Judgement) -> None:
         assert self.left is not None
-        if judged.hopeless_below:
+        if self._hopeless(judged):
             self.left.remove_below(judged.levels)
         else:
             self.left.remove(judged.levels)

@@ -112,7 +112,8 @@ def decide_together(
     found: dict[str, Decision] = {}
     for each in objects:
         beside = tuple(other for other in objects if other.id != each.id)
-        found[each.id] = decide(who, what, each, replace(context, together=beside), mandatory)
+        given = context if beside == context.together else replace(context, together=beside)
+        found[each.id] = decide(who, what, each, given, mandatory)
     refused = next((each for each in found.values() if not each.allowed), None)
     return found if refused is None else {name: refused if each.allowed else each for name, each in found.items()}
 

@@ -52,6 +52,10 @@ class AnonymizedTable(Base):
     """The name of that data set, as it was then."""
     made: Mapped[str] = mapped_column(String(32), default="")
     """The data set that its rows became."""
+    version: Mapped[str] = mapped_column(String(32), default="")
+    """The version of that data set which holds them: report and certificate are about this one, and about no other."""
+    digest: Mapped[str] = mapped_column(String(64), default="")
+    """Of that version, as the vault checks it."""
     purpose: Mapped[str] = mapped_column(default="")
     order: Mapped[dict[str, Any]]
     report: Mapped[dict[str, Any]]

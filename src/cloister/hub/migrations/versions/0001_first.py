@@ -524,6 +524,8 @@ def upgrade() -> None:
         sa.Column("data_sets", sa.JSON(), nullable=False),
         sa.Column("table", sa.String(length=200), nullable=False),
         sa.Column("made", sa.String(length=32), nullable=False),
+        sa.Column("version", sa.String(length=32), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
         sa.Column("purpose", sa.String(), nullable=False),
         sa.Column("order", sa.JSON(), nullable=False),
         sa.Column("report", sa.JSON(), nullable=False),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, literal, select, union_all, update
+from sqlalchemy import bindparam, func, literal_column, select, update
 
 from cloister.hub.caller import Caller, Via
 from cloister.hub.ids import digest
@@ -19,7 +19,7 @@ from cloister.hub.statements import Statement
 
 if TYPE_CHECKING:
     from fastapi import Request
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Row
     from sqlalchemy.orm import Session
 
     from cloister.hub.hub import Hub
@@ -35,15 +35,16 @@ _OWN_TOKEN = ("/metrics",)
 _PEOPLE, _TOKENS = Person.__table__, ApiToken.__table__
 _KNOWN = [_PEOPLE.c[each] for each in ("id", "email", "name", "institution", "training", "attributes", "locale", "blocked")]
 _SHOWN = [_TOKENS.c[each].label(f"token_{each}") for each in ("id", "scopes", "second_factor", "expires", "revoked", "used")]
-_BY_TOKEN = select(*_KNOWN, *_SHOWN).join(_TOKENS, _PEOPLE.c.id == _TOKENS.c.person)
+_LISTED = ","
+"""Between names of roles, and between ids of projects: neither has one inside."""
+_WRITTEN: Any = literal_column(f"'{_LISTED}'")
+_ROLES = select(func.aggregate_strings(PersonRole.role, _WRITTEN)).where(PersonRole.person == _PEOPLE.c.id)
+_PROJECTS = select(func.aggregate_strings(ProjectMember.project, _WRITTEN)).where(ProjectMember.person == _PEOPLE.c.id)
+_STANDS = [_ROLES.scalar_subquery().label("roles"), _PROJECTS.scalar_subquery().label("projects")]
+_BY_TOKEN = select(*_KNOWN, *_SHOWN, *_STANDS).join(_TOKENS, _PEOPLE.c.id == _TOKENS.c.person)
 _OF_DIGEST = Statement(_BY_TOKEN.where(_TOKENS.c.digest == bindparam("digest")))
 _OF_TOKEN = Statement(_BY_TOKEN.where(_TOKENS.c.id == bindparam("token")))
-_OF_PERSON = Statement(select(*_KNOWN).where(_PEOPLE.c.id == bindparam("person")))
-_ROLES_AND_PROJECTS = union_all(
-    select(literal("role").label("what"), PersonRole.role.label("name")).where(PersonRole.person == bindparam("person")),
-    select(literal("project"), ProjectMember.project).where(ProjectMember.person == bindparam("person")),
-)
-_STANDING = Statement(_ROLES_AND_PROJECTS)
+_OF_PERSON = Statement(select(*_KNOWN, *_STANDS).where(_PEOPLE.c.id == bindparam("person")))
 
 
 def identify(hub: Hub, request: Request) -> Caller:
@@ -59,17 +60,17 @@ def identify(hub: Hub, request: Request) -> Caller:
 def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
     """The person that an API token stands for; refused in the same words whatever is wrong with it."""
     now = hub.now()
-    with hub.database.looking() as db:
-        row = None
-        if token.startswith(TOKEN_PREFIX):
+    row = None
+    if token.startswith(TOKEN_PREFIX):
+        with hub.database.looking(once=True) as db:
             row = _one(_OF_DIGEST.rows(db, {"digest": digest(token)}))
-        if row is None or not _good(row, now):
-            raise Unauthenticated(
-                "The API token was refused",
-                why="it is unknown, revoked or expired",
-                instead="make another at /account/tokens",
-            )
-        roles, projects = _standing(db, row.id)
+    if row is None or not _good(row, now):
+        raise Unauthenticated(
+            "The API token was refused",
+            why="it is unknown, revoked or expired",
+            instead="make another at /account/tokens",
+        )
+    roles = _listed(row.roles)
     if not row.token_second_factor and must_have_second_factor(hub.settings, roles):
         raise Unauthenticated(
             "The API token was refused",
@@ -79,26 +80,23 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
     if row.token_used is None or now - row.token_used >= _USED_EACH:
         with hub.database.begin() as db:
             db.execute(update(ApiToken).where(ApiToken.id == row.token_id).values(used=now))
-    return _by_token(row, roles, projects, address)
+    return _by_token(row, roles, address)
 
 
 def caller_again(hub: Hub, db: Session, caller: Caller) -> Caller | None:
     """The person of a token as they stand now; None where they are blocked, or the token is revoked or expired."""
-    connection = db.connection()
-    row = _one(_OF_TOKEN.rows(connection, {"token": caller.token}))
+    row = _one(_OF_TOKEN.rows(db.connection(), {"token": caller.token}))
     if row is None or row.id != caller.id or not _good(row, hub.now()):
         return None
-    return _by_token(row, *_standing(connection, row.id), caller.address)
+    return _by_token(row, _listed(row.roles), caller.address)
 
 
 def caller_for(hub: Hub, db: Session, person: str, *, via: Via = "system") -> Caller | None:
     """A person as a caller where no request stands behind it, such as a job that runs for them; None: unknown or blocked."""
-    connection = db.connection()
-    row = _one(_OF_PERSON.rows(connection, {"person": person}))
+    row = _one(_OF_PERSON.rows(db.connection(), {"person": person}))
     if row is None or row.blocked:
         return None
-    roles, projects = _standing(connection, person)
-    return _caller(row, roles, projects, via=via, scopes=None, address="", second_factor=False)
+    return _caller(row, _listed(row.roles), _listed(row.projects), via=via, scopes=None, address="", second_factor=False)
 
 
 def must_have_second_factor(settings: Settings, roles: Iterable[str]) -> bool:
@@ -123,14 +121,22 @@ def _of_session(hub: Hub, session: str, address: str) -> Caller:
         if found is None or not alive(hub, found[0]) or found[1].blocked:
             return Caller(address=address)
         row, person = found
-        roles, projects = _standing(db.connection(), person.id)
+        [stands] = _OF_PERSON.rows(db.connection(), {"person": person.id})
+    roles = _listed(stands.roles)
     if now - row.used >= _USED_EACH:
         _touch(hub, session, now)
     needed = person.totp is not None or must_have_second_factor(hub.settings, roles)
     if needed and not row.second_factor:
         return Caller(session=session, address=address, locale=person.locale)  # half: nobody, but its forms are known
     return _caller(
-        person, roles, projects, via="session", scopes=None, address=address, second_factor=row.second_factor, session=session
+        person,
+        roles,
+        _listed(stands.projects),
+        via="session",
+        scopes=None,
+        address=address,
+        second_factor=row.second_factor,
+        session=session,
     )
 
 
@@ -139,11 +145,8 @@ def _touch(hub: Hub, session: str, now: datetime) -> None:
         db.execute(update(WebSession).where(WebSession.digest == session, WebSession.used < now).values(used=now))
 
 
-def _standing(connection: Connection, person: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Roles and projects, in one question."""
-    rows = _STANDING.rows(connection, {"person": person})
-    roles = frozenset(name for what, name in rows if what == "role")
-    return roles, frozenset(name for what, name in rows if what == "project")
+def _listed(names: str | None) -> frozenset[str]:
+    return frozenset(names.split(_LISTED)) if names else frozenset()
 
 
 def _one(rows: list[Any]) -> Any | None:
@@ -156,11 +159,11 @@ def _good(row: Row[Any], now: datetime) -> bool:
     return row.token_revoked is None and row.token_expires > now and not row.blocked
 
 
-def _by_token(row: Row[Any], roles: frozenset[str], projects: frozenset[str], address: str) -> Caller:
+def _by_token(row: Row[Any], roles: frozenset[str], address: str) -> Caller:
     return _caller(
         row,
         roles,
-        projects,
+        _listed(row.projects),
         via="token",
         scopes=frozenset(row.token_scopes),
         address=address,

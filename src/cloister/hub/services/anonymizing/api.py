@@ -25,9 +25,10 @@ from cloister.hub.services.anonymizing.shapes import (
     told_of,
     tried_of,
 )
-from cloister.hub.services.anonymizing.submitting import left, look, release_later, try_later
+from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
 from cloister.hub.services.asking.idempotency import Claim, once
 from cloister.hub.services.asking.routing import TICKED, WRITTEN, After, Number
+from cloister.hub.services.trail import left
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
+from cloister.hub.services.anonymizing.modelling import Asked, check_models, check_number, models_of
 from cloister.hub.services.catalogue.names import plain_word
 from cloister.privacy.rational import exact
 
@@ -29,7 +30,7 @@ _LONGEST = 200_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class Order(Asked):
     """A table as it was ordered, not yet looked at.
 
     >>> Order(table="people", parts={"age": "quasi", "ill": "sensitive"}, k=5, l=2).columns("quasi")
@@ -39,10 +40,6 @@ class Order:
     table: str
     parts: Mapping[str, str]
     """Of each column: quasi, sensitive, identifying, kept."""
-    k: int = 5
-    l: int | None = None  # noqa: E741 - the field's own name
-    t: str = ""
-    beta: str = ""
     search: str = "optimal"
     metric: str = "loss"
     suppression: str = "0.02"
@@ -77,19 +74,8 @@ class Order:
                 why="they are not those of the columns that others may know",
                 instead="a level for each such column, and for no other",
             )
-        if isinstance(self.k, bool) or not 1 <= self.k <= 100_000 or (self.l is not None and not 1 <= self.l <= 1_000):
-            raise InvalidParameter("The models were refused", why="k or l is out of range", instead="k = 5, l = 2")
-        for what, value, most in (("t", self.t, 1), ("β", self.beta, 1000), ("suppression", self.suppression or "0", 1)):
-            if value and not _between(value, most):
-                raise InvalidParameter(
-                    f"The value of {what} was refused", why=f"it is no number from 0 to {most}", instead="a number such as 0.2"
-                )
-        if (self.l or self.t or self.beta) and not self.columns("sensitive"):
-            raise InvalidParameter(
-                "The models were refused",
-                why="l, t and β speak of what others must not learn, and no column is that",
-                instead="a sensitive column, or k alone",
-            )
+        check_number("suppression", self.suppression or "0", 1)
+        check_models(self, self.columns("sensitive"), self.hierarchies)
         if any(len(text) > _LONGEST for text in self.hierarchies.values()):
             raise InvalidParameter("The hierarchy was refused", why=f"it is over {_LONGEST} characters", instead="fewer lines")
         if len(self.title) > 200 or not (self.title == "" or self.title.isprintable()):
@@ -115,16 +101,8 @@ class Order:
 
     def models(self, k: int | None = None) -> list[PrivacyModel]:
         """What every class has to meet."""
-        from cloister.anonymize import BetaLikeness, KAnonymity, LDiversity, TCloseness
-
-        found: list[PrivacyModel] = [KAnonymity(k or self.k)]
-        if self.l is not None and self.l > 1:
-            found.append(LDiversity(self.l))
-        if self.t:
-            found.append(TCloseness(float(exact(self.t))))
-        if self.beta:
-            found.append(BetaLikeness(float(exact(self.beta))))
-        return found
+        written = {name: hierarchy_of(self.hierarchies[name]) for name in self.columns("sensitive")} if self.of_a_tree else {}
+        return models_of(self, k or self.k, written)
 
     def anonymizer(self, progress: Progress | None = None, *, k: int | None = None, seconds: float = 60) -> Anonymizer:
         """What carries it out."""
@@ -172,10 +150,3 @@ def hierarchy_of(text: str) -> Written:
     if any(len(line) > MOST_LEVELS for line in lines):
         raise InvalidParameter("The hierarchy was refused", why=f"it has more than {MOST_LEVELS} levels", instead="fewer levels")
     return Hierarchy.of(lines)
-
-
-def _between(text: str, most: int) -> bool:
-    try:
-        return 0 <= exact(text) <= most  # which refuses exponents whose number would not fit in memory
-    except InvalidParameter:
-        return False

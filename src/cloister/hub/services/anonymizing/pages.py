@@ -18,18 +18,20 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import facts_of
 from cloister.hub.services.anonymizing.order import Order
+from cloister.hub.services.anonymizing.papers import page_in, words_in
 from cloister.hub.services.anonymizing.reading import order_of, rows_sent, seen_table, seen_trial, source_of_table, tables_of
 from cloister.hub.services.anonymizing.ready import ACTION, open_for_anonymising
 from cloister.hub.services.anonymizing.showing import order_page, trial_page
-from cloister.hub.services.anonymizing.submitting import left, look, release_later, try_later
+from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
 from cloister.hub.services.anonymizing.typed import chosen, order_typed
 from cloister.hub.services.anonymizing.words import ATTACKERS, LOSSES, SEARCHED
 from cloister.hub.services.asking.idempotency import Claim, once
 from cloister.hub.services.asking.routing import TICKED, After, Number
 from cloister.hub.services.asking.showing import policy_words
+from cloister.hub.services.trail import left
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
-from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.render import render, request_gettext, request_language
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -99,12 +101,12 @@ def _trying(router: APIRouter) -> None:
         return trial_page(request, hub, caller, row, found)
 
     @router.get("/anonymise/trials/{number}/risk", dependencies=_OWNER)
-    def risk(hub: HubDep, caller: CallerDep, number: Number) -> Response:
+    def risk(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """How easily people are found in the rows as they are: a page that stands alone. Exact, for the owner's eyes."""
         with hub.database.reading() as db:
             row, found = seen_trial(hub, db, caller, number)
         left(hub, caller, "trial", row.id, [row.data_set], str(row.order["purpose"]), "risk")
-        return _paper(found["page"], f"risk-{row.order['table']}")
+        return _paper(request, found["page"], f"risk-{row.order['table']}")
 
     @router.post("/anonymise", dependencies=[TICKED, *_OWNER])
     def release(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
@@ -168,6 +170,7 @@ def _reading(router: APIRouter) -> None:
             searches=SEARCHED,
             attackers=ATTACKERS,
             losses=LOSSES,
+            told=words_in(request_language(request)),
         )
 
     @router.get("/anonymised/{number}/download", dependencies=_DOWNLOAD)
@@ -182,7 +185,7 @@ def _reading(router: APIRouter) -> None:
         return rows_sent(name, source, form)
 
     @router.get("/anonymised/{number}/{paper}", dependencies=_DOWNLOAD)
-    def paper(hub: HubDep, caller: CallerDep, number: Number, paper: str) -> Response:
+    def paper(request: Request, hub: HubDep, caller: CallerDep, number: Number, paper: str) -> Response:
         """The report or the certificate: a page that stands alone, to print and to sign."""
         with hub.database.reading() as db:
             row = seen_table(hub, db, caller, number, "release.download")
@@ -192,9 +195,10 @@ def _reading(router: APIRouter) -> None:
                 "There is no such paper", why="it is neither a report nor a certificate", instead=f"/anonymised/{row.id}"
             )
         left(hub, caller, "anonymized-table", row.id, row.data_sets, row.purpose, paper)
-        return _paper(papers[paper], f"{paper}-{row.id}")
+        return _paper(request, papers[paper], f"{paper}-{row.id}")
 
 
-def _paper(page: str, name: str) -> Response:
+def _paper(request: Request, page: str, name: str) -> Response:
+    """A page that stands alone, in the reader's language."""
     headers = {"Content-Disposition": f'attachment; filename="{name}.html"'}
-    return Response(page.encode(), headers=headers, media_type="text/html; charset=utf-8")
+    return Response(page_in(page, request_language(request)).encode(), headers=headers, media_type="text/html; charset=utf-8")

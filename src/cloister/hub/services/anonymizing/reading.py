@@ -7,6 +7,7 @@ became lets see or download releases, the whole of it.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from sqlalchemy import select
 from starlette.responses import Response, StreamingResponse
 
 from cloister.errors import AccessDenied
-from cloister.hub.problems import Missing
+from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.anonymizing import TRIAL_KEPT, AnonymizedTable, Trial
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.access import allowed, context_of, facts_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.tables.sources import Source
 
-__all__ = ["order_of", "rows_sent", "seen_table", "seen_trial", "source_of_table", "tables_of"]
+__all__ = ["csv_digest", "csv_of", "order_of", "rows_sent", "seen_table", "seen_trial", "source_of_table", "tables_of"]
 
 
 def seen_trial(hub: Hub, db: Db, caller: Caller, number: str) -> tuple[Trial, dict[str, Any]]:
@@ -60,8 +61,8 @@ def seen_table(hub: Hub, db: Db, caller: Caller, number: str, action: str = "rel
         raise AccessDenied(
             "The table was not downloaded", why="you may see it, and not download it", instead="ask the owner of its data set"
         )
-    # others read it as the data set that it became: what its sources grant for a download is not asked of them
-    check_derived(hub, db, caller, row, action if row.person == caller.id else "release.see")
+    # what binds its source now binds everybody; what is granted on it is asked of others where it is another's now
+    check_derived(hub, db, caller, row, action, by=row.person)
     return row
 
 
@@ -88,15 +89,13 @@ def _open_to(hub: Hub, db: Db, caller: Caller, row: AnonymizedTable, action: str
 
 
 def source_of_table(hub: Hub, db: Db, row: AnonymizedTable) -> tuple[str, Source]:
-    """The stored rows of a released table, and the name of the data set that they became."""
-    made = db.get(DataSet, row.made)
-    version = (
-        None
-        if made is None
-        else db.scalar(select(DataSetVersion).where(DataSetVersion.data_set == made.id, DataSetVersion.number == made.version))
-    )
-    if made is None or made.state == "deleted" or version is None:
+    """The stored rows of a released table, and the name of the data set that they became: those that were certified, whatever
+    rows the data set may have besides."""
+    made, version = db.get(DataSet, row.made), db.get(DataSetVersion, row.version)
+    if made is None or made.state == "deleted" or version is None or version.destroyed is not None:
         raise Missing("The rows are gone", why="the data set that they became was deleted", instead="a new release")
+    if (version.data_set, version.digest) != (made.id, row.digest):
+        raise Conflict("The rows were not sent", why="they are not those that the certificate is about", instead="a new release")
     source = source_of(hub, made, version)
     return made.name, source  # type: ignore[return-value]
 
@@ -104,10 +103,10 @@ def source_of_table(hub: Hub, db: Db, row: AnonymizedTable) -> tuple[str, Source
 def rows_sent(name: str, source: Source, form: str) -> Response:
     """The rows as a file: CSV in pieces, or Parquet."""
     headers = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
+    if form == "csv":
+        return StreamingResponse(csv_of(name, source), headers=headers, media_type="text/csv; charset=utf-8")
     names = list(source.schema)
     columns = read(name, source, names)
-    if form == "csv":
-        return StreamingResponse(_csv(names, columns), headers=headers, media_type="text/csv; charset=utf-8")
     import polars as pl
 
     body = io.BytesIO()
@@ -115,15 +114,40 @@ def rows_sent(name: str, source: Source, form: str) -> Response:
     return Response(body.getvalue(), headers=headers, media_type="application/vnd.apache.parquet")
 
 
-def _csv(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> Iterator[bytes]:
-    """What a spreadsheet would compute stays a text."""
+def csv_of(name: str, source: Source) -> Iterator[bytes]:
+    """The rows as CSV, in pieces. What a spreadsheet would compute stays a text."""
+    names = list(source.schema)
+    columns = read(name, source, names)
+    return _pieces(names, columns)
+
+
+def csv_digest(name: str, source: Source) -> str:
+    """The SHA-256 of the file that a download of these rows is."""
+    found = hashlib.sha256()
+    for piece in csv_of(name, source):
+        found.update(piece)
+    return found.hexdigest()
+
+
+def _pieces(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> Iterator[bytes]:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([safe(each) for each in names])
     for number, row in enumerate(zip(*columns, strict=True)):
-        writer.writerow(["" if cell is None else safe(cell) if isinstance(cell, str) else cell for cell in row])
+        writer.writerow([_cell(each) for each in row])
         if number % 5000 == 4999:
             yield text.getvalue().encode()
             text.seek(0)
             text.truncate()
     yield text.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    """A value as the file has it.
+
+    >>> _cell("=1+1"), _cell(True), _cell(None), _cell(1.5)
+    ("'=1+1", 'true', '', 1.5)
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else safe(value) if isinstance(value, str) else value

@@ -16,11 +16,13 @@ from cloister.errors import (
     MissingDependency,
     UnknownColumn,
 )
+from cloister.hub.generation import generation
 from cloister.hub.policy import Policy, derived
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import check, context_of, data_set_object
 from cloister.hub.services.catalogue import live_of, owned
+from cloister.hub.services.catalogue.live import Held
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class Ready:
     table: PrivateTable
     policy: Policy
     """What the released table will carry."""
+    held: Held
+    """The table that it was decided for: its rows are read, or none."""
 
 
 def ready(hub: Hub, db: Db, caller: Caller, order: Order) -> Ready:
@@ -56,6 +60,7 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order) -> Ready:
     been granted to others.
     """
     row, session, table = _opened(hub, db, caller, order.table)
+    held = live_of(hub).held(session, [row.name], generation(db))
     for name in order.parts:
         if name not in table.columns:
             raise UnknownColumn(
@@ -71,8 +76,8 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order) -> Ready:
     columns = [name for name, part in order.parts.items() if part != "identifying"]
     which = data_set_object(row)
     check(hub, db, caller, ACTION, which, context_of(hub, caller, purpose=order.purpose, columns={row.id: frozenset(columns)}))
-    policy = derived([(which, columns)], {row.id: str(getattr(table, "version", ""))})
-    return Ready(order=order, session=session, row=row, table=table, policy=policy)
+    policy = derived([(which, columns)], {row.id: str(table.version)})
+    return Ready(order=order, session=session, row=row, table=table, policy=policy, held=held)
 
 
 def check_free(db: Db, name: str) -> None:

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import CloisterError
+from cloister.errors import CloisterError, UnsupportedQuery
 from cloister.hub.ids import new_id
 from cloister.hub.policy import inherit, write_policy
 from cloister.hub.problems import Conflict
 from cloister.hub.records.anonymizing import AnonymizedTable
 from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.order import Order
+from cloister.hub.services.anonymizing.reading import csv_digest
 from cloister.hub.services.anonymizing.ready import ACTION, Ready, check_free, ready, unsaid
 from cloister.hub.services.asking.standing import present, withheld
 from cloister.hub.services.catalogue import register
+from cloister.hub.services.catalogue.live import steadily
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write, write_alone
 from cloister.session.sealed import sealed
@@ -28,52 +32,50 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.anonymize.certificate import Certificate
+    from cloister.anonymize.from_tables import Published
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.records.catalogue import DataSet
+    from cloister.hub.records.catalogue import DataSet, DataSetVersion
     from cloister.hub.service import Progress
+    from cloister.tables.sources import Source
 
 __all__ = ["RELEASE"]
 
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    from cloister.anonymize.from_tables import publish_rows
-
     order = Order(**payload["order"], **payload["secret"])
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
-        found = ready(hub, db, caller, order)
-        check_free(db, order.name)
-    order = found.order
-    _go_on(progress)
-    progress.tell("anonymising", 0.1)
-    anonymizer = order.anonymizer(progress)
-    name = found.row.name
-    try:
-        published = publish_rows(
-            found.session._registry.prepare(name), found.row.population or name, hub.ledger, name, anonymizer, who=caller.email
-        )
-        _go_on(progress)
-        progress.tell("running the attackers", 0.5)
-        certificate: Certificate = sealed(lambda: anonymizer.certificate(published.table))
-        _go_on(progress)
-    except CloisterError as error:
-        stopped = progress.stopped()
-        _failed(hub, caller, order, name, error)
-        if stopped:  # a search that was told to stop says that it was ended
-            raise Stopped from None
-        raise unsaid(error) from None
+
+    def decide() -> Ready:
+        with hub.database.reading() as db:
+            found = ready(hub, db, present(hub, db, caller), order)
+            check_free(db, order.name)
+        return found
+
+    found, (published, certificate) = steadily(decide, lambda found: _published(hub, caller, found, progress))
+    order, name = found.order, found.row.name
     progress.tell("keeping the table", 0.9)
     body = io.BytesIO()
     published.table.write_parquet(body)
     columns = published.table.columns
     number = new_id()
 
-    def along(db: Db, made: DataSet) -> None:
+    sent: list[str] = []
+
+    def looked(source: Source) -> None:
+        """The digest on the certificate is that of the file that is downloaded, which no table beyond a download's limit is."""
+        with suppress(UnsupportedQuery):
+            sent.append(csv_digest(order.name, source))
+
+    def along(db: Db, made: DataSet, version: DataSetVersion) -> None:
         """What is kept of the release, in the transaction of its data set: neither is ever there without the other."""
         now = _still(hub, db, caller, order)
         if now.policy != again.policy:
             raise Conflict("The table was withheld", why="its data set is being changed just now", instead="the same once more")
+        paper = replace(certificate, digest=sent[0]) if sent else certificate
+        told = paper.to_dict()
+        told["risk"]["digest"] = paper.digest
         row = AnonymizedTable(
             id=number,
             person=caller.id,
@@ -81,12 +83,14 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
             data_sets=[now.row.id],
             table=name,
             made=made.id,
+            version=version.id,
+            digest=version.digest,
             purpose=order.purpose,
             order=order.plain(),
             report=published.report.to_dict(),
             report_page=published.report.to_html(),
-            certificate=certificate.to_dict(),
-            certificate_page=certificate.to_html(title=order.title),
+            certificate=told,
+            certificate_page=paper.to_html(title=order.title),
             policy=write_policy(inherit([found.policy, now.policy])),
             created=hub.now(),
         )
@@ -102,7 +106,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
             purpose=order.purpose,
             data_sets=[now.row.id, made.id],
             columns=[f"{name}.{column}" for column in columns],
-            models=[model.name for model in anonymizer.models],
+            models=[model.name for model in order.models()],
         )
 
     try:
@@ -120,11 +124,36 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
             metadata=_metadata(again, columns),
             released={"population": again.row.population or "", "institution": again.row.institution},
             along=along,
+            looked=looked,
         )
     except CloisterError as error:
         _failed(hub, caller, order, name, error)
         raise
     return {"href": f"/anonymised/{number}"}
+
+
+def _published(hub: Hub, caller: Caller, found: Ready, progress: Progress) -> tuple[Published, Certificate]:
+    """The table and its certificate, out of the rows that were decided on."""
+    from cloister.anonymize.from_tables import publish_rows
+
+    order, name = found.order, found.row.name
+    _go_on(progress)
+    progress.tell("anonymising", 0.1)
+    anonymizer = order.anonymizer(progress)
+    try:
+        prepared = found.session._registry.prepare(name)
+        published = publish_rows(prepared, found.row.population or name, hub.ledger, name, anonymizer, who=caller.email)
+        _go_on(progress)
+        progress.tell("running the attackers", 0.5)
+        certificate: Certificate = sealed(lambda: anonymizer.certificate(published.table))
+        _go_on(progress)
+    except CloisterError as error:
+        stopped = progress.stopped()
+        _failed(hub, caller, order, name, error)
+        if stopped:  # a search that was told to stop says that it was ended
+            raise Stopped from None
+        raise unsaid(error) from None
+    return published, certificate
 
 
 def _failed(hub: Hub, caller: Caller, order: Order, name: str, error: CloisterError) -> None:

@@ -38,9 +38,20 @@ class Anonymizing(BaseModel):
     parts: Annotated[dict[_Name, _Short], Field(min_length=1, max_length=500)]
     """Of each column: quasi, sensitive, identifying or kept; one that is not named is dropped."""
     k: Annotated[int, Field(ge=1, le=100_000)] = 5
-    l: Annotated[int | None, Field(ge=1, le=1_000)] = None  # noqa: E741 - the field's own name
+    l: Annotated[int | float | None, Field(ge=1, le=1_000)] = None  # noqa: E741 - the field's own name
+    diversity: _Short = "distinct"
+    """How l counts: `distinct`, `entropy` (l need not be whole), `recursive` (with a `c`)."""
+    c: _Short = ""
     t: _Short = ""
+    distance: _Short = ""
+    """How t measures: `equal`, `ordered`, `hierarchical` (in `hierarchies` of the sensitive columns), `kl`; else by kind."""
     beta: _Short = ""
+    likeness: _Short = "basic"
+    """How β is meant: `basic`, `enhanced`."""
+    delta: _Short = ""
+    """Of δ-disclosure privacy."""
+    alpha: _Short = ""
+    """Of (α, k)-anonymity, with the k above."""
     search: _Short = "optimal"
     metric: _Short = "loss"
     suppression: _Short = "0.02"

@@ -11,6 +11,7 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.anonymizing.modelling import DISTANCES, DIVERSITIES, LIKENESSES
 from cloister.hub.services.anonymizing.order import METRICS, SEARCHES
 from cloister.hub.services.anonymizing.order import MISSING as MISSING_WORDS
 from cloister.hub.services.anonymizing.picture import frontier_svg, named
@@ -18,7 +19,7 @@ from cloister.hub.services.anonymizing.reading import order_of
 from cloister.hub.services.anonymizing.ready import open_for_anonymising
 from cloister.hub.services.anonymizing.trees import tree_of_lines
 from cloister.hub.services.anonymizing.typed import SIMPLE, lines_typed, values_typed
-from cloister.hub.services.anonymizing.words import ABSENT, MEASURED, SEARCHED
+from cloister.hub.services.anonymizing.words import ABSENT, COUNTED, LIKENED, MEASURED, SEARCHED, SPREAD
 from cloister.hub.services.catalogue.reading import search as data_sets_of
 from cloister.hub.web.render import render, request_gettext
 
@@ -34,8 +35,11 @@ __all__ = ["order_page", "trial_page"]
 
 _FIRST = {
     **dict.fromkeys(SIMPLE, ""), "k": "5", "suppression": "0.02", "search": "optimal", "metric": "loss", "missing": "value",
+    "diversity": "distinct", "likeness": "basic",
 }  # fmt: skip
 """What an empty form says."""
+_RARE = ("diversity", "c", "distance", "beta", "likeness", "delta", "alpha")
+"""Fields of models that few need: folded, unless one says something."""
 _SENSITIVE = ("confidential", "special")
 
 
@@ -56,7 +60,7 @@ def order_page(
     if form is not None:
         values = {name: form.get(name, "") for name in SIMPLE}
     else:
-        values = {**_FIRST, **(values_typed(order) if order else {"table": about})}
+        values = {**_FIRST, **(values_typed({**_FIRST, **order}) if order else {"table": about})}
     with hub.database.reading() as db:
         own, _more = data_sets_of(hub, db, caller, mine=True, limit=200)
         names = [each.row.name for each in own if not each.row.public and each.row.state == "open"]
@@ -98,6 +102,10 @@ def order_page(
         names=names,
         columns=columns,
         searches=[(each, _(SEARCHED[each])) for each in SEARCHES],
+        diversities=[(each, _(COUNTED[each])) for each in DIVERSITIES],
+        distances=[(each, _(SPREAD[each])) for each in DISTANCES],
+        likenesses=[(each, _(LIKENED[each])) for each in LIKENESSES],
+        rare=any(values[each] not in ("", _FIRST[each]) for each in _RARE),
         metrics=[(each, _(MEASURED[each])) for each in METRICS],
         absent=[(each, _(ABSENT[each])) for each in MISSING_WORDS],
         trial=trial.id if trial is not None else "",

@@ -1,14 +1,13 @@
-"""Into the queue: a trial, a release; and into the trail: what leaves."""
+"""Into the queue: a trial, a release; and into the trail: what was refused before."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.services.anonymizing.ready import ACTION, check_free, ready
 from cloister.hub.services.jobs import came_of, submit
-from cloister.hub.services.trail import write, write_alone
+from cloister.hub.services.trail import write_alone
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.services.anonymizing.order import Order
 
-__all__ = ["left", "look", "release_later", "try_later"]
+__all__ = ["look", "release_later", "try_later"]
 
 
 def look(hub: Hub, caller: Caller, order: Order) -> None:
@@ -61,19 +60,3 @@ def release_later(db: Db, hub: Hub, caller: Caller, order: Order, *, understood:
     check_free(db, order.name)
     payload = {"order": order.plain(), "came": came_of(caller)}
     return submit(db, hub, caller, "anonymizing.release", payload, secret=order.secret(), purpose=order.purpose)
-
-
-def left(hub: Hub, caller: Caller, kind: str, number: str, data_sets: Sequence[str], purpose: str, form: str) -> None:
-    """Write down that something left, before it does."""
-    with hub.database.begin() as db:
-        write(
-            db,
-            hub,
-            caller,
-            "release.download",
-            kind=kind,
-            object_id=number,
-            purpose=purpose,
-            form=form,
-            data_sets=list(data_sets),
-        )

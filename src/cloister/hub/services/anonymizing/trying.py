@@ -16,9 +16,10 @@ from cloister.hub.ids import new_id
 from cloister.hub.records.anonymizing import Trial, forget_trials
 from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.order import Order
-from cloister.hub.services.anonymizing.ready import ACTION, ready, unsaid
+from cloister.hub.services.anonymizing.ready import ACTION, Ready, ready, unsaid
 from cloister.hub.services.anonymizing.trees import trees_of
 from cloister.hub.services.asking.standing import present
+from cloister.hub.services.catalogue.live import steadily
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write
 from cloister.session.sealed import sealed
@@ -45,13 +46,20 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     order = Order(**payload["order"], **payload["secret"])
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
-        found = ready(hub, db, caller, order)
+
+    def decide() -> Ready:
+        with hub.database.reading() as db:
+            return ready(hub, db, present(hub, db, caller), order)
+
+    def tried(found: Ready) -> dict[str, Any] | None:
+        prepared = found.session._registry.prepare(found.row.name)
+        try:
+            return sealed(lambda: _tried(found.order, frame_of(prepared, Random()), found.row.title, progress))
+        except CloisterError as error:
+            raise unsaid(error) from None
+
+    found, result = steadily(decide, tried)
     order = found.order
-    prepared = found.session._registry.prepare(found.row.name)
-    try:
-        result = sealed(lambda: _tried(order, frame_of(prepared, Random()), found.row.title, progress))
-    except CloisterError as error:
-        raise unsaid(error) from None
     if result is None:
         raise Stopped
     row = Trial(id=new_id(), person=caller.id, data_set=found.row.id, order=order.plain(), wrapped=b"", created=hub.now())
@@ -75,6 +83,7 @@ def _tried(order: Order, frame: Frame, title: str, progress: Progress) -> dict[s
     progress.tell("looking at the rows", 0.0)
     raw = risk(frame, quasi=order.columns("quasi"), sensitive=order.columns("sensitive"))
     found: dict[str, Any] = {"before": _before(raw), "page": raw.to_html(of=title), "points": [], "trees": {}, "refused": None}
+    found["spellings"] = {name: each.alike for name, each in raw.sensitive.items() if each.alike}
     first = order.anonymizer(progress, seconds=_SECONDS)
     try:
         problem = first.problem(frame)

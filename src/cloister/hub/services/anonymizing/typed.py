@@ -15,7 +15,10 @@ from cloister.hub.web.forms import Form
 
 __all__ = ["SIMPLE", "chosen", "lines_typed", "order_typed", "values_typed"]
 
-SIMPLE = ("table", "k", "l", "t", "beta", "search", "metric", "suppression", "missing", "purpose")
+SIMPLE = (
+    "table", "k", "l", "diversity", "c", "t", "distance", "beta", "likeness", "delta", "alpha", "search", "metric", "suppression",
+    "missing", "purpose",
+)  # fmt: skip
 _LONGEST = 200_000
 
 
@@ -27,9 +30,15 @@ def order_typed(form: Form, columns: Sequence[str]) -> Order:
         table=texts["table"],
         parts=parts,
         k=_whole(texts["k"] or "5", "k"),
-        l=_whole(texts["l"], "l") if texts["l"] else None,
+        l=_diversity(texts["l"]) if texts["l"] else None,
+        diversity=texts["diversity"] or "distinct",
+        c=texts["c"],
         t=texts["t"],
+        distance=texts["distance"],
         beta=texts["beta"],
+        likeness=texts["likeness"] or "basic",
+        delta=texts["delta"],
+        alpha=texts["alpha"],
         search=texts["search"] or "optimal",
         metric=texts["metric"] or "loss",
         suppression=texts["suppression"] or "0",
@@ -80,6 +89,17 @@ def chosen(form: Form, order: Mapping[str, Any], points: Sequence[Mapping[str, A
 def values_typed(order: Mapping[str, Any]) -> dict[str, str]:
     """An order as the fields of a form show it."""
     return {name: "" if order.get(name) is None else str(order[name]) for name in SIMPLE}
+
+
+def _diversity(text: str) -> int | float:
+    """What l is: entropy takes parts of a value as well.
+
+    >>> _diversity("2"), _diversity("2.5")
+    (2, 2.5)
+    """
+    if text.isascii() and text.count(".") == 1 and text.replace(".", "").isdigit() and len(text) <= 9:
+        return float(text)
+    return _whole(text, "l")
 
 
 def _whole(text: str, what: str) -> int:

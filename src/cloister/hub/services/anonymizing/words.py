@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cloister.hub.web.languages import N_
 
-__all__ = ["ABSENT", "ATTACKERS", "LOSSES", "MEASURED", "SEARCHED", "STAGES"]
+__all__ = ["ABSENT", "ATTACKERS", "COUNTED", "LIKENED", "LOSSES", "MEASURED", "SEARCHED", "SPREAD", "STAGES"]
 
 SEARCHED = {
     "optimal": N_("One level for each column, the best of all"),
@@ -18,6 +18,25 @@ MEASURED = {
     "discernibility": N_("How large the groups are"),
     "entropy": N_("How much information is lost"),
 }
+COUNTED = {
+    "distinct": N_("different values"),
+    "entropy": N_("values that are about as common (entropy)"),
+    "recursive": N_("the commonest does not outweigh the rest (recursive)"),
+}
+"""How l counts."""
+SPREAD = {
+    "": N_("by the kind of the column"),
+    "equal": N_("any two values are as far apart (equal)"),
+    "ordered": N_("in the order of the values (ordered)"),
+    "hierarchical": N_("in the hierarchy of the sensitive column (hierarchical)"),
+    "kl": N_("in information, and t may exceed 1 (Kullback–Leibler)"),
+}
+"""How t measures."""
+LIKENED = {
+    "basic": N_("no value gains more than β"),
+    "enhanced": N_("nor becomes certain where it is common (enhanced)"),
+}
+"""How β is meant."""
 ABSENT = {
     "value": N_("a value of its own"),
     "suppress": N_("leave its row out"),

@@ -1,7 +1,7 @@
 """Questions: explained, rehearsed, asked; and the releases that left, kept, shown, shared and downloaded.
 
 - `wish.py`, `ready.py`, `answering.py`: the way of a question, from what somebody wants to what leaves; `preview.py`: what is
-  known before; `watching.py`: profiles, looked at after.
+  known before; `watching.py`: profiles, looked at after. `seats.py`, `rush.py`: how many at once, and who waits for whom.
 - `idempotency.py`: requests that are safe to repeat. `later.py`: questions as jobs.
 - `reading.py`, `sharing.py`, `downloads.py`, `charts.py`: releases; `saved.py`: questions that are kept.
 - `opened.py`, `guidance.py`, `places.py`, `cards.py`: what the pages say besides.

@@ -21,10 +21,11 @@ from cloister.hub.services.access import known_generation
 from cloister.hub.services.asking.keeping import Keeping, Kept, keep
 from cloister.hub.services.asking.money import spend_for
 from cloister.hub.services.asking.ready import Ready, ready
+from cloister.hub.services.asking.rush import rushing
 from cloister.hub.services.asking.seats import working
 from cloister.hub.services.asking.watching import look_later
 from cloister.hub.services.asking.wish import Wish
-from cloister.hub.services.catalogue.live import live_of
+from cloister.hub.services.catalogue.live import live_of, steadily
 from cloister.hub.services.trail import act_of, question_details, write_alone
 from cloister.session import Release
 
@@ -112,16 +113,19 @@ def _way(
 ) -> list[Answered]:
     paid: dict[str, str] = {}
     try:
-        with working(hub, caller):
-            found = _ready(hub, caller, wish, progress, charges=charges)
-            if wish.pilot:  # its answer is bought first; what follows from it is put to the policy once more
-                spend = spend_for(found.session, wish, buy=True)
-                wish = replace(wish, within=None, pilot="", spend=spend or "")
-                found = _ready(hub, caller, wish, progress)
-            releases = answer(found)
-        if not releases[0].provenance.repeated:  # several share one charge
-            paid = {population: str(each) for population, each in releases[0].spent_by.items()}
-        kept = _keep(hub, caller, wish, found, releases, title, beside, paid)
+        with rushing(hub):
+            with working(hub, caller):
+                if wish.pilot:  # its answer is bought first; what follows from it is put to the policy once more
+                    asked = wish
+                    _, spend = steadily(
+                        lambda: _ready(hub, caller, asked, progress, charges=charges),
+                        lambda found: spend_for(found.session, asked, buy=True),
+                    )
+                    wish = replace(wish, within=None, pilot="", spend=spend or "")
+                found, releases = steadily(lambda: _ready(hub, caller, wish, progress, charges=charges), answer)
+            if not releases[0].provenance.repeated:  # several share one charge
+                paid = {population: str(each) for population, each in releases[0].spent_by.items()}
+            kept = _keep(hub, caller, wish, found, releases, title, beside, paid)
     except CloisterError as error:
         _refused(hub, caller, wish, error, paid)
         raise

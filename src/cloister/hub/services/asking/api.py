@@ -115,7 +115,7 @@ def _asked(hub: Hub, caller: Caller, question: Question, key: str, *, later: boo
         answered = answered_to(hub, caller, wish, beside=_storing(claim, 201))
         return 201, _body(answered)
 
-    status, body = once(hub, caller, key, _request("questions", question, "later" if later else ""), work)
+    status, body = once(hub, caller, key, _request("questions", question, "later" if later else "") if key else b"", work)
     headers = {}
     if status == 202:
         headers = {"Location": f"/api/v1/jobs/{json.loads(body)['job']}", "Preference-Applied": _LATER}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
@@ -29,7 +29,7 @@ from cloister.hub.services.asking.shapes import (
     share_line,
 )
 from cloister.hub.services.asking.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
-from cloister.hub.services.trail import write
+from cloister.hub.services.trail import left
 
 __all__ = ["file_of", "routes"]
 
@@ -45,9 +45,7 @@ def file_of(hub: Hub, caller: Caller, number: str, form: Form, confidence: float
     with hub.database.reading() as db:
         row = seen_release(hub, db, caller, number, "release.download")
     found = download(row, unpacked(row), form, confidence, hub.settings.data)
-    with hub.database.begin() as db:
-        told: dict[str, Any] = {"form": form, "data_sets": list(row.data_sets)}
-        write(db, hub, caller, "release.download", kind="release", object_id=row.id, purpose=row.purpose, **told)
+    left(hub, caller, "release", row.id, row.data_sets, row.purpose, form)
     return Response(found.body, headers=found.headers, media_type=found.media_type)
 
 

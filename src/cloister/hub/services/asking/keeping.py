@@ -19,6 +19,7 @@ from sqlalchemy import insert
 from cloister.errors import AccessDenied
 from cloister.hub.database import DatabaseUnavailable
 from cloister.hub.records.asking import StoredRelease
+from cloister.hub.services.asking.rush import coming
 from cloister.hub.services.asking.standing import Moment, check_standing
 from cloister.hub.services.trail import write_all
 from cloister.hub.statements import Statement
@@ -85,6 +86,7 @@ class _Keeper:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self.group: GroupCommit[Keeping] = GroupCommit(self._run)
+        self.group.coming = coming(hub)
 
     def _run(self, batch: list[Entry[Keeping]]) -> None:
         """All in one transaction; or, where that fails, each in its own."""
@@ -121,7 +123,7 @@ class _Keeper:
 
     def _transaction(self, batch: list[Entry[Keeping]]) -> None:
         hub, moment = self._hub, Moment()
-        with hub.database.begin() as db:
+        with hub.database.writing() as db:
             may_leave: list[Entry[Keeping]] = []
             for entry in batch:
                 each = entry.work

@@ -14,16 +14,16 @@ ceilings go with the session (`money.py`), so that no race of questions passes t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, UnknownTable
 from cloister.hub.policy import Context, Decision, Object, Policy, Spend, decide, derived
 from cloister.hub.services.access import Facts, check_together, context_of, facts_of, who_of
 from cloister.hub.services.asking.money import bounded, bounds_of, keep_to_shares, money_of, purse_of, spend_for
 from cloister.hub.services.asking.wish import Wish
-from cloister.hub.services.catalogue.live import live_of
+from cloister.hub.services.catalogue.live import Held, live_of
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.query.views import row_conditions
@@ -39,6 +39,7 @@ __all__ = ["Ready", "ready", "visible"]
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _ROUNDS = 3
+_CARRIED, _MOST_CARRIED = "asking policies", 512
 
 Behind = Mapping[str, frozenset[str]]
 """Columns that are read by the conditions of grants on rows, by data set: nobody asked about them, and every rule counts them."""
@@ -59,6 +60,8 @@ class Ready:
     """What may be spent; None where the question names it itself."""
     generation: int
     """Of the facts that it was decided on."""
+    held: Held
+    """The tables that it was decided for: it is answered from these, or not at all."""
 
     @property
     def columns(self) -> list[str]:
@@ -78,10 +81,12 @@ def ready(
 ) -> Ready:
     """The session that may answer a wish, or the refusal. `charges`: whether anything may be charged to a population."""
     facts = facts_of(hub, db)
-    seen = {each.name: each for each in _meant(facts, wish.texts) if visible(hub, caller, facts, each)}
+    sees = _sight(hub, caller, facts)
+    seen = {each.name: each for each in _meant(facts, wish.texts) if sees(each)}
     live, who = live_of(hub), purse_of(facts, caller, wish)
     first = live.session(db, who, tables=seen, progress=progress)
     touched = _touched(first, wish)
+    held = live.held(first, touched, facts.generation)
     objects = tuple(seen[name] for name in touched)
     columns = {each.id: touched[each.name] for each in objects}
 
@@ -115,8 +120,8 @@ def ready(
     if priced:
         session.keep_within(bounds_of(hub, facts, caller, objects, decisions, context(behind)))
         keep_to_shares(hub, objects, decisions, who)
-    versions = {each.id: str(getattr(first.tables[each.name], "version", "")) for each in objects}
-    policy = derived(((each, touched[each.name]) for each in objects), versions, behind)
+    versions = {each.id: str(getattr(held.tables.get(each.name), "version", None) or "") for each in objects}
+    policy = _carried(hub, facts, objects, columns, versions, behind)
     return Ready(
         session=session,
         objects=objects,
@@ -126,13 +131,34 @@ def ready(
         policy=policy,
         spend=spend,
         generation=facts.generation,
+        held=held,
     )
+
+
+def _carried(
+    hub: Hub, facts: Facts, objects: Sequence[Object], columns: Behind, versions: Mapping[str, str], behind: Behind
+) -> Policy:
+    """The policy that an answer will carry. It decides nothing here; it follows from the facts and from what is read, and is
+    worked out once for these."""
+    known: tuple[Facts, dict[Any, Policy]] | None = hub.parts.get(_CARRIED)
+    if known is None or known[0] is not facts or len(known[1]) >= _MOST_CARRIED:
+        known = hub.parts[_CARRIED] = (facts, {})
+    key = tuple((each.id, columns[each.id], versions[each.id], behind.get(each.id)) for each in objects)
+    policy = known[1].get(key)
+    if policy is None:
+        policy = known[1][key] = derived(((each, columns[each.id]) for each in objects), versions, behind)
+    return policy
 
 
 def visible(hub: Hub, caller: Caller, facts: Facts, which: Object) -> bool:
     """Whether somebody may know that a data set exists, whatever their token was made for."""
-    who = replace(who_of(caller, facts), token_scopes=None)
-    return decide(who, "dataset.see", which, context_of(hub, caller), facts.mandatory).allowed
+    return _sight(hub, caller, facts)(which)
+
+
+def _sight(hub: Hub, caller: Caller, facts: Facts) -> Callable[[Object], bool]:
+    """The same for several data sets at one moment."""
+    who, context = replace(who_of(caller, facts), token_scopes=None), context_of(hub, caller)
+    return lambda which: decide(who, "dataset.see", which, context, facts.mandatory).allowed
 
 
 def _meant(facts: Facts, texts: Iterable[str]) -> list[Object]:

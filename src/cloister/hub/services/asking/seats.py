@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from cloister.hub.problems import TooMany
@@ -71,11 +71,10 @@ class Seats:
                 self._own[person] = own, here - 1
 
 
-@contextmanager
-def working(hub: Hub, caller: Caller) -> Iterator[None]:
+def working(hub: Hub, caller: Caller) -> AbstractContextManager[None]:
     """A seat for a question that is answered."""
-    with hub.parts.setdefault(_WORKING, Seats(hub.settings.asking)).taken(caller.id):
-        yield
+    seats: Seats = hub.parts.get(_WORKING) or hub.parts.setdefault(_WORKING, Seats(hub.settings.asking))
+    return seats.taken(caller.id)
 
 
 @contextmanager

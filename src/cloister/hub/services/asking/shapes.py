@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
 
 from cloister.hub.services.asking.sources import told_policy
 from cloister.hub.services.asking.wish import Wish
@@ -259,20 +260,20 @@ def answer_bytes(row: StoredRelease | Kept, release: Release) -> bytes:
     is asked for. The release in it stands as it is stored: to read it and write it again would take longer than all the rest.
     """
     margins = release.margin(0.95)
-    told = _Told(
-        id=row.id,
-        columns=_plain(release.to_pydict()),
-        margins={name: [finite(each) for each in margins[name].tolist()] for name in release.statistics()},
-        confidence=0.95,
-        cost=dict(row.cost),
-        repeated=release.provenance.repeated,
-        notes=list(release.notes),
-        policy=told_policy(row.policy),
-        created=row.created,
-        sql=row.sql,
-        purpose=row.purpose,
-    )
-    return told.model_dump_json().encode()[:-1] + b',"release":' + row.body + b"}"
+    told = {
+        "id": row.id,
+        "columns": _plain(release.to_pydict()),
+        "margins": {name: [finite(each) for each in margins[name].tolist()] for name in release.statistics()},
+        "confidence": 0.95,
+        "cost": dict(row.cost),
+        "repeated": release.provenance.repeated,
+        "notes": list(release.notes),
+        "policy": told_policy(row.policy),
+        "created": row.created,
+        "sql": row.sql,
+        "purpose": row.purpose,
+    }
+    return to_json(told)[:-1] + b',"release":' + row.body + b"}"
 
 
 def line_of(row: StoredRelease, reader: str) -> ReleaseLine:

@@ -36,15 +36,17 @@ __all__ = ["check_derived", "newest_open", "told_policy"]
 _FURTHER = ("release.download", "release.share")
 
 
-def check_derived(hub: Hub, db: Db, caller: Caller, row: Derived, action: str) -> None:
+def check_derived(hub: Hub, db: Db, caller: Caller, row: Derived, action: str, *, by: str = "") -> None:
     """Refuse what the policy that a release or a model carries does not let this person do, or what its sources do not.
 
     Whoever may read it stands in the place of its owner: who that is was decided before; what binds all of them is the policy.
+    With `by` the owner of the sources let it go as it is, and others read it too: they stand in the owner's place there as well,
+    for as long as the sources are theirs.
     """
     policy = parse_policy(row.policy)
     which = Object(kind="release", id=row.id, name=row.title, owner=caller.id, labels=policy.labels, policies=(policy,))
     check(hub, db, caller, action, which, context_of(hub, caller, purpose=row.purpose))
-    _check_sources(hub, db, caller, row, policy, action)
+    _check_sources(hub, db, caller, row, policy, action, by)
 
 
 def newest_open(
@@ -77,7 +79,7 @@ def _is_open(hub: Hub, db: Db, caller: Caller, row: Derived) -> bool:
     return True
 
 
-def _check_sources(hub: Hub, db: Db, caller: Caller, row: Derived, policy: Policy, action: str) -> None:
+def _check_sources(hub: Hub, db: Db, caller: Caller, row: Derived, policy: Policy, action: str, by: str) -> None:
     """Refuse what the institution, or the owner of a source, does not let be done with what was derived from it."""
     facts = facts_of(hub, db)
     sources = _sources(policy, row.data_sets)
@@ -97,7 +99,8 @@ def _check_sources(hub: Hub, db: Db, caller: Caller, row: Derived, policy: Polic
         if each is not None:
             check(hub, db, caller, action, _theirs(each, policy, caller), context)
     if action in _FURTHER:
-        now = [present[each.object] or Object(kind="data-set", id=each.object) for each in sources]
+        found = (present[each.object] or Object(kind="data-set", id=each.object) for each in sources)
+        now = [replace(each, owner=caller.id) if by and each.owner == by else each for each in found]
         check_together(hub, db, caller, action, now, context)
 
 

@@ -3,20 +3,25 @@
 Everybody's questions go through sessions that share its prepared rows (`Session.on_behalf`). A data set whose stored rows cannot
 be opened (a damaged file, a key of another hub, a database that is away) does not keep the others from being asked: it is left
 out, and who asks about it is told why.
+
+The tables go forward only: who reads an older moment of the catalogue does not take them back to it. What is decided for some
+tables is `Held`, and carried out on these very tables or not at all, however slow the decision was.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sqlalchemy import select
 
 from cloister.errors import CloisterError
 from cloister.hub.generation import generation
+from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue.declarations import table_of
 from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, Vault, reopen
@@ -30,13 +35,14 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.tables import PrivateTable, PublicTable
 
-__all__ = ["Live", "live_of", "source_of", "vault_of"]
+__all__ = ["Exchanged", "Held", "Live", "live_of", "source_of", "steadily", "vault_of"]
 
 _PART, _VAULT = "live tables", "vault"
 
 
 _AGAIN = 10.0
 """After so many seconds a data set that could not be opened is tried again."""
+_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -47,15 +53,54 @@ class _State:
     declaration: str
 
 
+class Exchanged(Conflict):
+    """The rows are others than those that it was decided for. Nothing was read."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Nothing was read", why="the rows of the data set are being exchanged just now", instead="the same once more"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """The tables that a decision is made for."""
+
+    session: Session
+    tables: Mapping[str, PrivateTable | PublicTable]
+    whole: bool
+    """Whether all of them are what their names stood for in the facts that were decided on."""
+
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        """Within it this thread reads these tables and no others; refused where they were exchanged since."""
+        with self.session.house.steady():
+            now = self.session.house.registry.tables
+            if not self.whole or any(now.get(name) is not table for name, table in self.tables.items()):
+                raise Exchanged
+            yield
+
+
+class _Decision(Protocol):
+    @property
+    def held(self) -> Held: ...
+
+
+Decided = TypeVar("Decided", bound=_Decision)
+Done = TypeVar("Done")
+
+
 class Live:
     """One session over all open data sets, shared by all people of this process."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._lock = threading.RLock()
-        self._generation = -1
+        self._generation = self._towards = -1
         self._tried = 0.0
         self._states: dict[str, _State] = {}
+        self._since: dict[str, int] = {}
+        """The generation from which on a name stands for the table that it stands for."""
         self._session: Session | None = None
         self.closed_for: dict[str, CloisterError] = {}
         """Data sets that are open and could not be opened here, with the reason."""
@@ -82,27 +127,37 @@ class Live:
             who, tables=known, rows=rows or None, columns=columns or None, progress=progress, time_limit=time_limit
         )
 
+    def held(self, session: Session, names: Collection[str], generation: int) -> Held:
+        """The tables of these names as they are now, for what is decided on the facts of a generation: none may be newer."""
+        now = session.house.registry.tables
+        tables = {name: now[name] for name in names if name in now}
+        # after the tables: who exchanges one says so first
+        whole = all(name in tables and self._since.get(name, generation + 1) <= generation for name in names)
+        return Held(session=session, tables=tables, whole=whole)
+
     def is_of(self, generation: int) -> bool:
         """Whether nothing is to be taken over from that generation, so that no look into the database is needed."""
         return generation == self._generation and not self._worth_a_try()
 
     def renew(self, db: Db) -> None:
-        """Take over what was registered, changed, closed or deleted since; and try again what could not be opened a while ago."""
+        """Take over what was registered, changed, closed or deleted since; and try again what could not be opened a while ago.
+        A moment that is older than the tables changes nothing."""
         now = generation(db)
         if self.is_of(now):
             return
         with self._lock:
-            if self.is_of(now):
+            if self.is_of(now) or now < self._towards:
                 return
             self._tried = self._hub.clock()
             present = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)
             rows = db.execute(select(DataSet, DataSetVersion).join(DataSetVersion, present).where(DataSet.state == "open")).all()
             found = {row.name: (row, version) for row, version in rows}
+            self._towards = now
             for name in [name for name in self._states if name not in found]:
                 self._remove(name)
             self.closed_for = {name: error for name, error in self.closed_for.items() if name in found}
             for name, (row, version) in found.items():
-                self._take(name, row, version)
+                self._take(name, row, version, now)
             self._generation = now
 
     def _worth_a_try(self) -> bool:
@@ -116,14 +171,16 @@ class Live:
                 self._session.close()
                 self._session = None
             self._states.clear()
-            self._generation = -1
+            self._since.clear()
+            self._generation = self._towards = -1
 
-    def _take(self, name: str, row: DataSet, version: DataSetVersion) -> None:
+    def _take(self, name: str, row: DataSet, version: DataSetVersion, now: int) -> None:
         state = _State(version.id, repr((row.declaration, row.population, row.public)))
         if self._states.get(name) == state:
             return
         try:
             table = table_of(row, source_of(self._hub, row, version), version.id)
+            self._since[name] = now
             if name in self._states:
                 self._exchange(name, table)
             else:
@@ -153,6 +210,18 @@ class Live:
     def _remove(self, name: str) -> None:
         del self._states[name]
         self._open.remove(name)
+
+
+def steadily(decide: Callable[[], Decided], act: Callable[[Decided], Done]) -> tuple[Decided, Done]:
+    """Do what is decided on the tables that it was decided for; where they were exchanged in between, it is decided anew."""
+    for _ in range(_TRIES):
+        found = decide()
+        try:
+            with found.held.steady():
+                return found, act(found)
+        except Exchanged:
+            continue
+    raise Exchanged
 
 
 def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:

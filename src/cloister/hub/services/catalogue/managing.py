@@ -139,9 +139,8 @@ def reopen(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
     """Let those ask again who may."""
     version = now_version(db, row)
     if version is None or version.destroyed is not None:
-        raise Conflict(
-            f"{row.name!r} was not opened", why="the key of its rows was destroyed", instead="a new version: upload a file again"
-        )
+        instead = "another release, under another name" if row.released else "a new version: upload a file again"
+        raise Conflict(f"{row.name!r} was not opened", why="the key of its rows was destroyed", instead=instead)
     retention = parse_policy(row.metadata_.get("policy", {})).retention
     if retention is not None and retention <= hub.now():
         raise Conflict(f"{row.name!r} was not opened", why="its retention is over", instead="nothing: the rows are to be deleted")

@@ -24,7 +24,7 @@ from cloister.hub.services.catalogue import reading
 from cloister.hub.services.catalogue.arrivals import arrivals_of, kept, kind_of, received
 from cloister.hub.services.catalogue.multipart import FileForm
 from cloister.hub.services.catalogue.pages import Name
-from cloister.hub.services.catalogue.versions import add_version, add_window, dropped, windows_of
+from cloister.hub.services.catalogue.versions import add_version, add_window, check_open, dropped, windows_of
 from cloister.hub.services.catalogue.windows import base_of, following
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, token_of
@@ -134,6 +134,10 @@ def _version_page(request: Request, hub: Hub, caller: Caller, name: str, problem
     with hub.database.reading() as db:
         row = reading.seen(hub, db, caller, name, "dataset.version")
         labels = [str(each.window["window"]) for each in windows_of(db, row)] if row.owner == caller.id else []
+    try:
+        check_open(row)
+    except CloisterError as error:
+        problem = problem or problem_of(error)
     values: dict[str, Any] = {
         "row": row,
         "most": hub.settings.upload_megabytes,

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.tables.sources import Source
 
 __all__ = [
     "LISTED",
@@ -54,8 +55,10 @@ __all__ = [
 ]
 
 POPULATION = r"[^\W_][\w .()-]{0,119}"
-Along: TypeAlias = Callable[["Db", DataSet], None]
-"""What is to be done in the transaction in which a data set is made."""
+Along: TypeAlias = Callable[["Db", DataSet, DataSetVersion], None]
+"""What is to be done in the transaction in which a data set and its first version are made."""
+Looked: TypeAlias = Callable[["Source"], None]
+"""What is to be done with the rows as they are stored, before that transaction."""
 UNITS = ("person", "household", "group")
 LISTED = "listed"
 """The role of everybody in the catalogue."""
@@ -99,11 +102,12 @@ def register(
     metadata: Mapping[str, Any] | None = None,
     public: bool = False,
     along: Along | None = None,
+    looked: Looked | None = None,
     **more: Any,
 ) -> DataSet:
     """A data set from a file, from bytes as they come (`kind` csv or parquet), or from a database (`kind` connection, `source`
-    its address). `more` are further fields of `Wanted`. `along` is done in the transaction that makes it; where it refuses,
-    nothing is left of what arrived.
+    its address). `more` are further fields of `Wanted`. `along` is done in the transaction that makes it, `looked` with the
+    rows before that; where one of them refuses, nothing is left of what arrived.
     """
     wanted = Wanted(
         name=name,
@@ -118,15 +122,17 @@ def register(
     )
     row = connected(hub, caller, str(source)) if kind == "connection" else kept(hub, caller, sent(hub, source, kind))
     try:
-        return registered(hub, caller, row.id, wanted, along)
+        return registered(hub, caller, row.id, wanted, along, looked)
     except CloisterError:
-        if along is not None:
+        if along is not None or looked is not None:
             _forget(hub, caller, row.id)
         raise
 
 
-def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted, along: Along | None = None) -> DataSet:
-    """The data set that is made of an arrival; `along` is called in its transaction, before it is there."""
+def registered(
+    hub: Hub, caller: Caller, number: str, wanted: Wanted, along: Along | None = None, looked: Looked | None = None
+) -> DataSet:
+    """The data set that is made of an arrival; `along` is called in its transaction, before it is there, and `looked` before."""
     provider = provider_of(wanted.provider)
     with hub.database.reading() as db:
         arrival = arrival_of(db, caller, number)
@@ -139,6 +145,8 @@ def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted, along: Alo
     arrival = stored(hub, arrival)
     version = version_of(hub, caller, arrival, data_set, 1)
     table = table_of(data_set, source_of(hub, data_set, version), version.id)
+    if looked is not None:
+        looked(table.source)
     try:
         with hub.database.begin() as db:
             _check_free(db, hub, caller, data_set, wanted)
@@ -147,7 +155,7 @@ def registered(hub: Hub, caller: Caller, number: str, wanted: Wanted, along: Alo
             if not data_set.public and db.get(Population, wanted.population) is None:
                 db.add(_population(hub, caller, wanted))
             if along is not None:
-                along(db, data_set)
+                along(db, data_set, version)
             db.flush()
             db.add(data_set)
             db.flush()

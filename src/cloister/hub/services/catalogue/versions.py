@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["add_version", "add_window", "dropped", "windows_of"]
+__all__ = ["add_version", "add_window", "check_open", "dropped", "windows_of"]
 
 
 def add_version(hub: Hub, caller: Caller, data_set: str, number: str) -> int:
@@ -35,7 +35,7 @@ def add_version(hub: Hub, caller: Caller, data_set: str, number: str) -> int:
     with hub.database.reading() as db:
         arrival = arrival_of(db, caller, number)
         row = db.get_one(DataSet, data_set)
-    _check_open(row)
+    check_open(row)
     if row.public:
         _same_columns(row, schema_of(arrival))
     else:
@@ -49,7 +49,7 @@ def add_version(hub: Hub, caller: Caller, data_set: str, number: str) -> int:
     try:
         with hub.database.begin() as db:
             row = db.scalars(select(DataSet).where(DataSet.id == data_set).with_for_update()).one()
-            _check_open(row)
+            check_open(row)
             newest = db.scalar(
                 select(DataSetVersion.number).where(DataSetVersion.data_set == row.id).order_by(DataSetVersion.number.desc())
             )
@@ -121,9 +121,16 @@ def dropped(hub: Hub, caller: Caller, number: str) -> None:
         vault_of(hub).destroy(table, lambda: None)
 
 
-def _check_open(row: DataSet) -> None:
+def check_open(row: DataSet) -> None:
+    """Refuse what takes no other rows."""
     if row.state == "deleted":
         raise AccessDenied("The version was refused", why="the data set was deleted", instead="register it as a new one")
+    if row.released:
+        raise Conflict(
+            f"The version of {row.name!r} was refused",
+            why="its rows left as an anonymised table: report and certificate are about these rows, and no others",
+            instead="another release of the data set that it was made of, or a data set of its own",
+        )
 
 
 def _same_columns(row: DataSet, schema: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from cloister.hub.services.learning.order import class_of
 from cloister.hub.services.learning.reading import seen_model
-from cloister.hub.services.trail import write
+from cloister.hub.services.trail import left
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -39,16 +39,5 @@ def _leaving(hub: Hub, caller: Caller, number: str, form: str) -> LearntModel:
     """A model that may be downloaded, once the trail says so."""
     with hub.database.reading() as db:
         row = seen_model(hub, db, caller, number, "release.download")
-    with hub.database.begin() as db:
-        write(
-            db,
-            hub,
-            caller,
-            "release.download",
-            kind="model",
-            object_id=row.id,
-            purpose=row.purpose,
-            form=form,
-            data_sets=list(row.data_sets),
-        )
+    left(hub, caller, "model", row.id, row.data_sets, row.purpose, form)
     return row

@@ -20,6 +20,7 @@ from cloister.hub.records.learning import LearntModel
 from cloister.hub.service import JobType
 from cloister.hub.services.access import check_together, context_of, facts_of
 from cloister.hub.services.asking.standing import present, withheld
+from cloister.hub.services.catalogue.live import steadily
 from cloister.hub.services.jobs import Stopped, caller_of_job, came_of, submit
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.membership import attacked, lines_of
@@ -66,27 +67,37 @@ def fit(hub: Hub, caller: Caller, order: Order, *, tell: Callable[[str], None]) 
     paid: dict[str, str] = {}
     try:
         tell("preparing the tables")
-        with hub.database.reading() as db:
-            found = ready(hub, db, caller, order, progress=tell)
-        _tried(order, found)
-        attack = attacked(hub, order, found.table, found.cost)  # before the charge: after it, nothing more can fail
-        model = model_of(order)
-        tell("reserving the cost")
-        watched = _Watched(found.session, found.which.population, paid, tell)
-        target = order.target or None
-        model.fit_table(
-            cast("Door", watched),
-            order.table,
-            features=order.features,
-            target=target,
-            spend=order.spending,
-            purpose=order.purpose,
-        )
+
+        def decide() -> Ready:
+            with hub.database.reading() as db:
+                return ready(hub, db, caller, order, progress=tell)
+
+        found, (model, attack) = steadily(decide, lambda found: _fitted(hub, order, found, paid, tell))
         tell("keeping the model")
         return _keep(hub, caller, order, found, model, attack, paid)
     except CloisterError as error:
         _refused(hub, caller, order, error, paid)
         raise
+
+
+def _fitted(
+    hub: Hub, order: Order, found: Ready, paid: dict[str, str], tell: Callable[[str], None]
+) -> tuple[PrivateModel, MembershipResult | None]:
+    """The model, learnt from the rows that were decided on, however many questions it asks of them."""
+    _tried(order, found)
+    attack = attacked(hub, order, found.table, found.cost)  # before the charge: after it, nothing more can fail
+    model = model_of(order)
+    tell("reserving the cost")
+    watched = _Watched(found.session, found.which.population, paid, tell)
+    model.fit_table(
+        cast("Door", watched),
+        order.table,
+        features=order.features,
+        target=order.target or None,
+        spend=order.spending,
+        purpose=order.purpose,
+    )
+    return model, attack
 
 
 class _Watched:

@@ -16,7 +16,7 @@ from cloister.hub.policy import Context, Decision, Object, Policy, Spend, derive
 from cloister.hub.services.access import Facts, check_together, context_of, facts_of
 from cloister.hub.services.asking.money import bounded, bounds_of, keep_to_shares
 from cloister.hub.services.asking.ready import visible
-from cloister.hub.services.catalogue.live import live_of
+from cloister.hub.services.catalogue.live import Held, live_of
 from cloister.privacy import Guarantee
 from cloister.query.views import row_conditions
 from cloister.session.spend import spend_of
@@ -51,6 +51,8 @@ class Ready:
     """At most."""
     generation: int
     """Of the facts that it was decided on."""
+    held: Held
+    """The table that it was decided for: the model learns from its rows, or not at all."""
 
 
 def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[[str], None] | None = None) -> Ready:
@@ -59,6 +61,7 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[
     which = _meant(hub, caller, facts, order)
     who, name = purse_of(facts, caller, order.project), which.name
     first = live.session(db, who, tables=[name], progress=progress)
+    held = live.held(first, [name], facts.generation)
     columns = {which.id: frozenset(order.columns)}
     whole = first.tables.get(name)
     if not isinstance(whole, PrivateTable):
@@ -109,7 +112,7 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[
         keep_to_shares(hub, [which], decisions, who)
     table = session.tables[name]
     assert isinstance(table, PrivateTable)
-    versions = {which.id: str(getattr(whole, "version", ""))}
+    versions = {which.id: str(getattr(held.tables.get(name), "version", None) or "")}
     policy = derived([(which, columns[which.id])], versions, behind)
     return Ready(
         session=session,
@@ -120,6 +123,7 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[
         policy=policy,
         cost=cost,
         generation=facts.generation,
+        held=held,
     )
 
 

@@ -6,7 +6,7 @@
 - `pages.py`, `api.py`: the routes; `words.py`: what lines say, for people.
 
 Other services call `write` in the transaction of what they do (`write_all` for several lines, made by `act_of`), `write_alone`
-for denials and failures, and, after each question, `watch` with the number of its line.
+for denials and failures, `left` before a file goes out, and, after each question, `watch` with the number of its line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cloister.hub.services.trail.chain import Act, BrokenLine
 from cloister.hub.services.trail.profiles import question_details
 from cloister.hub.services.trail.reading import gave, of_data_set
 from cloister.hub.services.trail.verifying import verify
-from cloister.hub.services.trail.writing import accept, act_of, closed, opened, write, write_all, write_alone
+from cloister.hub.services.trail.writing import accept, act_of, closed, left, opened, write, write_all, write_alone
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -35,6 +35,7 @@ __all__ = [
     "accept",
     "act_of",
     "gave",
+    "left",
     "of_data_set",
     "question_details",
     "raise_alert",

@@ -20,6 +20,7 @@ START = "0" * 64
 DATA_SET = "data-set"
 """The kind of a data set."""
 _LONGEST = 10_000
+_written = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _SECRET = ("password", "secret", "totp", "cookie")
 
 
@@ -65,7 +66,7 @@ def seal(key: bytes, before: str, number: int, act: Act) -> str:
     """
     when = act.when.astimezone(UTC).isoformat(timespec="microseconds")
     told = [number, when, act.person, act.action, act.kind, act.object, act.purpose, act.cost, act.outcome, act.details]
-    text = json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = _written(told)
     return hmac.digest(key, f"{before}\n{text}".encode(), "sha256").hex()
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -106,7 +107,11 @@ class History:
         self.seen = max(self.seen, line)
         self.total += 1
         self.begun = self.begun or question.when
-        self.days[question.when.date()] += 1
+        day = question.when.date()
+        if day not in self.days:
+            for old in [each for each in self.days if each < day - timedelta(days=_DAYS)]:
+                del self.days[old]
+        self.days[day] += 1
         self.hours[question.when.hour] += 1
         self.columns.update(question.columns)
         self.data_sets.update(question.data_sets)
@@ -120,9 +125,6 @@ class History:
             self.shapes[question.shape] = question.when
             if len(self.shapes) > _MOST_SHAPES:
                 del self.shapes[next(iter(self.shapes))]
-        oldest = question.when.date() - timedelta(days=_DAYS)
-        for day in [day for day in self.days if day < oldest]:
-            del self.days[day]
 
     def daily(self, until: date, days: int = 30) -> list[tuple[date, int]]:
         """Questions a day, up to a day, days without any included."""
@@ -185,6 +187,7 @@ def shown(hub: Hub, history: History) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=1024)
 def amount_of(text: str) -> tuple[str, Fraction]:
     """The first parameter of a guarantee's text, and which it is.
 

@@ -61,12 +61,14 @@ _OWN = {
 KINDS = {
     "alert": N_("alert"),
     "algorithm": N_("algorithm"),
+    "anonymized-table": N_("anonymised table"),
     "connection": N_("connection"),
     "survey": N_("survey"),
     "data-set": N_("data set"),
     "grant": N_("grant"),
     "invitation": N_("invitation"),
     "job": N_("job"),
+    "model": N_("model"),
     "person": N_("person"),
     "population": N_("population"),
     "project": N_("project"),
@@ -75,6 +77,7 @@ KINDS = {
     "request": N_("request"),
     "rule": N_("rule"),
     "token": N_("API token"),
+    "trial": N_("trial of a table"),
     "trail": N_("trail"),
     "upload": N_("upload"),
 }

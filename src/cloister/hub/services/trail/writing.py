@@ -30,7 +30,20 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["ACCEPT", "GAP", "Keeper", "accept", "act_of", "closed", "keeper_of", "opened", "write", "write_all", "write_alone"]
+__all__ = [
+    "ACCEPT",
+    "GAP",
+    "Keeper",
+    "accept",
+    "act_of",
+    "closed",
+    "keeper_of",
+    "left",
+    "opened",
+    "write",
+    "write_all",
+    "write_alone",
+]
 
 GAP, ACCEPT = "trail.gap", "trail.accept"
 _ROW = 1
@@ -105,6 +118,12 @@ def write_alone(hub: Hub, caller: Caller, action: str, **line: Any) -> int:
     called inside a transaction that writes: SQLite has one writer."""
     with hub.database.begin() as db:
         return write(db, hub, caller, action, **line)
+
+
+def left(hub: Hub, caller: Caller, kind: str, number: str, data_sets: Sequence[str], purpose: str, form: str) -> None:
+    """Write down that something is taken away as a file, before it is."""
+    told: dict[str, Any] = {"form": form, "data_sets": list(data_sets)}
+    write_alone(hub, caller, "release.download", kind=kind, object_id=number, purpose=purpose, **told)
 
 
 def accept(hub: Hub, caller: Caller, *, who: str, why: str) -> int:

@@ -1,0 +1,99 @@
+"""Reports, certificates and risk pages in the reader's language: they are kept as they were written, and told when they leave.
+
+Each text of a page is looked for among those that such papers have (`sentences.py`), with the values that were put into it: those
+stay as they are. Names of columns, labels and values of rows are none of these texts, and are not touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from html import escape, unescape
+from typing import NamedTuple
+
+from cloister.hub.services.anonymizing.sentences import KEYS, NESTED, SENTENCES
+from cloister.hub.services.anonymizing.words import ATTACKERS
+from cloister.hub.web.languages import Language, language_of
+
+__all__ = ["page_in", "words_in"]
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_PIECES = re.compile(r"(<style>.*?</style>|<[^>]*>)", re.DOTALL)
+_DEEPEST = 4
+_SHORT = 23
+"""Labels of charts that are longer than this are cut there, and end with an ellipsis."""
+
+
+def page_in(page: str, language: Language) -> str:
+    """A page in a language; names and values in it stay.
+
+    >>> page = '<html lang="en"><h2>Signature</h2><td>a column</td></html>'
+    >>> page_in(page, language_of("zh_CN"))
+    '<html lang="zh-Hans"><h2>签名</h2><td>a column</td></html>'
+    """
+    if not language.messages:
+        return page
+    words = words_in(language)
+    told = [each if each.startswith("<") else _piece(each, words) for each in _PIECES.split(page)]
+    return "".join(told).replace('<html lang="en">', f'<html lang="{language.tag}">', 1)
+
+
+def words_in(language: Language) -> Callable[[str], str]:
+    """What tells a text of such a paper in a language.
+
+    >>> words_in(language_of("zh_CN"))("5-anonymity"), words_in(language_of("en"))("5-anonymity")
+    ('5-匿名', '5-anonymity')
+    """
+    return _Words(language.code).told if language.messages else str
+
+
+def _piece(text: str, words: Callable[[str], str]) -> str:
+    inner = text.strip()
+    if not inner:
+        return text
+    return text.replace(inner, escape(words(unescape(inner))), 1)
+
+
+class _Shape(NamedTuple):
+    pattern: re.Pattern[str]
+    said: str
+
+
+class _Words:
+    def __init__(self, code: str) -> None:
+        self._code = code
+
+    def told(self, text: str) -> str:
+        return self._told(text, 0)
+
+    def _told(self, text: str, depth: int) -> str:
+        whole, shapes, nested = _known(self._code)
+        if text in whole:
+            return whole[text]
+        if depth > _DEEPEST or len(text) > 2000:
+            return text
+        for shape in (*shapes, *(nested if depth else ())):
+            match = shape.pattern.fullmatch(text)
+            if match is not None:
+                values = {place: self._told(value, depth + 1) for place, value in match.groupdict().items()}
+                return _PLACE.sub(lambda place, values=values: values.get(place[1], place[0]), shape.said)  # type: ignore[misc]
+        return text
+
+
+@lru_cache(maxsize=8)
+def _known(code: str) -> tuple[dict[str, str], list[_Shape], list[_Shape]]:
+    """Texts without places; texts with places, the longest first; those that stand only within others."""
+    language = language_of(code)
+    whole = {key: language.gettext(text) for key, text in KEYS.items()}
+    whole |= {text: language.gettext(text) for text in SENTENCES if not _PLACE.search(text)}
+    whole |= {f"{text[:_SHORT]}…": said for text, said in list(whole.items()) if len(text) > _SHORT + 1}
+    shapes = [_shape(text, language.gettext(text)) for text in sorted(SENTENCES, key=len, reverse=True) if _PLACE.search(text)]
+    shapes += [_shape(f"{key} ({{column}})", f"{language.gettext(text)} ({{column}})") for key, text in ATTACKERS.items()]
+    return whole, shapes, [_shape(text, language.gettext(text)) for text in NESTED]
+
+
+def _shape(text: str, said: str) -> _Shape:
+    fixed, places = _PLACE.split(text)[::2], [*_PLACE.findall(text), ""]
+    parts = (re.escape(part) + (f"(?P<{place}>.+?)" if place else "") for part, place in zip(fixed, places, strict=True))
+    return _Shape(re.compile("".join(parts), re.DOTALL), said)

@@ -1,0 +1,280 @@
+"""What a reader of the outputs found wrong once: what is certified is what leaves, and files are what frames are."""
+
+import random
+from collections import Counter, defaultdict
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloister.anonymize import (
+    Anonymizer,
+    DeltaPresence,
+    Hierarchy,
+    KAnonymity,
+    KMap,
+    LDiversity,
+    TCloseness,
+)
+from cloister.anonymize.encoded import encode
+from cloister.anonymize.frames import read_frame
+from cloister.anonymize.hierarchies.chosen import choose_hierarchy
+from cloister.anonymize.hierarchies.intervals import Cuts
+from cloister.errors import CloisterError, InvalidParameter
+
+SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy", "microaggregation")
+
+
+def listed(seed: int, rows: int = 60) -> pl.DataFrame:
+    drawn = random.Random(seed)
+    return pl.DataFrame(
+        {
+            "a": [drawn.randint(0, 9) for _ in range(rows)],
+            "b": [drawn.choice("pqr") for _ in range(rows)],
+            "in": [drawn.random() < 0.5 for _ in range(rows)],
+            "s": [drawn.choice("xyz") for _ in range(rows)],
+        }
+    )
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_rows_of_a_public_list_count_for_presence_alone(search: str) -> None:
+    for seed in range(6):
+        anonymizer = Anonymizer(
+            quasi=["a", "b"],
+            sensitive=["s"],
+            models=[KAnonymity(3), LDiversity(2), KMap(4)],
+            hierarchies={"a": Hierarchy.intervals(2, 4), "b": Hierarchy.flat()},
+            search=search,
+            suppression="0.3" if search in ("optimal", "local", "topdown", "greedy") else 0,
+            research="in",
+        )
+        released = anonymizer.fit_transform(listed(seed))
+        kinds = Counter(released.select("a", "b").rows())
+        values: dict[Any, set[str]] = defaultdict(set)
+        for a, b, s in released.select("a", "b", "s").rows():
+            values[a, b].add(s)
+        assert min(kinds.values()) >= 3, seed
+        assert min(map(len, values.values())) >= 2, seed
+        paper = anonymizer.certificate(released, learning=False)
+        assert paper.holds
+        assert paper.models[0].reached == f"k = {paper.risk.k}" == f"k = {min(kinds.values())}"
+        assert anonymizer.report_.risk.k == paper.risk.k
+        inside = int(listed(seed)["in"].sum())
+        assert anonymizer.report_.risk_before.rows == paper.risk_before.rows == inside
+        assert paper.made["rows"].startswith(f"{released.height} published")
+
+
+def test_too_few_rows_that_leave_are_refused_though_the_list_is_long() -> None:
+    table = {"age": [30] * 6 + [60] * 6, "in_study": [True] + [False] * 5 + [True, True] + [False] * 4}
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(5), DeltaPresence(0, "0.5")], research="in_study", suppression=0)
+    with pytest.raises(InvalidParameter, match="the table has 3 rows"):
+        asked.fit_transform(table)
+
+
+def test_a_file_with_brackets_in_its_name_is_read_itself(tmp_path: Path) -> None:
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian")
+    for ending in ("csv", "parquet"):
+        for name, word in ((f"p1.{ending}", "WRONG"), (f"p[1].{ending}", "RIGHT")):
+            frame = pl.DataFrame({"age": [1] * 6, "x": [word] * 6})
+            if ending == "csv":
+                frame.write_csv(tmp_path / name)
+            else:
+                frame.write_parquet(tmp_path / name)
+        asked.transform_file(tmp_path / f"p[1].{ending}", tmp_path / "out.parquet")
+        assert pl.read_parquet(tmp_path / "out.parquet")["x"].unique().to_list() == ["RIGHT"]
+        done = asked.transform_file(tmp_path / f"p*.{ending}", tmp_path / "out.parquet")
+        assert done.written == 12
+        done = asked.transform_file(tmp_path / f"p[12].{ending}", tmp_path / "out.parquet")
+        assert done.written == 6
+
+
+@given(st.lists(st.floats(-1e9, 1e9).map(lambda x: round(x, 2)), min_size=3, max_size=40), st.integers(0, 2))
+def test_no_border_is_a_value_where_two_leave_room(values: list[float], outliers: int) -> None:
+    pays = [*values, *[10.0] * 60, *[1e12 + 0.25, -1e12 - 0.25][:outliers]]
+    column = encode(read_frame({"pay": pays}), ["pay"]).columns["pay"]
+    chosen = choose_hierarchy(column)
+    if not isinstance(chosen, Cuts):
+        return
+    assert len(chosen.cuts) >= 1  # and each level rises and nests: Cuts itself refuses others
+    if any(value != int(value) for value in pays):
+        assert not {cut for level in chosen.cuts for cut in level} & set(pays)
+
+
+def test_no_border_is_the_value_of_a_row_that_was_left_out() -> None:
+    for rows in range(8, 40):
+        table = {"pay": [*map(float, range(1, rows)), 7777.25]}
+        asked = Anonymizer(quasi=["pay"], models=[KAnonymity(3)], suppression="0.2")
+        assert "7777" not in str(asked.fit_transform(table)["pay"])
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("search", ["optimal", "topdown", "local", "greedy"])
+def test_masks_are_no_longer_than_the_texts_that_leave(side: str, search: str) -> None:
+    table = {"zip": [f"1{n % 40:03}" for n in range(80)] + ["Z234567890123Z"], "s": ["a"] * 80 + ["gone"]}
+    asked = Anonymizer(
+        quasi=["zip"],
+        sensitive=["s"],
+        models=[KAnonymity(5)],
+        search=search,
+        suppression="0.02",
+        hierarchies={"zip": Hierarchy.masking(side=side)},
+    )
+    released = asked.fit_transform(table)
+    assert "gone" not in released["s"]
+    assert {len(text) for text in released["zip"]} <= {4, 1}
+    assert asked.certificate(released, learning=False).holds
+
+
+def test_a_file_whose_sensitive_values_changed_meanwhile_is_withheld(tmp_path: Path) -> None:
+    """Classes stay as they are: nobody's label changes, only what is said of whom."""
+    source, goal = tmp_path / "people.csv", tmp_path / "released.csv"
+
+    def write(*, apart: bool) -> None:
+        ill = ["flu" if (n // 4 if apart else n) % 2 else "gout" for n in range(40)]
+        pl.DataFrame({"age": [n // 4 for n in range(40)], "ill": ill}).write_csv(source)
+
+    def meanwhile(stage: str, far: float) -> None:
+        if (stage, far) == ("writing", 0.0):
+            write(apart=True)
+
+    write(apart=False)
+    asked = Anonymizer(quasi=["age"], sensitive=["ill"], models=[KAnonymity(4), LDiversity(2)], search="mondrian")
+    asked.transform_file(source, goal)
+    goal.unlink()
+    asked.progress = meanwhile
+    with pytest.raises(CloisterError, match="other values of 'ill'"):
+        asked.transform_file(source, goal)
+    assert not goal.exists()
+
+
+def kinds_of(table: pl.DataFrame) -> Counter[Any]:
+    return Counter(table.rows())
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_starred_columns_read_alike_in_files_and_frames(tmp_path: Path, shuffle: bool) -> None:
+    table = pl.DataFrame(
+        {
+            "pay": [float("nan")] * 5 + [7.0] * 5 + [9.5],
+            "day": [date(2020, 1, 2)] * 10 + [date(2021, 1, 1)],
+            "ok": [True] * 10 + [False],
+            "score": [1e22, 0.1, -0.0, 0.0, 2.0, 2.5, float("nan"), 3.0, 4.0, 5.0, 6.0],
+        },
+        strict=False,
+    )
+    flat = {name: Hierarchy.flat() for name in ("pay", "day", "ok")}
+    asked = Anonymizer(
+        quasi=["pay", "day", "ok"], sensitive=["score"], models=[KAnonymity(2)], suppression="0.2", suppressed="star",
+        hierarchies=flat, shuffle=shuffle,
+    )  # fmt: skip
+    table.write_parquet(tmp_path / "people.parquet")
+    released = asked.fit_transform(table)
+    assert asked.certificate(released, learning=False).holds
+    assert set(released["pay"]) == {None, "7", "*"}
+    asked.transform_file(tmp_path / "people.parquet", tmp_path / "released.parquet")
+    assert kinds_of(pl.read_parquet(tmp_path / "released.parquet")) == kinds_of(released)
+
+
+def test_learnt_groups_count_the_rows_that_a_combination_stands_for(tmp_path: Path) -> None:
+    for seed in range(4):
+        drawn = random.Random(seed)
+        jobs = [drawn.choice("abcdefgh") for _ in range(400)]
+        ages = [(ord(job) // 2 * 7 + drawn.choice([0, 0, 0, 0, 0, 1, 2, 3])) % 12 for job in jobs]
+        table = pl.DataFrame({"job": jobs, "age": ages})
+        table.write_parquet(tmp_path / "people.parquet")
+        asked = Anonymizer(
+            quasi=["job", "age"], models=[KAnonymity(8)], suppression="0.02", hierarchies={"age": Hierarchy.intervals(3, 6)}
+        )
+        released = asked.fit_transform(table)
+        asked.transform_file(tmp_path / "people.parquet", tmp_path / "released.parquet")
+        written = pl.read_parquet(tmp_path / "released.parquet")
+        assert Counter(map(str, written.rows())) == Counter(map(str, released.rows())), seed
+
+
+def test_a_number_that_begins_with_a_zero_is_text_in_frames_and_files(tmp_path: Path) -> None:
+    source, goal = tmp_path / "people.csv", tmp_path / "released.csv"
+    source.write_text("zip,n,m\n" + "01234,10,0\n" * 5 + "12000,-3,7\n" * 5, encoding="utf-8")
+    asked = Anonymizer(quasi=["zip"], models=[KAnonymity(2)], search="mondrian")
+    released = asked.fit_transform(source)
+    assert released.dtypes == [pl.String, pl.Int64, pl.Int64]
+    asked.transform_file(source, goal)
+    assert Counter(goal.read_text(encoding="utf-8").split()) == Counter(released.write_csv().split())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_numbers_over_64_bits_are_refused_in_words(tmp_path: Path, ending: str) -> None:
+    source = tmp_path / "people.csv"
+    source.write_text("id,x\n" + f"{2**70},a\n" * 5 + f"{2**70 + 1},a\n" * 5, encoding="utf-8")
+    asked = Anonymizer(quasi=["id"], models=[KAnonymity(2)], search="mondrian")
+    for act in (lambda: asked.fit_transform(source), lambda: asked.transform_file(source, tmp_path / f"out.{ending}")):
+        with pytest.raises(InvalidParameter, match="'id' was refused: it holds whole numbers of more than 64 bits"):
+            act()
+
+
+def test_what_files_refuse_is_said_in_words(tmp_path: Path) -> None:
+    asked = Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian")
+    source = tmp_path / "people.parquet"
+    pl.DataFrame({"age": [1] * 4, "Age": [2] * 4}).write_parquet(source)
+    with pytest.raises(InvalidParameter, match="but for capitals"):
+        asked.transform_file(source, tmp_path / "out.parquet")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InvalidParameter, match="a folder has that name"):
+        asked.transform_file(source, tmp_path / "folder.csv")
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE cloister_recoding AS SELECT 1 AS age FROM range(4)")
+        with pytest.raises(InvalidParameter, match="of that name for a while"):
+            asked.transform_file("cloister_recoding", tmp_path / "out.parquet", connection=connection)
+        assert connection.execute("SELECT count(*) FROM cloister_recoding").fetchone() == (4,)
+
+
+def test_suppressed_rows_that_stay_say_nothing_in_any_column(tmp_path: Path) -> None:
+    table = pl.DataFrame(
+        {"age": [1] * 5 + [9], "ill": list("abcabz"), "note": ["x"] * 5 + ["mine"], "n": [1, 2, 3, 4, 5, 66], "f": [0.5] * 6}
+    )
+    asked = Anonymizer(
+        quasi=["age"], sensitive=["ill"], models=[KAnonymity(2)], suppression="0.2", suppressed="star",
+        hierarchies={"age": Hierarchy.flat()},
+    )  # fmt: skip
+    released = asked.fit_transform(table)
+    assert released.row(5) == ("*", "*", None, None, None)
+    assert released["n"].dtype == pl.Int64
+    assert asked.certificate(released, learning=False).holds
+    table.write_parquet(tmp_path / "people.parquet")
+    asked.transform_file(tmp_path / "people.parquet", tmp_path / "released.parquet")
+    written = pl.read_parquet(tmp_path / "released.parquet")
+    assert kinds_of(written) == kinds_of(released)
+    assert written.dtypes == released.dtypes
+
+
+def test_the_certificate_says_what_classes_are_compared_with() -> None:
+    table = {"a": [0] * 8 + [1] * 8 + [2], "s": [*("ppppppqq" * 2), "q"]}
+    asked = Anonymizer(
+        ["a"], ["s"], [KAnonymity(2), TCloseness("0.3")], {"a": Hierarchy.flat()}, suppression="0.1"
+    )  # fmt: skip
+    paper = asked.certificate(asked.fit_transform(table), learning=False)
+    assert asked.report_.suppressed == 1
+    assert paper.models[1].reached == "t = 0.0441176" != f"t = {paper.risk.t:.6g}"
+    for text in (paper.to_html(), paper.to_json()):
+        assert "the whole table with its suppressed rows" in text
+
+
+@pytest.mark.parametrize("search", ["optimal", "mondrian", "local", "topdown", "greedy"])
+def test_rows_that_lack_something_leave_no_value_in_the_labels_of_others(tmp_path: Path, search: str) -> None:
+    jobs = ["astronaut"] + ["nurse", "cook", "smith", "baker"] * 5
+    zips = ["Z9999999X"] + [f"1{n:03}" for n in range(20)]
+    table = pl.DataFrame({"job": jobs, "zip": zips, "age": [None] + [20, 30] * 10})
+    asked = Anonymizer(
+        quasi=["job", "age", "zip"], models=[KAnonymity(4)], search=search, suppression="0.1", missing="suppress"
+    )  # fmt: skip
+    released = asked.fit_transform(table)
+    assert released.height >= 18
+    assert not any(word in str(released.to_dict(as_series=False)) for word in ("astronaut", "Z99", "*" * 6))
+    table.write_parquet(tmp_path / "people.parquet")
+    asked.transform_file(tmp_path / "people.parquet", tmp_path / "released.parquet")
+    assert kinds_of(pl.read_parquet(tmp_path / "released.parquet").cast(pl.String)) == kinds_of(released.cast(pl.String))

@@ -1,0 +1,176 @@
+"""A question is answered from the rows that it was decided for, whatever becomes of the tables in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloister.errors import CloisterError
+from cloister.hub.generation import bump, generation
+from cloister.hub.services.asking import answering
+from cloister.hub.services.catalogue.live import Exchanged, Live, live_of
+from cloister.privacy import PureDP
+from tests.hub.asking.conftest import Stage
+from tests.hub.house import House
+
+SUM = "SELECT SUM(v) AS s FROM bits"
+BITS = {"columns": {"v": {"kind": "integer", "low": 0, "high": 1}}, "size": 40}
+
+
+@pytest.fixture
+def bits(stage: Stage) -> Stage:
+    """Forty zeros beside the people."""
+    stage.house.sample_data_set("bits", owner=stage.owner, rows={"v": [0] * 40}, declaration=BITS, budget=PureDP(200))
+    return stage
+
+
+def _ones(stage: Stage, value: int = 1) -> str:
+    """A version of ones; its id."""
+    headers = {**stage.owner.bearer, "Content-Type": "text/csv"}
+    sent = stage.house.client().post("/api/v1/uploads", content=("v\n" + f"{value}\n" * 40).encode(), headers=headers)
+    assert sent.status_code == 201, sent.text
+    number: str = sent.json()["id"]
+    added = stage.post("/datasets/bits/versions", {"upload": number}, stage.owner)
+    assert added.status_code == 201, added.text
+    return number
+
+
+def _asked(stage: Stage, spend: str) -> tuple[int, str]:
+    """The sum, and the version that its policy names."""
+    told = stage.ask(SUM, spend=spend, who=stage.owner)
+    [source] = told["policy"]["sources"]
+    return told["columns"]["s"][0], source["version"]
+
+
+def test_a_slow_reader_takes_nobody_back(bits: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _asked(bits, "20")[0] == pytest.approx(0, abs=3)
+    ready = answering._ready
+    with bits.hub.database.reading() as slow:
+        before = generation(slow)  # the moment of the slow one begins
+        number = _ones(bits)
+
+        def between(*given: Any, **more: Any) -> Any:
+            found = ready(*given, **more)
+            live_of(bits.hub).renew(slow)
+            return found
+
+        monkeypatch.setattr(answering, "_ready", between)
+        value, version = _asked(bits, "30")
+        assert live_of(bits.hub)._generation > before
+    assert value == pytest.approx(40, abs=3)
+    assert version == number
+
+
+def test_rows_that_are_exchanged_after_the_decision_are_decided_anew(bits: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _asked(bits, "20")[0] == pytest.approx(0, abs=3)
+    ready, added = answering._ready, []
+
+    def between(*given: Any, **more: Any) -> Any:
+        found = ready(*given, **more)
+        if not added:
+            added.append(_ones(bits))
+            with bits.hub.database.reading() as db:  # somebody else's question
+                live_of(bits.hub).renew(db)
+        return found
+
+    monkeypatch.setattr(answering, "_ready", between)
+    value, version = _asked(bits, "30")
+    assert value == pytest.approx(40, abs=3)
+    assert [version] == added
+    assert len(bits.hub.ledger.charges("bits")) == 2  # what was decided and not carried out cost nothing
+
+
+def test_who_is_overtaken_each_time_is_told_so_and_pays_nothing(bits: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready, turn = answering._ready, []
+
+    def between(*given: Any, **more: Any) -> Any:
+        found = ready(*given, **more)
+        turn.append(1)
+        _ones(bits, len(turn) % 2)
+        with bits.hub.database.reading() as db:
+            live_of(bits.hub).renew(db)
+        return found
+
+    monkeypatch.setattr(answering, "_ready", between)
+    answer = bits.post("/questions", {"sql": SUM, "spend": "1"}, bits.owner)
+    assert answer.status_code == 409, answer.text
+    assert "being exchanged just now" in answer.json()["detail"]
+    assert bits.hub.ledger.charges("bits") == []
+
+
+def test_another_change_of_the_catalogue_takes_nobodys_decision_away(bits: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready, decided = answering._ready, []
+
+    def between(*given: Any, **more: Any) -> Any:
+        found = ready(*given, **more)
+        decided.append(found)
+        with bits.hub.database.begin() as db:
+            bump(db)
+        with bits.hub.database.reading() as db:
+            live_of(bits.hub).renew(db)
+        return found
+
+    monkeypatch.setattr(answering, "_ready", between)
+    assert _asked(bits, "20")[0] == pytest.approx(0, abs=3)
+    assert len(decided) == 1
+
+
+def test_what_is_decided_on_older_facts_than_the_tables_is_not_read(bits: Stage) -> None:
+    """Another process of the hub has its own tables, and goes forward by itself."""
+    here, there = live_of(bits.hub), Live(bits.hub)
+    try:
+        with bits.hub.database.reading() as slow:
+            old = generation(slow)
+            for live in (here, there):
+                live.renew(slow)
+            _ones(bits)
+            with bits.hub.database.reading() as db:
+                for live in (here, there):
+                    live.renew(db)
+                    session = live.session(slow, "ana", tables=["bits"])
+                    with pytest.raises(Exchanged), live.held(session, ["bits"], old).steady():
+                        pass
+                    with live.held(session, ["bits", "people"], generation(db)).steady():
+                        pass
+                    with pytest.raises(CloisterError), live.held(session, ["bits", "none"], generation(db)).steady():
+                        pass
+    finally:
+        there.close()
+
+
+def test_a_model_learns_from_the_rows_that_it_names(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cloister.hub.records.learning import LearntModel
+    from cloister.hub.services.jobs import Workers
+    from cloister.hub.services.learning import fitting
+
+    owner = house.person("owner", email="olga@example.org")
+    house.sample_data_set("people", owner=owner)
+    sent = house.client().post(
+        "/api/v1/uploads",
+        content=("age,sex,pay\n" + "40,F,7\n41,M,7\n" * 50).encode(),
+        headers={**owner.bearer, "Content-Type": "text/csv"},
+    )
+    order = {"table": "people", "method": "GaussianNB", "features": ["age"], "target": "sex", "spend": "0.25"}
+    answer = house.client().post("/api/v1/models", json=order, headers=owner.bearer)
+    assert answer.status_code == 202, answer.text
+    ready, decided = fitting.ready, []
+
+    def between(*given: Any, **more: Any) -> Any:
+        found = ready(*given, **more)
+        decided.append(found)
+        if len(decided) == 1:
+            path = "/api/v1/datasets/people/versions"
+            added = house.client().post(path, json={"upload": sent.json()["id"]}, headers=owner.bearer)
+            assert added.status_code == 201, added.text
+            with house.hub.database.reading() as db:
+                live_of(house.hub).renew(db)
+        return found
+
+    monkeypatch.setattr(fitting, "ready", between)
+    assert Workers(house.hub, 0).run_one()
+    assert len(decided) == 2
+    with house.hub.database.reading() as db:
+        row = db.query(LearntModel).one()
+    assert row.columns["version"] == sent.json()["id"] == row.policy["sources"][0]["version"]
+    assert len(house.hub.ledger.charges("people")) == 1
