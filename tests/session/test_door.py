@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from cloister.noise import Random
 from cloister.session import Count, Door, Mean, Persons, Question, Sum, histogram, marginal
 from cloister.session.formulas import Linear
 from cloister.session.question import OverCap
-from cloister.tables import Base, Column, Compare, Filtered, Literal
+from cloister.tables import Base, Column, Compare, Filtered, Groups, Literal, Prepared
 
 HUGE = cl.PureDP(10**9)
 
@@ -221,6 +222,28 @@ def test_undeclared_keys_pass_a_noisy_threshold(budget: cl.ApproxDP | cl.ZCDP) -
         assert abs(answer["count"][0] - 300) < 60
         assert door.spent.delta == plan.cost.delta == Fraction(1, 10**6)
         assert "not shown" in answer.notes[0]
+
+
+def test_the_order_in_which_an_engine_tells_groups_does_not_change_a_seeded_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    towns = ["Delft"] * 300 + ["Leiden"] * 200 + ["Gouda"] * 100 + [None] * 50
+    table = cl.PrivateTable({"town": towns}, columns={"town": cl.Text(nullable=True)})
+    aggregate = Prepared.aggregate
+
+    def answered(order: slice) -> tuple[list[Any], list[Any]]:
+        def told(self: Prepared, *asked: Any) -> Groups:
+            groups = aggregate(self, *asked)
+            return Groups(
+                tuple(key[order] for key in groups.keys), {name: values[order] for name, values in groups.values.items()}
+            )
+
+        monkeypatch.setattr(Prepared, "aggregate", told)
+        with Door({"t": table}, budget=cl.ApproxDP(10, "1e-5"), random=Random.deterministic(2)) as door:
+            answer = door.measure(Question(table="t", by=("town",), statistics=(Count(),)), spend=1)
+            return answer["town"].tolist(), answer["count"].tolist()
+
+    answers = [answered(slice(None)), answered(slice(None, None, -1))]
+    assert answers[0] == answers[1]
+    assert answers[0][0] == ["Delft", "Gouda", "Leiden", None]
 
 
 def test_within_finds_the_least_spend(door: Door) -> None:

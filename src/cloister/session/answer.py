@@ -95,8 +95,10 @@ def measured(part: Part, table: Prepared | Related, random: Random, asked: Seque
         return Found(None, _noised(part, {"rows": beyond.values["rows"] - groups.values["rows"]}, random))
     if part.threshold is not None:
         return _of_undeclared(part, groups, random)
-    places = part.shape.grid.place(groups)
-    aggregates = {name: part.shape.grid.spread(values, places) for name, values in groups.values.items()}
+    aggregates: Mapping[str, Values] = groups.values  # without keys there is one cell, and one row
+    if part.shape.grid.axes:
+        places = part.shape.grid.place(groups)
+        aggregates = {name: part.shape.grid.spread(values, places) for name, values in groups.values.items()}
     return Found(None, _noised(part, {**aggregates, **_leaf_sums(part.shape, table, asked)}, random))
 
 
@@ -129,6 +131,8 @@ def _of_undeclared(part: Part, groups: Groups, random: Random) -> Found:
     """Keys whose noisy number of units reaches the threshold, in the order of the keys; the other raws are noised for those
     alone."""
     assert part.threshold is not None
+    if random.marked:  # engines tell groups in whatever order their threads end; the same seed must give the same answer
+        groups = _taken(groups, _order(groups.keys))
     units = np.asarray(part.noises["units"].release(groups.values["units"], random=random))
     kept = np.flatnonzero(units >= part.threshold.least)
     kept = kept[_order(tuple(key[kept] for key in groups.keys))]
@@ -150,14 +154,18 @@ def _noised(part: Part, aggregates: Mapping[str, Values], random: Random, *, but
 
 def _order(keys: tuple[Values, ...]) -> Values:
     """Sorted by the first key, then the second; NULL last."""
-    columns: list[Values] = []
+    order = np.arange(len(keys[0]) if keys else 0)
     for key in reversed(keys):
-        if key.dtype == object:
-            missing = np.array([value is None for value in key], dtype=bool)
-            columns += [np.array(["" if value is None else value for value in key], dtype=str), missing]
+        if key.dtype == object:  # not as an array of texts: there each would take the room of the longest
+            texts = [(value is None, "" if value is None else value) for value in key[order]]
+            order = order[sorted(range(len(order)), key=texts.__getitem__)]
         else:
-            columns.append(key)
-    return np.lexsort(columns) if columns and len(columns[0]) else np.arange(len(keys[0]) if keys else 0)
+            order = order[np.argsort(key[order], kind="stable")]
+    return order
+
+
+def _taken(groups: Groups, places: Values) -> Groups:
+    return Groups(tuple(key[places] for key in groups.keys), {name: values[places] for name, values in groups.values.items()})
 
 
 def assembled(plan: Plan, history: History, *, who: str) -> list[Release]:
