@@ -4,6 +4,7 @@
 set -eu
 : "${DATA:?the hub's folder}" "${BACKUPS:?where backups go}"
 folder="$BACKUPS/$(date -u +%Y-%m-%dT%H%M%SZ)"
+umask 077
 mkdir -p "$BACKUPS"
 cloister audit-trail verify --data "$DATA"
 cloister hub backup "$folder" --data "$DATA"

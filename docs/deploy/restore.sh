@@ -5,6 +5,7 @@
 set -eu
 : "${DATA:?the hub's folder}" "${BACKUP:?the backup to put back}"
 aside="$DATA.lost-$(date -u +%Y-%m-%dT%H%M%SZ)"
+umask 077
 mkdir -p "$DATA" "$aside"
 for name in hub.db hub.db-wal hub.db-shm ledger.db ledger.db-wal ledger.db-shm vault; do
   if [ -e "$DATA/$name" ]; then mv "$DATA/$name" "$aside/"; fi

@@ -2,7 +2,9 @@
 
 import random
 from collections import Counter, defaultdict
-from datetime import date
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from cloister.anonymize.encoded import encode
 from cloister.anonymize.frames import read_frame
 from cloister.anonymize.hierarchies.chosen import choose_hierarchy
 from cloister.anonymize.hierarchies.intervals import Cuts
+from cloister.cli.spreadsheets import guarded
 from cloister.errors import CloisterError, InvalidParameter
 
 SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy", "microaggregation")
@@ -278,3 +281,132 @@ def test_rows_that_lack_something_leave_no_value_in_the_labels_of_others(tmp_pat
     table.write_parquet(tmp_path / "people.parquet")
     asked.transform_file(tmp_path / "people.parquet", tmp_path / "released.parquet")
     assert kinds_of(pl.read_parquet(tmp_path / "released.parquet").cast(pl.String)) == kinds_of(released.cast(pl.String))
+
+
+@pytest.mark.parametrize("search", ["mondrian", "local", "topdown", "microaggregation"])
+def test_a_missing_value_and_the_word_for_one_are_published_as_they_are_counted(search: str) -> None:
+    table = {"a": ["x"] * 4 + ["y"] * 4 + [None, "(missing)"], "s": list("pq" * 5)}
+    for k in (1, 2):
+        asked = Anonymizer(quasi=["a"], sensitive=["s"], models=[KAnonymity(k)], search=search, suppression="0.2")
+        released = asked.fit_transform(table)
+        sizes = Counter(released["a"])
+        assert asked.report_.models[0].reached == f"k = {min(sizes.values())}"
+        assert asked.report_.classes == len(sizes)
+        assert asked.certificate(released, learning=False).risk.k == asked.report_.risk.k
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_moments_at_midnight_are_certified(search: str) -> None:
+    days = [datetime(2020, 1, 1 + n // 2) for n in range(8)]
+    for last in (datetime(2020, 1, 4), datetime(2020, 1, 4, 6)):
+        table = pl.DataFrame({"seen": [*days, last, last], "s": list("pqrst" * 2)})
+        asked = Anonymizer(quasi=["seen"], sensitive=["s"], models=[KAnonymity(2)], search=search, suppression=0)
+        assert asked.certificate(asked.fit_transform(table), learning=False).holds
+
+
+@pytest.mark.parametrize("suppressed", ["drop", "star"])
+def test_a_table_of_which_nothing_is_left_is_refined_to_nothing(suppressed: str) -> None:
+    table = {"a": [1, 2, 3], "s": ["p", "p", "q"]}
+    asked = Anonymizer(
+        quasi=["a"], sensitive=["s"], models=[LDiversity(2), TCloseness(0)], search="local", suppression=1, suppressed=suppressed,
+        hierarchies={"a": Hierarchy.of({1: ["x"], 2: ["x"], 3: ["y"]})},
+    )  # fmt: skip
+    released = asked.fit_transform(table)
+    assert asked.report_.suppressed == 3
+    paper = asked.certificate(released, learning=False)
+    assert paper.risk.rows == asked.report_.risk.rows == 0
+    assert "Nothing is left in the table" in str(paper)
+
+
+@pytest.mark.parametrize("suppressed", ["drop", "star"])
+def test_a_class_of_stars_that_was_not_suppressed_is_at_risk_as_any_other(suppressed: str) -> None:
+    """Local recoding may leave a class that says nothing but the sensitive value: who is in no other class is in that one."""
+    drawn = random.Random(2)
+    table = {"a": [drawn.choice("abcdef") for _ in range(30)], "s": [drawn.choice("pqr") for _ in range(30)]}
+    asked = Anonymizer(
+        ["a"], ["s"], [TCloseness("0.2")], {"a": Hierarchy.flat()}, search="local", suppression="0.5", suppressed=suppressed
+    )
+    released = asked.fit_transform(table)
+    sizes = Counter(released["a"])
+    assert 0 < sizes["*"] < len(released["a"]) == 30
+    paper = asked.certificate(released, learning=False)
+    assert (paper.risk.rows, paper.risk.classes, paper.risk.suppressed) == (30, len(sizes), 0)
+    assert paper.risk.k == asked.report_.risk.k == min(sizes.values())
+    assert paper.risk.t == asked.report_.risk.t
+
+
+def test_what_the_report_calls_published_is_what_leaves() -> None:
+    asked = Anonymizer(quasi=["a"], models=[KMap(3)], research="in", suppression="0.3", hierarchies={"a": Hierarchy.intervals(2)})
+    released = asked.fit_transform(listed(0))
+    told = f"{released.height} published; with the public list there are 60"
+    assert asked.report_.published == told
+    for text in (str(asked.report_), asked.report_.to_html(), asked.certificate(released, learning=False).to_html()):
+        assert told in text
+        assert " of 60 published" not in text
+
+
+@pytest.mark.parametrize(
+    ("values", "absent", "left"),
+    [
+        ([1, 2, 2, 1], [1, "?"], [2]),
+        ([1, 2, 2, 1], [1.0, 2.5, 2**70, float("nan")], [2]),
+        ([1.0, 2.0, 2.0, 1.0], [1], [2.0]),
+        ([0.5, 2.0, 2.0, 0.5], [0.5, 7], [2.0]),
+        ([Decimal("1.5"), Decimal("2.5")] * 2, [1.5], [Decimal("2.5")]),
+        ([date(2020, 1, 1), date(2021, 1, 1)] * 2, [datetime(2020, 1, 1), datetime(2021, 1, 1, 5)], [date(2021, 1, 1)]),
+        ([datetime(2020, 1, 1), datetime(2021, 1, 1)] * 2, [date(2020, 1, 1)], [datetime(2021, 1, 1)]),
+        ([True, False, True, False], [1, "?"], [False, True]),
+    ],
+)
+def test_what_stands_for_a_missing_value_may_be_of_another_kind_of_number(values: Any, absent: Any, left: Any) -> None:
+    column = encode(read_frame({"x": values}), ["x"], missing_values=absent).columns["x"]
+    assert [value for value in column.values if value is not None] == left
+    asked = Anonymizer(quasi=["x"], models=[KAnonymity(2)], missing_values=absent, suppression=0)
+    assert asked.certificate(asked.fit_transform({"x": values}), learning=False).holds
+
+
+def test_a_certificate_names_one_digest_whatever_the_file_was_guarded_for() -> None:
+    asked = Anonymizer(quasi=["a"], models=[KAnonymity(2)], suppression=0)
+    paper = replace(asked.certificate(asked.fit_transform({"a": ["=1", "=1"]}), learning=False), digest="of the guarded file")
+    told = paper.to_dict()
+    assert told["digest"] == told["risk"]["digest"] == "of the guarded file"
+
+
+def test_names_that_are_guarded_stay_two() -> None:
+    told, changed = guarded(pl.DataFrame({"-d": ["=1"], "'-d": [2]}))
+    assert (told.columns, changed) == (["''-d", "'-d"], ["-d"])
+
+
+@pytest.mark.parametrize("line", ["name,age,name", 'name,age,"name"', "name;age;name", "name,age,Name"])
+def test_of_two_columns_of_one_name_none_leaves_unnoticed(tmp_path: Path, line: str) -> None:
+    """Readers of CSV rename the second: who said that the column of names is dropped would publish it under another name."""
+    source, goal = tmp_path / "people.csv", tmp_path / "released.csv"
+    between = ";" if ";" in line else ","
+    source.write_text("".join(f"{each}\n" for each in [line, *[between.join(("Ann", "30", "Ann"))] * 4]), encoding="utf-8")
+    asked = Anonymizer(quasi=["age"], identifying=["name"], models=[KAnonymity(2)], search="mondrian")
+    with pytest.raises(InvalidParameter, match=r"two of its columns are called '[nN]ame'"):
+        asked.transform_file(source, goal)
+    assert not goal.exists()
+    if line == "name,age,name":
+        with pytest.raises(InvalidParameter, match="'name' stands there twice"):
+            asked.fit_transform(source)
+
+
+def test_moments_of_a_time_zone_come_from_pandas_and_go_back() -> None:
+    pandas = pytest.importorskip("pandas")
+    seen = pandas.to_datetime(["2020-01-01", "2020-01-01", None, None]).tz_localize("Europe/Berlin")
+    asked = Anonymizer(quasi=["seen"], models=[KAnonymity(2)], suppression=0)
+    released = asked.fit_transform(pandas.DataFrame({"seen": seen}))
+    assert asked.certificate(released, learning=False).holds
+    assert str(released["seen"].dtype.tz) == "Europe/Berlin"
+
+
+def test_a_search_that_came_to_its_end_is_not_said_to_have_been_ended() -> None:
+    drawn = random.Random(1)
+    table = {"a": [drawn.choice("abcdef") for _ in range(20)], "s": [drawn.choice("pppppppq") for _ in range(20)]}
+    asked = Anonymizer(["a"], ["s"], [LDiversity(1.6, kind="entropy")], search="greedy", suppression="0.3")
+    with pytest.raises(InvalidParameter, match="the whole table as one class does not meet them"):
+        asked.fit_transform(table)
+    asked.stop = lambda: True
+    with pytest.raises(CloisterError, match="The search was ended"):
+        asked.fit_transform(table)

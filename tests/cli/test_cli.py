@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import subprocess
@@ -106,6 +107,42 @@ def test_csv_and_chart(folder: Path) -> None:
     assert shown.splitlines()[0] == "sex,n,n_margin95"
     assert len(shown.splitlines()) == 3
     assert "vega" in (folder / "c.html").read_text().lower()
+
+
+COMPUTED = """
+[tables.sold]
+source = "sold.csv"
+columns.town = { kind = "category", values = ["=1+1", "@SUM(A1)", "-A1", "-5", "Ulm"] }
+
+[budgets]
+sold = { epsilon = "9" }
+"""
+
+
+def test_csv_that_a_spreadsheet_would_compute_is_told_of_and_is_guarded_on_demand(tmp_path: Path) -> None:
+    (tmp_path / "sold.csv").write_text("town\n" + "=1+1\n@SUM(A1)\n-A1\n-5\nUlm\n" * 20)
+    (tmp_path / "sold.toml").write_text(COMPUTED)
+    asked = ("query", 'SELECT town, COUNT(*) AS "=n" FROM sold GROUP BY town', "--spend", "3", "--tables", "sold.toml", "--csv")
+    plain = cloister(*asked, at=tmp_path)
+    assert "a spreadsheet would compute texts in 'town', '=n', '=n_margin95': they are written as they are" in plain.stderr
+    assert "Instead: --for-spreadsheets" in plain.stderr
+    head, *lines = csv.reader(io.StringIO(plain.stdout))
+    assert (head, [line[0] for line in lines]) == (["town", "=n", "=n_margin95"], ["=1+1", "@SUM(A1)", "-A1", "-5", "Ulm"])
+    guarded = cloister(*asked, "--for-spreadsheets", at=tmp_path)
+    assert "a spreadsheet" not in guarded.stderr
+    head, *lines = csv.reader(io.StringIO(guarded.stdout))
+    assert (head, [line[0] for line in lines]) == (["town", "'=n", "'=n_margin95"], ["'=1+1", "'@SUM(A1)", "'-A1", "-5", "Ulm"])
+    assert all(float(margin) > 0 for _, _, margin in lines)
+    harmless = cloister("query", "SELECT COUNT(*) AS n FROM sold", *asked[2:], at=tmp_path)
+    assert "a spreadsheet" not in harmless.stderr
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--csv", "--json")])
+def test_for_spreadsheets_is_of_csv(folder: Path, form: tuple[str, ...]) -> None:
+    asked = ("query", "SELECT COUNT(*) AS n FROM people", "--spend", "0.1", "--tables", "tables.toml", "--ledger", "b.db", *form)
+    refused = cloister(*asked, "--for-spreadsheets", at=folder, code=1)
+    assert "--for-spreadsheets was refused: it changes CSV alone." in refused.stderr
+    assert not (folder / "b.db").exists(), "nothing was asked"
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def test_it_prints_an_answer_with_its_error_its_cost_and_the_ways_in(tmp_path: P
     assert "±" in shown
     assert "cost ε = 0.1 of 'census'" in shown
     assert shown.count("/link/") == len(PEOPLE)
+    assert "Ctrl-C" not in shown, "it has ended"
     again = told(started("demo", "--once", "--json", "--data", str(tmp_path / "hub")))
     assert again["columns"]["sex"] == ["Female", "Male"]
     assert again["cost"] == {"census": "ε = 0.1"}

@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from unittest import mock
 import pytest
 
 from cloister.cli import main
+from cloister.privacy import PureDP
 from tests.hub.house import Clock, House, Visitor, served
 
 SQL = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
@@ -45,7 +47,7 @@ def cloister(*arguments: str, code: int = 0) -> Said:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """The folder of a new hub."""
-    (tmp_path / "hub").mkdir()
+    (tmp_path / "hub").mkdir(mode=0o700)
     return tmp_path / "hub"
 
 
@@ -136,6 +138,29 @@ def test_restore_with_the_key_in_place_says_what_the_owner_has_to_do(data: Path,
     assert "the ledger is frozen" in said
     assert f"cloister ledger restore {new} --loss people=…" in said
     assert "nothing is overwritten" in cloister("hub", "restore", str(tmp_path / "backup"), "--data", str(new), code=1).stderr
+
+
+def test_names_that_a_shell_would_take_apart_are_quoted_where_a_loss_is_asked_for(data: Path, tmp_path: Path) -> None:
+    house = House(data, Clock())
+    house.sample_data_set("ward", population="vq 2026-Q1")
+    house.sample_data_set("people")
+    house.hub.ledger.settle(house.hub.ledger.reserve({"vq 2026-Q1": PureDP("0.3")}, who="ada", what="plan"), b"answer")
+    house.close()
+    cloister("hub", "backup", str(tmp_path / "backup"), "--data", str(data))
+    new = tmp_path / "a new place"
+    new.mkdir(mode=0o700)
+    (new / "master.key").write_bytes((data / "master.key").read_bytes())
+    said = cloister("hub", "restore", str(tmp_path / "backup"), "--data", str(new)).stdout
+    [line] = [each for each in said.splitlines() if "what was spent in all" in each]
+    command = shlex.split(line.partition(": ")[2])
+    assert command[:4] == ["cloister", "ledger", "restore", str(new)]
+    assert sorted(command[4:8]) == ["--loss", "--loss", "people=…", "vq 2026-Q1=…"]
+    thaw = ("ledger", "restore", str(new), "--who", "data board", "--why", "disk", "--loss", "people=0")
+    low = cloister(*thaw, "--loss", "vq 2026-Q1=0.1", code=1).stderr
+    assert "at least ε = 0.3 in all" in low
+    assert "Instead: --loss 'vq 2026-Q1=0.3'" in low
+    assert "Instead: --loss 'vq 2026-Q1=…'" in cloister(*thaw, code=1).stderr
+    assert "vq 2026-Q1: ε = 0.7 left" in cloister(*thaw, "--loss", "vq 2026-Q1=0.3").stdout
 
 
 @pytest.fixture

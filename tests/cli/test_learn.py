@@ -82,6 +82,22 @@ def test_a_model_is_learnt_saved_carded_and_predicts(folder: Path) -> None:
     assert (folder / "found.csv").read_text().split() == lines
 
 
+@pytest.mark.parametrize("to", ["file", "standard output"])
+def test_classes_that_a_spreadsheet_would_compute_are_guarded_on_demand(folder: Path, to: str) -> None:
+    (folder / "computed.csv").write_text("age,town\n" + "20,=1+1\n50,-5\n80,Ulm\n" * 500)
+    line = ("computed.csv", "--model", "GaussianNB", "--features", "age", "--target", "town")
+    cloister(*line, "--bounds", "age=17:90,town==1+1|-5|Ulm", "--epsilon", "9", "--save", "model.json", at=folder)
+    (folder / "rows.csv").write_text("age\n20\n50\n80\n")
+    asked = ("--predict", "model.json", "rows.csv", *(("--out", "found.csv") if to == "file" else ()))
+    for option, said, found in (((), True, "=1+1"), (("--for-spreadsheets",), False, "'=1+1")):
+        with chdir(folder):
+            result = CliRunner().invoke(cli, ["learn", *asked, *option])
+        assert result.exception is None, result.exception
+        shown = (folder / "found.csv").read_text() if to == "file" else result.stdout
+        assert shown.split() == ["prediction", found, "-5", "Ulm"]
+        assert ("a spreadsheet would compute texts in 'prediction'" in result.stderr) is said
+
+
 def test_a_refusal_is_one_message_and_no_trace(folder: Path) -> None:
     line = [sys.executable, "-m", "cloister", "learn", "people.csv", "--model", "StandardScaler", "--features", "age"]
     finished = subprocess.run(line, capture_output=True, text=True, cwd=folder, stdin=subprocess.DEVNULL, check=False)
@@ -158,6 +174,9 @@ def test_help_has_an_example() -> None:
             "no target",
         ),
         (MODEL[:-4] + MODEL[-2:], "learns a target"),
+        ((*MODEL, "--for-spreadsheets"), "it changes CSV alone"),
+        ((*MODEL, "--curve", "--for-spreadsheets"), "it changes CSV alone"),
+        (("--predict", "rows.csv", "rows.csv", "--json", "--for-spreadsheets"), "it changes CSV alone"),
         ((*MODEL, "--target", "age"), "among them"),
         (("census", "--model", "StandardScaler", "--features", "age", "--set", "random=1"), "parameters of StandardScaler are"),
         (("census", "--model", "BoundedScaler", "--features", "age", "--epsilon", "1"), "no such parameter"),

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from cloister.hub import gates
 from cloister.hub.gates import POLICY, Gates
-from tests.hub.house import Clock, House, Visitor
+from tests.hub.house import Clock, House, Visitor, served
 
 MEGABYTES_4 = 4 * 2**20
 QUESTION = {"sql": "SELECT COUNT(*) AS n FROM people", "spend": "0.1", "purpose": "x"}
@@ -299,3 +300,27 @@ def test_what_tells_of_rows_is_ticked(house: House) -> None:
             client.post("/api/v1/questions", json=body, headers=ana.bearer)
         client.post("/api/v1/questions/explain", json=QUESTION, headers=ana.bearer)
     assert ticked == [True] * 5
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/login", "/healthz", "/data-sets", "/api/v1/me", "/api/v1/openapi.json", "/static/missing.js", "/no/such/page"]
+)
+def test_head_is_answered_as_get_without_a_body(house: House, path: str) -> None:
+    ana = house.person("analyst")
+    whole, head = ana.client.get(path), ana.client.head(path)
+    assert head.status_code == whole.status_code != 405
+    assert head.content == b""
+    changing = {"x-request-id", "set-cookie", "date", "content-length"}
+    assert {name for name in head.headers if name not in changing} == {name for name in whole.headers if name not in changing}
+    assert house.client().head("/api/v1/me").status_code == house.client().get("/api/v1/me").status_code == 401
+    assert ana.client.head("/api/v1/questions").status_code == ana.client.get("/api/v1/questions").status_code
+
+
+def test_head_over_a_real_connection_leaves_it_in_order(house: House) -> None:
+    with served(house.hub) as url, httpx.Client(base_url=url, trust_env=False) as client:
+        for _ in range(2):
+            head, whole = client.head("/login"), client.get("/login")
+            assert (head.status_code, head.content) == (200, b"")
+            assert whole.status_code == 200
+            assert whole.text.startswith("<!doctype html>")
+            assert client.head("/healthz").status_code == 200

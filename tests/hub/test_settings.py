@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.hub import Hub
 from cloister.hub.serving import check
 from cloister.hub.settings import PREFIX, Settings, load, weaknesses
+from tests.hub.test_serving import Authority
 
 EACH = {each.name: each for each in fields(Settings) if each.name != "data"}
 SECRETS = {"database", "ledger", "master_key", "oidc_secret", "metrics_token"}
@@ -89,7 +91,7 @@ WEAK: list[tuple[dict[str, Any], str, bool]] = [
     ({"password_length": 10}, "password_length", False),
     ({"password_length": 6}, "password_length", True),
     ({"oidc_issuer": "http://login.example.org"}, "oidc_issuer", True),
-    ({"master_key": "x"}, "master_key", False),
+    ({"master_key": base64.b64encode(bytes(32)).decode()}, "master_key", False),
     ({"address": "https://hub.example.org"}, "proxies", True),
     ({"pg_port": 5433, "host": "0.0.0.0", "address": "https://hub.example.org"}, "pg_port", True),
     ({"tick_ms": 0}, "tick_ms", True),
@@ -127,7 +129,8 @@ def test_a_hub_on_this_machine_is_in_order_and_so_is_one_behind_a_proxy(tmp_path
 
 
 def test_a_hub_that_ends_tls_itself_needs_no_proxies(tmp_path: Path) -> None:
-    own = Settings(data=tmp_path, address="https://hub.example.org", certificate=__file__, certificate_key=__file__)
+    certificate, key = Authority(tmp_path, "ours").issue("hub")
+    own = Settings(data=tmp_path, address="https://hub.example.org", certificate=certificate, certificate_key=key)
     assert weaknesses(own) == []
     unnamed = next(weak for weak in weaknesses(Settings(data=tmp_path, address="https://hub.example.org")) if weak.grave)
     assert unnamed.instead == 'proxies = "127.0.0.1"'

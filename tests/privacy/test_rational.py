@@ -28,10 +28,12 @@ from cloister.privacy import (
     fraction_up,
     text_of,
 )
+from cloister.privacy.rational import plain_number, reads_back, shown
 
 NASTY = [
     math.nan, math.inf, -math.inf, "nan", "inf", "-inf", "", " ", "abc", "1,5", "1e401", "1e-401", "1e99999999999", "1/0", "0x10",
-    "１", "٣", "½", "1e５", "1" * 401, "--1", "1e", "e5", None, [], b"1", 1j, True, False, np.bool_(True), np.array([1.0]),
+    "１", "٣", "½", "1e５", "1" * 2001, "1" * 400 + "e1", "0." + "3" * 1999,
+    "--1", "1e", "e5", None, [], b"1", 1j, True, False, np.bool_(True), np.array([1.0]),
     np.float64("nan"), object(), Decimal("NaN"), Decimal("Infinity"), Decimal("sNaN"), Decimal("1e-9999"), float("1e309"),
 ]  # fmt: skip
 
@@ -126,6 +128,40 @@ def test_fraction_up_is_short_and_never_below(value: float, digits: int) -> None
 @given(st.fractions())
 def test_text_is_faithful(value: Fraction) -> None:
     assert exact(text_of(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1e400", "1e-400", "-1e400", "9" * 396 + "e400", "0." + "3" * 393 + "e-400", "0." + "7" * 398, "1" * 1968 + "/1073741824"],
+    ids=lambda text: f"{text[:6]}{text[-6:]}",
+)
+def test_what_is_read_is_written_so_that_it_reads_back(text: str) -> None:
+    """A number that is kept as its text must not be lost by that: a hub that can't read a rule answers nobody."""
+    number = exact(text)
+    assert reads_back(number)
+    assert exact(text_of(number)) == number
+
+
+_DIGITS = st.text("0123456789", min_size=1, max_size=400)
+
+
+@given(_DIGITS, st.sampled_from(["", ".", "/"]), _DIGITS, st.none() | st.integers(-400, 400))
+def test_every_text_that_is_accepted_reads_back(before: str, between: str, after: str, exponent: int | None) -> None:
+    text = before + (between and between + after) + ("" if exponent is None else f"e{exponent}")
+    with suppress(InvalidParameter):
+        number = exact(text)
+        assert exact(text_of(number)) == number
+
+
+def test_a_number_beyond_the_floats_is_shown_and_kept_exactly() -> None:
+    assert plain_number("1" * 400 + "/7") == Fraction(int("1" * 400), 7)
+    assert (shown(Fraction(10**400)), shown("1" * 100)) == ("…", "'" + "1" * 56 + "…")
+
+
+def test_what_was_computed_and_is_too_long_is_told_apart() -> None:
+    assert not reads_back(Fraction(10**2000))
+    assert not reads_back(Fraction(1, 3**6000))
+    assert reads_back(Fraction(10**1999))
 
 
 @given(st.text(max_size=20))

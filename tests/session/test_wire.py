@@ -16,7 +16,7 @@ import pytest
 
 import cloister as cl
 from cloister.noise import Random
-from cloister.session import Release
+from cloister.session import Release, wire
 from cloister.session.wire import _told, from_json, to_json
 from tests.query.hospital import rows, tables
 
@@ -97,6 +97,18 @@ def test_a_workload_comes_back_as_it_was(session: cl.Session) -> None:
     ]
     for answer in session.workload(asked, spend=7):
         agree(answer)
+
+
+def test_a_text_that_names_every_category_is_not_kept() -> None:
+    """Each question has a formula of its own: kept by the hundred, they would fill the memory."""
+    options = [f"category {number}" for number in range(2000)]
+    table = cl.PrivateTable({"kind": options}, columns={"kind": cl.Category(options)})
+    with cl.Session({"things": table}, budget=cl.PureDP(100), random=Random.deterministic(4)) as opened:
+        for number in range(3):
+            agree(opened.sql(f"SELECT MODE(kind) AS m, COUNT(*) + {number} AS n FROM things", spend=1))
+    kept = [text for _, text in wire._TEXTS.values()]
+    assert kept
+    assert max(map(len, kept)) <= wire._LONGEST_KEPT < len(json.dumps(options))
 
 
 def test_what_is_read_can_be_asked_for_its_bias_no_more(session: cl.Session) -> None:

@@ -169,11 +169,18 @@ def test_a_table_whose_size_nobody_declared_is_not_held() -> None:
         assert prepared._held is None  # type: ignore[attr-defined]
 
 
-def test_more_rows_than_memory_is_meant_for_are_the_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("declared", "rows", "held"),
+    [(12, 12, True), (12, 13, True), (12, 50, True), (12, 51, False), (13, 12, False), (13, 3, False)],
+)
+def test_what_was_declared_decides_whether_memory_is_meant_for_the_rows(
+    monkeypatch: pytest.MonkeyPatch, declared: int, rows: int, held: bool
+) -> None:
+    """One person more or fewer does not, as far as the declared number is near the true one: it would be seen by the clock."""
     monkeypatch.setattr("cloister.tables.duckdb.MOST_BYTES", 100)
-    with prepare(PrivateTable({"age": [1, 2, 3] * 10}, columns={"age": Integer(0, 9)}, size=30)) as prepared:
-        assert prepared.aggregate(Aggregation(None)).values["rows"].tolist() == [30]
-        assert prepared._hold() is None  # type: ignore[attr-defined]
+    with prepare(PrivateTable({"age": [1] * rows}, columns={"age": Integer(0, 9)}, size=declared)) as prepared:
+        assert prepared.aggregate(Aggregation(None)).values["rows"].tolist() == [rows]
+        assert (prepared._hold() is not None) is held  # type: ignore[attr-defined]
 
 
 def test_a_closed_table_counts_nothing() -> None:

@@ -216,12 +216,9 @@ class Anonymizer:
         from cloister.anonymize.certificate import certify
 
         report = self.report_
-        rows = f"{report.rows - report.suppressed:,} of {report.rows:,} published"
-        if self.recoded_.research is not None:
-            rows = f"{self.recoded_.leaving.classes.rows:,} published; with the public list there are {report.rows:,}"
         made = {
             "search": report.search + (f"; {report.proof}" if report.proof else ""),
-            "rows": rows,
+            "rows": report.published,
             **{f"hierarchy of {name}": words for name, words in report.hierarchies.items()},
         }
         return certify(

@@ -5,8 +5,8 @@ It is made of the table that leaves, read again as a stranger would read it, and
 
 from __future__ import annotations
 
-import datetime
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -25,12 +25,14 @@ from cloister.anonymize.models.base import Attained, PrivacyModel
 from cloister.anonymize.models.presence import attained_of
 from cloister.anonymize.paper import document, facts, section, signature, table
 from cloister.anonymize.recoding import Recoded
-from cloister.anonymize.risks import Risk, digest_of, risk, risk_of
+from cloister.anonymize.risks import Risk, digest_of, risk_of, risk_of_released
 from cloister.anonymize.risks.words import answer, percent, spelling_warnings
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
 
 __all__ = ["NOT_PROMISED", "Certificate", "certify"]
+
+_MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d) 00:00:00\Z")
 
 NOT_PROMISED = (
     "This table is NOT differentially private. What follows holds for the columns and the attackers that are named here.",
@@ -73,7 +75,7 @@ class Certificate:
                 {"model": m.model, "column": m.column, "asked": m.asked, "reached": m.reached, "holds": m.holds}
                 for m in self.models
             ],
-            "risk": self.risk.to_dict(),
+            "risk": self.risk.to_dict() | {"digest": self.digest},
             "risk_before": self.risk_before.to_dict(),
             "utility": {name: {"before": before, "after": after} for name, (before, after) in self.utility.items()},
             "attacks": [each.to_dict() for each in self.attacks],
@@ -199,7 +201,9 @@ def certify(
         )
     frame = read_frame(released)
     quasi = list(recoded.columns)
-    found = risk(frame, quasi, [name for name in sensitive if name in frame.names])
+    everybody = np.ones(frame.rows, dtype=bool)
+    silent = frame.stands_for(everybody) - recoded.leaving.classes.rows
+    found = risk_of_released(frame, quasi, [name for name in sensitive if name in frame.names], silent)
     _agree(frame, recoded, missing_values)
     as_they_are = [*found.other, *([frame.labelled] if frame.labelled else [])]
     reached = attained_of(models, recoded)
@@ -231,11 +235,11 @@ def _agree(frame: Frame, recoded: Recoded, missing_values: Sequence[Any]) -> Non
     """The frame shows the labels and the sensitive values that the models were counted on, and as often. Where suppressed rows
     stayed, it has rows besides that say nothing."""
     pl = need_polars()
-    missing = {MISSING, *(text_of(value) for value in missing_values)}
+    missing = {MISSING, *map(_text, missing_values)}
     counted = {name: (column.codes, column.labels) for name, column in recoded.columns.items()}
     counted |= {name: (column.codes, column.values) for name, column in recoded.sensitive.items() if name in frame.names}
     kept = recoded.published
-    read = encode(frame, list(counted))
+    read = encode(frame, list(counted), missing_values=missing_values)
     shown = {name: (column.codes, column.values) for name, column in read.columns.items()}
     names = [f"column {place}" for place in range(len(counted))]
     both = [
@@ -275,8 +279,10 @@ def _kinds(
 
 
 def _read(value: Any, missing: set[str]) -> str | None:
-    """A value as text, whatever type a format gave it: a day is a day, with midnight or without."""
-    if isinstance(value, datetime.datetime) and value.time() == datetime.time(0):
-        value = value.date()
-    text = None if value is None else text_of(value)
+    text = None if value is None else _text(value)
     return None if text in missing else text
+
+
+def _text(value: Any) -> str:
+    """A value as text, whatever type a format gave it: a day is a day, with midnight or without."""
+    return _MIDNIGHT.sub(r"\1", text_of(value))

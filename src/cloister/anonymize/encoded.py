@@ -161,10 +161,23 @@ def _plain(series: Any, name: str, missing_values: Sequence[Any]) -> tuple[Any, 
         series = one_zero(series)
     if series.dtype in (pl.Categorical, pl.Enum) or kind == "text":
         series = series.cast(pl.String)
-    absent = [value for value in missing_values if _fits(value, kind)]
+    absent = _as_held(series, [value for value in missing_values if _fits(value, kind)])
     if absent:
-        series = pl.select(pl.when(series.is_in(absent)).then(None).otherwise(series).alias(name)).to_series()
+        there = series.is_in(pl.Series(absent, dtype=series.dtype).implode())
+        series = pl.select(pl.when(there).then(None).otherwise(series).alias(name)).to_series()
     return series, kind
+
+
+def _as_held(series: Any, values: Sequence[Any]) -> list[Any]:
+    """Values as a column holds them, as whatever kind of number or date they were written; what it cannot hold is in no row."""
+    pl = need_polars()
+    found = []
+    for value in values:
+        [held] = pl.Series([value]).cast(series.dtype, strict=False).to_list()
+        same = held == value or series.dtype.is_float() or (isinstance(held, datetime.date) and _number(held) == _number(value))
+        if held is not None and same:
+            found.append(held)
+    return found
 
 
 def one_zero(series: Any) -> Any:

@@ -174,6 +174,7 @@ def _from_path(path: Path) -> Any:
     try:
         if path.suffix == ".parquet":
             return pl.read_parquet(path)
+        _refuse_twice_in_a_line(path)
         return _with_leading_zeros(path, pl.read_csv(path, infer_schema_length=None, try_parse_dates=True))
     except pl.exceptions.PolarsError as error:
         raise InvalidParameter(
@@ -181,6 +182,12 @@ def _from_path(path: Path) -> Any:
             why="it could not be read as a table",
             instead="a CSV file with a line of names, or Parquet",
         ) from error
+
+
+def _refuse_twice_in_a_line(path: Path) -> None:
+    """Two columns of one name would be renamed: whoever named the one to be dropped would publish the other."""
+    first = need_polars().read_csv(path, has_header=False, n_rows=1, infer_schema=False)
+    _refuse_twice([name for name in (first.row(0) if first.height else ()) if name])
 
 
 def _with_leading_zeros(path: Path, data: Any) -> Any:
@@ -219,7 +226,7 @@ def _from_pandas(name: str, series: Any) -> Any:
     kind = getattr(series.dtype, "kind", "O")
     if kind in "iufb" and type(series.dtype).__module__.startswith("numpy"):
         return _series(name, series.to_numpy())
-    if kind == "M":
+    if kind == "M" and getattr(series.dtype, "tz", None) is None:
         pl = need_polars()
         found = pl.Series(name, series.astype("datetime64[us]").to_numpy())
         dates = found.cast(pl.Date)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -55,7 +55,7 @@ def table_function(duck: Any, source: str | Path) -> str:
         )
     if text.endswith(".parquet"):
         if there:
-            _refuse_alike(source)
+            _refuse_alike(source, _names_in(source))
         return f"read_parquet({literal(text)})"
     if pattern:
         return f"read_csv({literal(text)}, sample_size = -1, allow_quoted_nulls = false)"
@@ -69,6 +69,8 @@ def table_function(duck: Any, source: str | Path) -> str:
         raise _unreadable(source) from error
     if not columns:
         raise _unreadable(source)
+    if header:
+        _refuse_alike(source, _first_line(duck, text, delimiter, quote, escape, int(skipped)))
     settings = {"delim": delimiter, "quote": quote, "escape": escape, "dateformat": date, "timestampformat": timestamp}
     told = [f"{name} = {literal(value.replace(_EMPTY, ''))}" for name, value in settings.items() if value is not None]
     types = ", ".join(f"{literal(column['name'])}: {literal(column['type'])}" for column in columns)
@@ -76,22 +78,39 @@ def table_function(duck: Any, source: str | Path) -> str:
     return f"read_csv({literal(text)}, {', '.join(told)}, columns = {{{types}}})"
 
 
-def _refuse_alike(source: str | Path) -> None:
-    """DuckDB would rename one of two columns whose names differ in capitals alone."""
+def _names_in(source: str | Path) -> list[str]:
+    """The columns of a Parquet file, as they are called there."""
     import polars as pl
 
     try:
-        names = list(pl.read_parquet_schema(source))
+        return list(pl.read_parquet_schema(source))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _unreadable(source) from error
+
+
+def _first_line(duck: Any, text: str, delimiter: str, quote: str, escape: str, skipped: int) -> list[str]:
+    """The names in the first line of a CSV file, as they are called there."""
+    settings = {"delim": delimiter, "quote": quote, "escape": escape}
+    told = ", ".join(f"{name} = {literal(value.replace(_EMPTY, ''))}" for name, value in settings.items() if value is not None)
+    query = f"SELECT * FROM read_csv({literal(text)}, {told}, skip = {skipped}, header = false, all_varchar = true) LIMIT 1"
+    return [name for row in duck.execute(query).fetchall() for name in row if name]
+
+
+def _refuse_alike(source: str | Path, names: Sequence[str]) -> None:
+    """DuckDB would rename one of two columns whose names are alike, or differ in capitals alone: whoever named the one to be
+    dropped would publish the other."""
     small = [name.lower() for name in names]
     twice = next((name for name in names if small.count(name.lower()) > 1), None)
-    if twice is not None:
-        raise InvalidParameter(
-            f"{Path(str(source)).name!r} was refused",
-            why=f"two of its columns are called {twice!r} but for capitals, and DuckDB tells them apart by no more",
-            instead="a file in which one of them has another name, or fit_transform, which reads it into memory",
-        )
+    if twice is None:
+        return
+    same = names.count(twice) > 1
+    raise InvalidParameter(
+        f"{Path(str(source)).name!r} was refused",
+        why=f"two of its columns are called {twice!r}"
+        + ("" if same else " but for capitals, and DuckDB tells them apart by no more"),
+        instead="a file in which one of them has another name"
+        + ("" if same else ", or fit_transform, which reads it into memory"),
+    )
 
 
 _EMPTY = "(empty)"

@@ -70,9 +70,25 @@ class Report:
         """The share of the rows that was suppressed."""
         return self.suppressed / self.rows if self.rows else 0.0
 
+    @property
+    def published(self) -> str:
+        """How many rows leave, in words; those of a public list never do.
+
+        >>> from cloister.anonymize import Anonymizer, KAnonymity, KMap
+        >>> listed = {"age": [30, 30, 60, 60], "there": [True, False, True, False]}
+        >>> anonymizer = Anonymizer(quasi=["age"], models=[KMap(2)], research="there", suppression=0)
+        >>> _ = anonymizer.fit_transform(listed)
+        >>> anonymizer.report_.published
+        '2 published; with the public list there are 4'
+        """
+        leaving = self.risk.rows
+        if leaving != self.rows - self.suppressed:
+            return f"{leaving:,} published; with the public list there are {self.rows:,}"
+        return f"{leaving:,} of {self.rows:,} published"
+
     def __str__(self) -> str:
         lines = [
-            f"{self.classes:,} classes, {self.rows - self.suppressed:,} of {self.rows:,} rows published; {NOT_PRIVATE}",
+            f"{self.classes:,} classes, rows: {self.published}; {NOT_PRIVATE}",
             "",
             *(f"  {'✓' if each.holds else '✗'} {each}" for each in self.models),
             *(f"  ! {each}" for each in spelling_warnings(self.risk)),

@@ -32,7 +32,7 @@ def body_of(report: Report) -> str:
 
     lost = [(name, before, after) for name, (before, after) in report.utility.items() if max(before, after) <= 1]
     pairs = [
-        ("rows", f"{report.rows - report.suppressed:,} of {report.rows:,} published, {report.suppressed:,} suppressed"),
+        ("rows", f"{report.published}, {report.suppressed:,} suppressed"),
         ("classes of rows that look alike", f"{report.classes:,}"),
         ("search", f"{report.search}" + (f"; {report.proof}" if report.proof else "")),
         (report.metric, f"{report.score:.6g}"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ def back_up(settings: Settings, folder: Path) -> None:
 def put_back(settings: Settings, folder: Path) -> None:
     """Put a backup back, and say what its owner has to do now."""
     from cloister.cli.hub import open_hub
+    from cloister.cli.ledgers import loss_option
     from cloister.hub.backup import put_back as placed
 
     count = placed(folder, settings)
@@ -32,7 +34,7 @@ def put_back(settings: Settings, folder: Path) -> None:
     key = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
     if not settings.master_key and not key.is_file():
         click.echo(f"now put the hub's master key back as {key}: without it nothing can be read")
-        click.echo(f"then: cloister ledger show {settings.data}")
+        click.echo(f"then: cloister ledger show {shlex.quote(str(settings.data))}")
         return
     with open_hub(settings, services=False) as opened:
         frozen = opened.ledger.frozen
@@ -40,6 +42,7 @@ def put_back(settings: Settings, folder: Path) -> None:
         click.echo("the ledger lacks nothing that its head knows, and is open")
         return
     click.echo(f"the ledger is frozen: {frozen.reason}")
-    losses = " ".join(f"--loss {population}=…" for population in frozen.losses)
-    click.echo(f"its owner says what was spent: cloister ledger restore {settings.data} {losses} --who … --why …")
-    click.echo(f"the trail tells what it lacks: cloister audit-trail verify --data {settings.data}")
+    losses = " ".join(loss_option(population, "…") for population in frozen.losses)
+    where = shlex.quote(str(settings.data))
+    click.echo(f"its owner says what was spent in all: cloister ledger restore {where} {losses} --who … --why …")
+    click.echo(f"the trail tells what it lacks: cloister audit-trail verify --data {where}")

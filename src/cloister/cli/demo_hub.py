@@ -79,8 +79,11 @@ def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool) -
     """Furnish a hub, serve it, print the way in and a first answer; then go on until Ctrl-C."""
     with _folder(data) as folder, contextlib.ExitStack() as held:
         settings = settings_of(folder, port=port, title="cloister demo", log_level="warning")
-        from cloister.hub.serving import serve
+        from cloister.hub.serving import private_files, serve
+        from cloister.hub.turns import serving
 
+        held.enter_context(private_files())
+        held.enter_context(serving(settings))
         at = held.enter_context(_listening(settings.host, settings.port, exactly=port is not None))
         settings = replace(settings, port=at.getsockname()[1])
         with open_hub(settings) as hub:
@@ -90,14 +93,14 @@ def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool) -
             def show() -> None:
                 try:
                     found = _first(hub, people)
-                    click.echo(_as_json(found) if as_json else _as_text(found, kept=data is not None))
+                    click.echo(_as_json(found) if as_json else _as_text(found, once=once, kept=data is not None))
                     if not once:
                         return
                 except BaseException as error:
                     failed.append(error)
                 _thread.interrupt_main()  # the server ends as it does at Ctrl-C
 
-            serve(hub, ready=lambda: threading.Thread(target=show, daemon=True).start(), at=at)
+            serve(hub, ready=lambda: threading.Thread(target=show, daemon=True).start(), at=[at])
             if failed:
                 raise failed[0]
 
@@ -116,18 +119,18 @@ def _listening(host: str, port: int, *, exactly: bool) -> socket.socket:
     """A socket that listens, so that nobody can take its port before the hub serves. Where the hub's usual port is taken it is
     another one; a port that was named is that one or none.
     """
+    from cloister.hub.serving import bound
     from cloister.hub.settings import Settings
 
-    usual = port == Settings(data=_HERE).port and not exactly
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for wanted in (port, 0) if usual else (port,):
-        with contextlib.suppress(OSError, OverflowError):
-            return socket.create_server((host, wanted), family=family)
-    raise InvalidParameter(
-        "The demonstration was not started",
-        why=f"port {port} of {host} is taken, or may not be listened on",
-        instead="cloister demo --port 0, for any port that is free",
-    )
+    what, instead = "The demonstration was not started", "cloister demo --port 0, for any port that is free"
+    try:
+        found = bound(host, port, what, instead)[0]
+    except InvalidParameter:
+        if exactly or port != Settings(data=_HERE).port:
+            raise
+        found = bound(host, 0, what, instead)[0]
+    found.listen()
+    return found
 
 
 def _furnished(hub: Hub) -> dict[str, Caller]:
@@ -211,7 +214,7 @@ def _as_json(found: _Shown) -> str:
     )
 
 
-def _as_text(found: _Shown, *, kept: bool) -> str:
+def _as_text(found: _Shown, *, once: bool, kept: bool) -> str:
     ask = f'cloister query "{SECOND}" --spend {SPEND} --hub {found.address}'
     lines = [
         "cloister: share what the data says, not the data.",
@@ -237,6 +240,7 @@ def _as_text(found: _Shown, *, kept: bool) -> str:
         f"  {ask}",
         "",
         "Without a hub: cloister demo --terminal",
-        "Ctrl-C ends it." + ("" if kept else " Everything goes with it; --data DIR keeps it."),
     ]
+    if not once:
+        lines.append("Ctrl-C ends it." + ("" if kept else " Everything goes with it; --data DIR keeps it."))
     return "\n".join(lines)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import dataclasses
 import json
 import os
 import sys
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cloister.errors import InvalidParameter, MissingDependency
+from cloister.errors import CloisterError, InvalidParameter, MissingDependency
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
@@ -61,7 +63,8 @@ def hub(context: click.Context, /, data: Path | None, file: Path | None, **given
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def check(context: click.Context, data: Path | None, file: Path | None, as_json: bool) -> None:
-    """Say what is wrong or weak about the settings; exit code 1 where something is wrong.
+    """Say what is wrong or weak about the settings, and which stored grants, rules and policies can't be read; exit code 1 where
+    something is wrong.
 
     \b
     cloister hub check --data /srv/cloister
@@ -69,16 +72,20 @@ def check(context: click.Context, data: Path | None, file: Path | None, as_json:
     settings = _settings(context, data, file)
     from cloister.hub.settings import weaknesses
 
-    found = weaknesses(settings)
+    found, unreadable = weaknesses(settings), _unreadable(settings)
     if as_json:
         told = [{"setting": weak.name, "grave": weak.grave, "why": weak.why, "instead": weak.instead} for weak in found]
-        click.echo(json.dumps({"settings": settings.shown(), "weaknesses": told}))
+        rows = [{"what": what, "why": why} for what, why in unreadable]
+        click.echo(json.dumps({"settings": settings.shown(), "weaknesses": told, "unreadable": rows}))
     else:
         for name, value in settings.shown().items():
             click.echo(f"{name} = {value}")
         click.echo("")
-        click.echo("\n".join(str(weak) for weak in found) or "nothing is wrong or weak")
-    if any(weak.grave for weak in found):
+        lines = [str(weak) for weak in found]
+        instead = "end it on the hub's pages, and write it anew"
+        lines += [f"{what} can't be read: {why}\n  Instead: {instead}" for what, why in unreadable]
+        click.echo("\n".join(lines) or "nothing is wrong or weak")
+    if unreadable or any(weak.grave for weak in found):
         sys.exit(1)
 
 
@@ -109,7 +116,7 @@ def link(context: click.Context, data: Path | None, file: Path | None, email: st
     settings = _settings(context, data, file)
     from cloister.hub.services.accounts import first_link
 
-    with open_hub(settings) as opened:
+    with open_hub(_beside(settings)) as opened:
         found = _password_link(opened, email) if email else first_link(opened)
     if found is None:
         raise InvalidParameter("No link was made", why="this hub has people already", instead="cloister hub link ada@example.org")
@@ -122,7 +129,7 @@ def link(context: click.Context, data: Path | None, file: Path | None, email: st
 @_SETTINGS
 @click.pass_context
 def rotate_key(context: click.Context, data: Path | None, file: Path | None, new: Path) -> None:
-    """Wrap every stored key by a new master key. The hub must not be running; interrupted, it is simply run again.
+    """Wrap every stored key by a new master key. Refused while a hub or a worker runs; interrupted, it is simply run again.
 
     \b
     cloister hub key > new.key
@@ -131,8 +138,9 @@ def rotate_key(context: click.Context, data: Path | None, file: Path | None, new
     settings = _settings(context, data, file)
     from cloister.hub.keys import Keys, master_key
     from cloister.hub.rotation import rotate
+    from cloister.hub.turns import alone
 
-    with open_hub(settings, services=False) as opened:
+    with alone(settings, "The master key was not changed"), open_hub(settings, services=False) as opened:
         counted = rotate(opened, Keys(master_key(None, new, make=False)))
     click.echo(f"{counted} keys are wrapped by {new.name}; put it in the place of the old one before the hub starts")
 
@@ -160,7 +168,7 @@ def backup(context: click.Context, data: Path | None, file: Path | None, folder:
 @_SETTINGS
 @click.pass_context
 def restore(context: click.Context, data: Path | None, file: Path | None, folder: Path) -> None:
-    """Put a backup into the place of a hub that is gone. Its ledger is frozen until its owner has said what was spent since.
+    """Put a backup into the place of a hub that is gone. Its ledger is frozen until its owner has said what was spent in all.
 
     \b
     cloister hub restore /backup/monday --data /srv/cloister
@@ -177,6 +185,26 @@ def open_hub(settings: Settings, *, services: bool = True) -> Hub:
     from cloister.hub.services import all_services
 
     return Hub(settings, all_services() if services else [])
+
+
+def _unreadable(settings: Settings) -> list[tuple[str, str]]:
+    """What is stored and can't be read, and why."""
+    if not settings.database and not settings.path("hub.db").is_file():
+        return []
+    from cloister.hub.services import all_services
+    from cloister.hub.services.access.looked import unreadable_at
+
+    all_services()
+    try:
+        return [(each.title, each.why) for each in unreadable_at(settings)]
+    except CloisterError as error:
+        click.echo(f"what the hub has stored was not looked at: {error}", err=True)
+        return []
+
+
+def _beside(settings: Settings) -> Settings:
+    """For a command that serves nobody, beside a hub that does: it listens to no client, and takes no job from the others."""
+    return dataclasses.replace(settings, pg_port=0, workers=0)
 
 
 def settings_of(data: Path | None, file: Path | None = None, **given: Any) -> Settings:
@@ -212,12 +240,19 @@ def _password_link(opened: Hub, email: str) -> str:
 
 def _serve(settings: Settings) -> None:
     from cloister.hub.services.accounts import first_link
+    from cloister.hub.serving import bound, private_files, serve
     from cloister.hub.serving import check as checked
-    from cloister.hub.serving import serve
     from cloister.hub.settings import weaknesses
+    from cloister.hub.turns import serving
 
     checked(settings)
-    with open_hub(settings) as opened:
+    with serving(settings), private_files(), contextlib.ExitStack() as held:
+        at = bound(
+            settings.host, settings.port, "The hub was not started", f"port = {settings.port + 1}, or another that is free"
+        )
+        for each in at:
+            held.enter_context(each)
+        opened = held.enter_context(open_hub(settings))
         first = first_link(opened)
 
         def ready() -> None:
@@ -227,4 +262,4 @@ def _serve(settings: Settings) -> None:
             for weak in weaknesses(settings):
                 click.echo(str(weak), err=True)
 
-        serve(opened, ready=ready)
+        serve(opened, ready=ready, at=at)

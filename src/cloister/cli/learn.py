@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cloister.cli import spreadsheets
 from cloister.cli.learn_declared import declared_table
 from cloister.cli.opened import open_ledger, waiting
 from cloister.errors import InvalidParameter
@@ -46,6 +47,7 @@ _BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, Y
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Of --curve: .html, .svg, .png or .json; of --predict: .csv."
 )
+@spreadsheets.OPTION
 @click.option("--list", "listed", is_flag=True, help="Name the methods.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def learn(**given: Any) -> None:
@@ -64,7 +66,8 @@ def learn(**given: Any) -> None:
     if given["predict"] is not None:
         from cloister.cli.learn_predict import predict
 
-        predict(given["predict"], Path(given["data"]), given["out"], as_json=given["as_json"])
+        how = {"as_json": given["as_json"], "for_spreadsheets": given["for_spreadsheets"]}
+        predict(given["predict"], Path(given["data"]), given["out"], **how)
         return
     with warnings.catch_warnings(), waiting("learning") as progress:
         warnings.simplefilter("ignore")  # of other libraries, about their own versions; refusals are errors here
@@ -98,6 +101,12 @@ def _check(given: dict[str, Any]) -> None:
                 else "it belongs to --curve" + (" or --predict" if key == "out" else ""),
                 instead="cloister learn --help",
             )
+    if given["for_spreadsheets"] and (asked != "--predict" or given["as_json"]):
+        raise InvalidParameter(
+            "--for-spreadsheets was refused",
+            why="it changes CSV alone",
+            instead="cloister learn --predict model.json people.csv --for-spreadsheets",
+        )
     if given["predict"] is not None and given["curve"]:
         raise InvalidParameter("--curve was refused", why="--predict learns nothing", instead="cloister learn --help")
     needed = ("data",) if asked == "--predict" else ("data", "name", "features")

@@ -11,18 +11,19 @@ import csv
 import json
 import sys
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 import numpy as np
 import numpy.typing as npt
 
+from cloister.cli import spreadsheets
 from cloister.errors import InvalidParameter, UnknownColumn
 
 __all__ = ["predict"]
 
 
-def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool) -> None:
+def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, for_spreadsheets: bool) -> None:
     """Print predictions, or write them: a column `prediction`, one line a row."""
     from cloister.learn.portable import load
 
@@ -43,11 +44,14 @@ def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool) ->
     found = _predicted(model, features_of(rows, names))
     if as_json:
         click.echo(json.dumps({"prediction": found}, ensure_ascii=False, default=str))
-    elif out is not None:
+        return
+    cells = [["" if value is None else value] for value in found]
+    lines = spreadsheets.as_written(["prediction"], cells, for_spreadsheets=for_spreadsheets)
+    if out is not None:
         with out.open("w", encoding="utf-8", newline="") as file:
-            _write(found, file)
+            csv.writer(file).writerows(lines)
     else:
-        _write(found, sys.stdout)
+        csv.writer(sys.stdout).writerows(lines)
 
 
 def _predicted(model: Any, X: npt.NDArray[np.float64]) -> list[Any]:
@@ -59,12 +63,6 @@ def _predicted(model: Any, X: npt.NDArray[np.float64]) -> list[Any]:
         for place, value in zip(np.flatnonzero(known).tolist(), model.predict(X[known]).tolist(), strict=True):
             found[place] = value
     return found
-
-
-def _write(found: list[Any], file: TextIO) -> None:
-    writer = csv.writer(file)
-    writer.writerow(["prediction"])
-    writer.writerows([["" if value is None else value] for value in found])
 
 
 def features_of(path: Path, names: list[str]) -> npt.NDArray[np.float64]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import click
 
 from cloister.errors import InvalidParameter
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from cloister.privacy.rational import text_of
 from cloister.session import text_table
 
 if TYPE_CHECKING:
@@ -45,16 +47,39 @@ def restore(book: Ledger, losses: tuple[str, ...], *, who: str, why: str) -> Non
             raise InvalidParameter(
                 f"--loss {loss} was refused",
                 why=f"the populations are {', '.join(least)}",
-                instead=f"--loss {next(iter(least), 'people')}=1",
+                instead=loss_option(next(iter(least), "people"), "1"),
             )
         known = least[population]
-        given[population] = ZCDP(amount, known.delta) if isinstance(known, ZCDP) else _epsilon(amount, known)
+        entered = given[population] = ZCDP(amount, known.delta) if isinstance(known, ZCDP) else _epsilon(amount, known)
+        if not known <= entered:
+            raise InvalidParameter(
+                "The ledger stays frozen",
+                why=f"the loss of {population!r} is known to be at least {known} in all, and {entered} was entered",
+                instead=f"{loss_option(population, _amount(known))}, or more",
+            )
     missing = [population for population in least if population not in given]
     if missing:
         needed = "; ".join(f"{population}: at least {least[population]}" for population in missing)
-        raise InvalidParameter("The ledger stays frozen", why=f"a loss is missing for {needed}", instead=f"--loss {missing[0]}=…")
+        raise InvalidParameter(
+            "The ledger stays frozen", why=f"a loss is missing for {needed}", instead=loss_option(missing[0], "…")
+        )
     book.restore(given, who=who, why=why)
     click.echo("thawed; " + "; ".join(f"{population}: {_left(book, population)} left" for population in given))
+
+
+def loss_option(population: str, amount: str) -> str:
+    """The option as a shell takes it, whatever the population's name.
+
+    >>> loss_option("people", "0.7"), loss_option("ward 2026-Q1", "0.7")
+    ('--loss people=0.7', "--loss 'ward 2026-Q1=0.7'")
+    """
+    plain = shlex.quote(population) == population
+    return f"--loss {population}={amount}" if plain else f"--loss {shlex.quote(f'{population}={amount}')}"
+
+
+def _amount(known: Guarantee) -> str:
+    """How the least loss is typed, exactly."""
+    return text_of(known.rho if isinstance(known, ZCDP) else known.epsilon)
 
 
 def _epsilon(amount: str, known: Guarantee) -> Guarantee:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cloister.cli import spreadsheets
 from cloister.cli.opened import session_over, waiting
 from cloister.errors import InvalidParameter
 
@@ -58,6 +59,7 @@ def _question_options(command: _Command) -> _Command:
 @click.option("--rehearse", is_flag=True, help="Answer from made-up rows: nothing private is read, nothing is spent.")
 @click.option("--fresh", is_flag=True, help="Buy anew what would follow from a finer answer that was paid for.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with a column of margins beside each statistic.")
+@spreadsheets.OPTION
 @click.option(
     "--chart",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -73,6 +75,7 @@ def query(
     rehearse: bool,
     fresh: bool,
     as_csv: bool,
+    for_spreadsheets: bool,
     chart: Path | None,
     as_json: bool,
     **where: Any,
@@ -85,6 +88,8 @@ def query(
     cloister query "SELECT education, MEDIAN(age) FROM census GROUP BY education" --spend 1 --rehearse
     cloister query "SELECT COUNT(*) AS n FROM census" --spend 0.1 --hub https://hub.example.org
     """
+    if for_spreadsheets and (as_json or not as_csv):
+        raise InvalidParameter("--for-spreadsheets was refused", why="it changes CSV alone", instead="--csv --for-spreadsheets")
     with waiting("reading the question") as progress, _session(progress, **where) as session:
         answer = session.sql(
             sql,
@@ -101,7 +106,7 @@ def query(
     if as_json:
         click.echo(json.dumps(_as_json(answer), default=str))
     elif as_csv:
-        _print_csv(answer)
+        _print_csv(answer, for_spreadsheets=for_spreadsheets)
     else:
         click.echo(repr(answer))
 
@@ -184,21 +189,20 @@ def _as_json(answer: Release) -> dict[str, Any]:
     }
 
 
-def _print_csv(answer: Release) -> None:
+def _print_csv(answer: Release, *, for_spreadsheets: bool) -> None:
     import csv
 
     measured, margins = answer.statistics(), answer.margin()
     head = [part for name in answer.column_names for part in ([name, f"{name}_margin95"] if name in measured else [name])]
-    writer = csv.writer(sys.stdout)
-    writer.writerow(head)
-    for row, wide in zip(answer.table, margins, strict=True):
-        writer.writerow(
-            [
-                part
-                for name, value, margin in zip(answer.column_names, row, wide, strict=True)
-                for part in ([value, margin] if name in measured else [value])
-            ]
-        )
+    rows = [
+        [
+            part
+            for name, value, margin in zip(answer.column_names, row, wide, strict=True)
+            for part in ([value, margin] if name in measured else [value])
+        ]
+        for row, wide in zip(answer.table, margins, strict=True)
+    ]
+    csv.writer(sys.stdout).writerows(spreadsheets.as_written(head, rows, for_spreadsheets=for_spreadsheets))
 
 
 def _write_chart(answer: Release, path: Path) -> None:

@@ -7,14 +7,14 @@ so a command changes none unless asked to, and says which columns a spreadsheet 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
 
 from cloister.hub.spreadsheets import is_formula, safe
 
-__all__ = ["OPTION", "computed", "guarded", "guarded_cell", "warn"]
+__all__ = ["OPTION", "as_written", "computed", "guarded", "guarded_cell", "warn"]
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 """With a sign before it a number is a number, in a spreadsheet too."""
@@ -65,8 +65,27 @@ def guarded(frame: Any) -> tuple[Any, list[str]]:
             frame = frame.with_columns(texts.replace({each: safe(each) for each in wrong}).alias(name))
             changed[name] = None
     names = {name: guarded_cell(name) for name in frame.columns}
+    for name, new in names.items():
+        while names[name] != name and new in frame.columns:  # two names would be one
+            new = names[name] = f"'{new}"
     changed |= dict.fromkeys(name for name, new in names.items() if name != new)
     return frame.rename(names), list(changed)
+
+
+def as_written(head: Sequence[str], rows: Iterable[Sequence[Any]], *, for_spreadsheets: bool) -> list[list[Any]]:
+    """The lines of a file: guarded where that was asked for; else as they are, and the columns that a spreadsheet would compute
+    are named.
+
+    >>> as_written(["town", "-n"], [["=1+1", -5]], for_spreadsheets=True)
+    [['town', "'-n"], ["'=1+1", -5]]
+    >>> as_written(["town"], [["Ulm"]], for_spreadsheets=False)
+    [['town'], ['Ulm']]
+    """
+    lines = [list(head), *map(list, rows)]
+    if for_spreadsheets:
+        return [[guarded_cell(cell) for cell in line] for line in lines]
+    warn(repr(name) for name, column in zip(head, zip(*lines, strict=True), strict=True) if any(map(computed, column)))
+    return lines
 
 
 def warn(places: Iterable[str]) -> None:

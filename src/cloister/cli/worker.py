@@ -29,12 +29,13 @@ def worker(data: Path, settings: Path | None, jobs: int, grace: float) -> None:
     from cloister.hub.services import all_services
     from cloister.hub.services.jobs import stop_workers
     from cloister.hub.settings import load
+    from cloister.hub.turns import working
 
-    chosen = dataclasses.replace(load(data, file=settings, environment=os.environ), workers=jobs)
+    chosen = dataclasses.replace(load(data, file=settings, environment=os.environ), workers=jobs, pg_port=0)
     told = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: told.set())
-    with Hub(chosen, all_services()) as hub:
+    with working(chosen, "The worker was not started"), Hub(chosen, all_services()) as hub:
         click.echo(f"ready: {jobs} at once, for {chosen.title}")
         told.wait()
         click.echo("ending")

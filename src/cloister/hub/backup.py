@@ -60,6 +60,7 @@ def back_up(settings: Settings, folder: Path) -> int:
         raise BackupRefused("The backup was not made", why="its folder is not empty", instead="a new folder for each backup")
     with _disk("The backup was not made"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
         head = settings.path("trail.head")
         if head.is_file():
             shutil.copyfile(head, folder / "trail.head")  # before the database: a head never leads
@@ -78,8 +79,10 @@ def back_up(settings: Settings, folder: Path) -> int:
             "files": files,
         }
         for name in files:
+            (folder / name).chmod(0o600)
             _settle(folder / name)
         (folder / _MANIFEST).write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
+        (folder / _MANIFEST).chmod(0o600)
         _settle(folder / _MANIFEST)
     return len(files)
 

@@ -89,7 +89,8 @@ class Database:
         self.address = address
         self.engine: Engine = _engine(address)
         self.sessions = sessionmaker(self.engine, expire_on_commit=False)
-        self._readers = sessionmaker(self.engine, class_=Reader, expire_on_commit=False)
+        of_one_moment = self.engine.execution_options(isolation_level="REPEATABLE READ") if self.grown_up else self.engine
+        self._readers = sessionmaker(of_one_moment, class_=Reader, expire_on_commit=False)
         if not self.grown_up and address != "sqlite://":  # one in memory has one connection
             event.listen(self._readers, "after_begin", _moment_begins)
         self._writing = threading.Lock()

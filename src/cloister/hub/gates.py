@@ -7,6 +7,10 @@ refused before anything reads it; forms carry a token besides (`web/forms.py`).
 *Host.* A request names the host that it is meant for. One that names none of the hub's is refused: it comes from a page of
 another site whose name leads here. Nothing is ever decided by that name but this.
 
+*Query.* One with a character of code 0 is refused, whatever is looked for with it: PostgreSQL takes none in a text.
+
+*HEAD.* It is answered as GET is, and the body stays here.
+
 *Directly.* A plain question with an API token, as programs ask by the thousand, is answered in one step of one thread: who asks,
 whether they may, and the answer. What the framework does between (routes, dependencies, a thread for each of them) takes longer
 than all of that. Any other request goes the long way, as does a question that is malformed, long, or asked by a browser.
@@ -30,7 +34,7 @@ from weakref import WeakKeyDictionary
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
-from cloister.errors import AccessDenied, CloisterError
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.problems import Problem, problem_of
 
 if TYPE_CHECKING:
@@ -89,6 +93,8 @@ class Gates:
         from cloister.hub.app import answer
         from cloister.hub.services.accounts import identify
 
+        if scope["method"] == "HEAD":
+            scope, send = {**scope, "method": "GET"}, _bodiless(send)
         request = Request(scope, receive)
         state = scope.setdefault("state", {})
         state["address"] = self._address(request)
@@ -99,6 +105,7 @@ class Gates:
         limited = receive
         try:
             self._check_host(request)
+            _check_query(request)
             self._check_origin(request)
             limited = self._limited(request, receive)
             direct = self._direct.get(path)
@@ -306,6 +313,22 @@ async def _whole(receive: Receive) -> _Whole:
     whole = _Whole(receive)
     await whole.read()
     return whole
+
+
+def _bodiless(send: Send) -> Send:
+    """What HEAD asks for: all that GET would answer, but its body."""
+
+    async def sent(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return sent
+
+
+def _check_query(request: Request) -> None:
+    if b"%00" in request.scope["query_string"]:
+        raise InvalidParameter(
+            "The request was refused", why="its address holds a character of code 0", instead="the address without %00"
+        )
 
 
 def _is_plain(request: Request) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -11,14 +14,21 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 
 from cloister.hub.database import Database, answering, sqlite_address
+from cloister.hub.floor import FlooredLedger
 from cloister.hub.kept import kept
 from cloister.hub.keys import Keys, master_key
 from cloister.hub.metering import Meter
 from cloister.hub.service import JobType, Link, Service
 from cloister.hub.settings import Settings
-from cloister.ledger import Ledger
 
 __all__ = ["Hub", "HubDep", "hub_of"]
+
+_OTHERS = 0o077
+_OWN = (
+    *(f"{name}{end}" for name in ("hub.db", "ledger.db") for end in ("", "-wal", "-shm", "-journal")),
+    *("master.key", "ledger.head", "trail.head"),
+)
+"""What a hub writes into its folder, besides the vault."""
 
 
 class Hub:
@@ -31,6 +41,10 @@ class Hub:
         self.services = tuple(services)
         self.clock = clock
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not settings.database:
+            with contextlib.suppress(OSError):  # SQLite gives its other files the mode of this one, and says what is wrong
+                settings.path("hub.db").touch(mode=0o600, exist_ok=False)
+        _tighten(settings.data)
         self.database = Database(settings.database or sqlite_address(settings.path("hub.db")))
         if migrate:
             from cloister.hub.migrations import bring_up_to_date
@@ -40,9 +54,10 @@ class Hub:
         self._secrets: dict[str, bytes] = {}
         key_file = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
         self.keys = Keys(master_key(settings.master_key or None, key_file, make=not settings.master_key_file))
-        self.ledger = Ledger(
+        self.ledger = FlooredLedger(
             settings.ledger or settings.path("ledger.db"), key=self.secret("ledger"), head=settings.path("ledger.head")
         )
+        self.ledger.floor = settings.delta_floor
         self.meter = Meter()
         self.parts: dict[str, Any] = {}
         self.jobs: dict[str, JobType] = {job.kind: job for service in self.services for job in service.jobs}
@@ -79,6 +94,22 @@ class Hub:
 
     def __repr__(self) -> str:
         return f"<Hub: {self.settings.title}>"
+
+
+def _tighten(folder: Path) -> None:
+    """What a hub has written is for its own user alone, whoever may look into the folder; what is another user's stays."""
+    for each in (*(folder / name for name in _OWN), folder / "vault", *_inside(folder / "vault")):
+        with contextlib.suppress(OSError):
+            found = each.lstat()
+            if found.st_uid == os.geteuid() and not stat.S_ISLNK(found.st_mode) and found.st_mode & _OTHERS:
+                each.chmod(found.st_mode & 0o700)
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
 
 
 def hub_of(request: Request) -> Hub:

@@ -97,6 +97,8 @@ class Service:
     direct: Callable[[], tuple[Direct, ...]] | None = None
     """Of its routes those that are answered directly."""
     jobs: tuple[JobType, ...] = ()
+    algorithm: Callable[[Mapping[str, Any]], None] | None = None
+    """Refuses settings under which it can run no algorithm; None: it runs none. Empty ones are the service itself."""
     links: tuple[Link, ...] = ()
     cards: Callable[[Hub, Session, Caller], list[Card]] | None = None
     opened: Callable[[Hub], None] | None = None

@@ -7,13 +7,15 @@ is refused in the handshake. A hub that was set up with grave faults does not st
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
+import os
 import signal
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -25,7 +27,7 @@ from cloister.hub.settings import Settings, weaknesses
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["check", "serve", "server", "settle"]
+__all__ = ["bound", "check", "private_files", "serve", "server", "settle"]
 
 _BACKLOG = 2048
 _COLLECT = (20_000, 20, 20)
@@ -38,6 +40,29 @@ def check(settings: Settings) -> None:
     if grave:
         first = grave[0]
         raise InvalidParameter(f"The hub was not started: {first.name}", why=first.why, instead=first.instead)
+
+
+def bound(host: str, port: int, what: str, instead: str) -> list[socket.socket]:
+    """Sockets at every address that the host has here, that nobody else can take any more; they don't listen yet. `what` was not
+    started where there are none, and what to do `instead`.
+
+    >>> [each] = bound("127.0.0.1", 0, "The example was not started", "port = 8766")
+    >>> each.getsockname()[0], each.close()
+    ('127.0.0.1', None)
+    """
+    with contextlib.ExitStack() as undone:
+        found: list[socket.socket] = []
+        try:
+            told = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            for family, address in dict.fromkeys((each[0], each[4]) for each in told):
+                with contextlib.suppress(_NoSuchFamily):
+                    found.append(undone.enter_context(_bound(family, address)))
+        except (OSError, OverflowError, UnicodeError):
+            found = []
+        if not found:
+            raise InvalidParameter(what, why=f"port {port} of {host} is taken, or may not be listened on", instead=instead)
+        undone.pop_all()
+        return found
 
 
 def server(hub: Hub) -> uvicorn.Server:
@@ -69,8 +94,8 @@ def server(hub: Hub) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: socket.socket | None = None) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is called when connections are taken. `at`: a socket that listens already."""
+def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: Sequence[socket.socket] = ()) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` is called when connections are taken. `at`: sockets that are bound already."""
     check(hub.settings)
     web = server(hub)
     started = web.startup
@@ -84,7 +109,7 @@ def serve(hub: Hub, *, ready: Callable[[], None] = lambda: None, at: socket.sock
     settle()
     try:
         with _orderly():
-            web.run(sockets=None if at is None else [at])
+            web.run(sockets=list(at) or None)
     finally:
         gc.unfreeze()  # at the end everything may be looked at again, and let go
 
@@ -94,6 +119,44 @@ def settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT)
+
+
+@contextlib.contextmanager
+def private_files() -> Iterator[None]:
+    """Whatever this process writes meanwhile is for its own user. For a process that does nothing else: all its threads have one
+    mask.
+
+    >>> with private_files():
+    ...     oct(os.umask(0o077))
+    '0o77'
+    """
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+class _NoSuchFamily(Exception):
+    """This machine has no addresses of that kind, whatever its table of names says."""
+
+
+def _bound(family: int, address: tuple[Any, ...]) -> socket.socket:
+    try:
+        made = socket.socket(family, socket.SOCK_STREAM)
+    except OSError:
+        raise _NoSuchFamily from None
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(address)
+    except BaseException as error:
+        made.close()
+        if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
+            raise _NoSuchFamily from None
+        raise
+    return made
 
 
 @contextlib.contextmanager

@@ -70,7 +70,7 @@ class Settings:
     upload_megabytes: int = _set(2048, "The largest upload.")
     sources: str = _set("", "Databases that data sets may be registered from, as host:port separated by commas; empty: none.")
     source_authorities: str = _set("", "Who vouches for the certificates of those databases (PEM); empty: the system.")
-    delta_floor: str = _set("1e-5", "The largest δ that any release may have.")
+    delta_floor: str = _set("1e-5", "The largest δ that a budget, a share or all releases of a population may come to.")
     survey_cap: str = _set(
         "20", "The largest ε that all answers of one respondent to a survey may add up to, whatever its author wishes."
     )
@@ -176,6 +176,8 @@ def weaknesses(settings: Settings) -> list[Weakness]:
     >>> [weak.name for weak in weaknesses(Settings(data=Path("hub"), host="0.0.0.0", address="http://hub.example.org"))]
     ['certificate', 'second_factor']
     """
+    from cloister.hub.checking import faults_of
+
     found: list[Weakness] = []
 
     def weak(name: str, why: str, instead: str, *, grave: bool = False) -> None:
@@ -214,18 +216,20 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         weak(
             "oidc_roles", "everybody whom the identity provider knows would govern the hub", 'oidc_roles = "analyst"', grave=True
         )
-    if settings.master_key:
+    for fault in faults_of(settings):
+        weak(fault.name, fault.why, fault.instead, grave=fault.grave)
+    if settings.master_key and not any(each.name == "master_key" for each in found):
         weak("master_key", "an environment is seen by every program of its user", "master_key_file = a mounted secret")
     if settings.pg_port and not settings.certificate and not _loopback(settings.host):
         weak("pg_port", "tokens would cross the network in the clear", "certificate =", grave=True)
     if not _positive(settings.survey_cap):
         weak("survey_cap", "it is no number above 0", 'survey_cap = "20"', grave=True)
+    if not _probability(settings.delta_floor):
+        weak("delta_floor", "it is no number from 0 to less than 1", 'delta_floor = "1e-5"', grave=True)
     if settings.survey_hourly < 0:
         weak("survey_hourly", "it is no number of reports", "survey_hourly = 600", grave=True)
     if not known_zone(settings.zone):
         weak("zone", "there is no such time zone", 'zone = "Europe/Lisbon"', grave=True)
-    if settings.tick_ms < 1:
-        weak("tick_ms", "without ticks the time of an answer may tell of rows", "tick_ms = 10", grave=True)
     return sorted(found, key=lambda each: not each.grave)
 
 
@@ -267,6 +271,13 @@ def _value(name: str, kind: Any, value: Any) -> Any:
 def _positive(text: str) -> bool:
     try:
         return Fraction(text) > 0
+    except (ValueError, ZeroDivisionError):
+        return False
+
+
+def _probability(text: str) -> bool:
+    try:
+        return 0 <= Fraction(text) < 1
     except (ValueError, ZeroDivisionError):
         return False
 

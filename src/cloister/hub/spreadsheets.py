@@ -8,12 +8,12 @@ _FIRST = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet would compute it.
+    """Whether a spreadsheet would compute it. At the beginning of a file it does not see a mark of byte order.
 
-    >>> is_formula("=1+1"), is_formula("\uff1d1+1"), is_formula("a=1")
-    (True, True, False)
+    >>> is_formula("=1+1"), is_formula("\uff1d1+1"), is_formula("\ufeff=1+1"), is_formula("a=1")
+    (True, True, True, False)
     """
-    return text.startswith(_FIRST)
+    return text.lstrip("\ufeff").startswith(_FIRST)
 
 
 def safe(text: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from cloister.errors import InvalidParameter
 from cloister.noise.random import Random, default_random
-from cloister.privacy.rational import Exact, exact, exact_positive
+from cloister.privacy.rational import Exact, exact, exact_positive, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +84,9 @@ def check_scale(scale: Exact, name: str = "scale") -> Fraction:
     """
     number = exact_positive(scale, name)
     if not 1 / _LARGEST <= number <= _LARGEST:
-        raise InvalidParameter(f"{name}={scale} was refused", why="it must lie within 1e-100 and 1e100", instead=f"{name}=10")
+        raise InvalidParameter(
+            f"{name}={shown(scale)} was refused", why="it must lie within 1e-100 and 1e100", instead=f"{name}=10"
+        )
     return number
 
 

@@ -15,6 +15,8 @@ Exact: TypeAlias = int | float | str | Fraction | Decimal
 """What a person may write where an exact number is meant. A float counts as its shortest decimal text."""
 
 _LONGEST_TEXT = 400
+_LONGEST_PLAIN = 2000
+"""Of a text without an exponent: `text_of` writes up to some 1,600 characters for what 400 characters and an exponent say."""
 _LARGEST_EXPONENT = 400
 
 
@@ -22,9 +24,12 @@ def exact(value: Exact, name: str = "value") -> Fraction:
     """The rational number that `value` stands for.
 
     A float means its shortest decimal text: `0.1` is exactly 1/10. NaN and infinities are refused, and so are bool (almost
-    always a mistake) and texts whose exact value would not fit in memory.
+    always a mistake) and texts whose exact value would not fit in memory. Of a text that is accepted, `text_of` the number is
+    accepted too: what is written down is read back.
 
     >>> exact(0.1) == exact("0.1") == Fraction(1, 10)
+    True
+    >>> exact(text_of(exact("1e400"))) == 10**400
     True
     >>> exact("1/3"), exact("1e-6"), exact(2)
     (Fraction(1, 3), Fraction(1, 1000000), Fraction(2, 1))
@@ -48,7 +53,7 @@ def exact(value: Exact, name: str = "value") -> Fraction:
     if isinstance(value, numbers.Real):  # numpy's shorter floats: their own shortest text, not that of the double they widen to
         return _from_text(str(value), value, name)
     raise InvalidParameter(
-        f"{name}={_shown(value)} was refused", why=f"a {type(value).__name__} is not an exact number", instead=f'{name}="0.1"'
+        f"{name}={shown(value)} was refused", why=f"a {type(value).__name__} is not an exact number", instead=f'{name}="0.1"'
     )
 
 
@@ -60,7 +65,7 @@ def exact_positive(value: Exact, name: str = "value") -> Fraction:
     """
     number = exact(value, name)
     if number <= 0:
-        raise InvalidParameter(f"{name}={_shown(value)} was refused", why="it must be greater than 0", instead=f'{name}="0.1"')
+        raise InvalidParameter(f"{name}={shown(value)} was refused", why="it must be greater than 0", instead=f'{name}="0.1"')
     return number
 
 
@@ -72,7 +77,7 @@ def exact_nonnegative(value: Exact, name: str = "value") -> Fraction:
     """
     number = exact(value, name)
     if number < 0:
-        raise InvalidParameter(f"{name}={_shown(value)} was refused", why="it must not be negative", instead=f'{name}="0.1"')
+        raise InvalidParameter(f"{name}={shown(value)} was refused", why="it must not be negative", instead=f'{name}="0.1"')
     return number
 
 
@@ -85,7 +90,7 @@ def exact_probability(value: Exact, name: str = "delta") -> Fraction:
     number = exact(value, name)
     if not 0 <= number < 1:
         raise InvalidParameter(
-            f"{name}={_shown(value)} was refused", why="it must be at least 0 and less than 1", instead=f'{name}="1e-6"'
+            f"{name}={shown(value)} was refused", why="it must be at least 0 and less than 1", instead=f'{name}="1e-6"'
         )
     return number
 
@@ -150,6 +155,30 @@ def text_of(value: Fraction) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
+def reads_back(value: Fraction) -> bool:
+    """Whether `exact` reads the text that `text_of` writes: so it is of every number that was read from a text, and not of one
+    that was computed and is too long.
+
+    >>> reads_back(exact("1e-400")), reads_back(Fraction(10**3000))
+    (True, False)
+    """
+    if value.numerator.bit_length() + value.denominator.bit_length() > 4 * _LONGEST_PLAIN:  # more than a decimal digit in 4 bits
+        return False
+    return len(text_of(value)) <= _LONGEST_PLAIN
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: cut where it is long, since a number of thousands of digits has no text that Python makes.
+
+    >>> shown(Fraction(1, 3)), shown("1e-6"), shown(10**400)
+    ('1/3', "'1e-6'", '…')
+    """
+    if isinstance(value, int | Fraction) and max(abs(value.numerator), value.denominator).bit_length() > 1000:
+        return "…"
+    text = str(value) if isinstance(value, Fraction) else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
 def plain_number(text: str) -> float | Fraction:
     """The number of a text exactly: whole, or as a decimal, which reads best, where it is one.
 
@@ -159,39 +188,40 @@ def plain_number(text: str) -> float | Fraction:
     value = exact(text)
     if value.denominator == 1:
         return value.numerator
-    near = float(value)
+    try:
+        near = float(value)
+    except OverflowError:
+        return value
     return near if exact(near) == value else value
 
 
 def _from_text(text: str, value: object, name: str) -> Fraction:
-    if len(text) > _LONGEST_TEXT:
-        raise InvalidParameter(
-            f"{name} was refused", why=f"its text is longer than {_LONGEST_TEXT} characters", instead=f'{name}="0.1"'
-        )
     exponent = text.lower().partition("e")[2]
+    longest = _LONGEST_TEXT if exponent else _LONGEST_PLAIN
+    if len(text) > longest:
+        raise InvalidParameter(
+            f"{name} was refused", why=f"its text is longer than {longest} characters", instead=f'{name}="0.1"'
+        )
     try:
         if exponent and abs(int(exponent)) > _LARGEST_EXPONENT:
             raise InvalidParameter(
-                f"{name}={_shown(value)} was refused",
+                f"{name}={shown(value)} was refused",
                 why=f"its exponent is beyond ±{_LARGEST_EXPONENT}",
                 instead=f'{name}="1e-6"',
             )
         if not text.isascii():
             raise ValueError(text)
-        return Fraction(text)
+        number = Fraction(text)
     except InvalidParameter:
         raise
     except (ValueError, ZeroDivisionError, InvalidOperation):
         raise _not_a_number(value, name) from None
-
-
-def _shown(value: object) -> str:
-    """A value as a message may show it: a number of thousands of digits has no text that Python would make."""
-    if isinstance(value, int | Fraction) and max(abs(value.numerator), value.denominator).bit_length() > 1000:
-        return "…"
-    text = str(value) if isinstance(value, Fraction) else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+    if len(text) > _LONGEST_TEXT and not reads_back(number):
+        raise InvalidParameter(
+            f"{name} was refused", why=f"written as a ratio it is longer than {longest} characters", instead=f'{name}="0.1"'
+        )
+    return number
 
 
 def _not_a_number(value: object, name: str) -> InvalidParameter:
-    return InvalidParameter(f"{name}={_shown(value)} was refused", why="it is not a finite number", instead=f'{name}="0.1"')
+    return InvalidParameter(f"{name}={shown(value)} was refused", why="it is not a finite number", instead=f'{name}="0.1"')

@@ -208,8 +208,8 @@ class Release:
 
         return from_json(text)
 
-    def plot(self, confidence: float = 0.95) -> alt.LayerChart:
-        """A chart of the first statistic by the first key, with its error bars."""
+    def plot(self, confidence: float = 0.95) -> alt.LayerChart | alt.VConcatChart:
+        """A chart of each statistic (the first four) by the first key, with its error bars."""
         from cloister.session.chart import chart_of
 
         return chart_of(self, confidence)
@@ -267,7 +267,7 @@ class Release:
         if util.find_spec("vl_convert") is None or not self.statistics():
             return ""
         drawn = base64.b64encode(svg(self.plot().to_dict()).encode()).decode()
-        alt = escape(f"{self.statistics()[0]} in each group, with its error; the table above has the same numbers")
+        alt = escape(f"{', '.join(self.statistics()[:4])} in each group, with the error; the table above has the same numbers")
         return f'<img alt="{alt}" src="data:image/svg+xml;base64,{drawn}">'
 
     def _names(self) -> Mapping[str, str]:

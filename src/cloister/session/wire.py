@@ -209,7 +209,8 @@ _QUICK: dict[type, Callable[[Any], str]] = {
 _TEXTS: dict[int, tuple[Any, str]] = {}
 """What was written of values that many releases share, each with the value itself, so that no other can come to its place in
 memory: formulas, noises and costs, which never change."""
-_MOST_TEXTS = 512
+_MOST_TEXTS, _LONGEST_KEPT = 512, 4096
+"""A formula may name a column's every category; such a one is written anew each time."""
 
 
 def _shared(value: Any) -> str:
@@ -217,9 +218,10 @@ def _shared(value: Any) -> str:
     if known is not None and known[0] is value:
         return known[1]
     text = _text(value)
-    if len(_TEXTS) >= _MOST_TEXTS:
-        _TEXTS.clear()
-    _TEXTS[id(value)] = (value, text)
+    if len(text) <= _LONGEST_KEPT:
+        if len(_TEXTS) >= _MOST_TEXTS:
+            _TEXTS.clear()
+        _TEXTS[id(value)] = (value, text)
     return text
 
 

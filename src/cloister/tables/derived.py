@@ -190,13 +190,15 @@ def known(relation: Relation, name: str) -> None:
 
 def unique(names: list[str]) -> None:
     """Refuses a name that stands twice, or that is no text."""
+    seen = set()
     for name in names:
         if not isinstance(name, str) or not name:
             raise InvalidParameter(f"The column name {name!r} was refused", why="it is not text", instead='"age"')
-        if names.count(name) > 1:
+        if name in seen:
             raise InvalidParameter(
                 f"The column {name!r} was refused", why="two columns would bear the name", instead=f'{name} AS "another"'
             )
+        seen.add(name)
 
 
 def needs_unit(relation: Relation, what: str) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cloister.tables.columns import Text
-from cloister.tables.compiler import DENSE_BITS, RELATION, Plan
+from cloister.tables.compiler import DENSE_BITS, RELATION, Layout, Plan
 from cloister.tables.encrypted import ENCRYPTED_SCRATCH, attach_scratch
 from cloister.tables.engine import ColumnReport, PreparationReport, Prepared, Site, _token, fresh_secret
 from cloister.tables.folder import PrivateFolder
@@ -42,8 +42,9 @@ _USUAL_BITS = 12  # DuckDB's own perfect_ht_threshold
 _MANY_ROWS = 10**6
 _ONE_GROUP = 122_880
 """Rows that DuckDB reads in one piece: it has nothing to share among threads, and to wake them takes longer than to read."""
-_HELD_ROWS = 4 * _ONE_GROUP
-"""Where a table has more rows than was declared of it, so many may still be held."""
+_HELD_BEYOND = 4
+"""A table of more rows than was declared of it is still held up to so many times the most: what decides is what was declared, and
+the true number only where that is far from it."""
 _SCRATCH = "cloister_scratch"
 _SAFE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False, "allow_community_extensions": False}
 
@@ -171,6 +172,7 @@ class DuckDBPrepared(Prepared):
         self._long = table.source.is_long or (table.size or 0) > _MANY_ROWS
         # as declared: the clock may say nothing of the true number
         self._short = table.size is not None and table.size <= _ONE_GROUP
+        self._holds = self._short and _bytes(table.size or 0, self.layout) <= MOST_BYTES
         self._holding = threading.Lock()
         self._held: Held | None = None
         ready = False
@@ -205,7 +207,7 @@ class DuckDBPrepared(Prepared):
 
     def aggregate(self, aggregation: Aggregation, plan: Plan | None = None) -> Groups:
         """As every engine; of a short table rows are counted without a statement (`held.py`)."""
-        if not self._short or not countable(aggregation):
+        if not self._holds or not countable(aggregation):
             return super().aggregate(aggregation, plan)
         if plan is None:
             plan = self.plan(aggregation)  # the refusals
@@ -217,19 +219,19 @@ class DuckDBPrepared(Prepared):
 
     def _hold(self) -> Held | None:
         """The rows in arrays, read once; None where they would take too much memory."""
-        if self._held is not None or not self._short:
+        if self._held is not None or not self._holds:
             return self._held
         with self._holding:
-            if self._held is None and self._short:
+            if self._held is None and self._holds:
                 self._held = self._read_held()
-                self._short = self._held is not None
+                self._holds = self._held is not None
             return self._held
 
     def _read_held(self) -> Held | None:
         names = wanted_columns(self.layout)
         with self._cursor() as cursor:
             [rows] = cursor.execute(f"SELECT COUNT(*) FROM {RELATION}").fetchone()
-            if rows > _HELD_ROWS or 8 * rows * len(names) > MOST_BYTES:
+            if rows > _HELD_BEYOND * _ONE_GROUP or _bytes(rows, self.layout) > _HELD_BEYOND * MOST_BYTES:
                 return None
             columns = cursor.execute(f"SELECT {', '.join(names)} FROM {RELATION}").fetchnumpy() if names else {}
         return Held(self.layout, columns, rows)
@@ -352,6 +354,11 @@ class DuckDBPrepared(Prepared):
             cursor.close()
         self._connection.close()
         self._folder.remove()
+
+
+def _bytes(rows: int, layout: Layout) -> int:
+    """What so many rows may take as arrays."""
+    return 8 * rows * len(wanted_columns(layout))
 
 
 def report_of(row: Any, over: Any, table: PrivateTable, malformed: int = 0) -> PreparationReport:

@@ -23,7 +23,7 @@ from cloister.tables.request import Aggregation
 __all__ = ["MOST_BYTES", "Held", "countable", "wanted_columns"]
 
 MOST_BYTES = 64 * 2**20
-"""More than that is left to the engine."""
+"""A table of which more is declared is left to the engine."""
 _MOST_COMPARISONS = 32
 """Beyond, an engine that skips rows, and that can be stopped, is the better choice."""
 

@@ -9,8 +9,7 @@ import pytest
 
 from cloister.errors import AccessDenied
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access import facts_of, grant
-from cloister.hub.services.access.algorithms import check_run
+from cloister.hub.services.access import check_together, context_of, facts_of, grant
 from cloister.hub.services.accounts import caller_for
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor
@@ -95,7 +94,7 @@ def test_u3_may_run_a1_on_d1_and_nothing_else(house: House, person: People) -> N
         house.sample_data_set(name, owner=owner)
         grant(house.hub, owner.caller, data_set=name, role="l", members={"anybody": True}, rules={"actions": ["dataset.see"]})
     for name in ("a1", "a2"):
-        form = {"name": name, "title": name.upper(), "service": "asking", "settings": '{"rounds": 3}'}
+        form = {"name": name, "title": name.upper(), "service": "learning", "settings": '{"method": "GaussianNB"}'}
         assert post(provider, "/algorithms", **form).status_code == 303
         run = {"actions": ["algorithm.see"], "role": "known", "anybody": "yes"}
         assert post(provider, f"/algorithms/{name}/grants", f"/algorithms/{name}", **run).status_code == 303
@@ -119,7 +118,8 @@ def test_u3_may_run_a1_on_d1_and_nothing_else(house: House, person: People) -> N
             method = next(each for each in facts.algorithms.values() if each.name == algorithm)
             tables = [facts.data_sets[ids[name]] for name in data]
             try:
-                check_run(house.hub, db, caller, method, tables, purpose="research")
+                context = context_of(house.hub, caller, purpose="research", algorithm=method.id)
+                check_together(house.hub, db, caller, "algorithm.run", tables, context)
             except AccessDenied:
                 return False
             return True

@@ -319,3 +319,48 @@ def test_a_part_of_what_was_made_opens_none_of_it(house: House, owner: Visitor) 
     ana = house.person("analyst", email="ana@example.org")
     house.grant(made, ana, by=owner, actions=(*READS, "release.download"), columns=["age"])
     assert get(house, ana, f"/anonymised/{number}").status_code == 404
+
+
+def test_a_trial_says_that_the_data_set_has_other_rows_by_now(house: House, owner: Visitor) -> None:
+    told = run(house, owner, "/anonymised/trials", ORDER)
+    number = told["result"]["href"].rpartition("/")[2]
+    found = get(house, owner, f"/anonymised/trials/{number}").json()
+    assert (found["version"], found["newest"]) == (1, 1)
+    said = "The data set has other rows now"
+    assert said not in owner.client.get(f"/anonymise/trials/{number}").text
+    sent = house.client().post(
+        "/api/v1/uploads",
+        content=b"age,sex,pay\n" + b"40,F,7\n41,M,7\n" * 50,
+        headers={**owner.bearer, "Content-Type": "text/csv"},
+    )
+    assert post(house, owner, "/datasets/people/versions", {"upload": sent.json()["id"]}).status_code == 201
+    found = get(house, owner, f"/anonymised/trials/{number}").json()
+    assert (found["version"], found["newest"]) == (1, 2)
+    assert said in owner.client.get(f"/anonymise/trials/{number}").text
+    again = run(house, owner, "/anonymised/trials", ORDER)["result"]["href"].rpartition("/")[2]
+    assert said not in owner.client.get(f"/anonymise/trials/{again}").text
+
+
+def test_rows_that_lack_something_are_left_out_of_every_choice(house: House, owner: Visitor) -> None:
+    columns = {
+        "age": {"kind": "integer", "low": 17, "high": 90, "nullable": True},
+        "sex": {"kind": "category", "values": ["F", "M"]},
+        "pay": {"kind": "real", "low": 0, "high": 100, "step": 0.5},
+    }
+    rows = varied(600)
+    rows["age"] = [None if place < 6 else age for place, age in enumerate(rows["age"])]
+    house.sample_data_set("gaps", owner=owner, rows=rows, declaration={"columns": columns, "size": 600})
+    points = tried(house, owner, {**ORDER, "table": "gaps", "search": "optimal", "missing": "suppress"})["points"]
+    assert {each["of"] for each in points} == {"k", "levels"}
+    assert all(each["suppressed"] >= 6 for each in points if "why" not in each)
+
+
+def test_a_table_of_which_nothing_is_left_is_no_release(house: House, owner: Visitor) -> None:
+    house.sample_data_set("varied", owner=owner, rows=varied(60))
+    order = {**ORDER, "table": "varied", "search": "optimal", "t": "0", "suppression": "1"}
+    assert all(each["suppressed"] == 60 for each in tried(house, owner, order)["points"])
+    told = run(house, owner, "/anonymised", {**RELEASE, **order})
+    assert told["state"] == "failed"
+    assert "is told in a trial alone" in told["problem"]["detail"]
+    assert get(house, owner, "/anonymised").json()["tables"] == []
+    assert house.hub.ledger.unbounded("varied")

@@ -190,6 +190,25 @@ def test_no_trial_is_kept_whose_standing_ended(
         assert db.scalars(select(Trial.id)).all() == []
 
 
+def test_no_trial_is_shown_for_a_purpose_that_was_forbidden_since(house: House, owner: Visitor) -> None:
+    href = run(house, owner, "/anonymised/trials", {**ORDER, "purpose": "teaching"})["result"]["href"]
+    number = href.rpartition("/")[2]
+    pages = (href, f"{href}/risk", f"/anonymise?trial={number}")
+
+    def looked() -> list[int]:
+        return [
+            get(house, owner, f"/anonymised/trials/{number}").status_code,
+            *(owner.client.get(page).status_code for page in pages),
+        ]
+
+    assert looked() == [200] * 4
+    for purposes, status in ((["care"], 403), (["care", "teaching"], 200)):
+        with house.hub.database.begin() as db:
+            db.query(DataSet).filter_by(name="people").one().metadata_ = {"policy": {"purposes": purposes}}
+            bump(db)
+        assert looked() == [status] * 4
+
+
 def test_a_trial_is_gone_after_a_week_whoever_looks(house: House, owner: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     told = run(house, owner, "/anonymised/trials", ORDER)
     monkeypatch.setattr(retention.Keeper, "_look", lambda self: None)

@@ -6,13 +6,23 @@ from typing import Any
 
 import pytest
 
-from cloister.errors import CloisterError
-from cloister.hub.generation import bump, generation
-from cloister.hub.services.asking import answering
+from cloister.errors import CloisterError, LedgerUnavailable
+from cloister.hub.database import Database
+from cloister.hub.generation import bump, generation, glanced, take
+from cloister.hub.migrations import bring_up_to_date
+from cloister.hub.models import every_model
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.asking import answering, ready
 from cloister.hub.services.catalogue.live import Exchanged, Live, live_of
+from cloister.ledger import Ledger
 from cloister.privacy import PureDP
-from tests.hub.asking.conftest import Stage
+from scripts.postgres import Server
+from tests.hub.asking.conftest import COUNT, Stage
+from tests.hub.asking.test_policy import reader, rule
 from tests.hub.house import House
+from tests.hub.trail.conftest import new_schema, postgres_server
+
+__all__ = ["postgres_server"]
 
 SUM = "SELECT SUM(v) AS s FROM bits"
 BITS = {"columns": {"v": {"kind": "integer", "low": 0, "high": 1}}, "size": 40}
@@ -174,3 +184,123 @@ def test_a_model_learns_from_the_rows_that_it_names(house: House, monkeypatch: p
         row = db.query(LearntModel).one()
     assert row.columns["version"] == sent.json()["id"] == row.policy["sources"][0]["version"]
     assert len(house.hub.ledger.charges("people")) == 1
+
+
+def test_an_answer_leaves_though_its_table_is_declared_anew_before_it_is_kept(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its text cannot be read against the new declaration; it was charged, and is about the rows that it was asked about."""
+    keep = answering._keep
+
+    def between(*given: Any, **more: Any) -> Any:
+        with stage.hub.database.begin() as db:
+            row = db.get_one(DataSet, stage.people.id)
+            columns = {name: each for name, each in row.declaration["columns"].items() if name != "age"}
+            row.declaration = {**row.declaration, "columns": columns}
+            bump(db)
+        with stage.hub.database.reading() as db:
+            live_of(stage.hub).renew(db)
+        return keep(*given, **more)
+
+    asked = {"sql": "SELECT COUNT(*) AS n FROM people WHERE age > 33", "spend": "0.1"}
+    with monkeypatch.context() as here:
+        here.setattr(answering, "_keep", between)
+        answer = stage.post("/questions", asked)
+    assert answer.status_code == 201, answer.text
+    assert len(stage.charges) == 1
+    assert stage.post("/questions", asked).status_code == 422
+
+
+def test_a_version_that_cannot_be_taken_over_closes_its_table_and_no_other(bits: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As while the ledger is away. Who asks about something else hears nothing of it, nor of what else there is."""
+    bits.house.sample_data_set("hidden", owner=bits.house.person("owner"))
+    assert _asked(bits, "20")[0] == pytest.approx(0, abs=3)
+    number = _ones(bits)
+
+    def away(*_: Any, **__: Any) -> None:
+        raise LedgerUnavailable("Nothing was written", why="the ledger is away", instead="ask again")
+
+    with monkeypatch.context() as here:
+        here.setattr(Ledger, "open", away)
+        answer = bits.post("/questions/explain", {"sql": COUNT, "spend": "0.1"})
+        assert answer.status_code == 200, answer.text
+        closed = bits.post("/questions", {"sql": SUM, "spend": "20"}, bits.owner)
+        assert (closed.status_code, "the ledger is away" in closed.text) == (503, True)
+    bits.house.clock.move(seconds=11)
+    value, version = _asked(bits, "30")
+    assert (round(value / 40), version) == (1, number)
+
+
+@pytest.mark.parametrize("narrow", [{}, {"columns": ["age", "sex"], "rows": "pay >= 25"}], ids=["whole", "view"])
+@pytest.mark.parametrize("path", ["", "/explain", "/rehearse", "/afford"])
+@pytest.mark.parametrize("other", [None, {"columns": {"salary": {"kind": "integer", "low": 0, "high": 9}}, "size": 40}])
+def test_a_table_that_is_gone_after_the_decision_tells_of_no_other(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, narrow: dict[str, Any], path: str, other: dict[str, Any] | None
+) -> None:
+    """Closed, or the name another's by now: neither the names of other tables nor another's columns are told."""
+    rea, house = reader(stage, **narrow), stage.house
+    rule(stage, epsilon_of_population="0.5")
+    stage.ask(COUNT, who=rea)
+    decided, checked = [], ready.check_together
+
+    def between(*given: Any, **more: Any) -> Any:
+        found = checked(*given, **more)
+        if not decided:
+            decided.append(1)
+            with stage.hub.database.begin() as db:
+                row = db.get_one(DataSet, stage.people.id)
+                row.state, row.name = "deleted", "gone"
+                bump(db)
+            for name in ["hidden"] if other is None else ["hidden", "people"]:
+                rows = {"salary": [3] * 40} if name == "people" else None
+                told = other if name == "people" else None
+                house.sample_data_set(name, owner=house.person("owner"), rows=rows, declaration=told, population=f"of {name}")
+            with stage.hub.database.reading() as db:
+                live_of(stage.hub).renew(db)
+        return found
+
+    monkeypatch.setattr(ready, "check_together", between)
+    answer = stage.post(f"/questions{path}", {"sql": f"{COUNT} WHERE age > 33", "spend": "0.1"}, rea)
+    assert answer.status_code in (404, 409), answer.text
+    assert not any(each in answer.text for each in ("hidden", "salary", "pay"))
+    assert len(stage.charges) == 1
+    assert decided
+
+
+@pytest.mark.postgres
+def test_facts_and_their_number_are_of_one_moment_on_postgresql_too(postgres_server: Server) -> None:
+    every_model()
+    made = Database(new_schema(postgres_server))
+    try:
+        bring_up_to_date(made)
+        with made.reading() as slow:
+            before = generation(slow)
+            with made.begin() as db:
+                bump(db)
+            assert glanced(slow.connection()) == before
+        with made.reading() as db, made.begin() as other:
+            assert generation(db) == generation(other) == before + 1
+    finally:
+        made.close()
+
+
+def test_tables_are_never_newer_than_the_number_that_is_written_beside_them(bits: Stage) -> None:
+    """A moment that begins after its number was glanced at has later rows, and so has one of PostgreSQL."""
+    live = Live(bits.hub)
+    try:
+        with bits.hub.database.reading() as db:
+            old = generation(db)
+        _ones(bits)
+        with bits.hub.database.reading(late=True) as late:
+            take(late, old)
+            live.renew(late)
+        with bits.hub.database.reading() as db:
+            new = generation(db)
+            session = live.session(db, "ana", tables=["bits"])
+        assert new > old
+        with pytest.raises(Exchanged), live.held(session, ["bits"], old).steady():
+            pass
+        with live.held(session, ["bits"], new).steady():
+            pass
+    finally:
+        live.close()

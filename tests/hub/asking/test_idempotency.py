@@ -7,10 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from cloister.hub.records.accounts import ApiToken
+from cloister.hub.records.asking import StoredRelease
 from cloister.hub.services.asking import answering as way
 from cloister.hub.services.asking import idempotency
 from tests.hub.asking.conftest import BY_SEX, COUNT, Stage
+from tests.hub.asking.test_policy import rule
+from tests.hub.asking.test_sources import end_rules
 
 BODY = {"sql": BY_SEX, "spend": "0.25"}
 KEY = {"Idempotency-Key": "one"}
@@ -28,6 +33,35 @@ def test_the_same_key_gives_the_same_bytes_and_one_charge(stage: Stage):
 def test_without_a_key_the_answer_is_kept_again_under_the_same_charge(stage: Stage):
     assert stage.post("/questions", BODY).json()["id"] != stage.post("/questions", BODY).json()["id"]
     assert len(stage.charges) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/questions", BODY), ("/questions/workload", {"questions": [BY_SEX, COUNT], "spend": "0.25"})],
+    ids=["one", "several"],
+)
+def test_a_key_gives_nothing_that_may_not_be_looked_at_any_more(stage: Stage, path: str, body: dict[str, Any]):
+    first = stage.post(path, body, **KEY)
+    told = first.json()
+    numbers = [each["id"] for each in told.get("releases", [told])]
+    rule(stage, populations=["people"], deny=True)
+    assert {stage.get(f"/releases/{number}").status_code for number in numbers} == {403}
+    again = stage.post(path, body, **KEY)
+    assert (again.status_code, again.json()["code"]) == (403, "access-denied")
+    end_rules(stage)
+    assert stage.post(path, body, **KEY).content == first.content
+    with stage.hub.database.begin() as db:
+        db.execute(update(StoredRelease).where(StoredRelease.id == numbers[-1]).values(withdrawn=stage.hub.now()))
+    assert stage.post(path, body, **KEY).status_code == 404
+    assert len(stage.charges) == 1
+
+
+def test_a_token_that_may_only_ask_gets_its_answer_again(stage: Stage):
+    with stage.hub.database.begin() as db:
+        db.execute(update(ApiToken).where(ApiToken.person == stage.ana.id).values(scopes=["question.ask"]))
+    first = stage.post("/questions", BODY, **KEY)
+    assert stage.get(f"/releases/{first.json()['id']}").status_code == 403
+    assert stage.post("/questions", BODY, **KEY).content == first.content
 
 
 @pytest.mark.parametrize("other", [BODY | {"spend": "0.3"}, BODY | {"sql": COUNT}, BODY | {"purpose": "another"}])

@@ -87,9 +87,9 @@ def test_explaining_as_one_types_is_a_part_of_the_page(stage: Stage):
 
 
 def test_a_wanted_margin_stands_in_the_place_of_the_spend(stage: Stage):
-    part = send(stage.ana, "/ask/explain", FORM | {"sql": COUNT, "within": "50"}, **{"X-Fragment": "1"}).text
+    part = send(stage.ana, "/ask/explain", FORM | {"sql": COUNT, "within": "50", "by": "margin"}, **{"X-Fragment": "1"}).text
     assert "± 50" in part
-    assert send(stage.ana, "/ask/explain", FORM | {"within": "fifty"}).status_code == 422
+    assert send(stage.ana, "/ask/explain", FORM | {"within": "fifty", "by": "margin"}).status_code == 422
 
 
 def test_a_rehearsal_is_marked_as_made_up(stage: Stage):

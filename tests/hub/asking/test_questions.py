@@ -8,6 +8,8 @@ import pytest
 from sqlalchemy import select
 
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.trail import TrailLine
+from cloister.hub.services.asking import answering
 from cloister.privacy import PureDP
 from cloister.session import Release
 from tests.hub.asking.conftest import BY_SEX, COUNT, Stage
@@ -22,6 +24,18 @@ def test_an_answer_is_charged_once_and_kept(stage: Stage):
     again = stage.get(f"/releases/{told['id']}")
     assert again.json() == told
     assert Release.from_json(json.dumps(told["release"])).to_pydict() == told["columns"]
+
+
+def test_what_nobody_foresaw_after_a_charge_stands_in_the_trail(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    def broken(*_: object) -> list[int]:
+        raise RuntimeError("nobody foresaw this")
+
+    monkeypatch.setattr(answering, "keep", broken)
+    assert stage.post("/questions", {"sql": COUNT, "spend": "0.5"}).status_code == 500
+    with stage.hub.database.reading() as db:
+        line = db.scalars(select(TrailLine).order_by(TrailLine.number.desc()).limit(1)).one()
+    assert (line.action, line.outcome, line.cost) == ("question.ask", "failed", {"people": "ε = 0.5"})
+    assert "nobody foresaw" not in str(line.details)
 
 
 def test_the_same_question_again_costs_nothing(stage: Stage):
@@ -124,6 +138,24 @@ def test_what_is_refused_costs_nothing(stage: Stage, body: dict, status: int):
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert stage.charges == []
+
+
+@pytest.mark.parametrize("sql", [f"{COUNT} WHERE sex = 'F\0'", f"{COUNT} -- \0"])
+@pytest.mark.parametrize("path", ["", "/workload", "/stored", "/explain", "/afford", "/rehearse"])
+def test_what_no_database_of_ours_could_keep_is_not_asked(stage: Stage, path: str, sql: str):
+    """PostgreSQL keeps no character of code 0: what was asked with one would be charged, and not answered."""
+    asked = {"questions": [sql]} if path == "/workload" else {"sql": sql}
+    assert stage.post(f"/questions{path}", {**asked, "spend": "0.1"}).status_code == 422
+    assert stage.charges == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/releases?search=a%00b", "/releases?project=%00", "/datasets?search=%00", "/releases/%00", "/datasets/%00"]
+)
+def test_nothing_is_looked_for_that_no_database_of_ours_could_keep(stage: Stage, path: str):
+    answer = stage.get(path)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
+    assert stage.ana.client.get(path).status_code == 422
 
 
 def test_somebody_without_a_grant_does_not_learn_that_the_data_set_exists(stage: Stage):

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from cloister.errors import InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access import grant
+from cloister.hub.services.catalogue.guidance import budget_of
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor
@@ -182,6 +184,13 @@ def test_a_share_for_an_address_is_answered_in_the_same_way_whoever_has_it(house
         post(owner, "/budgets/people/allot", "/budgets/people", who=each, amount="0.1")
         for each in (bob.caller.email, "nobody@x.example")
     ]
+    assert [each.status_code for each in told] == [422, 422], "nobody was let in yet"
+    rules = {"actions": ["question.ask"]}
+    grant(house.hub, owner.caller, data_set="people", role="r", members={"institutions": ["South"]}, rules=rules)
+    told = [
+        post(owner, "/budgets/people/allot", "/budgets/people", who=each, amount="0.1")
+        for each in (bob.caller.email, "nobody@x.example")
+    ]
     assert [each.status_code for each in told] == [303, 303]
     assert house.hub.ledger.allotment("people", "nobody@x.example") == (PureDP("0.1"), PureDP("0.1"))
 
@@ -230,3 +239,78 @@ def test_who_may_only_explain_sees_no_budget(house: House, owner: Visitor, bob: 
     rules = {"actions": ["question.explain"]}
     grant(house.hub, owner.caller, data_set="people", role="planner", members={"people": [bob.id]}, rules=rules)
     assert one(bob).status_code == 404, "who may only explain sees no budget"
+
+
+FAR = ["1e309", "1e400", "1000000000001"]
+
+
+@pytest.mark.parametrize("amount", FAR)
+def test_amounts_beyond_all_sense_are_refused_at_the_door(house: House, owner: Visitor, bob: Visitor, amount: str) -> None:
+    house.sample_data_set(owner=owner, readers=[bob])
+    path = "/budgets/people"
+    number = bob.client.post(f"/api/v1{path}/requests", json={"amount": "2", "reason": "r"}, headers=bob.csrf()).json()["id"]
+    told = [
+        owner.client.post(f"/api/v1{path}/raise", json={"amount": amount, "why": "w"}, headers=owner.csrf()),
+        owner.client.post(f"/api/v1{path}/shares", json={"who": bob.caller.email, "amount": amount}, headers=owner.csrf()),
+        owner.client.post(
+            f"/api/v1/budget-requests/{number}/decide", json={"grant": True, "amount": amount}, headers=owner.csrf()
+        ),
+        bob.client.post(f"/api/v1{path}/requests", json={"amount": amount, "reason": "r"}, headers=bob.csrf()),
+    ]
+    for each in told:
+        assert (each.status_code, "at most 1000000000000" in each.json()["detail"]) == (422, True), each.text
+    assert post(owner, f"{path}/raise", path, amount=amount, why="w").status_code == 422
+    assert post(owner, f"{path}/allot", path, who=bob.caller.email, amount=amount).status_code == 422
+    assert post(owner, f"{path}/requests/{number}/decide", path, decision="grant", amount=amount).status_code == 422
+    assert house.hub.ledger.budget("people") == PureDP(1)
+    assert post(owner, f"{path}/raise", path, amount="1000000000", why="w").status_code == 303
+
+
+@pytest.mark.parametrize(
+    "budget", [PureDP("1e309"), PureDP("1e400"), ApproxDP("1e400", "1e-390"), ZCDP("1e400"), PureDP("1e-90")]
+)
+def test_every_budget_that_is_kept_has_its_pages(house: House, owner: Visitor, bob: Visitor, budget: Any) -> None:
+    """Of a hub that took such a budget before it was refused at the door."""
+    house.sample_data_set(owner=owner, budget=budget, readers=[bob])
+    house.hub.ledger.allot("people", bob.caller.email, budget, who=owner.caller.email)
+    for visitor in (owner, bob):
+        for page in ("/", "/budgets", "/budgets/people", "/budgets/people/history.svg", "/datasets", "/datasets/people"):
+            answer = visitor.client.get(page)
+            assert answer.status_code == 200, page
+            assert "0" * 320 not in answer.text or page == "/budgets/people", page
+        assert one(visitor).status_code == one(visitor, "").status_code == 200
+    for page in ("/populations", "/populations/people", "/datasets/people/access/new"):
+        assert owner.client.get(page).status_code in (200, 404), page
+
+
+def test_a_share_is_for_those_who_can_draw(house: House, owner: Visitor, bob: Visitor, person: People) -> None:
+    row = house.sample_data_set(owner=owner, readers=[bob])
+    eve = person("analyst", email="eve@south.example")
+
+    def allotted(who: str) -> int:
+        body = {"who": who, "amount": "0.1"}
+        return int(owner.client.post("/api/v1/budgets/people/shares", json=body, headers=owner.csrf()).status_code)
+
+    assert (allotted("ghost@x.org"), allotted(eve.caller.email)) == (422, 422), "who has an address is not told"
+    assert post(owner, "/budgets/people/allot", "/budgets/people", who="ghost@x.org", amount="0.1").status_code == 422
+    assert house.hub.ledger.allotment("people", "ghost@x.org") is None
+    assert (allotted("BOB@south.example"), allotted(owner.caller.email)) == (200, 200)
+    refused = bob.client.post("/api/v1/budgets/people/shares", json={"who": "x@y.org", "amount": "1"}, headers=bob.csrf())
+    assert refused.status_code == 403, "to whom it is not theirs to give, nothing else is told"
+    rules = {"actions": ["question.ask"]}
+    grant(house.hub, owner.caller, data_set="people", role="r", members={"people": ["ghost@x.org"]}, rules=rules)
+    assert allotted("ghost@x.org") == 200, "they may come later"
+    house.hub.ledger.allot("people", "past@x.org", PureDP("0.2"), who="olga")
+    assert allotted("past@x.org") == 200, "a share that is there may be changed"
+    grant(house.hub, owner.caller, data_set="people", role="l", members={"anybody": True}, rules={"actions": ["dataset.see"]})
+    assert allotted(eve.caller.email) == 422, "who only sees it draws nothing"
+    grant(house.hub, owner.caller, data_set="people", role="a", members={"anybody": True}, rules=rules)
+    assert allotted(eve.caller.email) == 200
+    assert row.population == "people"
+
+
+@pytest.mark.parametrize("told", [{"epsilon": "1e309"}, {"epsilon": "1e400", "delta": "1e-6"}, {"rho": "1000000000001"}])
+def test_no_population_is_opened_with_such_a_budget(told: dict[str, str]) -> None:
+    with pytest.raises(InvalidParameter, match="at most 1000000000000"):
+        budget_of(**told)
+    assert budget_of("1000000000") == PureDP(10**9)

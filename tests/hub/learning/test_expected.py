@@ -1,12 +1,45 @@
-"""The expected curve: public facts alone, nothing spent; it rises with ε, and says what it is."""
+"""The expected curve, and the expected loss on a card: public facts alone, nothing spent; each says what it is."""
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
-from tests.hub.house import people_rows
+from cloister.hub.services.learning import expected
+from cloister.hub.services.learning.expected import LOST
+from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from tests.hub.house import PEOPLE, people_rows
 from tests.hub.learning.conftest import MAY, ORDER, Stage
 from tests.hub.learning.test_pages import form
+
+WAYS: list[tuple[dict[str, Any], str]] = [
+    ({}, "accuracy"),
+    ({"method": "LogisticRegression"}, "accuracy"),
+    ({"method": "CategoricalNB", "features": ["sex"], "target": "age"}, "accuracy"),
+    ({"method": "LinearRegression", "features": ["age", "sex"], "target": "pay"}, "r2"),
+    ({"method": "KMeans", "target": "", "parameters": {"n_clusters": 4}}, "captured"),
+]
+
+
+def opened(stage: Stage, name: str, *, budget: Guarantee | None = None, rows: Any = None, **declared: Any) -> str:
+    """One data set more, open to Ana: its name."""
+    how: dict[str, Any] = {"budget": budget, "rows": rows, "declaration": {**PEOPLE, **declared}}
+    stage.house.grant(stage.house.sample_data_set(name, owner=stage.owner, **how), stage.ana, by=stage.owner, actions=MAY)
+    return name
+
+
+def loss(stage: Stage, number: str) -> tuple[str, str]:
+    """The line of a card on what privacy costs."""
+    found = stage.get(f"/models/{number}").json()["card"]["findings"]
+    [line] = [(what, text) for what, text in found if what.startswith("expected loss")]
+    return line
+
+
+def mean(stage: Stage, **changed: Any) -> float:
+    """What is lost in the mean."""
+    return float(loss(stage, stage.learnt(**changed))[1].partition(" ")[0])
 
 
 def test_a_curve_spends_nothing_and_knows_no_row(stage: Stage):
@@ -17,15 +50,7 @@ def test_a_curve_spends_nothing_and_knows_no_row(stage: Stage):
     assert [each["epsilon"] for each in told["points"]] == [0.1, 0.3, 1.0, 3.0, 10.0]
     assert (told["measure"], told["rows"], told["declared"], told["guess"]) == ("accuracy", 300, True, 0.5)
     assert told["plain"] > 0.7
-    rows = {name: [values[0]] * 300 for name, values in people_rows().items()}
-    stage.house.sample_data_set("others", owner=stage.owner, rows=rows)  # the same declarations over other rows
-    with stage.hub.database.reading() as db:
-        from sqlalchemy import select
-
-        from cloister.hub.records.catalogue import DataSet
-
-        others = db.scalars(select(DataSet).where(DataSet.name == "others")).one()
-    stage.house.grant(others, stage.ana, by=stage.owner, actions=MAY)
+    opened(stage, "others", rows={name: [values[0]] * 300 for name, values in people_rows().items()})  # of the same declarations
     stage.hub.parts.pop("expected curves")
     assert stage.post("/models/expected", {**ORDER, "table": "others"}).json() == told
 
@@ -66,3 +91,83 @@ def test_where_there_is_none(stage: Stage, changed: dict[str, str], status: int)
 def test_without_a_grant_there_is_none(stage: Stage):
     bob = stage.house.person("analyst", email="bob@example.org")
     assert stage.post("/models/expected", ORDER, bob).status_code == 404
+
+
+def test_a_curve_is_worse_where_a_person_may_have_many_rows(stage: Stage):
+    opened(stage, "visits", unit="age", max_rows=30)
+    order = {**ORDER, "features": ["pay"], "spend": "1"}
+    one, many = (stage.post("/models/expected", {**order, "table": name}).json() for name in ("people", "visits"))
+    assert many["points"][0]["mean"] < one["points"][2]["mean"] - 0.05
+    assert many["points"][2]["mean"] < one["points"][2]["mean"]
+    sentence = "One person may have 30 rows, and the noise hides all of them: ε was made smaller in proportion."
+    for name, said in (("people", False), ("visits", True)):
+        page = stage.ana.client.get(f"/learn?about={name}").text
+        looked = stage.ana.client.post("/learn/expected", data=form(stage, page, table=name, features=["pay"]))
+        assert looked.status_code == 200
+        assert (sentence in looked.text) is said
+
+
+# ── the card ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("changed", "measure"), WAYS)
+def test_a_card_says_what_is_lost_on_the_page_and_in_the_file(stage: Stage, changed: dict[str, Any], measure: str):
+    number = stage.learnt(**changed)
+    what, text = loss(stage, number)
+    assert what == LOST[measure]
+    told = re.fullmatch(r"(-?[\d.]+) \((-?[\d.]+) … (-?[\d.]+)\), ε = 0.25, n = 300", text)
+    assert told is not None, text
+    middle, low, high = map(float, told.groups())
+    assert low <= middle <= high
+    page, file = (stage.ana.client.get(f"/models/{number}{end}").text for end in ("", "/card"))
+    assert what in page
+    assert text in page
+    assert what in file
+    assert stage.spent == "ε = 0.25"
+
+
+def test_what_is_lost_tells_nothing_beyond_the_declarations(stage: Stage):
+    first = loss(stage, stage.learnt(method="DecisionTreeClassifier"))
+    opened(stage, "others", rows={name: [values[0]] * 300 for name, values in people_rows().items()})
+    stage.hub.parts.pop("expected losses")
+    assert loss(stage, stage.learnt(method="DecisionTreeClassifier", table="others")) == first
+
+
+def test_less_is_lost_with_more_spent_more_rows_and_fewer_of_one_person(stage: Stage):
+    opened(stage, "crowd", size=100_000, budget=PureDP(9))
+    opened(stage, "visits", unit="age", max_rows=30, budget=PureDP(9))
+    order = {"method": "LogisticRegression", "features": ["pay"]}
+    little, much = (mean(stage, table="crowd", spend=spend, **order) for spend in ("0.0001", "1"))
+    assert much < 0.02 < little
+    assert mean(stage, spend="0.5", **order) < mean(stage, table="visits", spend="0.5", **order)
+
+
+@pytest.mark.parametrize(
+    ("budget", "changed", "at"),
+    [
+        (ApproxDP(2, "1e-4"), {"spend": "1", "delta": "1e-6", "method": "NeuralClassifier"}, "ε = 1,"),
+        (ZCDP("0.5"), {"spend": "0.01"}, "ε = 0.6"),
+    ],
+)
+def test_what_is_lost_under_other_promises(stage: Stage, budget: Guarantee, changed: dict[str, Any], at: str):
+    opened(stage, "wards", budget=budget)
+    assert at in loss(stage, stage.learnt(table="wards", **changed))[1]
+
+
+def test_a_loss_is_worked_out_before_the_charge_and_one_that_fails_costs_no_model(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    spent: list[str] = []
+
+    def fails(*how: Any) -> Any:
+        spent.append(stage.spent)
+        raise ValueError
+
+    monkeypatch.setattr(expected, "made_up", fails)
+    found = stage.get(f"/models/{stage.learnt()}").json()["card"]["findings"]
+    assert not [what for what, _ in found if what.startswith("expected loss")]
+    assert spent == ["ε = 0"]
+
+
+def test_a_card_is_read_in_chinese(stage: Stage):
+    number = stage.learnt()
+    page = stage.ana.client.get(f"/models/{number}", headers={"Accept-Language": "zh-CN"}).text
+    assert "与无隐私保护相比的预期损失：在虚构数据行上的正确率" in page

@@ -191,7 +191,14 @@ u3        | question.ask     | limited | evening   | - | no grant:g-hours hours
 u3        | question.ask     | limited | sunday    | - | no grant:g-hours hours
 pia       | question.ask     | limited | low risk  | - | yes grant:g-risk granted
 pia       | question.ask     | limited | high risk | - | no grant:g-risk risk
-pia       | question.ask     | limited | research  | - | no grant:g-risk risk
+pia       | question.ask     | limited | research  | - | yes grant:g-risk granted
+pia       | question.ask     | limited | risk left | - | yes grant:g-risk granted
+pia       | question.ask     | limited | risk passed | - | no grant:g-risk risk
+pia       | question.ask     | limited | risk of others | - | yes grant:g-risk granted
+pia       | question.ask     | limited | share mixed | - | no grant:g-risk risk
+pia       | anonymize.run    | limited | research  | - | no grant:g-risk risk-unknown
+pia       | anonymize.run    | limited | high risk | - | no grant:g-risk risk
+pia       | release.download | limited | research  | - | yes grant:g-risk granted
 pia       | question.explain | limited | research  | - | yes grant:g-risk granted
 gcp       | question.ask     | limited | research  | - | yes grant:g-share granted
 gcp       | question.ask     | limited | share left | - | yes grant:g-share granted
@@ -220,7 +227,12 @@ u3        | algorithm.run    | health | a1        | - | yes grant:g-algo granted
 u3        | algorithm.run    | health | a2        | - | no grant:g-algo algorithm
 u3        | algorithm.run    | health | research  | - | no algorithm no-algorithm
 u3        | question.ask     | health | research  | - | no grants no-grant
-u3        | question.ask     | health | a1        | - | no grants no-grant
+u3        | question.ask     | health | a1        | - | yes grant:g-algo granted
+u3        | question.ask     | health | a2        | - | no grant:g-algo algorithm
+u3        | learn.run        | health | a1        | - | yes grant:g-algo granted
+u3        | learn.run        | health | research  | - | no grant:g-gcp training
+u3        | anonymize.run    | health | a1        | - | no grants no-grant
+u3        | release.download | health | a1        | - | no grants no-grant
 u3        | algorithm.run    | limited | a1       | - | no grants no-grant
 bob       | algorithm.run    | health | a1        | - | no grants no-grant
 bob       | question.ask     | health | a1        | - | no grant:g-bob algorithm

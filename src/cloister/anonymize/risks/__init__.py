@@ -4,7 +4,7 @@ summary.py: `risk`, and what it finds. population.py: against a table of the pop
 population of which only the size is known. words.py, page.py: the same for people to read, print and sign.
 """
 
-from cloister.anonymize.risks.summary import Risk, SensitiveRisk, digest_of, risk, risk_of
+from cloister.anonymize.risks.summary import Risk, SensitiveRisk, digest_of, risk, risk_of, risk_of_released
 from cloister.anonymize.risks.uniques import Uniques
 
-__all__ = ["Risk", "SensitiveRisk", "Uniques", "digest_of", "risk", "risk_of"]
+__all__ = ["Risk", "SensitiveRisk", "Uniques", "digest_of", "risk", "risk_of", "risk_of_released"]

@@ -25,7 +25,7 @@ from cloister.anonymize.risks.spellings import spelt_alike
 from cloister.anonymize.risks.uniques import Uniques, estimate_uniques
 from cloister.errors import InvalidParameter
 
-__all__ = ["Risk", "SensitiveRisk", "digest_of", "risk", "risk_of"]
+__all__ = ["Risk", "SensitiveRisk", "digest_of", "risk", "risk_of", "risk_of_released"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,6 +238,36 @@ def risk(
     _check_roles(frame, quasi, sensitive)
     encoded = encode(frame, [*quasi, *sensitive])
     hidden = _starred(encoded, quasi)
+    if hidden.all():  # they are one class
+        hidden = np.zeros(encoded.rows, dtype=bool)
+    return _of_rows(frame, encoded, hidden, quasi, sensitive, population)
+
+
+def risk_of_released(frame: Frame, quasi: Sequence[str], sensitive: Sequence[str], silent: int) -> Risk:
+    """The risk of a table in which so many rows were suppressed and stayed. What stands in stars besides is a class of its own:
+    rows that could be recoded to nothing less, with their sensitive values.
+
+    >>> table = read_frame({"age": ["30", "30", "*", "*", "*"], "ill": ["flu", "gout", "flu", "flu", "*"]})
+    >>> found = risk_of_released(table, ["age"], ["ill"], 1)
+    >>> found.rows, found.suppressed, found.l
+    (4, 1, 1)
+    """
+    _check_roles(frame, quasi, sensitive)
+    encoded = encode(frame, [*quasi, *sensitive])
+    hidden = np.zeros(encoded.rows, dtype=bool)
+    hidden[np.flatnonzero(_starred(encoded, [*quasi, *sensitive]))[: max(silent, 0)]] = True
+    return _of_rows(frame, encoded, hidden, quasi, sensitive, None)
+
+
+def _of_rows(
+    frame: Frame,
+    encoded: Encoded,
+    hidden: npt.NDArray[np.bool_],
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+    population: Any | int | None,
+) -> Risk:
+    """The risk of the rows that say anything."""
     if hidden.any():
         encoded = encoded.take(~hidden)
     ids, count = (
@@ -363,16 +393,16 @@ def _check_roles(frame: Frame, quasi: Sequence[str], sensitive: Sequence[str]) -
         raise InvalidParameter(f"The column {both[0]!r} was refused", why="it has two roles", instead="one role for each column")
 
 
-def _starred(table: Encoded, quasi: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Rows all of whose quasi-identifiers are a star: suppressed, and left in. Where all rows are so, they are one class."""
+def _starred(table: Encoded, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Rows that are a star in all of these columns: suppressed, and left in."""
     hidden = np.ones(table.rows, dtype=bool)
-    for name in quasi:
+    for name in names:
         column = table.columns[name]
         star = next((code for code, value in enumerate(column.values) if isinstance(value, str) and value == STAR), None)
         if star is None:
             return np.zeros(table.rows, dtype=bool)
         hidden &= column.codes == star
-    return np.zeros(table.rows, dtype=bool) if hidden.all() else hidden
+    return hidden
 
 
 class _Hashing:

@@ -44,7 +44,8 @@ class Greedy(Search):
         best = _search(judge, until, self.width, seen)
         if best is None:
             lost = seen and all(judged.hopeless_below for judged in seen.values())
-            raise unmet(problem) if lost else interrupted(problem)
+            ended = problem.stop() or (until is not None and time.monotonic() > until)
+            raise interrupted(problem) if ended and not lost else unmet(problem)
         bound = min(_bound(judge), best.score)
         what = f"{judge.judged:,} nodes were judged; its score is {best.score:,.6g} and none has less than {bound:,.6g}"
         return recode(problem, best.levels, Proof(optimal=bool(bound >= best.score), bound=bound, what=what))

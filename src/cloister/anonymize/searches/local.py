@@ -79,6 +79,8 @@ class LocalRecoding(Search):
         if problem.table.rows == 0:
             return start
         of_row, count = self._kept_after_all(problem, search, start)
+        if count == 0:  # all rows are suppressed: there is nothing to refine
+            return start
         recoded = self._refined(problem, of_row, count)
         better = problem.metric.score(problem, recoded) <= problem.metric.score(problem, start)
         return recoded if better and bool(problem.satisfied(recoded.classes).all()) else start

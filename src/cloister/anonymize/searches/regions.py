@@ -173,7 +173,8 @@ def _finished(found: _Labels, low: npt.NDArray[np.integer], high: npt.NDArray[np
         shares=shares,
         widths=widths,
         single=bool((low == high).all()),
-        original=aggregate in ("range", "mode", "median", "set"),
+        # a missing value reads as the text "(missing)" does: where both stand there, they are published alike
+        original=aggregate in ("range", "mode", "median", "set") and len(names) == len(found.labels),
     )
 
 

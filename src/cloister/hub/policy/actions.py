@@ -74,6 +74,9 @@ class Action:
     outlive the token, and a stolen one could make itself a successor."""
     by_algorithm: bool = False
     """A guest's algorithm runs, and the context must name it."""
+    as_algorithm: bool = False
+    """It may be done by an algorithm, as the context names one: then a grant of `algorithm.run` that names it gives this too, and
+    what closes `algorithm.run` closes this."""
     by_method: bool = False
     """A model is trained: rules may say by which methods, and of a context that names none they allow nothing."""
 
@@ -142,12 +145,19 @@ BUILT_IN = (
     _of("project.create", N_("Start a project"), *_USERS, *_OFFICE),
     _of("project.manage", N_("Manage a project"), *_USERS, *_OFFICE, by="owner"),
     _of("project.see", N_("See a project"), ANYBODY, by="grant", overseers=_OFFICE),
-    _of("question.explain", N_("Explain a question"), *_USERS, by="grant", implied_by=("question.ask",)),
-    _of("question.rehearse", N_("Rehearse a question"), *_USERS, by="grant", implied_by=("question.ask", "question.explain")),
-    _of("question.ask", N_("Ask a question"), *_USERS, by="grant", data=True),
+    _of("question.explain", N_("Explain a question"), *_USERS, by="grant", implied_by=("question.ask",), as_algorithm=True),
+    _of(
+        "question.rehearse",
+        N_("Rehearse a question"),
+        *_USERS,
+        by="grant",
+        implied_by=("question.ask", "question.explain"),
+        as_algorithm=True,
+    ),
+    _of("question.ask", N_("Ask a question"), *_USERS, by="grant", data=True, as_algorithm=True),
     _of("question.see", N_("See a saved question"), ANYBODY, by="grant", implied_by=("question.manage",)),
     _of("question.manage", N_("Save and share questions"), *_USERS, by="grant"),
-    _of("learn.run", N_("Train a model"), *_USERS, by="grant", data=True, by_method=True),
+    _of("learn.run", N_("Train a model"), *_USERS, by="grant", data=True, by_method=True, as_algorithm=True),
     _of("anonymize.run", N_("Make an anonymised table"), *_USERS, by="grant", data=True),
     _of("synthesise.run", N_("Make a synthetic table"), *_USERS, by="grant", data=True),
     _of(

@@ -17,6 +17,7 @@ from cloister.hub.policy.actions import actions
 from cloister.hub.policy.decision import REASONS
 from cloister.hub.policy.facts import Context, MandatoryRule, Object, Who
 from cloister.hub.policy.mandatory import governs, labels_of
+from cloister.hub.policy.populations import among
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.privacy.rational import text_of
 
@@ -71,7 +72,9 @@ def ceilings(
 def _of_rule(rule: MandatoryRule, which: Object, budgets: Mapping[str, Guarantee]) -> Iterator[Ceiling]:
     narrow = which.population if rule.labels or rule.institution else ""
     for population, budget in budgets.items():
-        if (narrow and population != narrow) or (rule.populations is not None and population not in rule.populations):
+        if narrow and population != narrow:
+            continue
+        if rule.populations is not None and not among(population, rule.populations):
             continue
         for of_allotment, epsilon in ((False, rule.epsilon_of_population), (True, rule.epsilon_of_allotment)):
             if epsilon is None and rule.delta is None:
@@ -81,14 +84,18 @@ def _of_rule(rule: MandatoryRule, which: Object, budgets: Mapping[str, Guarantee
             yield Ceiling(
                 population=population,
                 of_allotment=of_allotment,
-                most=_most(budget, epsilon, rule.delta),
+                most=most_of(budget, epsilon, rule.delta),
                 rule=f"mandatory:{rule.id}",
                 why=REASONS[reason].format(**told),
             )
 
 
-def _most(budget: Guarantee, epsilon: Fraction | None, delta: Fraction | None) -> Guarantee:
-    """The ceiling in the measure of a budget."""
+def most_of(budget: Guarantee, epsilon: Fraction | None, delta: Fraction | None) -> Guarantee:
+    """A ceiling in the measure of a budget; None is none.
+
+    >>> most_of(ApproxDP(5, "1e-3"), Fraction(1), Fraction(1, 10**6))
+    ApproxDP(epsilon='1', delta='0.000001')
+    """
     if isinstance(budget, PureDP):
         return PureDP(_MUCH if epsilon is None else epsilon)
     slack = _NEARLY_ONE if delta is None else delta

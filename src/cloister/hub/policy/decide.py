@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from cloister.hub.policy.actions import ADMINISTRATOR, ANYBODY, NOBODY, Action, actions
-from cloister.hub.policy.decision import Ask, Decision, Narrowed, No
+from cloister.hub.policy.decision import Ask, Decision, No
 from cloister.hub.policy.facts import Context, MandatoryRule, Object, Who
 from cloister.hub.policy.grants import STAGES, details, reach, refusal, widest
 from cloister.hub.policy.mandatory import by_institution, by_policy, labels_of
@@ -45,19 +45,14 @@ def decide(who: Who, what: str, which: Object | None, context: Context, mandator
     no = _beforehand(who, action, which, context)
     if no is not None:
         return _no(what, no)
-    labels = frozenset[str]() if which is None else labels_of(which, context.read(which.id))
-    no = by_institution(who, action, which, context, mandatory, labels)
+    closed, no = _above(who, action, which, context, mandatory)
+    if no is None and action.as_algorithm and context.algorithm:
+        more, no = _above(who, actions()["algorithm.run"], which, context, mandatory)
+        closed |= more
     if no is not None:
         return _no(what, no)
     if which is None:
         return coarse
-    for policy in which.policies:
-        no = by_policy(action, which, context, policy, f"policy:{which.id}")
-        if no is not None:
-            return _no(what, no)
-    closed, no = _columns(who, action, which, context, mandatory) if which.column_policies else (frozenset[str](), None)
-    if no is not None:
-        return _no(what, no)
     decision = coarse if action.by == "role" else _by_owner(who, action, which, context)
     return _within(decision, which, closed) if decision.allowed and action.data else decision
 
@@ -129,6 +124,21 @@ def _beforehand(who: Who, action: Action, which: Object | None, context: Context
     return None
 
 
+def _above(
+    who: Who, action: Action, which: Object | None, context: Context, mandatory: Sequence[MandatoryRule]
+) -> tuple[frozenset[str], No | None]:
+    """What stands above the owner: the refusal where there is one, and the columns that are closed."""
+    labels = frozenset[str]() if which is None else labels_of(which, context.read(which.id))
+    no = by_institution(who, action, which, context, mandatory, labels)
+    if no is not None or which is None:
+        return frozenset(), no
+    for policy in which.policies:
+        no = by_policy(action, which, context, policy, f"policy:{which.id}")
+        if no is not None:
+            return frozenset(), no
+    return _columns(who, action, which, context, mandatory) if which.column_policies else (frozenset(), None)
+
+
 def _columns(
     who: Who, action: Action, which: Object, context: Context, mandatory: Sequence[MandatoryRule]
 ) -> tuple[frozenset[str], No | None]:
@@ -191,7 +201,7 @@ def _within(decision: Decision, which: Object, closed: frozenset[str]) -> Decisi
     until: datetime | None = min([*ends, *([narrowed.until] if narrowed.until else [])], default=None)
     if columns is narrowed.columns and until is narrowed.until:
         return decision
-    return replace(decision, narrowed=Narrowed(columns=columns, rows=narrowed.rows, share=narrowed.share, until=until))
+    return replace(decision, narrowed=replace(narrowed, columns=columns, until=until))
 
 
 def _no(action: str, no: No) -> Decision:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from fractions import Fraction
 from types import MappingProxyType
 
 from cloister.hub.policy.actions import N_
@@ -57,7 +58,11 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "columns": N_("the grant does not cover these columns: {columns}"),
         "algorithm": N_("the grant does not cover this algorithm"),
         "only-with": N_("the grant does not cover it together with {object}"),
-        "risk": N_("the risk is above what the grant allows, or is not known"),
+        "risk": N_(
+            "the risk would reach {risk} (an attacker's best guess about one person could be right in {odds} % of cases, where a "
+            "coin is in 50 %), and the grant allows at most {limit}"
+        ),
+        "risk-unknown": N_("the grant limits the risk to {limit}, and the risk of this is not known"),
         "share": N_("your share of the budget under this grant is used up: {share}"),
     }
 )
@@ -88,6 +93,8 @@ class Narrowed:
     columns: frozenset[str] | None = None
     rows: str = ""
     share: Guarantee | None = None
+    risk: Fraction | None = None
+    """The risk that whoever charges keeps to (`hub/policy/risk.py`)."""
     until: datetime | None = None
 
 
@@ -96,7 +103,7 @@ class Decision:
     """The answer to (who, what, which, context). `rule` names the one rule that decided; `ask` is None where the answer is yes.
 
     >>> Decision(allowed=False, action="people.invite", rule="role", reason="no-role").narrowed
-    Narrowed(columns=None, rows='', share=None, until=None)
+    Narrowed(columns=None, rows='', share=None, risk=None, until=None)
     """
 
     allowed: bool

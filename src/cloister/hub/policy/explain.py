@@ -70,6 +70,7 @@ _INSTEAD = {
     "second-factor": N_("log in with a second factor"),
     "no-object": N_("name the object"),
     "unknown-action": N_("ask {whom}"),
+    "risk": N_("a smaller spend, or ask {whom}"),
 }
 
 

@@ -97,6 +97,8 @@ class Rules:
     networks: tuple[Network, ...] | None = None
     hours: tuple[Hours, ...] | None = None
     risk: Fraction | None = None
+    """How much better than a coin an attacker's best guess about one person may become by what somebody draws under this grant:
+    0 is not at all, 1 is certainty (`hub/policy/risk.py`)."""
     algorithms: frozenset[str] | None = None
     """Guests' algorithms that may run. None: no guest's algorithm; stated: those, and no plain question."""
     methods: frozenset[str] | None = None
@@ -236,6 +238,7 @@ class Context:
     """By which a model is trained."""
     project: str = ""
     risk: Fraction | None = None
+    """The risk that this act reaches, where that is known otherwise than by what it costs."""
 
     def __post_init__(self) -> None:
         if self.now.utcoffset() is None:

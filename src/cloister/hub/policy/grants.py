@@ -12,6 +12,7 @@ from cloister.hub.policy.actions import Action
 from cloister.hub.policy.decision import Narrowed
 from cloister.hub.policy.facts import Context, GrantFacts, Members, Object, Rules, Who
 from cloister.hub.policy.mandatory import in_networks, listed, missing_training
+from cloister.hub.policy.risk import beyond_risk, reached, told_risk
 from cloister.privacy.guarantee import Guarantee
 
 STAGES = {
@@ -19,10 +20,10 @@ STAGES = {
     for place, reason in enumerate(
         (
             "no-grant",
-            "training",
             "revoked",
-            "too-early",
             "expired",
+            "too-early",
+            "training",
             "project",
             "purpose",
             "network",
@@ -31,12 +32,17 @@ STAGES = {
             "algorithm",
             "method",
             "only-with",
+            "risk-unknown",
             "risk",
             "share",
         )
     )
 }
-"""Why a grant does not allow something, in the order in which it is looked at: the later, the nearer it was."""
+"""Why a grant does not allow something, in the order in which it is looked at: the later, the nearer it was. What is over comes
+first, since nothing that somebody does brings it back: it hides no reason of a grant that stands."""
+
+_FOR_NOW = frozenset({"too-early", "training", "network", "hours"})
+"""What keeps somebody from a grant that is theirs, and may be otherwise tomorrow, elsewhere or once they have learnt."""
 
 
 def refusal(grant: GrantFacts, who: Who, action: Action, which: Object, context: Context) -> str | None:
@@ -53,16 +59,17 @@ def refusal(grant: GrantFacts, who: Who, action: Action, which: Object, context:
     (None, 'no-grant')
     """
     members, rules, now = grant.members, grant.rules, context.now
-    if not (action.grantable and allows(rules, action) and _named(members, who)):
+    given = allows(rules, action) or _as_algorithm(rules, action, context)
+    if not (action.grantable and given and _named(members, who)):
         return "no-grant"
-    if members.training and missing_training(members.training, who, now):
-        return "training"
     if grant.revoked:
         return "revoked"
-    if rules.not_before is not None and now < rules.not_before:
-        return "too-early"
     if rules.until is not None and now >= rules.until:
         return "expired"
+    if rules.not_before is not None and now < rules.not_before:
+        return "too-early"
+    if members.training and missing_training(members.training, who, now):
+        return "training"
     if members.projects is not None and not _at_work(members.projects & who.projects, action, context):
         return "project"
     return _unmet(rules, action, which, context)
@@ -89,6 +96,8 @@ def details(reason: str, grant: GrantFacts, who: Who, which: Object, context: Co
         return {"columns": listed(context.columns[which.id] - (rules.columns or frozenset()))}
     if reason == "only-with":
         return {"object": next(each.name or each.id for each in context.together if each.id not in (rules.only_with or ()))}
+    if reason in ("risk", "risk-unknown") and rules.risk is not None:
+        return told_risk(reached(which, context), rules.risk)
     moment = {"too-early": rules.not_before, "expired": rules.until}.get(reason)
     if moment is not None:
         return {"moment": f"{moment:%Y-%m-%d %H:%M %Z}".strip()}
@@ -106,6 +115,27 @@ def allows(rules: Rules, action: Action) -> bool:
     return action.name in rules.actions or not action.implied_by.isdisjoint(rules.actions)
 
 
+def kept_for_now(grant: GrantFacts, who: Who, action: Action, which: Object, context: Context) -> bool:
+    """Whether a grant is somebody's own, stands, and does not hold at the moment or from where they are: they know of the object.
+
+    It is their own where it names them, their institution or a project of theirs; for a certificate that they lack, where it
+    names them: whoever has none of what a grant for all asks for knows nothing of it.
+
+    >>> from datetime import UTC, datetime
+    >>> from cloister.hub.policy.actions import actions
+    >>> rules, people = Rules(actions=frozenset({"question.ask"}), networks=()), Object(kind="data-set", id="d1")
+    >>> named, all_of_us = Members(people=frozenset({"p1"})), Members(anybody=True)
+    >>> given = [GrantFacts(id="g1", role="reader", members=each, rules=rules) for each in (named, all_of_us)]
+    >>> asking, now = actions()["question.ask"], Context(now=datetime.now(UTC))
+    >>> [kept_for_now(each, Who(id="p1"), asking, people, now) for each in given]
+    [True, False]
+    """
+    members, reason = grant.members, refusal(grant, who, action, which, context)
+    personal = members.people is not None
+    named = personal or members.institutions is not None or members.projects is not None
+    return reason in _FOR_NOW and (personal if reason == "training" else named)
+
+
 def reach(grant: GrantFacts, who: Who) -> Narrowed:
     """How far a grant lets somebody go: its columns, rows and share, until it or a certificate that it needs ends.
 
@@ -117,7 +147,7 @@ def reach(grant: GrantFacts, who: Who) -> Narrowed:
     if grant.rules.until is not None:
         ends.append(grant.rules.until)
     rules = grant.rules
-    return Narrowed(columns=rules.columns, rows=rules.rows, share=rules.share, until=min(ends, default=None))
+    return Narrowed(columns=rules.columns, rows=rules.rows, share=rules.share, risk=rules.risk, until=min(ends, default=None))
 
 
 def widest(grants: Iterable[GrantFacts]) -> GrantFacts:
@@ -131,18 +161,24 @@ def widest(grants: Iterable[GrantFacts]) -> GrantFacts:
     'g2'
     """
 
-    def limits(grant: GrantFacts) -> tuple[bool, bool, int, bool, bool, str]:
+    def limits(grant: GrantFacts) -> tuple[bool, bool, int, bool, bool, bool, str]:
         rules, columns = grant.rules, grant.rules.columns
         return (
             bool(rules.rows),
             columns is not None,
             -len(columns or ()),
             rules.share is not None,
+            rules.risk is not None,
             rules.until is not None,
             grant.id,
         )
 
     return min(grants, key=limits)
+
+
+def _as_algorithm(rules: Rules, action: Action, context: Context) -> bool:
+    """Whoever may run an algorithm may do by it what it does: that it is one of those in the grant is a condition on its own."""
+    return action.as_algorithm and bool(context.algorithm) and "algorithm.run" in rules.actions
 
 
 def _named(members: Members, who: Who) -> bool:
@@ -174,25 +210,28 @@ def _unmet(rules: Rules, action: Action, which: Object, context: Context) -> str
         return "hours"
     if rules.columns is not None and not context.columns.get(which.id, frozenset()) <= rules.columns:
         return "columns"
-    if not _covers_algorithm(rules, strict, which, context):
+    if not _covers_algorithm(rules, action, which, context):
         return "algorithm"
     if rules.methods is not None and action.by_method and context.method not in rules.methods:
         return "method"
     if rules.only_with is not None and any(other.id not in rules.only_with for other in context.together):
         return "only-with"
-    if rules.risk is not None and (context.risk > rules.risk if context.risk is not None else strict):
-        return "risk"
+    risky = beyond_risk(rules, action, which, context)
+    if risky is not None:
+        return risky
     if rules.share is not None and _beyond_share(rules.share, which, context):
         return "share"
     return None
 
 
-def _covers_algorithm(rules: Rules, strict: bool, which: Object, context: Context) -> bool:
+def _covers_algorithm(rules: Rules, action: Action, which: Object, context: Context) -> bool:
     if which.kind == "algorithm":
         return context.algorithm in ("", which.id)
-    if context.algorithm:
-        return rules.algorithms is not None and context.algorithm in rules.algorithms
-    return rules.algorithms is None or not strict
+    if context.algorithm and rules.algorithms is not None:
+        return context.algorithm in rules.algorithms
+    if context.algorithm:  # what an algorithm made may be taken further like anything else; to run it takes its name
+        return not (action.as_algorithm or action.by_algorithm)
+    return rules.algorithms is None or not action.data
 
 
 def _beyond_share(share: Guarantee, which: Object, context: Context) -> bool:

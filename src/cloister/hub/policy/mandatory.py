@@ -6,7 +6,7 @@ is none of those allowed, and of an object whose touched columns are not stated 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -17,6 +17,7 @@ from cloister.errors import CloisterError
 from cloister.hub.policy.actions import Action
 from cloister.hub.policy.decision import Ask, No
 from cloister.hub.policy.facts import Combination, Context, MandatoryRule, Network, Object, Part, Policy, Who
+from cloister.hub.policy.populations import among
 from cloister.privacy.guarantee import ZCDP, Guarantee
 from cloister.privacy.rational import text_of
 
@@ -45,7 +46,7 @@ def by_institution(
             found = _ceilings(rule, which, totals)
         if found is None and applies and which is not None and rule.forbidden:
             items = touched(action, which, context) if items is None else items
-            found = combined(rule.forbidden, items)
+            found = combined(rule.forbidden, items, _names(which, context))
         if found is not None:
             reason, details = found
             ask = Ask(role="steward", institution=rule.institution or (which.institution if which else ""))
@@ -54,7 +55,8 @@ def by_institution(
 
 
 def by_policy(action: Action, which: Object, context: Context, policy: Policy, rule: str) -> No | None:
-    """Why a policy that is attached to an object refuses this; who owns the object is bound by it too.
+    """Why a policy that is attached to an object refuses this; who owns the object is bound by it too. A policy with sources is
+    one that a release carries: then a steward is whom to ask, and not the owner, who can't change it.
 
     >>> from datetime import UTC, datetime
     >>> from cloister.hub.policy.actions import actions
@@ -70,11 +72,14 @@ def by_policy(action: Action, which: Object, context: Context, policy: Policy, r
     elif _wrong_purpose(policy.purposes, context, strict=action.data):
         reason, details = "purpose", {"purposes": listed(policy.purposes or frozenset())}
     else:
-        found = combined(policy.forbidden, touched(action, which, context)) if policy.forbidden else None
+        forbidden = policy.forbidden
+        found = combined(forbidden, touched(action, which, context), _names(which, context)) if forbidden else None
         found = found or _not_combinable(policy, which, context)
         if found is None:
             return None
         reason, details = found
+    if policy.sources:  # it came with a release: whoever owns what carries it can't change it
+        return No(rule=rule, reason=reason, details=details, ask=Ask(role="steward", institution=which.institution))
     return No(rule=rule, reason=reason, details=details, ask=Ask(role="owner", person=which.owner, institution=which.institution))
 
 
@@ -112,7 +117,7 @@ def governs(rule: MandatoryRule, who: Who, which: Object | None, labels: frozens
         return not (rule.institution or rule.labels or rule.populations is not None)
     if rule.institution and which.institution != rule.institution:
         return False
-    if rule.populations is not None and which.population not in rule.populations:
+    if rule.populations is not None and not among(which.population, rule.populations):
         return False
     return not rule.labels or bool(rule.labels & labels)
 
@@ -170,7 +175,9 @@ def _ceilings(rule: MandatoryRule, which: Object | None, totals: Sequence[_Total
         return None
     narrow = which.population if which is not None and (rule.labels or rule.institution) else ""
     for each in totals:
-        if (narrow and each.population != narrow) or (rule.populations is not None and each.population not in rule.populations):
+        if narrow and each.population != narrow:
+            continue
+        if rule.populations is not None and not among(each.population, rule.populations):
             continue
         if each.guarantee is None:
             return "no-ceiling", {}
@@ -240,8 +247,11 @@ def labels_of(which: Object, columns: frozenset[str] | None) -> frozenset[str]:
     return which.labels.union(*attached)
 
 
-def combined(forbidden: frozenset[Combination], items: Sequence[Touched]) -> _Found | None:
-    """The first combination of which every part is touched.
+def combined(
+    forbidden: frozenset[Combination], items: Sequence[Touched], names: Mapping[str, str] | None = None
+) -> _Found | None:
+    """The first combination of which every part is touched. `names`: of the objects that are asked, by id; what they were made
+    from keeps its id, since whoever asks need not know that it exists.
 
     >>> pair = frozenset({Part(object="health"), Part(object="census", column="postcode")})
     >>> health, census = ("health", None, frozenset()), ("census", frozenset({"age"}), frozenset())
@@ -250,7 +260,7 @@ def combined(forbidden: frozenset[Combination], items: Sequence[Touched]) -> _Fo
     """
     for combination in sorted(forbidden, key=sorted) if len(forbidden) > 1 else forbidden:
         if all(_met(part, items) for part in combination):
-            return "combination", {"parts": ", ".join(_shown(part) for part in sorted(combination))}
+            return "combination", {"parts": ", ".join(_shown(part, names or {}) for part in sorted(combination))}
     return None
 
 
@@ -286,8 +296,13 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
     return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
 
 
-def _shown(part: Part) -> str:
-    name = ".".join(each for each in (part.object, part.column) if each)
+def _names(which: Object, context: Context) -> dict[str, str]:
+    """The names of what is asked for, which whoever asks has said."""
+    return {each.id: each.name or each.id for each in (which, *context.together)}
+
+
+def _shown(part: Part, names: Mapping[str, str]) -> str:
+    name = ".".join(each for each in (names.get(part.object, part.object), part.column) if each)
     return f"{name} ({part.label})" if name and part.label else name or part.label
 
 

@@ -2,6 +2,9 @@
 
 Parsing is strict (`strict.py`), and writing gives the one canonical form: what is written reads back equal. Parts that
 say nothing are left out; an empty list stays, since "no purpose at all" and "any purpose" are opposites.
+
+Who keeps a text takes it from `kept_grant`, `kept_rule` and `kept_policy`, which read it back first: a text that can't be read
+closes whatever it governs. What stands in for one that is stored nevertheless is `closing_rule` and `closing_policy`.
 """
 
 from __future__ import annotations
@@ -28,8 +31,21 @@ from cloister.hub.policy.facts import (
 )
 from cloister.hub.policy.texts_write import DAYS, write_grant, write_policy, write_rule
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from cloister.privacy.rational import reads_back
 
-__all__ = ["parse_grant", "parse_policy", "parse_rule", "write_grant", "write_policy", "write_rule"]
+__all__ = [
+    "closing_policy",
+    "closing_rule",
+    "kept_grant",
+    "kept_policy",
+    "kept_rule",
+    "parse_grant",
+    "parse_policy",
+    "parse_rule",
+    "write_grant",
+    "write_policy",
+    "write_rule",
+]
 
 Text = str | Mapping[str, Any]
 _Reader = Callable[[object, str], Any]
@@ -77,6 +93,77 @@ def parse_policy(text: Text) -> Policy:
     return Policy(**_parts(text, "the policy", _POLICY))
 
 
+def kept_grant(grant: GrantFacts) -> dict[str, Any]:
+    """The JSON form of a grant that is about to be kept, once it was read back: what would be another grant, or none, is refused.
+
+    >>> rules = Rules(actions=frozenset({"dataset.see"}))
+    >>> kept_grant(GrantFacts(id="g1", role="reader", members=Members(anybody=True), rules=rules))["members"]
+    {'anybody': True}
+    """
+    text = write_grant(grant)
+    again = parse_grant(text, id=grant.id, granted_by=grant.granted_by, revoked=grant.revoked)
+    return _same("the grant", grant, again, text)
+
+
+def kept_rule(rule: MandatoryRule) -> dict[str, Any]:
+    """The JSON form of a rule that is about to be kept, once it was read back.
+
+    >>> kept_rule(MandatoryRule(id="m1", title="Clinical", second_factor=True))
+    {'title': 'Clinical', 'second_factor': True}
+    """
+    text = write_rule(rule)
+    return _same("the rule", rule, parse_rule(text, id=rule.id), text)
+
+
+def kept_policy(policy: Policy) -> dict[str, Any]:
+    """The JSON form of a policy that is about to be kept, once it was read back.
+
+    >>> kept_policy(Policy(labels=frozenset({"clinical"})))
+    {'labels': ['clinical']}
+    """
+    text = write_policy(policy)
+    return _same("the policy", policy, parse_policy(text), text)
+
+
+def closing_rule(text: object, *, id: str) -> MandatoryRule:  # noqa: A002
+    """What stands in for a stored rule that can't be read: it denies all that the rule governs, as far as that can be read, and
+    everything where it can't. Only that rules are seen and ended is never denied: so this one can be.
+
+    >>> closing_rule({"labels": ["clinical"], "delta": "NaN"}, id="m1")
+    MandatoryRule(id='m1', title='', institution='', labels=frozenset({'clinical'}), populations=None, for_institutions=None,
+                  actions=None, deny=True, epsilon_of_population=None, epsilon_of_allotment=None, delta=Fraction(0, 1),
+                  forbidden=frozenset(), training=frozenset(), second_factor=False, purposes=None, networks=None, methods=None)
+    """
+    said: Mapping[str, Any] = text if isinstance(text, Mapping) else dict.fromkeys(_CEILINGS)
+    found: dict[str, Any] = {}
+    for key in ("title", *_WHERE, *_CEILINGS):
+        if key in said:
+            try:
+                found[key] = _RULE[key](said[key], key)
+            except CloisterError:
+                if key in _CEILINGS:
+                    found[key] = Fraction(0)
+    if found.get("actions") is not None:
+        found["actions"] -= _NEVER_CLOSED
+    return MandatoryRule(id=id, deny=True, **found)
+
+
+def closing_policy() -> Policy:
+    """What stands in for a stored policy that can't be read: nothing may be done with the data but to see that they are there, to
+    mend the policy, and to take them away.
+
+    >>> sorted({"question.ask", "dataset.manage"} & closing_policy().prohibitions)
+    ['question.ask']
+    """
+    return Policy(prohibitions=frozenset(actions()) - _MENDING)
+
+
+def _same(place: str, meant: object, again: object, text: dict[str, Any]) -> dict[str, Any]:
+    if again != meant:
+        raise strict.wrong(place, "it would not be read back as it was written", "the same in fewer or plainer words")
+    return text
+
+
 def _parts(value: object, place: str, readers: Mapping[str, _Reader]) -> dict[str, Any]:
     found = strict.load(value) if place.startswith("the ") else strict.mapping(value, place)  # type: ignore[arg-type]
     strict.only(found, place, list(readers))
@@ -88,7 +175,8 @@ def _members(value: object, place: str) -> Members:
     found = _parts(value, place, _MEMBERS)
     if found.get("anybody") and any(found.get(key) is not None for key in ("people", "institutions", "projects")):
         raise strict.wrong(place, "anybody is more than those who are named besides", '{"anybody": true}')
-    if not any(each is not False and (each or key != "training") for key, each in found.items()):
+    narrowed = any(key in found for key in ("people", "institutions", "projects"))
+    if not (narrowed or found.get("anybody") or found.get("training") or found.get("attributes")):
         raise strict.wrong(place, "nobody is named", '{"people": ["…"]}, or {"anybody": true}')
     return Members(**found)
 
@@ -138,6 +226,14 @@ def _action(value: object, place: str) -> str:
     return name
 
 
+def _number(value: object, place: str) -> Fraction:
+    """A number whose text reads back: a whole number comes from JSON with as many digits as Python reads."""
+    found = strict.number(value, place)
+    if not reads_back(found):
+        raise strict.wrong(place, "it has too many digits to be written down", '"0.1"')
+    return found
+
+
 def _set(read: _Reader) -> _Reader:
     return lambda value, place: frozenset(strict.items(value, place, read))
 
@@ -156,7 +252,7 @@ def _end(value: object, place: str) -> datetime:
 
 
 def _guarantee(value: object, place: str) -> Guarantee:
-    found = _parts(value, place, {"epsilon": strict.number, "delta": strict.number, "rho": strict.number})
+    found = _parts(value, place, {"epsilon": _number, "delta": _number, "rho": _number})
     try:
         if set(found) == {"epsilon"}:
             return PureDP(found["epsilon"])
@@ -250,7 +346,7 @@ _RULES: Mapping[str, _Reader] = {
     "share": _guarantee,
     "networks": _tuple(strict.network),
     "hours": _tuple(_hours),
-    "risk": strict.number,
+    "risk": _number,
     "algorithms": strict.identifiers,
     "methods": _methods,
     "only_with": strict.identifiers,
@@ -263,9 +359,9 @@ _RULE: Mapping[str, _Reader] = {
     "for_institutions": strict.names,
     "actions": _set(_action),
     "deny": strict.flag,
-    "epsilon_of_population": strict.number,
-    "epsilon_of_allotment": strict.number,
-    "delta": strict.number,
+    "epsilon_of_population": _number,
+    "epsilon_of_allotment": _number,
+    "delta": _number,
     "forbidden": _set(_combination),
     "training": strict.names,
     "second_factor": strict.flag,
@@ -284,3 +380,25 @@ _POLICY: Mapping[str, _Reader] = {
     "forbidden": _set(_combination),
     "sources": _set(_source),
 }
+_WHERE = ("institution", "labels", "populations", "for_institutions", "actions")
+_CEILINGS = ("epsilon_of_population", "epsilon_of_allotment", "delta")
+_NEVER_CLOSED = frozenset({"policy.see", "policy.write"})
+_MENDING = frozenset(
+    {
+        "dataset.see",
+        "dataset.describe",
+        "dataset.manage",
+        "dataset.delete",
+        "dataset.grant",
+        "dataset.revoke",
+        "dataset.uses",
+        "budget.see",
+        "budget.charges",
+        "contribution.see",
+        "contribution.manage",
+        "access.see",
+        "trail.own",
+        "trail.read",
+    }
+)
+"""What is left of data whose policy can't be read. Who is let in meanwhile comes no further than anybody else."""

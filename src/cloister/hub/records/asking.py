@@ -52,6 +52,8 @@ class StoredRelease(Base):
     policy: Mapped[dict[str, Any]] = mapped_column(default=dict)
     created: Mapped[datetime]
     withdrawn: Mapped[datetime | None] = mapped_column(default=None)
+    algorithm: Mapped[str] = mapped_column(String(32), default="")
+    """The id of the one under which it was asked."""
 
 
 class ReleaseShare(Base):

@@ -22,6 +22,8 @@ class LearntModel(Base):
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     project: Mapped[str] = mapped_column(String(32), default="")
     title: Mapped[str] = mapped_column(String(200), default="")
+    algorithm: Mapped[str] = mapped_column(String(32), default="")
+    """The id of the one under which it was learnt."""
     method: Mapped[str] = mapped_column(String(60))
     data_sets: Mapped[list[str]]
     table: Mapped[str] = mapped_column(String(200))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -15,13 +15,17 @@ from babel.dates import format_date, format_datetime, format_timedelta
 from babel.numbers import format_decimal
 from markupsafe import Markup
 
+from cloister.errors import CloisterError
 from cloister.privacy import ZCDP, ApproxDP, PureDP
-from cloister.privacy.rational import text_of
+from cloister.privacy.rational import exact, reads_back, text_of
 
-__all__ = ["BudgetParts", "ago", "budget_parts", "guarantee", "is_address", "is_code", "moment", "number", "zone_of"]
+__all__ = ["BudgetParts", "ago", "budget_parts", "figures", "guarantee", "is_address", "is_code", "moment", "number", "zone_of"]
 
 _NARROW = "\N{NO-BREAK SPACE}"
 _DIGITS = 4
+_WRITTEN_OUT = 30
+"""Of how many digits a number is still written out."""
+_MANY = r"\d[\d./]{39,1999}"
 
 
 def guarantee(value: object) -> Markup:
@@ -35,9 +39,28 @@ def guarantee(value: object) -> Markup:
 
 def _plain(value: object) -> str:
     if isinstance(value, Fraction):
-        value = text_of(value)
+        value = text_of(value) if reads_back(value) else figures(value)
+    value = _cut(value)
     text = str(value) if "=" in str(value) or not re.match(r"[\d.]", str(value)) else f"ε = {value}"
     return text.replace(" = ", f"{_NARROW}={_NARROW}")
+
+
+def figures(value: Fraction, digits: int = 6) -> str:
+    """A number to so many figures, however large or small it is.
+
+    >>> figures(Fraction(1, 3)), figures(Fraction(10**400)), figures(Fraction(-2, 10**400), 3)
+    ('0.333333', '1e+400', '-2e-400')
+    """
+    try:
+        near = float(value)
+    except OverflowError:
+        near = 0.0
+    return f"{near or _decimal(value):.{digits}g}"
+
+
+def _decimal(value: Fraction) -> Decimal:
+    with localcontext(prec=50):
+        return (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
 
 
 def number(value: Any, locale: Locale, digits: int | None = None) -> str:
@@ -50,7 +73,10 @@ def number(value: Any, locale: Locale, digits: int | None = None) -> str:
     """
     if value is None:
         return "–"
-    exact = Decimal(value.numerator) / Decimal(value.denominator) if isinstance(value, Fraction) else Decimal(str(value))
+    whole = isinstance(value, int | Fraction)
+    exact = Decimal(value.numerator) / Decimal(value.denominator) if whole else Decimal(str(value))
+    if exact.is_finite() and exact and exact.adjusted() >= _WRITTEN_OUT:
+        return f"{exact:.{_DIGITS}g}"
     if not exact.is_finite():
         return "∞" if exact.is_infinite() else "–"
     if digits is None:
@@ -173,7 +199,21 @@ def _first(value: Any) -> Fraction:
 def _short(value: Fraction) -> str:
     """Exact where that is short; else to six places, marked as rounded."""
     exact = text_of(value)
-    return exact if len(exact) <= 8 else f"≈{_NARROW}{float(value):.6g}"
+    return exact if len(exact) <= 8 else f"≈{_NARROW}{figures(value)}"
+
+
+def _cut(value: object) -> object:
+    """A guarantee, or its text, with numbers of so many digits that nobody reads them to six figures."""
+    if not isinstance(value, str | PureDP | ApproxDP | ZCDP):
+        return value
+    return re.sub(_MANY, _to_figures, str(value))
+
+
+def _to_figures(found: re.Match[str]) -> str:
+    try:
+        return figures(exact(found[0]))
+    except CloisterError:
+        return f"{found[0][:37]}…"
 
 
 def _share(value: Fraction) -> str:

@@ -167,3 +167,12 @@ def test_weights_make_a_column_count_more() -> None:
     plain = Microaggregation(columns=["a", "b"], k=5).apply(table).frame
     heavy = Microaggregation(columns=["a", "b"], k=5, weights={"a": 100}).apply(table).frame
     assert np.square(np.subtract(heavy["a"], table["a"])).sum() < np.square(np.subtract(plain["a"], table["a"])).sum() / 5
+
+
+@pytest.mark.parametrize("replace", ["mean", "median", "mode"])
+def test_groups_that_have_nothing_in_a_column_do_not_shift_the_others(replace: str) -> None:
+    table = {"a": ["x", "x", None, None, "z", "z"], "b": [None, None, "u", "u", "v", "v"], "n": [1.0, 1.0, 2.0, 2.0, None, None]}
+    for names in (["a", "b"], ["n", "b"], ["b", "n", "a"]):
+        done = Microaggregation(columns=names, k=2, missing="own", replace=replace).apply(table)
+        assert {name: done.frame[name] for name in names} == {name: table[name] for name in names}
+        assert done.k == 2

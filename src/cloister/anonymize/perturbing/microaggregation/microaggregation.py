@@ -179,22 +179,23 @@ class Microaggregation:
         how = self.replace.get(name, "mean") if isinstance(self.replace, Mapping) else self.replace
         order = self.orders.get(name)
         there = np.flatnonzero(~gone)
+        mine = np.unique(groups[there], return_inverse=True)[1]  # groups of which nobody has a value here are left out
         number = columns.numeric(name) and order is None
         if number and how != "mode":
             numbers = columns.numbers(name)
             fresh = np.full(columns.rows, np.nan)
-            fresh[there] = (means if how == "mean" else medians)(numbers[there], groups[there])
+            fresh[there] = (means if how == "mean" else medians)(numbers[there], mine)
             return columns.fitting(name, fresh) if how == "median" else fresh
         coded = columns.coded(name)
         codes = coded.codes[there].astype(np.int64)
         ranks = numbers_or_ranks(columns, name, order)
         if ranks is not None and how != "mode":  # orders and dates: the middle member's value, as a mean of ranks names none
-            middle = medians(ranks[there], groups[there])
+            middle = medians(ranks[there], mine)
             _, first = np.unique(ranks[there], return_index=True)
             by_rank = dict(zip(ranks[there][first].tolist(), codes[first].tolist(), strict=True))
             chosen = np.array([by_rank[rank] for rank in middle.tolist()], dtype=np.int64)
         else:
-            chosen = modes(codes, groups[there])
+            chosen = modes(codes, mine)
         return columns.of_codes(name, coded, there, chosen)
 
     def _judged(self, before: Columns, after: Columns, names: Sequence[str], out: Any) -> Microaggregated:

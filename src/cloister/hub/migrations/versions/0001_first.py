@@ -323,6 +323,7 @@ def upgrade() -> None:
         sa.Column("policy", sa.JSON(), nullable=False),
         sa.Column("created", Moment(), nullable=False),
         sa.Column("withdrawn", Moment(), nullable=True),
+        sa.Column("algorithm", sa.String(length=32), nullable=False),
         sa.ForeignKeyConstraint(["person"], ["person.id"], name=op.f("fk_stored_release_person_person")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_stored_release")),
     )
@@ -488,6 +489,7 @@ def upgrade() -> None:
         sa.Column("person", sa.String(length=32), nullable=False),
         sa.Column("project", sa.String(length=32), nullable=False),
         sa.Column("title", sa.String(length=200), nullable=False),
+        sa.Column("algorithm", sa.String(length=32), nullable=False),
         sa.Column("method", sa.String(length=60), nullable=False),
         sa.Column("data_sets", sa.JSON(), nullable=False),
         sa.Column("table", sa.String(length=200), nullable=False),

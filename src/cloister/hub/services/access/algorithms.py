@@ -1,43 +1,54 @@
 """Algorithms and services as objects with a policy of their own: registered by their provider, run by those to whom the provider
-and the owner of the data both granted it."""
+and the owner of the data both granted it.
+
+An algorithm is a service of the hub with settings: what a request under it says besides. The service says which settings it
+understands (`Service.algorithm`), and takes its requests under them (`named_algorithm`); without any settings, the algorithm is
+the service itself. Whether somebody may run it is asked wherever the context names it (`check.py`).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from cloister.errors import InvalidDeclaration
+from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
-from cloister.hub.policy import Decision, Object, strict
+from cloister.hub.policy import decide, strict
 from cloister.hub.policy.strict import load
 from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Algorithm
-from cloister.hub.services.access.check import allowed, check, check_together, context_of
-from cloister.hub.services.access.facts import facts_of
+from cloister.hub.records.accounts import Person
+from cloister.hub.records.trail import TrailLine
+from cloister.hub.services.access.check import allowed, check, context_of, no_algorithm
+from cloister.hub.services.access.facts import facts_of, who_of
 from cloister.hub.services.access.granting import own_algorithm
-from cloister.hub.services.trail import write
+from cloister.hub.services.trail import of_algorithm, write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sqlalchemy.orm import Session
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
 __all__ = [
+    "Run",
     "algorithms_of",
-    "check_run",
     "checked_name",
+    "contradicted",
     "exact_settings",
+    "named_algorithm",
     "register_algorithm",
+    "runs_of",
     "settings_of",
+    "under",
     "withdraw_algorithm",
 ]
 
@@ -67,17 +78,35 @@ def settings_of(text: str) -> dict[str, Any]:
 
 
 def exact_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as every database keeps them: texts, whole numbers and truth values by name; other numbers become exact texts."""
+    """Settings as every database keeps them: texts, whole numbers and truth values, lists of them, and one level of them under a
+    name; other numbers become exact texts.
+
+    >>> exact_settings({"method": "Ridge", "parameters": {"alpha": 0.5}})
+    {'method': 'Ridge', 'parameters': {'alpha': '0.5'}}
+    """
     found: dict[str, Any] = {}
     for name, value in settings.items():
         key = strict.identifier(name, "settings")
-        if isinstance(value, float | Decimal):
-            found[key] = str(value)
-        elif isinstance(value, bool | int) and abs(value) < _LARGEST:
-            found[key] = value
+        place = f"settings.{key}"
+        if isinstance(value, Mapping):
+            found[key] = {strict.identifier(inner, place): _exact(each, f"{place}.{inner}") for inner, each in value.items()}
         else:
-            found[key] = strict.text(value, f"settings.{key}")
+            found[key] = _exact(value, place)
     return found
+
+
+def _exact(value: Any, place: str) -> Any:
+    if isinstance(value, list):
+        return strict.items(value, place, _simple)
+    return _simple(value, place)
+
+
+def _simple(value: Any, place: str) -> Any:
+    if isinstance(value, float | Decimal):
+        return str(value)
+    if isinstance(value, bool | int) and abs(value) < _LARGEST:
+        return value
+    return strict.text(value, place)
 
 
 def register_algorithm(
@@ -85,9 +114,12 @@ def register_algorithm(
 ) -> Algorithm:
     """Register an algorithm of the caller's. Nobody else may see or run it before it is granted."""
     check(hub, db, caller, "algorithm.register")
-    services = {each.name for each in hub.services}
+    services = {each.name: each.algorithm for each in hub.services if each.algorithm is not None}
     if service not in services:
-        raise InvalidDeclaration("service was refused", why="this hub has none of that name", instead=", ".join(sorted(services)))
+        raise InvalidDeclaration(
+            "service was refused", why="this hub has none of that name that runs algorithms", instead=", ".join(sorted(services))
+        )
+    services[service](settings)
     if not title.strip() or len(title) > 200 or len(about) > _LONGEST:
         raise InvalidDeclaration("title was refused", why="it has 1 to 200 characters", instead='"Naive Bayes"')
     row = Algorithm(
@@ -131,12 +163,67 @@ def algorithms_of(hub: Hub, db: Session, caller: Caller) -> list[Algorithm]:
     ]
 
 
-def check_run(
-    hub: Hub, db: Session, caller: Caller, algorithm: Object, data: Sequence[Object], *, purpose: str = "", project: str = ""
-) -> Mapping[str, Decision]:
-    """Whether somebody may run an algorithm on data sets: its provider and the owner of each must have granted it.
+def named_algorithm(hub: Hub, db: Session, caller: Caller, name: str, service: str) -> Algorithm:
+    """The algorithm that a request to a service names, by its name or its id. One that was withdrawn, or that this person may
+    not see, is missing. Whether they may run it on the data is another question, which `check_together` asks."""
+    facts = facts_of(hub, db)
+    which = next((each for each in facts.algorithms.values() if name in (each.id, each.name)), None)
+    who = replace(who_of(caller, facts), token_scopes=None)  # to know of it is no matter of what the token was made for
+    if which is None or not decide(who, "algorithm.see", which, context_of(hub, caller), facts.mandatory).allowed:
+        raise no_algorithm()
+    row = db.get_one(Algorithm, which.id)
+    if row.service != service:
+        raise InvalidParameter(
+            f"The algorithm {row.name!r} was refused", why="another service runs it", instead=f"an algorithm of {service}"
+        )
+    return row
 
-    "U3 may run A1 on D1, and nothing else" is two grants: on A1, to run it with D1 only; on D1, to run A1 only.
-    """
-    context = context_of(hub, caller, purpose=purpose, project=project, algorithm=algorithm.id)
-    return check_together(hub, db, caller, "algorithm.run", [algorithm, *data], context)
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run of an algorithm as its provider sees it: when, of which kind, for what, by whose institution, on which data set
+    where they may know of it; never a value, and never who."""
+
+    when: datetime
+    action: str
+    purpose: str
+    institution: str
+    data_sets: tuple[str, ...]
+
+
+def runs_of(hub: Hub, db: Session, caller: Caller, row: Algorithm, *, limit: int = 50) -> list[Run]:
+    """The newest runs of an algorithm of one's own."""
+    wanted = select(TrailLine, Person.institution).outerjoin(Person, Person.id == TrailLine.person)
+    wanted = wanted.where(of_algorithm(row.id), TrailLine.object != row.id, TrailLine.outcome == "done")
+    lines = db.execute(wanted.order_by(TrailLine.number.desc()).limit(limit))
+    known = {
+        each.id: each.name
+        for each in facts_of(hub, db).data_sets.values()
+        if allowed(hub, db, caller, "dataset.see", each).allowed
+    }
+    return [
+        Run(
+            when=line.when,
+            action=line.action,
+            purpose=line.purpose,
+            institution=institution or "",
+            data_sets=tuple(known[each] for each in line.details.get("data_sets", ()) if each in known),
+        )
+        for line, institution in lines
+    ]
+
+
+def under(db: Session, name: str, *, known: bool = True) -> dict[str, str]:
+    """What a line of the trail says of the algorithm that a request named: its id, or as it was named to whom it is not `known`,
+    since they read their own lines; nothing for none."""
+    if not name or not known:
+        return {"algorithm": name} if name else {}
+    row = db.scalar(select(Algorithm).where((Algorithm.id == name) | (Algorithm.name == name)))
+    return {"algorithm": name if row is None else row.id}
+
+
+def contradicted(row: Algorithm, what: str, instead: str) -> InvalidParameter:
+    """The refusal of a request that says something else than the algorithm under which it is made."""
+    return InvalidParameter(
+        what, why=f"the algorithm {row.name!r} says otherwise: a run under it uses its settings", instead=instead
+    )

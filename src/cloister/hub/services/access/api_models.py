@@ -51,7 +51,11 @@ Text = Annotated[str, Field(max_length=4000), AfterValidator(_readable)]
 After = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$", description="The `next` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=200)]
 T = TypeVar("T")
-Rules = Annotated[dict[str, Any], Field(description="Actions and conditions, in the JSON form of grants.")]
+_RULES = (
+    "Actions and conditions, in the JSON form of grants. `risk`, between 0 and 1: how much better than a coin an attacker's best "
+    "guess about one person may become by all that one asker draws from the population; usually 0.05 to 0.5."
+)
+Rules = Annotated[dict[str, Any], Field(description=_RULES)]
 
 
 class _Taken(BaseModel):
@@ -274,6 +278,7 @@ class AlgorithmOut(BaseModel):
     title: str
     about: str
     service: str
+    settings: dict[str, Any]
     created: datetime
     withdrawn: datetime | None
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from cloister.errors import AccessDenied
 from cloister.hub.policy import Context, Decision, Object, Spend, actions, decide, decide_together, denied
+from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Person
 from cloister.hub.services.access.facts import facts_of, inside, who_of
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["allowed", "check", "check_together", "context_of"]
+__all__ = ["allowed", "check", "check_together", "context_of", "no_algorithm", "refusal_of"]
 
 
 def context_of(
@@ -64,21 +66,35 @@ def check(
     """The decision where it is a yes; a no is raised as `AccessDenied`, with its rule."""
     decision = allowed(hub, db, caller, action, which, context)
     if not decision.allowed:
-        raise _refusal(db, decision)
+        raise refusal_of(db, decision)
     return decision
 
 
 def check_together(
     hub: Hub, db: Session, caller: Caller, action: str, objects: Sequence[Object], context: Context | None = None
 ) -> Mapping[str, Decision]:
-    """One act on several objects at once, by object: each must allow it beside all the others."""
+    """One act on several objects at once, by object: each must allow it beside all the others; and where an algorithm does it,
+    its provider must have granted that beside all of them.
+
+    "U3 may run A1 on D1, and nothing else" is two grants: on A1, to run it with D1 only; on D1, to run A1 only.
+    """
     facts, given = facts_of(hub, db), context or context_of(hub, caller)
+    if given.algorithm and (actions()[action].as_algorithm or actions()[action].by_algorithm):
+        which = facts.algorithms.get(given.algorithm)
+        if which is None:
+            raise no_algorithm()
+        check(hub, db, caller, "algorithm.run", which, replace(given, together=tuple(objects)))
     seen = [_seen(each, action, given) for each in objects]
     decisions = decide_together(who_of(caller, facts), action, seen, given, facts.mandatory)
     refused = next((each for each in decisions.values() if not each.allowed), None)
     if refused is not None:
-        raise _refusal(db, refused)
+        raise refusal_of(db, refused)
     return decisions
+
+
+def no_algorithm() -> Missing:
+    """An algorithm that is not there, was withdrawn, or may not be seen: which of these, nobody is told."""
+    return Missing("There is no such algorithm", why="it does not exist, or is not open to you", instead="/algorithms")
 
 
 def _seen(which: Object, action: str, context: Context) -> Object:
@@ -86,7 +102,8 @@ def _seen(which: Object, action: str, context: Context) -> Object:
     return inside(which, context.project) if context.project and actions()[action].data else which
 
 
-def _refusal(db: Session, decision: Decision) -> AccessDenied:
+def refusal_of(db: Session, decision: Decision) -> AccessDenied:
+    """A no as the error that leaves, with the rule, and the name of whom to ask."""
     person = db.get(Person, decision.ask.person) if decision.ask is not None and decision.ask.person else None
     error = denied(decision, name="" if person is None else person.name)
     error.rule = decision.rule  # type: ignore[attr-defined]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.hub.generation import bump
-from cloister.hub.policy import Object, Policy, parse_policy, write_policy
+from cloister.hub.policy import Object, Policy, kept_policy, parse_policy
 from cloister.hub.problems import Missing
+from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import TrailLine
@@ -41,6 +42,8 @@ class Use:
     institution: str
     columns: tuple[str, ...]
     cost: Mapping[str, str]
+    algorithm: str = ""
+    """The title of the one that ran; empty where none did."""
 
 
 def contributions_of(db: Session, caller: Caller) -> list[DataSet]:
@@ -62,7 +65,7 @@ def attach(db: Session, hub: Hub, caller: Caller, name: str, draft: Mapping[str,
     """Attach a policy to what one gave. It binds everybody, the owner too, from the next question on."""
     row = contribution(hub, db, caller, name, "contribution.manage")
     policy = parse_policy(draft)
-    row.metadata_ = {**row.metadata_, "contribution": write_policy(policy)}
+    row.metadata_ = {**row.metadata_, "contribution": kept_policy(policy)}
     row.changed = hub.now()
     bump(db)
     write(
@@ -98,6 +101,8 @@ def uses_of(db: Session, row: DataSet, *, before: int | None = None, limit: int 
         wanted = wanted.where(TrailLine.number < before)
     rows = list(db.execute(wanted.order_by(TrailLine.number.desc()).limit(limit + 1)))
     shown = rows[:limit]
+    ran = [line.details.get("algorithm", "") for line, _ in shown]
+    titles = {row.id: row.title for row in db.execute(select(Algorithm.id, Algorithm.title).where(Algorithm.id.in_(ran)))}
     uses = [
         Use(
             when=line.when,
@@ -106,8 +111,9 @@ def uses_of(db: Session, row: DataSet, *, before: int | None = None, limit: int 
             institution=institution or "",
             columns=tuple(_columns(line, row.name)),
             cost={name: str(each) for name, each in line.cost.items() if name == row.population},
+            algorithm=titles.get(by, by),
         )
-        for line, institution in shown
+        for (line, institution), by in zip(shown, ran, strict=True)
     ]
     return uses, shown[-1][0].number if len(rows) > limit else None
 

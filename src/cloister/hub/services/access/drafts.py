@@ -5,13 +5,15 @@ A draft is the JSON form of a grant ({"role": …, "members": {…}, "rules": {�
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidDeclaration
-from cloister.hub.policy import GrantFacts, Object, actions
+from cloister.hub.policy import GrantFacts, Object, actions, check_amount
 from cloister.hub.policy.methods import check_methods
 from cloister.hub.policy.strict import load
 from cloister.hub.policy.texts_write import guarantee_text
@@ -99,6 +101,7 @@ def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
         "columns": form.all("columns"),
         "methods": form.all("methods"),
         "rows": form.text("rows"),
+        "risk": form.text("risk", most=100),
         "networks": listed(form.text("networks")),
         "hours": _hours(form),
         "algorithms": listed(form.text("algorithms")),
@@ -121,7 +124,7 @@ def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
 
 def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None) -> None:
     """Refuse what could never hold for the object: foreign actions, columns that are not declared, a condition that is none, a
-    share in another measure, an end that is past, a method that no hub knows.
+    share in another measure, a risk that is none, an end that is past, a method that no hub knows.
     """
     wanted = dict(grantable(which.kind))
     for name in sorted(grant.rules.actions):
@@ -130,8 +133,10 @@ def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None)
     if grant.rules.until is not None and grant.rules.until <= hub.now():
         raise _wrong("until", "it is over already", "a day that comes")
     check_methods(grant.rules.methods)
+    if grant.rules.columns is not None and not grant.rules.columns:
+        raise _wrong("columns", "it names no column; without the list, all may be read", _some(which.columns))
     if row is None:
-        for part in ("columns", "rows", "share"):
+        for part in ("columns", "rows", "share", "risk"):
             if getattr(grant.rules, part):
                 raise _wrong(part, "an algorithm has none", f"the {part} of the data set, in a grant on that")
         return
@@ -142,6 +147,8 @@ def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None)
         condition_columns(grant.rules.rows, row)
     if grant.rules.share is not None:
         _check_share(hub, grant.rules.share, row)
+    if grant.rules.risk is not None:
+        _check_risk(grant.rules.risk, row)
 
 
 def condition_columns(text: str, row: DataSet) -> frozenset[str]:
@@ -163,8 +170,16 @@ def _check_share(hub: Hub, share: Guarantee, row: DataSet) -> None:
         raise _wrong("share", "this data set spends no budget", "leave it empty")
     try:
         spend_of(share, hub.ledger.budget(row.population))
+        check_amount(share)
     except CloisterError as error:
         raise _wrong("share", error.why, error.instead) from None
+
+
+def _check_risk(risk: Fraction, row: DataSet) -> None:
+    if row.population is None:
+        raise _wrong("risk", "this data set spends no budget", "leave it empty")
+    if not 0 < risk < 1:
+        raise _wrong("risk", "0 would allow nothing, and 1 is no limit at all", "0.25")
 
 
 def _hours(form: Form) -> list[dict[str, Any]]:
@@ -173,6 +188,10 @@ def _hours(form: Form) -> list[dict[str, Any]]:
         return []
     said = {"days": days, "from": begin, "to": end}
     return [{key: value for key, value in said.items() if value}]
+
+
+def _some(columns: frozenset[str]) -> str:
+    return json.dumps(sorted(columns)[:2], ensure_ascii=False) if columns else "leave it out"
 
 
 def _wrong(place: str, why: str, instead: str) -> InvalidDeclaration:

@@ -22,12 +22,10 @@ from cloister.hub.policy import (
     Policy,
     Rules,
     Who,
-    parse_grant,
-    parse_policy,
-    parse_rule,
 )
 from cloister.hub.records.access import Algorithm, Grant, InstitutionRule, Project, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.access.stored import Policies, Unreadable, grant_in_row, policies_in_row, rule_in_row
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -43,6 +41,7 @@ __all__ = [
     "inside",
     "known_generation",
     "project_object",
+    "read_facts",
     "who_of",
 ]
 
@@ -73,6 +72,8 @@ class Facts:
     projects: Mapping[str, Object] = field(default_factory=dict)
     """Those that were not closed."""
     mandatory: tuple[MandatoryRule, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    """Rows that hold, and can't be read: they close what they govern (`stored.py`)."""
 
 
 def facts_of(hub: Hub, db: Session) -> Facts:
@@ -80,7 +81,7 @@ def facts_of(hub: Hub, db: Session) -> Facts:
     now = generation(db)
     known: Facts | None = hub.parts.get(_PART)
     if known is None or known.generation != now:
-        known = _read(db, now)
+        known = read_facts(db)
         hub.parts[_PART] = known
     return known
 
@@ -108,15 +109,15 @@ def who_of(caller: Caller, facts: Facts | None = None) -> Who:
     )
 
 
-def data_set_object(row: DataSet, grants: tuple[GrantFacts, ...] = ()) -> Object:
-    """A data set as a decision sees it. `metadata_` holds its policy under "policy" and those of its columns under "columns".
+def data_set_object(row: DataSet, grants: tuple[GrantFacts, ...] = (), attached: Policies | None = None) -> Object:
+    """A data set as a decision sees it. `metadata_` holds its policy under "policy" and those of its columns under "columns";
+    `attached` are these where they were read already.
 
     What was released as a data set is still of the population and the institution whose data it was made of.
     """
     behind = row.released or {}
-    policy = parse_policy(row.metadata_.get("policy", {}))
-    columns = {name: parse_policy(each) for name, each in row.metadata_.get("columns", {}).items()}
-    given = parse_policy(row.metadata_.get("contribution", {}))
+    found = policies_in_row(row)[0] if attached is None else attached
+    policy, given = found.whole, found.given
     return Object(
         kind="data-set",
         id=row.id,
@@ -128,7 +129,7 @@ def data_set_object(row: DataSet, grants: tuple[GrantFacts, ...] = ()) -> Object
         columns=frozenset(row.declaration.get("columns", {})),
         grants=grants,
         policies=tuple(each for each in (policy, given) if each != Policy()),
-        column_policies=columns,
+        column_policies=found.columns,
     )
 
 
@@ -154,12 +155,16 @@ def inside(which: Object, project: str) -> Object:
     return replace(which, grants=tuple(kept))
 
 
-def _read(db: Session, now: int) -> Facts:
+def read_facts(db: Session) -> Facts:
+    """What holds now, as the rows say it; `facts_of` asks once a generation."""
     grants: dict[str, list[GrantFacts]] = {}
+    wrong: list[Unreadable] = []
     for row in db.scalars(select(Grant).order_by(Grant.created)):
-        text = {"role": row.role, "members": row.attributes, "rules": row.rules}
-        found = parse_grant(text, id=row.id, granted_by=row.granted_by, revoked=row.revoked is not None)
-        grants.setdefault(row.object, []).append(found)
+        found, unread = grant_in_row(row)
+        if unread is None:
+            grants.setdefault(row.object, []).append(found)
+        elif not found.revoked:
+            wrong.append(unread)
 
     def of(name: str) -> tuple[GrantFacts, ...]:
         return tuple(grants.get(name, ()))
@@ -168,22 +173,29 @@ def _read(db: Session, now: int) -> Facts:
     wanted = select(ProjectDataSet.project, DataSet.owner).join(DataSet, DataSet.id == ProjectDataSet.data_set)
     for project, owner in db.execute(wanted):
         asked.setdefault(project, set()).add(owner)
-    rules = db.scalars(select(InstitutionRule).where(InstitutionRule.ended.is_(None)).order_by(InstitutionRule.created))
+    kept = db.scalars(select(InstitutionRule).where(InstitutionRule.ended.is_(None)).order_by(InstitutionRule.created))
+    rules = [rule_in_row(row) for row in kept]
+    data_sets = [(row, *policies_in_row(row)) for row in db.scalars(select(DataSet).where(DataSet.state != "deleted"))]
+    algorithms = list(db.scalars(select(Algorithm).where(Algorithm.withdrawn.is_(None))))
+    present = {row.id for row, _, _ in data_sets} | {row.id for row in algorithms}
+    unreadable = [
+        *(unread for _, unread in rules if unread is not None),
+        *(unread for _, _, found in data_sets for unread in found),
+        *(unread for unread in wrong if unread.about in present),
+    ]
     return Facts(
-        generation=now,
+        generation=generation(db),
         data_sets={
-            row.id: data_set_object(row, (*of(row.id), *((_PUBLIC,) if row.public and not row.released else ())))
-            for row in db.scalars(select(DataSet).where(DataSet.state != "deleted"))
+            row.id: data_set_object(row, (*of(row.id), *((_PUBLIC,) if row.public and not row.released else ())), attached)
+            for row, attached, _ in data_sets
         },
-        algorithms={
-            row.id: algorithm_object(row, of(row.id))
-            for row in db.scalars(select(Algorithm).where(Algorithm.withdrawn.is_(None)))
-        },
+        algorithms={row.id: algorithm_object(row, of(row.id)) for row in algorithms},
         projects={
             row.id: project_object(row, frozenset(asked.get(row.id, ())))
             for row in db.scalars(select(Project).where(Project.closed.is_(None)))
         },
-        mandatory=tuple(parse_rule(row.rule | {"title": row.title}, id=row.id) for row in rules),
+        mandatory=tuple(rule for rule, _ in rules),
+        unreadable=tuple(unreadable),
     )
 
 

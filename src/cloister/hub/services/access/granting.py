@@ -10,15 +10,16 @@ from sqlalchemy import select
 
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
-from cloister.hub.policy import GrantFacts, Object, Spend, parse_grant, write_grant
+from cloister.hub.policy import GrantFacts, Object, Spend, kept_grant, parse_grant
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access.check import allowed, check, context_of
+from cloister.hub.services.access.check import allowed, check, context_of, no_algorithm
 from cloister.hub.services.access.closed import check_condition
 from cloister.hub.services.access.drafts import check_grant
 from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.access.names import resolved
+from cloister.hub.services.access.stored import grant_in_row
 from cloister.hub.services.trail import write
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def grant_in(
     spend = {which.population: Spend(allotment=found.rules.share)} if found.rules.share is not None else None
     action = "dataset.grant" if which.kind == "data-set" else "algorithm.manage"
     check(hub, db, caller, action, which, context_of(hub, caller, spend=spend))
-    text = write_grant(found)
+    text = kept_grant(found)
     db.add(
         Grant(
             id=found.id,
@@ -124,7 +125,8 @@ def confirm_in(db: Session, hub: Hub, caller: Caller, row: Grant, which: Object)
     new = newcomers(db, found)
     if new:
         people = (found.members.people or frozenset()) | new
-        row.attributes = {**row.attributes, "people": sorted(people)}
+        kept = kept_grant(replace(found, members=replace(found.members, people=people)))
+        row.attributes = kept["members"]
         bump(db)
         _told(db, hub, caller, action, row.kind, row.object, grant=row.id, role=row.role, joined=sorted(new))
     return new
@@ -144,9 +146,8 @@ def grants_on(db: Session, kind: str, number: str) -> list[Grant]:
 
 
 def facts_of_grant(row: Grant) -> GrantFacts:
-    """What a kept grant says."""
-    text = {"role": row.role, "members": row.attributes, "rules": row.rules}
-    return parse_grant(text, id=row.id, granted_by=row.granted_by, revoked=row.revoked is not None)
+    """What a kept grant says; one that can't be read says nothing."""
+    return grant_in_row(row)[0]
 
 
 def seen_data_set(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[DataSet, Object]:
@@ -177,7 +178,7 @@ def seen_algorithm(hub: Hub, db: Session, caller: Caller, name: str) -> tuple[Al
     row = db.scalar(select(Algorithm).where(Algorithm.name == name, Algorithm.withdrawn.is_(None)))
     which = None if row is None else facts_of(hub, db).algorithms.get(row.id)
     if row is None or which is None or not allowed(hub, db, caller, "algorithm.see", which).allowed:
-        raise Missing("There is no such algorithm", why="it does not exist, or is not open to you", instead="/algorithms")
+        raise no_algorithm()
     return row, which
 
 

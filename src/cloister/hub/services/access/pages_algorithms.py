@@ -10,9 +10,16 @@ from starlette.responses import Response
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.policy import actions
 from cloister.hub.policy.actions import ALGORITHM_PROVIDER
 from cloister.hub.problems import Missing
-from cloister.hub.services.access.algorithms import algorithms_of, register_algorithm, settings_of, withdraw_algorithm
+from cloister.hub.services.access.algorithms import (
+    algorithms_of,
+    register_algorithm,
+    runs_of,
+    settings_of,
+    withdraw_algorithm,
+)
 from cloister.hub.services.access.check import allowed
 from cloister.hub.services.access.drafts import draft_of, grantable
 from cloister.hub.services.access.granting import grant_in, grants_on, own_algorithm, revoke_in, seen_algorithm
@@ -106,7 +113,7 @@ def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
         "algorithms": rows,
         "names": names,
         "provides": caller.has(ALGORITHM_PROVIDER),
-        "services": [(service.name, service.title) for service in hub.services if service.jobs or service.name == "asking"],
+        "services": [(service.name, service.title) for service in hub.services if service.algorithm is not None],
         "typed": Typed(typed),
         "problem": None,
     }
@@ -117,9 +124,12 @@ def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str,
         row, which = seen_algorithm(hub, db, caller, name)
         own = allowed(hub, db, caller, "algorithm.manage", which).allowed
         grants = grant_views(hub, db, grants_on(db, "algorithm", row.id), request_gettext(request)) if own else []
+        runs = runs_of(hub, db, caller, row) if own else []
         names = names_in(db, people=[row.provider])
     return {
         "row": row,
+        "runs": runs,
+        "titles": {key: action.title for key, action in actions().items()},
         "own": own,
         "grants": grants,
         "names": names,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -21,7 +22,7 @@ from cloister.hub.services.access.parts import SEEN, Id, Name, done
 from cloister.hub.services.access.preview import preview
 from cloister.hub.services.access.requests import to_decide
 from cloister.hub.services.access.typed import Typed
-from cloister.hub.services.access.views import conflict_views, grant_views, request_views
+from cloister.hub.services.access.views import conflict_views, grant_views, request_views, unreadable_views
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import DataSet
+    from cloister.hub.services.access.facts import Facts
     from cloister.privacy import Guarantee
 
 __all__ = ["budget_of", "routes"]
 
 _GRANT = [needs("dataset.grant")]
+_PRESENT = ("active", "waiting", "unreadable")
 _Text = Annotated[str, Query(max_length=320, pattern=SEEN)]
 
 
@@ -120,11 +123,16 @@ def _page(request: Request, hub: Hub, caller: Caller, name: str) -> dict[str, An
         asked = [each for each in to_decide(db, caller) if each.data_set == row.id]
         return {
             "row": row,
-            "present": [each for each in grants if each.state in ("active", "waiting")],
-            "past": [each for each in grants if each.state not in ("active", "waiting")],
+            "present": [each for each in grants if each.state in _PRESENT],
+            "past": [each for each in grants if each.state not in _PRESENT],
+            "unreadable": unreadable_views(db, _on(facts_of(hub, db), row), _),
             "requests": request_views(hub, db, asked, _),
             "conflicts": conflict_views(db, facts_of(hub, db), [which], hub.now(), _),
         }
+
+
+def _on(facts: Facts, row: DataSet) -> Facts:
+    return replace(facts, unreadable=tuple(each for each in facts.unreadable if each.kind != "rule" and each.about == row.id))
 
 
 def _form_page(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.access.parts import Id, done
 from cloister.hub.services.access.rules import DATA_ACTIONS, end_rule, every_rule, make_rule, rule_draft
 from cloister.hub.services.access.typed import Typed
-from cloister.hub.services.access.views import conflict_views, rule_views
+from cloister.hub.services.access.views import conflict_views, rule_views, unreadable_views
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -66,11 +66,13 @@ def _page(request: Request, hub: Hub, caller: Caller, typed: dict[str, Any]) -> 
         rules, facts = rule_views(db, every_rule(db), _), facts_of(hub, db)
         own = [each for each in facts.data_sets.values() if writes or each.owner == caller.id]
         against = conflict_views(db, facts, own, hub.now(), _)
+        unreadable = unreadable_views(db, facts, _) if writes else []
     known = actions()
     return {
         "present": [each for each in rules if each.ended is None],
         "past": [each for each in rules if each.ended is not None],
         "conflicts": against,
+        "unreadable": unreadable,
         "writes": writes,
         "actions": [(name, known[name].title) for name in DATA_ACTIONS],
         "methods": titled(),

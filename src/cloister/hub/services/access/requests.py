@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
 from cloister.hub.ids import new_id
-from cloister.hub.policy import GrantFacts, Object, parse_grant, write_grant
+from cloister.hub.policy import GrantFacts, Object, kept_grant, parse_grant
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import AccessRequest
 from cloister.hub.records.catalogue import DataSet
@@ -21,6 +21,7 @@ from cloister.hub.services.access.drafts import check_grant
 from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.access.granting import grant_in, own_data_set, seen_data_set
 from cloister.hub.services.access.messages import say, spoken
+from cloister.hub.services.access.stored import wanted_in_row
 from cloister.hub.services.trail import write
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def ask_access(
         person=caller.id,
         project=project,
         purpose=told,
-        wanted=write_grant(found)["rules"],
+        wanted=kept_grant(found)["rules"],
         created=hub.now(),
     )
     db.add(request)
@@ -139,9 +140,8 @@ def to_decide(db: Session, caller: Caller, *, state: str | None = "open") -> lis
 
 
 def facts_of_wanted(row: AccessRequest) -> GrantFacts:
-    """What was asked for, as a grant would say it."""
-    members = {"projects": [row.project]} if row.project else {"people": [row.person]}
-    return parse_grant({"role": "asked for", "members": members, "rules": row.wanted}, id=row.id)
+    """What was asked for, as a grant would say it; of what can't be read, nothing."""
+    return wanted_in_row(row)[0]
 
 
 def state_of(hub: Hub, row: AccessRequest) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -10,7 +11,7 @@ from sqlalchemy import select
 from cloister.errors import InvalidDeclaration
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
-from cloister.hub.policy import MandatoryRule, parse_rule, write_rule
+from cloister.hub.policy import check_amount, kept_rule, parse_rule
 from cloister.hub.policy.methods import check_methods
 from cloister.hub.policy.strict import load
 from cloister.hub.problems import Missing
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.web.forms import Form
 
-__all__ = ["DATA_ACTIONS", "end_rule", "every_rule", "facts_of_rule", "make_rule", "rule_draft"]
+__all__ = ["DATA_ACTIONS", "end_rule", "every_rule", "make_rule", "rule_draft"]
 
 DATA_ACTIONS = (
     "question.ask",
@@ -69,7 +70,9 @@ def make_rule(db: Session, hub: Hub, caller: Caller, draft: Mapping[str, Any]) -
         raise InvalidDeclaration("title was refused", why="a rule has a name of 1 to 200 characters", instead='"Clinical data"')
     found = parse_rule(_with_ids(hub, db, draft), id=new_id())
     check_methods(found.methods)
-    row = InstitutionRule(id=found.id, title=found.title, rule=write_rule(found), made_by=caller.id, created=hub.now())
+    for place in ("epsilon_of_population", "epsilon_of_allotment"):
+        check_amount(getattr(found, place) or Fraction(0), place)
+    row = InstitutionRule(id=found.id, title=found.title, rule=kept_rule(found), made_by=caller.id, created=hub.now())
     db.add(row)
     bump(db)
     write(db, hub, caller, "policy.write", kind="rule", object_id=row.id, title=row.title, rule=row.rule)
@@ -92,11 +95,6 @@ def end_rule(db: Session, hub: Hub, caller: Caller, number: str) -> InstitutionR
 def every_rule(db: Session) -> list[InstitutionRule]:
     """Every rule, ended ones too, the newest first."""
     return list(db.scalars(select(InstitutionRule).order_by(InstitutionRule.created.desc(), InstitutionRule.id)))
-
-
-def facts_of_rule(row: InstitutionRule) -> MandatoryRule:
-    """What a kept rule says."""
-    return parse_rule(row.rule | {"title": row.title}, id=row.id)
 
 
 def _part(text: str) -> dict[str, str]:

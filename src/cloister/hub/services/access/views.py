@@ -14,18 +14,29 @@ from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.accounts import Person
 from cloister.hub.services.access.conflicts import conflicts
 from cloister.hub.services.access.facts import Facts
-from cloister.hub.services.access.granting import facts_of_grant
 from cloister.hub.services.access.names import names_in
-from cloister.hub.services.access.requests import facts_of_wanted, state_of
-from cloister.hub.services.access.rules import facts_of_rule
+from cloister.hub.services.access.requests import state_of
 from cloister.hub.services.access.sentences import Line, grant_lines, members_text, rule_lines
+from cloister.hub.services.access.stored import Unreadable, grant_in_row, rule_in_row, wanted_in_row
+from cloister.hub.web.languages import N_
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from cloister.hub.hub import Hub
 
-__all__ = ["ConflictView", "GrantView", "RequestView", "RuleView", "conflict_views", "grant_views", "request_views", "rule_views"]
+__all__ = [
+    "ConflictView",
+    "GrantView",
+    "RequestView",
+    "RuleView",
+    "UnreadableView",
+    "conflict_views",
+    "grant_views",
+    "request_views",
+    "rule_views",
+    "unreadable_views",
+]
 
 Gettext = Callable[[str], str]
 
@@ -88,23 +99,31 @@ class ConflictView:
     why: list[str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class UnreadableView:
+    """A grant, a rule or a policy that is stored and can't be read."""
+
+    title: str
+    why: str
+
+
 def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str) -> list[GrantView]:
     """Grants with their sentences, in the order given."""
-    found = [(row, facts_of_grant(row)) for row in rows]
-    names = replace(names_in(db, (facts for _row, facts in found)), zone=hub.settings.zone)
+    found = [(row, *grant_in_row(row)) for row in rows]
+    names = replace(names_in(db, (facts for _row, facts, _unread in found)), zone=hub.settings.zone)
     return [
         GrantView(
             id=row.id,
             role=row.role,
-            who=members_text(facts.members, names, _),
-            lines=grant_lines(facts, names, _),
-            state=_state(hub, facts),
+            who=members_text(facts.members, names, _) if unread is None else _("nobody"),
+            lines=grant_lines(facts, names, _) if unread is None else [_not_read(unread, _)],
+            state=_state(hub, facts) if unread is None or facts.revoked else "unreadable",
             by=names.person(row.granted_by),
             created=row.created,
             facts=facts,
             text=write_grant(facts),
         )
-        for row, facts in found
+        for row, facts, unread in found
     ]
 
 
@@ -115,6 +134,7 @@ def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gette
     names = replace(found, zone=hub.settings.zone)
     askers = {row.person for row in listed}
     places = _institutions(db, askers)
+    wanted = {row.id: wanted_in_row(row) for row in listed}
     return [
         RequestView(
             id=row.id,
@@ -124,7 +144,7 @@ def request_views(hub: Hub, db: Session, rows: Iterable[AccessRequest], _: Gette
             institution=places.get(row.person, ""),
             project=names.project(row.project) if row.project else "",
             purpose=row.purpose,
-            lines=grant_lines(facts_of_wanted(row), names, _),
+            lines=[_not_read(unread, _)] if (unread := wanted[row.id][1]) else grant_lines(wanted[row.id][0], names, _),
             state=state_of(hub, row),
             created=row.created,
             decided=row.decided,
@@ -142,13 +162,14 @@ def rule_views(db: Session, rows: Iterable[InstitutionRule], _: Gettext = str) -
         RuleView(
             id=row.id,
             title=row.title,
-            lines=rule_lines(facts_of_rule(row), names, _),
+            lines=[*([_not_read(unread, _)] if unread else []), *rule_lines(rule, names, _)],
             by=names.person(row.made_by),
             created=row.created,
             ended=row.ended,
-            text=row.rule,
+            text=row.rule if isinstance(row.rule, dict) else {},
         )
         for row in listed
+        for rule, unread in [rule_in_row(row)]
     ]
 
 
@@ -171,6 +192,23 @@ def conflict_views(
         )
         for each in conflicts(known, list(rules) or facts.mandatory, now, places)
     ]
+
+
+def unreadable_views(db: Session, facts: Facts, _: Gettext = str) -> list[UnreadableView]:
+    """Everything that is stored and can't be read, for whoever looks after the hub."""
+    if not facts.unreadable:
+        return []
+    names = names_in(db)
+    kinds = {"grant": N_("A grant on {name}"), "rule": N_("The rule {name}"), "policy": N_("A policy of {name}")}
+    found = []
+    for each in facts.unreadable:
+        name = each.about if each.kind == "rule" else names.object(each.about)
+        found.append(UnreadableView(title=_(kinds[each.kind]).format(name=name), why=each.why))
+    return found
+
+
+def _not_read(unread: Unreadable, _: Gettext) -> Line:
+    return Line(name=_("Unreadable"), text=unread.why)
 
 
 def _institutions(db: Session, people: set[str]) -> dict[str, str]:

@@ -15,9 +15,11 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.ids import same
 from cloister.hub.problems import Unauthenticated
+from cloister.hub.services.access import facts_of
+from cloister.hub.services.access.views import unreadable_views
 from cloister.hub.services.admin.health import health
 from cloister.hub.settings import weaknesses
-from cloister.hub.web.render import render
+from cloister.hub.web.render import render, request_gettext
 
 __all__ = ["api", "pages"]
 
@@ -41,6 +43,8 @@ def pages() -> APIRouter:
 
     @router.get("/settings", dependencies=[needs("settings.see")])
     def settings(hub: HubDep, request: Request) -> Response:
+        with hub.database.reading() as db:
+            unreadable = unreadable_views(db, facts_of(hub, db), request_gettext(request))
         return render(
             request,
             "admin/settings.html",
@@ -48,6 +52,7 @@ def pages() -> APIRouter:
             meanings={each.name: each.metadata["about"] for each in fields(hub.settings)},
             weaknesses=weaknesses(hub.settings),
             health=health(hub).told(),
+            unreadable=unreadable,
             version=EDITION,
         )
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["api"]
 
-_Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200)]
+_Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 _OWNER = [TICKED, needs(ACTION), WRITTEN]
 
 

@@ -56,8 +56,29 @@ def _piece(text: str, words: Callable[[str], str]) -> str:
 
 
 class _Shape(NamedTuple):
-    pattern: re.Pattern[str]
+    fixed: tuple[str, ...]
+    """What stands before the first place, between two, and after the last."""
+    places: tuple[str, ...]
     said: str
+
+    def values_in(self, text: str) -> dict[str, str] | None:
+        """What stands in the places, each as short as may be but the last; None where the text is another. In one pass: a
+        regular expression would try all ways to part a text, and names of columns are whatever somebody calls them.
+
+        >>> _shape("{one} of {all} rows", "").values_in("3 of 4 of 5 rows")
+        {'one': '3', 'all': '4 of 5'}
+        """
+        first, *between, last = self.fixed
+        end, at = len(text) - len(last), len(first)
+        if not (text.startswith(first) and text.endswith(last)):
+            return None
+        found = {}
+        for place, part in zip(self.places, between, strict=False):
+            next_ = text.find(part, at + 1, end)
+            if next_ < 0:
+                return None
+            found[place], at = text[at:next_], next_ + len(part)
+        return {**found, self.places[-1]: text[at:end]} if at < end else None
 
 
 class _Words:
@@ -74,9 +95,9 @@ class _Words:
         if depth > _DEEPEST or len(text) > 2000:
             return text
         for shape in (*shapes, *(nested if depth else ())):
-            match = shape.pattern.fullmatch(text)
-            if match is not None:
-                values = {place: self._told(value, depth + 1) for place, value in match.groupdict().items()}
+            found = shape.values_in(text)
+            if found is not None:
+                values = {place: self._told(value, depth + 1) for place, value in found.items()}
                 return _PLACE.sub(lambda place, values=values: values.get(place[1], place[0]), shape.said)  # type: ignore[misc]
         return text
 
@@ -94,6 +115,4 @@ def _known(code: str) -> tuple[dict[str, str], list[_Shape], list[_Shape]]:
 
 
 def _shape(text: str, said: str) -> _Shape:
-    fixed, places = _PLACE.split(text)[::2], [*_PLACE.findall(text), ""]
-    parts = (re.escape(part) + (f"(?P<{place}>.+?)" if place else "") for part, place in zip(fixed, places, strict=True))
-    return _Shape(re.compile("".join(parts), re.DOTALL), said)
+    return _Shape(tuple(_PLACE.split(text)[::2]), tuple(_PLACE.findall(text)), said)

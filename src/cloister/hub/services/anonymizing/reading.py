@@ -20,7 +20,8 @@ from cloister.errors import AccessDenied
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.anonymizing import TRIAL_KEPT, AnonymizedTable, Trial
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
-from cloister.hub.services.access import allowed, context_of, facts_of
+from cloister.hub.services.access import allowed, check, context_of, data_set_object, facts_of
+from cloister.hub.services.anonymizing.ready import ACTION
 from cloister.hub.services.asking.sources import check_derived, newest_open
 from cloister.hub.services.catalogue.live import source_of
 from cloister.hub.spreadsheets import safe
@@ -37,14 +38,19 @@ __all__ = ["csv_digest", "csv_of", "order_of", "rows_sent", "seen_table", "seen_
 
 
 def seen_trial(hub: Hub, db: Db, caller: Caller, number: str) -> tuple[Trial, dict[str, Any]]:
-    """A trial of the caller's own on a data set that is still theirs, and what it found; any other is missing."""
+    """A trial of the caller's own on a data set that is still theirs, and what it found, of which version of the rows; any other
+    is missing."""
     kept = Trial.created >= hub.now() - TRIAL_KEPT
     row = db.scalar(select(Trial).where(Trial.id == number, Trial.person == caller.id, kept))
     data_set = None if row is None else db.get(DataSet, row.data_set)
     if row is None or data_set is None or data_set.state == "deleted" or data_set.owner != caller.id:
         raise Missing("There is no such trial", why="it does not exist, or is not yours", instead="/anonymise")
+    # as when it was ordered: what has been forbidden since is not shown, either
+    columns = frozenset(name for name, part in row.order["parts"].items() if part != "identifying")
+    context = context_of(hub, caller, purpose=str(row.order["purpose"]), columns={data_set.id: columns})
+    check(hub, db, caller, ACTION, data_set_object(data_set), context)
     found: dict[str, Any] = json.loads(hub.keys.unwrap(row.wrapped, row.about))
-    return row, found
+    return row, found | {"newest": data_set.version, "version": found.get("version", data_set.version)}
 
 
 def order_of(row: Trial, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import CloisterError, UnsupportedQuery
+from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery
 from cloister.hub.ids import new_id
 from cloister.hub.policy import inherit, write_policy
 from cloister.hub.problems import Conflict
@@ -143,6 +143,8 @@ def _published(hub: Hub, caller: Caller, found: Ready, progress: Progress) -> tu
     try:
         prepared = found.session._registry.prepare(name)
         published = publish_rows(prepared, found.row.population or name, hub.ledger, name, anonymizer, who=caller.email)
+        if not published.table.height:
+            raise InvalidParameter("The table was not released", why="no row is left of it", instead="a trial of the same order")
         _go_on(progress)
         progress.tell("running the attackers", 0.5)
         certificate: Certificate = sealed(lambda: anonymizer.certificate(published.table))

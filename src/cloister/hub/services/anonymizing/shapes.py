@@ -92,6 +92,10 @@ class Tried(BaseModel):
 
     id: str
     table: str
+    version: int
+    """Of the data set, of which the numbers are."""
+    newest: int
+    """The version that the data set has now: a release reads that one."""
     before: dict[str, Any]
     """How easily people are found in the rows as they are."""
     points: list[dict[str, Any]]
@@ -129,7 +133,7 @@ class AnonymizedPage(BaseModel):
 
 def tried_of(row: Trial, found: dict[str, Any]) -> Tried:
     """A trial as the API shows it."""
-    told = {name: found[name] for name in ("before", "points", "trees", "refused")}
+    told = {name: found[name] for name in ("version", "newest", "before", "points", "trees", "refused")}
     return Tried(id=row.id, table=str(row.order["table"]), **told)
 
 

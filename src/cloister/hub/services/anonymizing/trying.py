@@ -63,7 +63,8 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     if result is None:
         raise Stopped
     row = Trial(id=new_id(), person=caller.id, data_set=found.row.id, order=order.plain(), wrapped=b"", created=hub.now())
-    row.wrapped = hub.keys.wrap(json.dumps(result | order.secret()).encode(), row.about)
+    kept = result | order.secret() | {"version": found.row.version}
+    row.wrapped = hub.keys.wrap(json.dumps(kept).encode(), row.about)
     with hub.database.begin() as db:
         ready(hub, db, present(hub, db, caller), order)  # what was deleted or taken away meanwhile leaves nothing behind
         forget_trials(db, hub.now())
@@ -151,14 +152,17 @@ def _of_levels(order: Order, frame: Frame, progress: Progress, *, taken: list[An
 
     anonymizer: Anonymizer = replace(order, metric="loss").anonymizer(progress, seconds=_SECONDS)
     try:
-        found = frontier(anonymizer.problem(frame))
+        problem = anonymizer.problem(frame)
+        found = frontier(problem)
     except CloisterError:  # too many nodes to draw; that the models can't be met is said for each k already
         return []
     worth = [each for each in found if each.loss <= _LOSES_TOO_MUCH and each.levels not in taken]
-    return [_of_choice(order.k, each, frame.rows) for each in _spread(worth, _MOST_LEVELS)]
+    incomplete = frame.rows - problem.table.total
+    return [_of_choice(order.k, each, frame.rows, incomplete) for each in _spread(worth, _MOST_LEVELS)]
 
 
-def _of_choice(k: int, choice: Choice, rows: int) -> dict[str, Any]:
+def _of_choice(k: int, choice: Choice, rows: int, incomplete: int) -> dict[str, Any]:
+    """As it is shown; rows that lack something are left out besides those that the choice leaves out."""
     return {
         "of": "levels",
         "k": k,
@@ -167,7 +171,7 @@ def _of_choice(k: int, choice: Choice, rows: int) -> dict[str, Any]:
         "marketer": choice.risk,
         "loss": choice.loss,
         "classes": choice.classes,
-        "suppressed": choice.suppressed,
+        "suppressed": choice.suppressed + incomplete,
         "rows": rows,
         "levels": choice.levels,
         "proof": "",

@@ -1,7 +1,8 @@
 """Questions: explained, rehearsed, asked; and the releases that left, kept, shown, shared and downloaded.
 
-- `wish.py`, `ready.py`, `answering.py`: the way of a question, from what somebody wants to what leaves; `preview.py`: what is
-  known before; `watching.py`: profiles, looked at after. `seats.py`, `rush.py`: how many at once, and who waits for whom.
+- `wish.py`, `ready.py`, `answering.py`: the way of a question, from what somebody wants to what leaves; `algorithms.py`: under
+  which settings; `preview.py`: what is known before; `watching.py`: profiles, looked at after. `seats.py`, `rush.py`: how many
+  at once, and who waits for whom.
 - `idempotency.py`: requests that are safe to repeat. `later.py`: questions as jobs.
 - `reading.py`, `sharing.py`, `downloads.py`, `charts.py`: releases; `saved.py`: questions that are kept.
 - `opened.py`, `guidance.py`, `places.py`, `cards.py`: what the pages say besides.
@@ -15,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.hub.service import Card, Direct, Link, Service
+from cloister.hub.services.asking.algorithms import check_settings
 from cloister.hub.services.asking.answering import Answered, ask, ask_together, stored
 from cloister.hub.services.asking.later import QUESTION
 from cloister.hub.services.asking.preview import explain, preview, rehearse
@@ -79,6 +81,7 @@ SERVICE = Service(
     busy=True,
     direct=_direct,
     jobs=(QUESTION,),
+    algorithm=check_settings,
     links=(
         Link(title="Ask", path="/ask", action="question.ask", order=20, icon="ask"),
         Link(title="Answers", path="/releases", action="release.see", order=25, icon="answers"),

@@ -18,6 +18,7 @@ from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
 from cloister.hub.services.access import known_generation
+from cloister.hub.services.access.algorithms import under
 from cloister.hub.services.asking.keeping import Keeping, Kept, keep
 from cloister.hub.services.asking.money import spend_for
 from cloister.hub.services.asking.ready import Ready, ready
@@ -31,6 +32,7 @@ from cloister.session import Release
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
+    from sqlglot import exp
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
@@ -126,7 +128,7 @@ def _way(
             if not releases[0].provenance.repeated:  # several share one charge
                 paid = {population: str(each) for population, each in releases[0].spent_by.items()}
             kept = _keep(hub, caller, wish, found, releases, title, beside, paid)
-    except CloisterError as error:
+    except Exception as error:  # what nobody foresaw too: it may have been charged
         _refused(hub, caller, wish, error, paid)
         raise
     for each in releases:
@@ -172,15 +174,14 @@ def _keep(
                 body=release.to_json().encode(),
                 policy=policy,
                 created=hub.now(),
+                algorithm=found.algorithm,
             ),
             release=release,
         )
         for sql, release in zip(wish.texts, releases, strict=True)
     ]
     how: dict[str, Any] = {"data_sets": ids, "columns": found.columns, "dialect": wish.dialect}
-    details = [
-        question_details(sql=sql, **how, tree=partial(found.session.tree_of, sql, dialect=wish.dialect)) for sql in wish.texts
-    ]
+    details = [question_details(sql=sql, **how, tree=partial(_tree, found, sql, wish.dialect)) for sql in wish.texts]
     acts = [
         act_of(
             hub,
@@ -191,6 +192,7 @@ def _keep(
             purpose=wish.purpose,
             cost=paid if place == 0 else {},
             **told,
+            **({"algorithm": found.algorithm} if found.algorithm else {}),
         )
         for place, (each, told) in enumerate(zip(kept, details, strict=True))
     ]
@@ -202,11 +204,23 @@ def _keep(
     return kept
 
 
-def _refused(hub: Hub, caller: Caller, wish: Wish, error: CloisterError, paid: dict[str, str]) -> None:
+def _tree(found: Ready, sql: str, dialect: str | None) -> exp.Query | None:
+    """The text as it was read; None where it cannot be any more, since the table was declared anew: its answer is paid for."""
+    try:
+        return found.session.tree_of(sql, dialect=dialect)
+    except CloisterError:
+        return None
+
+
+def _refused(hub: Hub, caller: Caller, wish: Wish, error: Exception, paid: dict[str, str]) -> None:
     """A refusal stands in the trail too: what, why, what was charged all the same, and the asker's own words."""
     outcome = "denied" if isinstance(error, AccessDenied) else "failed"
     counted = "denied" if outcome == "denied" else "over-budget" if isinstance(error, BudgetExceeded) else "refused"
     hub.meter.question(counted)
+    algorithm: dict[str, str] = {}
+    if wish.algorithm:
+        with hub.database.reading() as db:
+            algorithm = under(db, wish.algorithm, known=not isinstance(error, Missing))
     write_alone(
         hub,
         caller,
@@ -218,4 +232,5 @@ def _refused(hub: Hub, caller: Caller, wish: Wish, error: CloisterError, paid: d
         sql="; ".join(wish.texts)[:2000],
         error=type(error).__name__,
         rule=str(getattr(error, "rule", "")),
+        **algorithm,
     )

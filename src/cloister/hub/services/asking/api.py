@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Header, Request
@@ -23,6 +24,7 @@ from cloister.hub.services.asking.later import ask_later
 from cloister.hub.services.asking.preview import afford as affordable
 from cloister.hub.services.asking.preview import preview
 from cloister.hub.services.asking.preview import rehearse as rehearsal_of
+from cloister.hub.services.asking.reading import seen_release
 from cloister.hub.services.asking.routing import TICKED, WRITTEN
 from cloister.hub.services.asking.shapes import (
     Answer,
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["DIRECT", "api"]
 
 _LONGEST_WORD = 200
-_Key = Annotated[str, Header(alias="Idempotency-Key", max_length=_LONGEST_WORD)]
+_Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=_LONGEST_WORD)]
 _Prefer = Annotated[str, Header(max_length=_LONGEST_WORD)]
 _LATER = "respond-async"
 _JSON = "application/json"
@@ -90,7 +92,7 @@ def _asking(router: APIRouter) -> None:
 
             return 201, _bodies(ask_together(hub, caller, questions.wish(), beside=beside))
 
-        status, body = once(hub, caller, key, _request("workload", questions), work)
+        status, body = once(hub, caller, key, _request("workload", questions), work, again=_again(hub, caller))
         return Response(body, status, media_type=_JSON)
 
     @router.post(
@@ -103,7 +105,8 @@ def _asking(router: APIRouter) -> None:
     def stored(hub: HubDep, caller: CallerDep, question: Question) -> Response:
         """The answer that was bought already, of at least the spend that is named; 404 where there is none. It never spends of a
         population; the use of what others paid for debits one's share, unless one was given it before."""
-        return Response(_body(stored_answer(hub, caller, question.wish())), 201, media_type=_JSON)
+        answered = stored_answer(hub, caller, question.wish())
+        return Response(_body(answered, question.confidence), 201, media_type=_JSON)
 
 
 def _asked(hub: Hub, caller: Caller, question: Question, key: str, *, later: bool = False) -> Response:
@@ -112,10 +115,11 @@ def _asked(hub: Hub, caller: Caller, question: Question, key: str, *, later: boo
     def work(claim: Claim) -> tuple[int, bytes]:
         if later:
             return 202, _submitted(hub, caller, claim, question)
-        answered = answered_to(hub, caller, wish, beside=_storing(claim, 201))
-        return 201, _body(answered)
+        answered = answered_to(hub, caller, wish, beside=_storing(claim, 201, wish.confidence))
+        return 201, _body(answered, wish.confidence)
 
-    status, body = once(hub, caller, key, _request("questions", question, "later" if later else "") if key else b"", work)
+    asked = _request("questions", question, "later" if later else "") if key else b""
+    status, body = once(hub, caller, key, asked, work, again=_again(hub, caller))
     headers = {}
     if status == 202:
         headers = {"Location": f"/api/v1/jobs/{json.loads(body)['job']}", "Preference-Applied": _LATER}
@@ -125,7 +129,7 @@ def _asked(hub: Hub, caller: Caller, question: Question, key: str, *, later: boo
 def _plain(request: Request, body: bytes) -> tuple[Question, str] | None:
     """What a plain request asks, and under which key; None where it is malformed, or prefers something."""
     key = request.headers.get("idempotency-key", "")
-    if len(key) > _LONGEST_WORD or "prefer" in request.headers:
+    if len(key) > _LONGEST_WORD or (not key and "idempotency-key" in request.headers) or "prefer" in request.headers:
         return None
     try:
         return Question.model_validate_json(body), key
@@ -174,6 +178,22 @@ def _previewing(router: APIRouter) -> None:
         return Rehearsed(release=rehearsal_of(hub, caller, question.wish()).to_json())
 
 
+def _again(hub: Hub, caller: Caller) -> Callable[[int, bytes], None]:
+    """Refuses to give an answer again that its asker may not look at any more: a key is no way around the policy of a release.
+    A token that was made to ask gets the answer of what it asked, whatever else it was made for.
+    """
+
+    def check(status: int, body: bytes) -> None:
+        if status != 201:
+            return
+        told, reader = json.loads(body), replace(caller, scopes=None)
+        with hub.database.reading() as db:
+            for each in told.get("releases", [told]):
+                seen_release(hub, db, reader, each["id"])
+
+    return check
+
+
 def _submitted(hub: Hub, caller: Caller, claim: Claim, question: Question) -> bytes:
     with hub.database.begin() as db:
         body = JobTold(job=ask_later(db, hub, caller, question.wish())).model_dump_json().encode()
@@ -181,16 +201,16 @@ def _submitted(hub: Hub, caller: Caller, claim: Claim, question: Question) -> by
     return body
 
 
-def _storing(claim: Claim, status: int) -> Beside:
+def _storing(claim: Claim, status: int, confidence: float) -> Beside:
     def beside(db: Db, kept: Sequence[Answered]) -> None:
         if claim.key:
-            claim.store(db, status, _body(kept[0]))
+            claim.store(db, status, _body(kept[0], confidence))
 
     return beside
 
 
-def _body(answered: Answered) -> bytes:
-    return answer_bytes(answered.row, answered.release)
+def _body(answered: Answered, confidence: float = 0.95) -> bytes:
+    return answer_bytes(answered.row, answered.release, confidence)
 
 
 def _bodies(kept: Sequence[Answered]) -> bytes:

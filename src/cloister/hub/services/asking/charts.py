@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["INK", "LINE", "MAIN", "MOST_ROWS", "SOFT", "alt_text", "chart_svg", "has_chart", "svg_of", "themed"]
 
-MOST_ROWS = 60
+MOST_ROWS, MOST_PANELS = 60, 4
 INK, SOFT, LINE, MAIN = "#17211f", "#51605c", "#c9c6bc", "#2f7d6b"
 """The colours of pictures on a light page; `themed` knows their twins on a dark one."""
 _PART, _KEPT = "charts", 200
@@ -50,7 +50,8 @@ def alt_text(release: Release, confidence: float, gettext: Callable[[str], str] 
     """
     measured = release.statistics()
     keys = [name for name in release.column_names if name not in measured]
-    shown = gettext("{measured} by {key}").format(measured=measured[0], key=keys[0]) if keys else measured[0]
+    drawn = ", ".join(measured[:MOST_PANELS])
+    shown = gettext("{measured} by {key}").format(measured=drawn, key=keys[0]) if keys else drawn
     told = gettext("{shown}, with bars of error at {share} %: the table has the same numbers")
     return told.format(shown=shown, share=f"{100 * confidence:g}")
 

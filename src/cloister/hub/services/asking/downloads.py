@@ -1,5 +1,6 @@
 """A release as a file, each with its margins and with where it came from.
 
+- *readable*: values, margins, question, purpose, policy and provenance as JSON, for people and for programs of any kind.
 - *json*: the release as `Release.to_json` wrote it, byte for byte: `Release.from_json` gives it back, at any confidence.
 - *parquet*: the columns, each measured one followed by its margin; the provenance is JSON in the file's own metadata, under
   "cloister".
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cloister.errors import EngineError
+from cloister.hub.services.asking.shapes import finite, plain
 from cloister.hub.services.asking.sources import told_policy
 from cloister.hub.spreadsheets import safe
 from cloister.session import Frame, Release
@@ -32,10 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MEDIA_TYPES", "Download", "Form", "download", "provenance_of", "with_margins"]
 
-Form = Literal["csv", "parquet", "json"]
+Form = Literal["csv", "parquet", "readable", "json"]
 MEDIA_TYPES: dict[Form, str] = {
     "csv": "application/zip",
     "parquet": "application/vnd.apache.parquet",
+    "readable": "application/json",
     "json": "application/json",
 }
 _FIRST = (1980, 1, 1, 0, 0, 0)
@@ -59,7 +62,11 @@ def download(row: StoredRelease, release: Release, form: Form, confidence: float
     """The file of a release; `folder` is where a Parquet file is written before it is read."""
     if form == "json":
         return Download(name=f"release-{row.id}.json", media_type=MEDIA_TYPES["json"], body=row.body)
-    told = json.dumps(provenance_of(row, release, confidence), ensure_ascii=False, indent=2, sort_keys=True)
+    origin = provenance_of(row, release, confidence)
+    if form == "readable":
+        body = _readable(release, origin, confidence)
+        return Download(name=f"release-{row.id}-readable.json", media_type=MEDIA_TYPES["readable"], body=body)
+    told = json.dumps(origin, ensure_ascii=False, indent=2, sort_keys=True)
     table = with_margins(release, confidence)
     if form == "parquet":
         body = _parquet(table, told, folder)
@@ -104,6 +111,17 @@ def provenance_of(row: StoredRelease, release: Release, confidence: float) -> di
         "notes": list(release.notes),
         "policy": told_policy(row.policy),
     }
+
+
+def _readable(release: Release, origin: dict[str, Any], confidence: float) -> bytes:
+    """The columns and their margins, and then where they came from; a number that JSON has not is null."""
+    margins = release.margin(confidence)
+    told = {
+        "columns": plain(release.to_pydict()),
+        "margins": {name: [finite(float(each)) for each in margins[name].tolist()] for name in release.statistics()},
+        **origin,
+    }
+    return json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False).encode()
 
 
 def _csv(table: Frame) -> bytes:

@@ -72,14 +72,17 @@ def once(
     request: bytes,
     work: Callable[[Claim], tuple[int, bytes]],
     *,
+    again: Callable[[int, bytes], None] | None = None,
     alone: bool = False,
     own: bool = False,
 ) -> tuple[int, bytes]:
     """Status and bytes of the answer: those that are stored under the key, or those that `work` gives and that are stored now.
 
     `work` may store its answer itself, by `Claim.store`, in a transaction of its own. A refusal or a failure frees the key: what
-    was charged answers the next attempt, and what was wrong may be mended. `alone`: whoever asks knows that nobody else is at
-    work under this key, or need not be waited for. `own`: it is a key of the hub's own.
+    was charged answers the next attempt, and what was wrong may be mended. `again` is shown what is stored before it is given
+    again, and refuses it where it may not leave any more. `alone`: whoever asks knows that nobody else is at work under this
+    key, or need not be waited for. `own`: it is a key of the hub's own. Without a key nothing is kept; a route refuses one that
+    was sent empty, since whoever sends it counts on being charged once.
     """
     claim = Claim(key)
     if not key:
@@ -93,6 +96,8 @@ def once(
     digest = hashlib.sha256(request).hexdigest()
     stored = _claimed(hub, caller, key, digest, timedelta(0)) if alone else _awaited(hub, caller, key, digest)
     if stored is not None:
+        if again is not None:
+            again(*stored)
         return stored
     try:
         with beating(hub, key):
@@ -102,7 +107,7 @@ def once(
                 claim.store(db, status, body)
     except _AnsweredElsewhere:
         found = _awaited(hub, caller, key, digest)  # none: the other attempt failed after all, and the key is ours again
-        return found if found is not None else once(hub, caller, key, request, work, alone=True, own=own)
+        return found if found is not None else once(hub, caller, key, request, work, again=again, alone=True, own=own)
     except Exception:
         _free(hub, key)
         raise

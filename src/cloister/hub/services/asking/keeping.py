@@ -58,6 +58,7 @@ class Kept:
     policy: dict[str, Any]
     created: datetime
     withdrawn: datetime | None = None
+    algorithm: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

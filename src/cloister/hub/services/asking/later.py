@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.hub.caller import Caller
 from cloister.hub.services.asking.answering import Answered, ask
 from cloister.hub.services.asking.idempotency import OWN_KEYS, Claim, once
+from cloister.hub.services.asking.showing import page_of
 from cloister.hub.services.asking.standing import present
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.services.jobs import JobType, Stopped, caller_of_job, came_of, submit
@@ -61,7 +62,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
         own=True,
     )
     number = json.loads(told)["release"]
-    return {"release": number, "href": f"/releases/{number}"}
+    return {"release": number, "href": page_of(number, wish.confidence)}
 
 
 def _told(number: str) -> bytes:

@@ -8,13 +8,17 @@ ledger holds each charge against them in the charge's own transaction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from cloister.errors import InvalidParameter
+from cloister.hub.floor import check_floor
 from cloister.hub.policy import Context, Decision, Object, Spend, ceilings
 from cloister.hub.services.access import Facts, who_of
 from cloister.hub.services.asking.wish import Wish
 from cloister.ledger import Bound
-from cloister.privacy import Guarantee
+from cloister.privacy import Guarantee, text_of
+from cloister.privacy.rational import exact_positive
 from cloister.query import Session, parse
 from cloister.session.buying import Bounds
 from cloister.session.spend import amount_of
@@ -34,13 +38,17 @@ def purse_of(facts: Facts, caller: Caller, wish: Wish) -> str:
 
 def spend_for(session: Session, wish: Wish, *, buy: bool) -> str | Guarantee | None:
     """What a wish may spend. For a margin that needs a pilot, that first answer is bought with `buy`; without, it is the price of
-    the pilot. None: the question names its cost itself.
+    the pilot. A margin that costs more than the wish allows is refused. None: the question names its cost itself.
     """
     if wish.within is None:
         return wish.spend or None
     if wish.pilot and not buy:
         return wish.pilot
-    return session.spend_for(
+    most = exact_positive(wish.most, "spend") if wish.most else None
+    pilot = exact_positive(wish.pilot, "pilot") if wish.pilot and most is not None else 0
+    if most is not None and pilot > most:
+        raise _too_much(wish, wish.pilot)
+    found = session.spend_for(
         wish.sql,
         within=wish.within,
         pilot=wish.pilot or None,
@@ -48,21 +56,38 @@ def spend_for(session: Session, wish: Wish, *, buy: bool) -> str | Guarantee | N
         purpose=wish.purpose,
         dialect=wish.dialect,
     )
+    if most is not None:
+        costs = [amount_of(each) for each in session.explain(wish.sql, found, dialect=wish.dialect).costs.values()]
+        dearest = pilot + max(costs, default=Fraction(0))
+        if dearest > most:
+            raise _too_much(wish, text_of(dearest), paid=bool(pilot))
+    return found
+
+
+def _too_much(wish: Wish, cost: str, *, paid: bool = False) -> InvalidParameter:
+    return InvalidParameter(
+        "The margin was refused",
+        why=f"it costs {cost}, of which its pilot of {wish.pilot} is paid, and {wish.most} is the most that may be spent on it"
+        if paid
+        else f"it costs {cost}, and {wish.most} is the most that may be spent on it",
+        instead="a wider margin, or a larger spend",
+    )
 
 
 def money_of(
     hub: Hub, session: Session | None, objects: Sequence[Object], who: str, wish: Wish, spend: str | Guarantee | None
 ) -> dict[str, Spend]:
     """What the policy has to know of the money: what is still to be charged to each population that is touched, what was spent of
-    it and what this purse drew. Without a session nothing is to be charged.
+    it and what this purse drew. Without a session nothing is to be charged. A δ that would pass the hub's floor is refused.
     """
     costs = {} if session is None else _costs(session, wish, spend)
     found = {}
     for population in _populations(objects):
         cost = costs.get(population)
         asked = cost if cost is not None and amount_of(cost) > 0 else None
-        drawn = hub.ledger.spent_by(population, who)
-        found[population] = Spend(asked=asked, spent=hub.ledger.spent(population), drawn=drawn)
+        drawn, spent = hub.ledger.spent_by(population, who), hub.ledger.spent(population)
+        check_floor(hub.settings.delta_floor, "The question", asked, spent)
+        found[population] = Spend(asked=asked, spent=spent, drawn=drawn)
     return found
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -29,14 +32,17 @@ from cloister.hub.services.asking.later import LONG, ask_later
 from cloister.hub.services.asking.opened import example_of, open_data_sets
 from cloister.hub.services.asking.places import place_of
 from cloister.hub.services.asking.preview import explain, preview, rehearse
-from cloister.hub.services.asking.reading import seen_release
+from cloister.hub.services.asking.reading import releases_of, seen_release
 from cloister.hub.services.asking.routing import TICKED
 from cloister.hub.services.asking.saved import save, seen_question
-from cloister.hub.services.asking.showing import shown
+from cloister.hub.services.asking.showing import on_page, page_of, shown
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import is_fragment, render, request_gettext
+from cloister.privacy import text_of
+from cloister.privacy.rational import exact_positive
+from cloister.session.spend import amount_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -44,7 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["CONFIDENCES", "routes"]
 
 CONFIDENCES = ("0.9", "0.95", "0.99")
-_FIELDS = ("sql", "spend", "within", "pilot", "confidence", "purpose", "project", "title")
+_FIELDS = ("sql", "by", "spend", "within", "pilot", "confidence", "purpose", "project", "title")
+_LATELY = timedelta(minutes=10)
 _START = {"spend": "0.1", "confidence": "0.95"}
 _Id = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")]
 
@@ -68,9 +75,12 @@ def routes(router: APIRouter) -> None:
                 kept = seen_question(hub, db, caller, saved)
                 values |= {"sql": kept.sql, "spend": kept.spend, "purpose": kept.purpose, "project": kept.project}
                 values |= {"within": "" if kept.within is None else f"{kept.within:g}", "title": kept.title}
+                values |= {"by": "" if kept.within is None else "margin"}
             elif release:
                 row = seen_release(hub, db, caller, release)
                 values |= {"sql": row.sql, "purpose": row.purpose, "project": row.project}
+            elif not about:
+                values |= _last(hub, db, caller)
         return _page(request, hub, caller, values, about=about)
 
     @router.post("/ask", dependencies=[TICKED, needs("question.ask")])
@@ -78,7 +88,9 @@ def routes(router: APIRouter) -> None:
         """Ask it: to the page of the release, or of the job that will make it."""
         try:
             wish = _wish(form)
-            where = _asked(hub, caller, wish, form.text("key", most=60))
+            where = _asked(
+                hub, caller, wish if wish.within is None else replace(wish, most=_most(form)), form.text("key", most=60)
+            )
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
         return go(request, where)
@@ -89,7 +101,7 @@ def routes(router: APIRouter) -> None:
         if is_fragment(request) and not form.text("sql", most=60_000):
             return render(request, "asking/explained.html", told=None, problem=None, place=None)
         try:
-            told = _told(hub, caller, _wish(form))
+            told = _told(hub, caller, form)
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
         if is_fragment(request):
@@ -119,6 +131,15 @@ def routes(router: APIRouter) -> None:
         return go(request, f"/ask?saved={row.id}", _("The question was saved."))
 
 
+def _last(hub: Hub, db: Db, caller: Caller) -> dict[str, str]:
+    """The question that was answered a moment ago: whoever goes back from its answer finds it in the editor again."""
+    rows = releases_of(hub, db, caller, which="mine", limit=1)
+    fresh = [row for row in rows if hub.now() - row.created < _LATELY]
+    return {
+        name: value for row in fresh for name, value in (("sql", row.sql), ("purpose", row.purpose), ("project", row.project))
+    }
+
+
 def _asked(hub: Hub, caller: Caller, wish: Wish, key: str) -> str:
     """Where the answer is, or will be."""
 
@@ -138,7 +159,7 @@ def _asked(hub: Hub, caller: Caller, wish: Wish, key: str) -> str:
         raise InvalidParameter("The question was refused", why="its form has no key", instead="load the page again: /ask")
     status, body = once(hub, caller, f"form {key}", repr(wish).encode(), work)
     told = json.loads(body)
-    return f"/jobs/{told['job']}" if status == 202 else f"/releases/{told['release']}"
+    return f"/jobs/{told['job']}" if status == 202 else page_of(told["release"], wish.confidence)
 
 
 def _long(hub: Hub, caller: Caller, wish: Wish) -> bool:
@@ -153,9 +174,12 @@ def _release_told(answered: Answered) -> bytes:
     return json.dumps({"release": answered.id}).encode()
 
 
-def _told(hub: Hub, caller: Caller, wish: Wish) -> dict[str, Any]:
+def _told(hub: Hub, caller: Caller, form: Form) -> dict[str, Any]:
     """Everything that the part about a plan shows."""
+    wish = _wish(form)
     found = preview(hub, caller, wish)
+    dearest = max((amount_of(each) for each in found.plan.costs.values()), default=Fraction(0))
+    named = form.text("spend", most=100) if wish.within is not None else ""
     margins = {name: float(series.values[0]) for name, series in found.plan.margin(wish.confidence).columns.items()}
     return {
         "preview": found,
@@ -163,17 +187,19 @@ def _told(hub: Hub, caller: Caller, wish: Wish) -> dict[str, Any]:
         "margins": margins,
         "confidence": wish.confidence,
         "guidance": guidance_of(found.plan.cost),
-        "denied": problem_of(found.denied) if found.denied is not None else None,
+        "denied": on_page(problem_of(found.denied)) if found.denied is not None else None,
         "picture": themed(found.plan.picture()),
         "text": str(found.plan),
-        "within": wish.within is not None,
+        "shown": text_of(dearest) if wish.within is not None and not wish.pilot else "",
+        "above": named if named and exact_positive(named, "spend") < dearest else "",
+        "unused": wish.within is None and bool(form.text("within", most=40)),
         "long": found.plan.time_limit > LONG,
     }
 
 
 def _wish(form: Form) -> Wish:
-    """What the form asks for: a wanted margin, where one is named, stands in the place of the spend."""
-    within = _number(form, "within")
+    """What the form asks for. The spend decides, or the margin: which, the form says where it names both."""
+    within = _number(form, "within") if _decides(form) == "margin" else None
     return Wish(
         sql=form.text("sql", most=60_000),
         spend="" if within is not None else form.text("spend", most=100),
@@ -183,6 +209,41 @@ def _wish(form: Form) -> Wish:
         purpose=form.text("purpose", most=2000),
         project=form.text("project", most=40),
     )
+
+
+def _decides(form: Form) -> str:
+    """Whether the spend or the margin is what counts."""
+    by, margin, spend = form.text("by", most=10), form.text("within", most=40), form.text("spend", most=100)
+    if not by and margin and spend:
+        raise InvalidParameter(
+            "The question was refused",
+            why="it names both a spend and a margin, and not which of them decides",
+            instead="choose one of the two under “What decides”",
+        )
+    if by == "margin" and not margin:
+        raise InvalidParameter(
+            "The question was refused", why="the margin decides, and none is named", instead="a number in the field “Margin”"
+        )
+    return by if by in ("spend", "margin") else "margin" if margin else "spend"
+
+
+def _most(form: Form) -> str:
+    """What a margin may cost at most: the spend that stands beside it, or what the page has shown of its cost."""
+    most = form.text("spend", most=100) or form.text("shown", most=100)
+    if not most and form.text("pilot", most=100):
+        raise InvalidParameter(
+            "The question was refused",
+            why="what its margin costs follows from the pilot, and no most is named",
+            instead="name the most in the field “Spend”",
+        )
+    if not most:
+        raise InvalidParameter(
+            "The question was refused",
+            why="what its margin costs was not shown yet, and no most is named",
+            instead="press “Explain” first, or name the most in the field “Spend”",
+        )
+    exact_positive(most, "spend")
+    return most
 
 
 def _number(form: Form, name: str) -> float | None:
@@ -207,7 +268,7 @@ def _values(form: Form) -> dict[str, str]:
 
 def _refused(request: Request, hub: Hub, caller: Caller, form: Form, error: CloisterError) -> Response:
     """The question again, with what was wrong: by its three parts, and where in the text."""
-    problem, place = problem_of(error), place_of(form.get("sql", "")[:60_000], error)
+    problem, place = on_page(problem_of(error)), place_of(form.get("sql", "")[:60_000], error)
     if is_fragment(request):
         return render(request, "asking/explained.html", told=None, problem=problem, place=place)
     return _page(request, hub, caller, _values(form), status=problem.status, problem=problem, place=place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
@@ -10,9 +10,9 @@ from sqlalchemy import select
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
-from cloister.hub.caller import CallerDep
-from cloister.hub.guard import needs
-from cloister.hub.hub import HubDep
+from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.guard import gate, needs
+from cloister.hub.hub import Hub, HubDep
 from cloister.hub.policy import parse_policy
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Project
@@ -31,6 +31,9 @@ from cloister.hub.services.asking.showing import policy_words, shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
 
 __all__ = ["routes"]
 
@@ -104,6 +107,7 @@ def _release(router: APIRouter) -> None:
             own = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)))
             projects = [(each.id, each.title) for each in db.execute(own.order_by(Project.title))]
             data_sets = facts_of(hub, db).data_sets
+            may = {action: _may(hub, db, caller, number, action) for action in ("release.download", "release.share")}
         found = unpacked(row)
         return render(
             request,
@@ -119,6 +123,10 @@ def _release(router: APIRouter) -> None:
             guidance=guidance_of(found.cost),
             policy=policy_words(parse_policy(row.policy), data_sets, _),
             mine=mine,
+            may_download=may["release.download"],
+            may_share=may["release.share"],
+            may_name=_open(caller, "release.share"),
+            may_ask=_open(caller, "question.explain"),
             asker=people.get(row.person, ""),
             shares=shares,
             projects=projects,
@@ -177,6 +185,26 @@ def _acts(router: APIRouter) -> None:
         except CloisterError as error:
             return _back(request, number, error)
         return go(request, f"/releases/{number}", _("The name was changed."))
+
+
+def _may(hub: Hub, db: Db, caller: Caller, number: str, action: str) -> bool:
+    """Whether the page offers it: the caller's roles have the action, and it is allowed on this release."""
+    if not _open(caller, action):
+        return False
+    try:
+        seen_release(hub, db, caller, number, action)
+    except CloisterError:
+        return False
+    return True
+
+
+def _open(caller: Caller, action: str) -> bool:
+    """Whether the caller's roles have an action."""
+    try:
+        gate(caller, action)
+    except CloisterError:
+        return False
+    return True
 
 
 def _back(request: Request, number: str, error: CloisterError) -> Response:

@@ -81,7 +81,8 @@ class HubSession:
         caller = self._may("question.explain")
         with self._hub.database.reading() as db:
             found = ready(self._hub, db, caller, Wish(sql=sql, dialect=_DIALECT), "question.explain")
-        return shape_of(found.session, sql)
+        with found.held.steady():
+            return shape_of(found.session, sql)
 
     def explain(self, sql: str, spend: str | None, *, within: float | None = None, confidence: float = 0.95) -> Explained:
         """The plan for a spend, for the least spend that reaches a margin, or for an example."""

@@ -78,17 +78,20 @@ class Preview:
 def explain(hub: Hub, caller: Caller, wish: Wish) -> Plan:
     """What an answer would measure, with which error, at which cost: spends nothing and reads no row."""
     with looking(hub, caller), hub.database.reading() as db:
-        return _plan(ready(hub, db, caller, wish, "question.explain"), wish)
+        found = ready(hub, db, caller, wish, "question.explain")
+        with found.held.steady():
+            return _plan(found, wish)
 
 
 def preview(hub: Hub, caller: Caller, wish: Wish) -> Preview:
     """The same, with what would be left, and with what the policy would say to asking it now."""
     with looking(hub, caller), hub.database.reading() as db:
         found = ready(hub, db, caller, wish, "question.explain")
-        plan = _plan(found, wish)
-        who = purse_of(facts_of(hub, db), caller, wish)
-        left = tuple(_left(hub, db, caller, who, plan.costs))
-        return Preview(plan=plan, left=left, denied=_denied(hub, db, caller, wish, found, who))
+        with found.held.steady():
+            plan = _plan(found, wish)
+            who = purse_of(facts_of(hub, db), caller, wish)
+            left = tuple(_left(hub, db, caller, who, plan.costs))
+            return Preview(plan=plan, left=left, denied=_denied(hub, db, caller, wish, found, who))
 
 
 def rehearse(hub: Hub, caller: Caller, wish: Wish) -> Release:
@@ -96,15 +99,16 @@ def rehearse(hub: Hub, caller: Caller, wish: Wish) -> Release:
     with looking(hub, caller):
         with hub.database.reading() as db:
             found = ready(hub, db, caller, wish, "question.rehearse")
-        return found.session.sql(
-            wish.sql,
-            wish.spend or None,
-            within=wish.within,
-            pilot=wish.pilot or None,
-            confidence=wish.confidence,
-            dialect=wish.dialect,
-            rehearse=True,
-        )
+        with found.held.steady():
+            return found.session.sql(
+                wish.sql,
+                wish.spend or None,
+                within=wish.within,
+                pilot=wish.pilot or None,
+                confidence=wish.confidence,
+                dialect=wish.dialect,
+                rehearse=True,
+            )
 
 
 def afford(hub: Hub, caller: Caller, wish: Wish) -> Affordable:
@@ -116,7 +120,8 @@ def afford(hub: Hub, caller: Caller, wish: Wish) -> Affordable:
             found = ready(hub, db, caller, wish, "question.explain")
             known = all(sees_budget(hub, db, caller, each.population) for each in found.objects if each.population)
         spends = None if known else _ROUND
-        return found.session.afford(wish.sql, spends, confidence=wish.confidence, dialect=wish.dialect)
+        with found.held.steady():
+            return found.session.afford(wish.sql, spends, confidence=wish.confidence, dialect=wish.dialect)
 
 
 def _plan(found: Ready, wish: Wish) -> Plan:
@@ -149,7 +154,14 @@ def _denied(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, who: str
         money = money_of(hub, found.session, found.objects, who, wish, spend_for(found.session, wish, buy=False))
         columns = {each.id: found.touched[each.name] for each in found.objects}
         context = context_of(
-            hub, caller, purpose=wish.purpose, columns=columns, behind=found.behind, project=wish.project, spend=money
+            hub,
+            caller,
+            purpose=wish.purpose,
+            columns=columns,
+            behind=found.behind,
+            project=wish.project,
+            spend=money,
+            algorithm=found.algorithm,
         )
         check_together(hub, db, caller, "question.ask", found.objects, context)
     except AccessDenied as error:

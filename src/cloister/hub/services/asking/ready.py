@@ -1,14 +1,14 @@
 """From a wish to a session that may answer it: which data sets it touches, whether this person may, and how narrowly.
 
 1. The data sets that the text may mean are those whose names stand in it and that the person may see; any other name is unknown,
-in the words for what does not exist.
+in the words for what does not exist; but whoever holds a grant on it is told why that does not hold just now.
 2. The question is read against them, and says which columns it touches; nothing is spent and no row is read.
 3. All of them together are put to the policy with those columns and the purpose; the session that answers knows only the columns
 and the rows that the decisions leave. Where a grant's condition on rows reads further columns, the policy is asked again with
 those: what the institution, or a policy on a column, closes is not read by a detour.
-4. Where a ceiling or a share is to be kept, that session says what the answer would cost, and the policy is asked again with the
-money. A wanted margin is turned into its spend before that; what was paid for already costs nothing and passes no ceiling. The
-ceilings go with the session (`money.py`), so that no race of questions passes them.
+4. Where a ceiling, a share or a limit on the risk is to be kept, that session says what the answer would cost, and the policy
+is asked again with the money. A wanted margin is turned into its spend before that; what was paid for already costs nothing and
+passes no ceiling. The ceilings go with the session (`money.py`), so that no race of questions passes them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import InvalidParameter, UnknownTable
-from cloister.hub.policy import Context, Decision, Object, Policy, Spend, decide, derived
+from sqlalchemy import select
+
+from cloister.errors import CloisterError, InvalidParameter, UnknownTable
+from cloister.hub.policy import Context, Decision, Object, Policy, Spend, actions, decide, derived
+from cloister.hub.policy.grants import kept_for_now
+from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import Facts, check_together, context_of, facts_of, who_of
+from cloister.hub.services.access.check import refusal_of
+from cloister.hub.services.asking.algorithms import settled
 from cloister.hub.services.asking.money import bounded, bounds_of, keep_to_shares, money_of, purse_of, spend_for
+from cloister.hub.services.asking.risks import limited, within_risk
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.services.catalogue.live import Held, live_of
 from cloister.privacy import Guarantee
@@ -52,6 +59,8 @@ class Ready:
     session: Session
     objects: tuple[Object, ...]
     decisions: Mapping[str, Decision]
+    algorithm: str
+    """The id of the one under which it is asked; empty for none."""
     touched: Touched
     behind: Behind
     policy: Policy
@@ -85,13 +94,46 @@ def ready(
     seen = {each.name: each for each in _meant(facts, wish.texts) if sees(each)}
     live, who = live_of(hub), purse_of(facts, caller, wish)
     first = live.session(db, who, tables=seen, progress=progress)
-    touched = _touched(first, wish)
+    with live.held(first, [name for name in seen if name in first.tables], facts.generation).steady():  # a refusal tells of them
+        return _decided(hub, db, caller, wish, action, facts, seen, first, who, progress, charges=charges)
+
+
+def _decided(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    wish: Wish,
+    action: str,
+    facts: Facts,
+    seen: Mapping[str, Object],
+    first: Session,
+    who: str,
+    progress: Callable[[str], None] | None,
+    *,
+    charges: bool,
+) -> Ready:
+    """What is decided on tables that stay as they are meanwhile."""
+    live = live_of(hub)
+    try:
+        touched = _touched(first, wish)
+    except UnknownTable as error:
+        raise _unknown(hub, db, caller, wish, action, facts, seen, first, error) from None
     held = live.held(first, touched, facts.generation)
     objects = tuple(seen[name] for name in touched)
     columns = {each.id: touched[each.name] for each in objects}
+    algorithm = settled(hub, db, caller, wish)
 
     def context(behind: Behind, money: Mapping[str, Spend] | None = None) -> Context:
-        return context_of(hub, caller, purpose=wish.purpose, columns=columns, behind=behind, project=wish.project, spend=money)
+        return context_of(
+            hub,
+            caller,
+            purpose=wish.purpose,
+            columns=columns,
+            behind=behind,
+            project=wish.project,
+            spend=money,
+            algorithm=algorithm,
+        )
 
     def narrowed(rows: Mapping[str, str], narrow: Mapping[str, frozenset[str]]) -> Session:
         if not rows and not narrow:
@@ -99,8 +141,9 @@ def ready(
         return live.session(db, who, tables=touched, rows=rows, columns=narrow, progress=progress)
 
     asks = action == "question.ask"
-    priced = asks and bounded(facts, objects)
+    priced = asks and (bounded(facts, objects) or limited(objects))
     decisions = check_together(hub, db, caller, action, objects, context({}))
+    money: Mapping[str, Spend] | None = None
     for _ in range(_ROUNDS):
         rows, narrow = _reach(objects, decisions)
         session, behind = narrowed(rows, narrow), _behind(first, objects, rows)
@@ -118,7 +161,8 @@ def ready(
             instead="a question that touches what one grant covers",
         )
     if priced:
-        session.keep_within(bounds_of(hub, facts, caller, objects, decisions, context(behind)))
+        bounds = bounds_of(hub, facts, caller, objects, decisions, context(behind))
+        session.keep_within(within_risk(bounds, objects, decisions, money or {}))
         keep_to_shares(hub, objects, decisions, who)
     versions = {each.id: str(getattr(held.tables.get(each.name), "version", None) or "") for each in objects}
     policy = _carried(hub, facts, objects, columns, versions, behind)
@@ -126,6 +170,7 @@ def ready(
         session=session,
         objects=objects,
         decisions=decisions,
+        algorithm=algorithm,
         touched=touched,
         behind=behind,
         policy=policy,
@@ -168,14 +213,53 @@ def _meant(facts: Facts, texts: Iterable[str]) -> list[Object]:
 
 def _touched(session: Session, wish: Wish) -> Touched:
     found = Touched({})
-    try:
-        for text in wish.texts:
-            found |= session.touched(text, dialect=wish.dialect)
-    except UnknownTable as error:
-        raise UnknownTable(
-            error.what, why="no data set of that name is open to you", instead="one of those on the page Data"
-        ) from None
+    for text in wish.texts:
+        found |= session.touched(text, dialect=wish.dialect)
     return found
+
+
+def _unknown(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    wish: Wish,
+    action: str,
+    facts: Facts,
+    seen: Mapping[str, Object],
+    session: Session,
+    error: UnknownTable,
+) -> CloisterError:
+    """The refusal of a name that the session does not know: in the same words whether there is no such data set, or none to be
+    seen. Its owner is told that it is closed, and whoever holds a grant on it why that does not hold just now."""
+    named = {word.casefold() for word in _WORD.findall(error.what)}
+    for each in _meant(facts, wish.texts):
+        if each.name in session.tables or each.name.casefold() not in named:
+            continue
+        if each.name in seen and each.owner == caller.id and _is_closed(db, each):
+            return UnknownTable(
+                error.what,
+                why="the data set is closed, so that nobody asks about it",
+                instead=f"open it again: /datasets/{each.name}/manage",
+            )
+        denied = None if each.name in seen else _for_now(hub, caller, facts, each)
+        if denied is not None:
+            return refusal_of(db, replace(denied, action=action))
+    return UnknownTable(error.what, why="no data set of that name is open to you", instead="one of those on the page Data")
+
+
+def _is_closed(db: Db, which: Object) -> bool:
+    return db.scalar(select(DataSet.state).where(DataSet.id == which.id)) == "closed"
+
+
+def _for_now(hub: Hub, caller: Caller, facts: Facts, which: Object) -> Decision | None:
+    """Why somebody does not see a data set at this moment, from where they are, by a grant that they hold; None where they hold
+    none."""
+    who, context, sees = replace(who_of(caller, facts), token_scopes=None), context_of(hub, caller), actions()["dataset.see"]
+    held = tuple(each for each in which.grants if kept_for_now(each, who, sees, which, context))
+    if not held:
+        return None
+    found = decide(who, sees.name, replace(which, grants=held), context, facts.mandatory)
+    return found if found.rule.startswith("grant:") else None
 
 
 def _reach(objects: tuple[Object, ...], decisions: Mapping[str, Decision]) -> tuple[dict[str, str], dict[str, frozenset[str]]]:

@@ -40,13 +40,16 @@ __all__ = [
     "answer_bytes",
     "finite",
     "line_of",
+    "plain",
     "saved_line",
     "share_line",
 ]
 
 Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", description="An exact number as text: 0.1, 1/3, 1e-6.")]
-Sql = Annotated[str, Field(min_length=1, max_length=50_000)]
+Sql = Annotated[str, Field(min_length=1, max_length=50_000, pattern=r"^[^\x00]*$")]
+"""It is kept with its answer, and PostgreSQL keeps no character of code 0."""
 Title = Annotated[str, Field(max_length=200)]
+_Algorithm = Annotated[str, Field(max_length=63, description="Under which it is asked: its name, or its id.")]
 
 
 class _Sent(BaseModel):
@@ -72,6 +75,7 @@ class Question(_Asked):
     pilot: Exact = ""
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
     fresh: bool = False
+    algorithm: _Algorithm = ""
 
     def wish(self) -> Wish:
         """As the hub works with it."""
@@ -83,13 +87,13 @@ class Questions(_Asked):
 
     questions: Annotated[list[Sql], Field(min_length=1, max_length=50)]
     spend: Annotated[Exact, Field(min_length=1)]
+    algorithm: _Algorithm = ""
 
     def wish(self) -> Wish:
         """As the hub works with it."""
         first, *more = self.questions
-        return Wish(
-            sql=first, more=tuple(more), spend=self.spend, purpose=self.purpose, project=self.project, dialect=self.dialect
-        )
+        told = self.model_dump(exclude={"questions"})
+        return Wish(sql=first, more=tuple(more), **told)
 
 
 class Saving(_Asked):
@@ -255,16 +259,17 @@ class Releases(BaseModel):
     next: str | None
 
 
-def answer_bytes(row: StoredRelease | Kept, release: Release) -> bytes:
-    """A stored release, as it is answered: an `Answer` in JSON. The same row gives the same bytes, whenever and however often it
-    is asked for. The release in it stands as it is stored: to read it and write it again would take longer than all the rest.
+def answer_bytes(row: StoredRelease | Kept, release: Release, confidence: float = 0.95) -> bytes:
+    """A stored release, as it is answered: an `Answer` in JSON, with the margins at a confidence. The same row at the same
+    confidence gives the same bytes, whenever and however often it is asked for. The release in it stands as it is stored: to
+    read it and write it again would take longer than all the rest.
     """
-    margins = release.margin(0.95)
+    margins = release.margin(confidence)
     told = {
         "id": row.id,
-        "columns": _plain(release.to_pydict()),
+        "columns": plain(release.to_pydict()),
         "margins": {name: [finite(each) for each in margins[name].tolist()] for name in release.statistics()},
-        "confidence": 0.95,
+        "confidence": confidence,
         "cost": dict(row.cost),
         "repeated": release.provenance.repeated,
         "notes": list(release.notes),
@@ -301,7 +306,12 @@ def share_line(share: Share) -> ShareLine:
     return ShareLine(email=share.email, project=share.project, title=share.title, shared=share.shared)
 
 
-def _plain(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+def plain(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Columns as JSON has them: a day is a text, and a number that JSON has not is null.
+
+    >>> plain({"n": [1, float("nan"), None]})
+    {'n': [1, None, None]}
+    """
     return {
         name: [each if isinstance(each, (int, str, bool)) or each is None else _other(each) for each in column]
         for name, column in columns.items()

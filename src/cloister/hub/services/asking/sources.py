@@ -91,6 +91,7 @@ def _check_sources(hub: Hub, db: Db, caller: Caller, row: Derived, policy: Polic
         columns={each.object: frozenset(each.columns) for each in sources},
         behind={each.object: frozenset(each.behind) for each in sources},
         project=project,
+        algorithm=getattr(row, "algorithm", ""),
     )
     present = {each.object: _present(db, facts.data_sets.get(each.object), each.object) for each in sources}
     then = [_then(each, present[each.object], policy, caller) for each in sources]

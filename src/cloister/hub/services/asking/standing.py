@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from cloister.errors import AccessDenied, CloisterError
 from cloister.hub.generation import generation
 from cloister.hub.services.access import check_together, context_of, facts_of
+from cloister.hub.services.asking.money import purse_of
+from cloister.hub.services.asking.risks import check_risk
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -80,18 +82,28 @@ class Moment:
 
 
 def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, moment: Moment) -> None:
-    """Refuse to let an answer leave that could not be asked for any more. Money is not asked about again: it is paid."""
+    """Refuse to let an answer leave that could not be asked for any more. Money is not asked about again: it is paid. What the
+    grants of now let be risked is: the answer has not left yet."""
     try:
         now = moment.present(hub, db, caller)
         if moment.generation(db) == found.generation and (now.roles, now.projects) == (caller.roles, caller.projects):
             return
-        data_sets = facts_of(hub, db).data_sets
-        objects = [data_sets.get(each.id) for each in found.objects]
-        if None in objects:
+        facts = facts_of(hub, db)
+        objects = [facts.data_sets[each.id] for each in found.objects if each.id in facts.data_sets]
+        if len(objects) < len(found.objects):
             raise AccessDenied("The question was denied", why="the data set was deleted", instead="another data set")
         columns = {each.id: found.touched[each.name] for each in found.objects}
-        context = context_of(hub, now, purpose=wish.purpose, columns=columns, behind=found.behind, project=wish.project)
-        decisions = check_together(hub, db, now, "question.ask", [each for each in objects if each is not None], context)
+        context = context_of(
+            hub,
+            now,
+            purpose=wish.purpose,
+            columns=columns,
+            behind=found.behind,
+            project=wish.project,
+            algorithm=found.algorithm,
+        )
+        decisions = check_together(hub, db, now, "question.ask", objects, context)
+        decisions = check_risk(hub, db, now, "question.ask", objects, decisions, context, purse_of(facts, now, wish))
         if any(decisions[name].narrowed.rows not in ("", each.narrowed.rows) for name, each in found.decisions.items()):
             raise AccessDenied("The question was denied", why="fewer rows are open to you now", instead="ask it again")
     except CloisterError as error:

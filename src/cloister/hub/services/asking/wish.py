@@ -27,10 +27,14 @@ class Wish:
     spend: str | Guarantee = ""
     within: float | None = None
     pilot: str = ""
+    most: str = ""
+    """What a wanted margin may cost at most, its pilot counted in; empty: no more is said of it."""
     confidence: float = 0.95
     purpose: str = ""
     project: str = ""
     """The id of the project in which it is asked."""
+    algorithm: str = ""
+    """Under which it is asked: its name, or its id."""
     dialect: str | None = None
     fresh: bool = False
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.floor import check_floor
 from cloister.hub.ids import new_id
 from cloister.hub.policy import Object, Spend
 from cloister.hub.problems import Conflict, Missing
@@ -160,7 +161,9 @@ def _allot(
 
 
 def _check_ceilings(hub: Hub, db: Session, caller: Caller, action: str, which: Object, spend: Spend) -> None:
-    """The institution's ceilings, for every institution whose data the population holds."""
+    """The hub's floor on δ, and the institution's ceilings, for every institution whose data the population holds."""
+    check_floor(hub.settings.delta_floor, "The budget", spend.budget)
+    check_floor(hub.settings.delta_floor, "The share", spend.allotment)
     tables = [each for each in facts_of(hub, db).data_sets.values() if each.population == which.population]
     for institution in sorted({each.institution for each in tables} | {which.institution}):
         context = context_of(hub, caller, spend={which.population: spend})

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from markupsafe import Markup
 
+from cloister.hub.web.formats import figures
 from cloister.ledger import Charge
 from cloister.privacy.rational import text_of
 from cloister.session.spend import amount_of
@@ -130,4 +131,4 @@ def drawn(
 
 def _short(amount: Fraction) -> str:
     text = text_of(amount)
-    return text if len(text) <= 6 else f"{float(amount):.3g}"
+    return text if len(text) <= 6 else figures(amount, 3)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from cloister.hub.policy import Object
+from cloister.hub.policy import Object, Policy, closing_policy
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.catalogue import Population
@@ -101,8 +101,11 @@ def nothing_of(guarantee: Guarantee) -> Guarantee:
 
 
 def population_object(hub: Hub, db: Session, row: Population) -> Object:
-    """A population as a decision sees it: under all labels of its data sets, and open to whoever may ask one of them."""
+    """A population as a decision sees it: under all labels of its data sets, and open to whoever may ask one of them. Where the
+    policy of one can't be read, its labels are not known, and nothing is changed that they may govern.
+    """
     tables = [each for each in facts_of(hub, db).data_sets.values() if each.population == row.name]
+    closed = closing_policy()
     return Object(
         kind="population",
         id=row.name,
@@ -112,6 +115,7 @@ def population_object(hub: Hub, db: Session, row: Population) -> Object:
         population=row.name,
         labels=frozenset[str]().union(*(_labels(each) for each in tables)),
         grants=tuple(grant for each in tables for grant in each.grants),
+        policies=tuple(policy for each in tables for policy in _attached(each) if policy == closed),
     )
 
 
@@ -232,5 +236,8 @@ def _follow(hub: Hub) -> None:
 
 
 def _labels(which: Object) -> frozenset[str]:
-    policies = [*which.policies, *which.column_policies.values()]
-    return which.labels.union(*(policy.labels for policy in policies))
+    return which.labels.union(*(policy.labels for policy in _attached(which)))
+
+
+def _attached(which: Object) -> list[Policy]:
+    return [*which.policies, *which.column_policies.values()]

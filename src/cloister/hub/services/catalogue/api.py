@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.accounts import names_of
 from cloister.hub.services.asking.routing import TICKED
 from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.declarations import check_declaration, check_reasons
+from cloister.hub.services.catalogue.metadata import from_outside
 from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.hub.services.catalogue.shapes import Changes, DataSetOut, DataSets, NewDataSet, PopulationOut, Populations
 from cloister.hub.services.catalogue.windows import check_window, window_name, window_population
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DataSetName", "routes", "shown"]
 
-DataSetName = Annotated[str, Path(max_length=63)]
+DataSetName = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
 _WRITTEN = Depends(written_here)
 _Search = Annotated[str, Query(max_length=200)]
 _Limit = Annotated[int, Query(ge=1, le=200)]
@@ -50,7 +53,9 @@ def routes(router: APIRouter) -> None:
     @router.post("/datasets", dependencies=[register, _WRITTEN], status_code=201, summary="Register a data set")
     def make(hub: HubDep, caller: PersonDep, body: NewDataSet) -> DataSetOut:
         """What was uploaded or connected becomes a data set that is open; or nothing happens."""
-        row = registered(hub, caller, body.upload, _wanted(body))
+        with hub.database.reading() as db:
+            policy, by_column = _policies(hub, db, caller, body.policy, body.column_policies, {})
+        row = registered(hub, caller, body.upload, _wanted(body, {"policy": policy, "columns": by_column}))
         with hub.database.reading() as db:
             return shown(hub, db, caller, db.get_one(DataSet, row.id))
 
@@ -67,9 +72,8 @@ def routes(router: APIRouter) -> None:
             row = reading.owned(hub, db, caller, name)
             metadata = None
             if body.policy is not None or body.column_policies is not None:
-                metadata = dict(row.metadata_)
-                metadata |= {} if body.policy is None else {"policy": body.policy}
-                metadata |= {} if body.column_policies is None else {"columns": body.column_policies}
+                policy, by_column = _policies(hub, db, caller, body.policy, body.column_policies, row.metadata_)
+                metadata = {**row.metadata_, "policy": policy, "columns": by_column}
             managing.describe(db, hub, caller, row, title=body.title, about=body.about, metadata=metadata, provider=body.provider)
             if body.listed is not None:
                 managing.list_to_everybody(db, hub, caller, row, listed=body.listed)
@@ -99,9 +103,33 @@ def shown(hub: Hub, db: Db, caller: Caller, row: DataSet) -> DataSetOut:
     return DataSetOut.of(entry, owner, reading.money_of(hub, row.population), spending=spending)
 
 
-def _wanted(body: NewDataSet) -> Wanted:
+def _policies(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    policy: Mapping[str, Any] | None,
+    by_column: Mapping[str, Mapping[str, Any]] | None,
+    before: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The policies of a data set and of its columns as the hub keeps them; None: those that stand there."""
+
+    def id_of(name: str) -> str | None:
+        try:
+            return reading.names_to_ids(hub, db, caller, [name])[0]
+        except Missing:
+            return None
+
+    whole, columns = before.get("policy", {}), dict(before.get("columns", {}))
+    told = whole if policy is None else from_outside(policy, whole, id_of)
+    if by_column is not None:
+        kept = {name: {} for name, each in columns.items() if "sources" in each} | dict(by_column)
+        columns = {name: from_outside(each, columns.get(name, {}), id_of, name) for name, each in kept.items()}
+    return told, columns
+
+
+def _wanted(body: NewDataSet, metadata: Mapping[str, Any]) -> Wanted:
     """What is asked for, in the words of `registering.py`."""
-    name, title, population, window = body.name, body.title, body.population, {}
+    name, title, population, window = body.name, body.title, body.population.strip(), {}
     if body.every:
         found = check_window(body.every, body.window)
         window = {**found, "of": name, "title": title, "population": population}
@@ -120,7 +148,7 @@ def _wanted(body: NewDataSet) -> Wanted:
         unit=body.members,
         people=body.people,
         listed=body.listed,
-        metadata={"policy": body.policy, "columns": body.column_policies},
+        metadata=metadata,
         window=window,
         provider=body.provider,
     )

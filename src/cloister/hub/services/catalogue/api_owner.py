@@ -13,7 +13,8 @@ from cloister.hub.hub import HubDep
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.api import DataSetName, shown
-from cloister.hub.services.catalogue.shapes import DataSetOut, NewVersion, NewWindow, VersionOut, Versions
+from cloister.hub.services.catalogue.as_read import as_read
+from cloister.hub.services.catalogue.shapes import AsRead, DataSetOut, NewVersion, NewWindow, VersionOut, Versions
 from cloister.hub.services.catalogue.versions import add_version, add_window
 from cloister.hub.web.forms import written_here
 
@@ -45,6 +46,13 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             row = db.get_one(DataSet, data_set)
             return VersionOut.of(next(each for each in managing.versions_of(db, row) if each.number == number))
+
+    @router.get("/datasets/{name}/reading", dependencies=[manage], summary="What was read of the rows")
+    def read(hub: HubDep, caller: PersonDep, name: DataSetName) -> AsRead:
+        """How many lines were no rows, and how many values of each column became none or were moved to a bound: exact numbers,
+        for the owner alone."""
+        row, report = as_read(hub, caller, name)
+        return AsRead.of(row.version, report)
 
     @router.delete(
         "/datasets/{name}/versions/{number}", dependencies=[manage, _WRITTEN], status_code=204, summary="Destroy a version"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
+from cloister.hub.policy import check_amount
 from cloister.hub.web.languages import N_
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.privacy.groups import for_groups
@@ -22,6 +23,8 @@ from cloister.privacy.rational import exact
 __all__ = ["FAMILY", "Guidance", "best_odds", "budget_of", "guidance", "usual"]
 
 FAMILY = 4
+_CERTAIN = Fraction(700)
+"""From here on e^−ε is nothing, and the best guess is right."""
 _RANGES = (
     (Fraction(1, 10), N_("very strong: for data that could ruin somebody")),
     (Fraction(1), N_("strong: usual for health and income")),
@@ -56,10 +59,10 @@ def best_odds(budget: Guarantee) -> float:
     """
     slack = float(budget.delta)
     if isinstance(budget, ZCDP):
-        rho = float(budget.rho)
+        rho = float(min(budget.rho, _CERTAIN))
         apart = min(1.0, math.sqrt(rho / 2), math.sqrt(-math.expm1(-rho))) + slack
     else:
-        ratio = math.exp(-min(float(budget.epsilon), 700.0))
+        ratio = math.exp(-float(min(budget.epsilon, _CERTAIN)))
         apart = (1 - ratio + 2 * slack * ratio) / (1 + ratio)
     percent = 50 * (1 + min(apart, 1.0))
     finer = 10 if percent < 99.5 else 100
@@ -112,6 +115,7 @@ def budget_of(epsilon: str = "", delta: str = "", rho: str = "") -> Guarantee:
         found = ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
     if (found.rho if isinstance(found, ZCDP) else found.epsilon) == 0:
         raise InvalidParameter("The budget was refused", why="with 0 nothing can be asked", instead="epsilon=1")
+    check_amount(found, "The budget")
     return found
 
 

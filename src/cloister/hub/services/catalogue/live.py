@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sqlalchemy import select
 
-from cloister.errors import CloisterError
-from cloister.hub.generation import generation
+from cloister.errors import CloisterError, UnknownTable
+from cloister.hub.generation import generation, glanced
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue.declarations import table_of
@@ -122,10 +122,13 @@ class Live:
         for name in wanted:
             if name in self.closed_for:
                 raise self.closed_for[name]
-        known = [name for name in wanted if name in self._states]
-        return self._open.on_behalf(
-            who, tables=known, rows=rows or None, columns=columns or None, progress=progress, time_limit=time_limit
-        )
+        known, opened = [name for name in wanted if name in self._states], self._open
+        with opened.house.steady():
+            if not {*(rows or ()), *(columns or ())} <= opened.tables.keys():  # the session would say which others there are
+                raise Exchanged
+            return opened.on_behalf(
+                who, tables=known, rows=rows or None, columns=columns or None, progress=progress, time_limit=time_limit
+            )
 
     def held(self, session: Session, names: Collection[str], generation: int) -> Held:
         """The tables of these names as they are now, for what is decided on the facts of a generation: none may be newer."""
@@ -152,12 +155,13 @@ class Live:
             present = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)
             rows = db.execute(select(DataSet, DataSetVersion).join(DataSetVersion, present).where(DataSet.state == "open")).all()
             found = {row.name: (row, version) for row, version in rows}
-            self._towards = now
+            then = glanced(db.connection())  # the rows may be of a later moment than the number; none is later than this one
+            self._towards = then
             for name in [name for name in self._states if name not in found]:
                 self._remove(name)
             self.closed_for = {name: error for name, error in self.closed_for.items() if name in found}
             for name, (row, version) in found.items():
-                self._take(name, row, version, now)
+                self._take(name, row, version, then)
             self._generation = now
 
     def _worth_a_try(self) -> bool:
@@ -174,13 +178,13 @@ class Live:
             self._since.clear()
             self._generation = self._towards = -1
 
-    def _take(self, name: str, row: DataSet, version: DataSetVersion, now: int) -> None:
+    def _take(self, name: str, row: DataSet, version: DataSetVersion, then: int) -> None:
         state = _State(version.id, repr((row.declaration, row.population, row.public)))
         if self._states.get(name) == state:
             return
         try:
             table = table_of(row, source_of(self._hub, row, version), version.id)
-            self._since[name] = now
+            self._since[name] = then
             if name in self._states:
                 self._exchange(name, table)
             else:
@@ -209,14 +213,15 @@ class Live:
 
     def _remove(self, name: str) -> None:
         del self._states[name]
-        self._open.remove(name)
+        with suppress(UnknownTable):  # where another could not be put in its place
+            self._open.remove(name)
 
 
 def steadily(decide: Callable[[], Decided], act: Callable[[Decided], Done]) -> tuple[Decided, Done]:
     """Do what is decided on the tables that it was decided for; where they were exchanged in between, it is decided anew."""
     for _ in range(_TRIES):
-        found = decide()
         try:
+            found = decide()
             with found.held.steady():
                 return found, act(found)
         except Exchanged:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cloister.errors import InvalidDeclaration
 from cloister.hub.policy import parse_policy, write_policy
 from cloister.hub.services.accounts import folded
 
-__all__ = ["metadata_of", "provider_of"]
+__all__ = ["from_outside", "metadata_of", "provider_of"]
+
+_SOURCES = "sources"
 
 
 def metadata_of(metadata: Mapping[str, Any], columns: Iterable[str]) -> dict[str, Any]:
@@ -36,6 +38,53 @@ def metadata_of(metadata: Mapping[str, Any], columns: Iterable[str]) -> dict[str
         "columns": {name: each for name, each in written.items() if each},
         "contribution": write_policy(parse_policy(metadata.get("contribution", {}))),
     }
+
+
+def from_outside(
+    policy: Mapping[str, Any], before: Mapping[str, Any], id_of: Callable[[str], str | None], place: str = "the policy"
+) -> dict[str, Any]:
+    """A policy as a program wrote it, in the words of the hub. Data sets that are named become their ids; those that stood there
+    `before` may be named by them. Where data come from is what the hub itself writes: that stays, and is refused from outside.
+
+    >>> ids = {"towns": "d2"}.get
+    >>> from_outside({"combinable_with": ["towns"]}, {"sources": [{"object": "d1"}]}, ids)
+    {'combinable_with': ['d2'], 'sources': [{'object': 'd1'}]}
+    >>> from_outside({"combinable_with": ["rivers"]}, {}, ids)
+    Traceback (most recent call last):
+    cloister.errors.InvalidDeclaration: combinable_with was refused: there is no data set 'rivers', or it is not open to you.
+      Instead: the name of a data set that you may see
+    >>> from_outside({"sources": [{"object": "d9"}]}, {}, ids)
+    Traceback (most recent call last):
+    cloister.errors.InvalidDeclaration: sources was refused: where data come from is written by the hub alone.
+      Instead: the policy without it
+    """
+    found, known = dict(policy), before.get(_SOURCES)
+    inside = "" if place == "the policy" else f"{place}."
+    if found.pop(_SOURCES, known) != known:
+        raise InvalidDeclaration(
+            f"{inside}{_SOURCES} was refused",
+            why="where data come from is written by the hub alone",
+            instead="the policy without it",
+        )
+    partners = found.get("combinable_with")
+    if isinstance(partners, list):
+        found["combinable_with"] = [_partner(each, before, id_of, inside) for each in partners]
+    return found if known is None else found | {_SOURCES: known}
+
+
+def _partner(name: Any, before: Mapping[str, Any], id_of: Callable[[str], str | None], inside: str) -> Any:
+    if not isinstance(name, str):
+        return name  # what is no text is refused where the policy is read
+    number = id_of(name)
+    if number is None and name in before.get("combinable_with", ()):
+        number = name
+    if number is None:
+        raise InvalidDeclaration(
+            f"{inside}combinable_with was refused",
+            why=f"there is no data set {name[:80]!r}, or it is not open to you",
+            instead="the name of a data set that you may see",
+        )
+    return number
 
 
 def provider_of(email: str) -> str:

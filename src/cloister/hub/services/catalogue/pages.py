@@ -21,8 +21,8 @@ from cloister.hub.web.render import render
 
 __all__ = ["Name", "PopulationName", "routes"]
 
-Name = Annotated[str, Path(max_length=63)]
-PopulationName = Annotated[str, Path(max_length=200)]
+Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
+PopulationName = Annotated[str, Path(max_length=200, pattern=r"^[^\x00]*$")]
 _Search = Annotated[str, Query(max_length=200)]
 _PAGE = 30
 _SEE, _POPULATIONS = [needs("dataset.see")], [needs("dataset.register")]

@@ -14,10 +14,11 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions
 from cloister.hub.policy.facts import SENSITIVITIES
-from cloister.hub.problems import Problem, problem_of
+from cloister.hub.problems import Conflict, Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.accounts import names_of
 from cloister.hub.services.catalogue import managing, reading
+from cloister.hub.services.catalogue.as_read import as_read
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.pages import Name
 from cloister.hub.services.catalogue.versions import windows_of
@@ -57,6 +58,14 @@ def routes(router: APIRouter) -> None:
     @router.get("/datasets/{name}/manage", dependencies=_MANAGE)
     def manage(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         return manage_page(request, hub, caller, name)
+
+    @router.get("/datasets/{name}/reading", dependencies=_MANAGE)
+    def read(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
+        try:
+            row, report = as_read(hub, caller, name)
+        except Conflict as error:
+            return manage_page(request, hub, caller, name, problem_of(error))
+        return render(request, "catalogue/as_read.html", row=row, report=report, max_rows=row.declaration.get("max_rows") or 1)
 
     @router.post("/datasets/{name}/describe", dependencies=_MANAGE)
     def describe(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:

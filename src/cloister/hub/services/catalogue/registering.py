@@ -17,9 +17,11 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
+from cloister.hub.floor import check_floor
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
 from cloister.hub.policy import Spend
+from cloister.hub.policy.populations import alike
 from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
@@ -281,6 +283,10 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
         raise InvalidParameter(
             "The population was refused", why="its name is none of 1 to 120 letters, digits and blanks", instead="patients"
         )
+    if wanted.population != wanted.population.strip():
+        raise InvalidParameter(
+            f"The population {wanted.population!r} was refused", why="its name ends in a blank", instead=wanted.population.strip()
+        )
     if wanted.unit not in UNITS:
         raise InvalidParameter("The unit was refused", why="it is none of the three", instead=", ".join(UNITS))
     known = db.get(Population, wanted.population)
@@ -300,6 +306,12 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
         raise MissingBound(
             "The budget was refused", why=f"the population {wanted.population!r} is new and has none", instead="epsilon=1"
         )
+    if any(alike(each) == alike(wanted.population) for each in db.scalars(select(Population.name))):
+        raise InvalidParameter(
+            f"The population {wanted.population!r} was refused",
+            why="there is one of this name, but for capitals, blanks or the form of its letters",
+            instead="that population by its own name, or another name",
+        )
     orphan = wanted.population in hub.ledger.populations()
     if orphan and (hub.ledger.budget(wanted.population) != wanted.budget or hub.ledger.charges(wanted.population)):
         raise InvalidParameter(
@@ -308,7 +320,9 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
 
 
 def _check_allowed(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
-    """The institution's rules, such as a ceiling on budgets, stand above what the owner wants."""
+    """The hub's floor on δ and the institution's rules, such as a ceiling on budgets, stand above what the owner wants."""
+    if not data_set.public and db.get(Population, wanted.population) is None:
+        check_floor(hub.settings.delta_floor, f"The budget of {wanted.population!r}", wanted.budget)
     spend = {wanted.population: Spend(budget=wanted.budget)} if wanted.budget is not None and not data_set.public else {}
     check(hub, db, caller, "dataset.register", data_set_object(data_set), context_of(hub, caller, spend=spend))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,10 +15,13 @@ from cloister.privacy import Guarantee
 if TYPE_CHECKING:
     from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
     from cloister.hub.services.catalogue.reading import Entry, Money
+    from cloister.tables import PreparationReport
 
 __all__ = [
+    "AsRead",
     "BudgetIn",
     "Changes",
+    "ColumnAsRead",
     "Connection",
     "DataSetOut",
     "DataSets",
@@ -242,6 +246,33 @@ class Versions(BaseModel):
     """All versions, the newest first."""
 
     items: list[VersionOut]
+
+
+class ColumnAsRead(BaseModel):
+    """What became of the values of a column."""
+
+    given: int
+    nulled: int
+    """None of the declared values, not of the declared kind, or not a finite number: no value now."""
+    clamped: int
+    """Beyond a bound, and moved to it."""
+
+
+class AsRead(BaseModel):
+    """What became of the rows when they were read: exact numbers, for the owner alone."""
+
+    version: int
+    rows: int
+    rows_malformed: int
+    rows_without_unit: int
+    units_over_cap: int
+    rows_over_cap: int
+    columns: dict[str, ColumnAsRead]
+
+    @classmethod
+    def of(cls, version: int, report: PreparationReport) -> AsRead:
+        """From what the engine counted."""
+        return cls.model_validate({**asdict(report), "version": version})
 
 
 class PopulationOut(BaseModel):

@@ -1,6 +1,7 @@
 """Models: trained on a data set with a guarantee, by looking first at what to expect; their cards, files and predictions.
 
-- `order.py`, `ready.py`, `fitting.py`: the way of a model, from what somebody wants to what leaves, as a job.
+- `order.py`, `charging.py`, `ready.py`, `fitting.py`: the way of a model, from what somebody wants to what leaves, as a job;
+  `algorithms.py`: under which settings.
 - `made_up.py`, `expected.py`, `previewing.py`: what is known before anything is spent.
 - `reading.py`, `files.py`, `predicting.py`: what was learnt, and what it is used for.
 - `opened.py`, `shapes.py`, `api.py`, `pages.py`: the routes, and what they say.
@@ -13,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.hub.service import Link, Service
+from cloister.hub.services.learning.algorithms import check_settings
 from cloister.hub.services.learning.fitting import FIT
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ SERVICE = Service(
     pages=_pages,
     api=_api,
     jobs=(FIT,),
+    algorithm=check_settings,
     links=(
         Link(title="Train", path="/learn", action="learn.run", order=27, icon="learn"),
         Link(title="Models", path="/models", action="release.see", order=28, icon="chart"),

@@ -37,7 +37,7 @@ from cloister.hub.services.learning.shapes import (
 
 __all__ = ["api"]
 
-_Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200)]
+_Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 
 
 def api() -> APIRouter:
@@ -79,9 +79,9 @@ def _training(router: APIRouter) -> None:
         order = training.order()
 
         def work(claim: Claim) -> tuple[int, bytes]:
-            look(hub, caller, order)
+            found = look(hub, caller, order)
             with hub.database.begin() as db:
-                body = JobOfModel(job=fit_later(db, hub, caller, order)).model_dump_json().encode()
+                body = JobOfModel(job=fit_later(db, hub, caller, found.order)).model_dump_json().encode()
                 claim.store(db, 202, body)
             return 202, body
 

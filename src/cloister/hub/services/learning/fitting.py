@@ -8,7 +8,7 @@ begun again by itself: what it had charged stands, and whoever wants to pay once
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, InvalidParameter
@@ -16,16 +16,20 @@ from cloister.hub.caller import Caller
 from cloister.hub.generation import generation
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
+from cloister.hub.problems import Missing
 from cloister.hub.records.learning import LearntModel
 from cloister.hub.service import JobType
 from cloister.hub.services.access import check_together, context_of, facts_of
+from cloister.hub.services.access.algorithms import under
+from cloister.hub.services.asking.risks import check_risk
 from cloister.hub.services.asking.standing import present, withheld
 from cloister.hub.services.catalogue.live import steadily
 from cloister.hub.services.jobs import Stopped, caller_of_job, came_of, submit
+from cloister.hub.services.learning.expected import lost
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.membership import attacked, lines_of
 from cloister.hub.services.learning.order import Order, model_of
-from cloister.hub.services.learning.ready import ACTION, Ready, ready
+from cloister.hub.services.learning.ready import ACTION, Ready, purse_of, ready
 from cloister.hub.services.trail import write, write_alone
 
 if TYPE_CHECKING:
@@ -49,7 +53,7 @@ def look(hub: Hub, caller: Caller, order: Order) -> Ready:
     try:
         with hub.database.reading() as db:
             found = ready(hub, db, caller, order)
-        _tried(order, found)
+        _tried(found.order, found)
     except CloisterError as error:
         _refused(hub, caller, order, error, {})
         raise
@@ -72,20 +76,29 @@ def fit(hub: Hub, caller: Caller, order: Order, *, tell: Callable[[str], None]) 
             with hub.database.reading() as db:
                 return ready(hub, db, caller, order, progress=tell)
 
-        found, (model, attack) = steadily(decide, lambda found: _fitted(hub, order, found, paid, tell))
+        found, done = steadily(decide, lambda found: _fitted(hub, found, paid, tell))
         tell("keeping the model")
-        return _keep(hub, caller, order, found, model, attack, paid)
+        return _keep(hub, caller, found, done, paid)
     except CloisterError as error:
         _refused(hub, caller, order, error, paid)
         raise
 
 
-def _fitted(
-    hub: Hub, order: Order, found: Ready, paid: dict[str, str], tell: Callable[[str], None]
-) -> tuple[PrivateModel, MembershipResult | None]:
+@dataclass(frozen=True, kw_only=True)
+class _Done:
+    """A model, and what made-up rows say of such a one: what an attack found, and what privacy is expected to cost."""
+
+    model: PrivateModel
+    attack: MembershipResult | None
+    loss: dict[str, str] | None
+
+
+def _fitted(hub: Hub, found: Ready, paid: dict[str, str], tell: Callable[[str], None]) -> _Done:
     """The model, learnt from the rows that were decided on, however many questions it asks of them."""
+    order = found.order
     _tried(order, found)
     attack = attacked(hub, order, found.table, found.cost)  # before the charge: after it, nothing more can fail
+    loss = lost(hub, order, found.table, found.cost)
     model = model_of(order)
     tell("reserving the cost")
     watched = _Watched(found.session, found.which.population, paid, tell)
@@ -97,7 +110,7 @@ def _fitted(
         spend=order.spending,
         purpose=order.purpose,
     )
-    return model, attack
+    return _Done(model=model, attack=attack, loss=loss)
 
 
 class _Watched:
@@ -163,22 +176,22 @@ def _tried(order: Order, found: Ready) -> None:
 def _keep(
     hub: Hub,
     caller: Caller,
-    order: Order,
     found: Ready,
-    model: PrivateModel,
-    attack: MembershipResult | None,
+    done: _Done,
     paid: Mapping[str, str],
 ) -> str:
+    order, model = found.order, done.model
     population, version = found.which.population, str(getattr(found.table, "version", ""))
     now = hub.now()
-    membership = None if model.guarantee_ is None else lines_of(model.guarantee_, attack)
-    card = model.card(data=order.table, date=f"{now:%Y-%m-%d}", membership=membership)
+    membership = None if model.guarantee_ is None else lines_of(model.guarantee_, done.attack)
+    card = model.card(data=order.table, date=f"{now:%Y-%m-%d}", expected=done.loss, membership=membership)
     declared = {name: found.table.column(name).describe() for name in order.features}
     row = LearntModel(
         id=new_id(),
         person=caller.id,
         project=order.project,
         title=order.title,
+        algorithm=order.algorithm,
         method=order.method,
         data_sets=[found.which.id],
         table=order.table,
@@ -191,7 +204,7 @@ def _keep(
         created=now,
     )
     with hub.database.begin() as db:
-        _check_standing(hub, db, caller, order, found)
+        _check_standing(hub, db, caller, found)
         db.add(row)
         db.flush()
         write(
@@ -206,17 +219,20 @@ def _keep(
             data_sets=list(row.data_sets),
             columns=[f"{order.table}.{name}" for name in sorted(order.columns)],
             method=order.method,
+            **under(db, order.algorithm),
         )
         return row.id
 
 
-def _check_standing(hub: Hub, db: Db, caller: Caller, order: Order, found: Ready) -> None:
+def _check_standing(hub: Hub, db: Db, caller: Caller, found: Ready) -> None:
     """Refuse to keep a model that could not be ordered any more. Money is not asked about again: it is paid."""
+    order = found.order
     try:
         now = present(hub, db, caller)
         if generation(db) == found.generation and (now.roles, now.projects) == (caller.roles, caller.projects):
             return
-        which = facts_of(hub, db).data_sets.get(found.which.id)
+        facts = facts_of(hub, db)
+        which = facts.data_sets.get(found.which.id)
         if which is None:
             raise AccessDenied("The model was denied", why="the data set was deleted", instead="another data set")
         columns = {which.id: frozenset(order.columns)}
@@ -228,8 +244,11 @@ def _check_standing(hub: Hub, db: Db, caller: Caller, order: Order, found: Ready
             behind=found.behind,
             project=order.project,
             method=order.method,
+            algorithm=order.algorithm,
         )
-        decision = check_together(hub, db, now, ACTION, [which], context)[which.id]
+        decisions = check_together(hub, db, now, ACTION, [which], context)
+        who = purse_of(facts, now, order.project)
+        decision = check_risk(hub, db, now, ACTION, [which], decisions, context, who)[which.id]
         if decision.narrowed.rows not in ("", found.decision.narrowed.rows):
             raise AccessDenied("The model was denied", why="fewer rows are open to you now", instead="train it again")
     except CloisterError as error:
@@ -241,6 +260,8 @@ def _check_standing(hub: Hub, db: Db, caller: Caller, order: Order, found: Ready
 def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, paid: Mapping[str, str]) -> None:
     outcome = "denied" if isinstance(error, AccessDenied) else "failed"
     hub.meter.question("denied" if outcome == "denied" else "over-budget" if isinstance(error, BudgetExceeded) else "refused")
+    with hub.database.reading() as db:
+        algorithm = under(db, order.algorithm, known=not isinstance(error, Missing))
     write_alone(
         hub,
         caller,
@@ -253,6 +274,7 @@ def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, paid:
         table=order.table[:200],
         error=type(error).__name__,
         rule=str(getattr(error, "rule", "")),
+        **algorithm,
     )
 
 

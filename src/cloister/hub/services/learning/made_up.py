@@ -27,11 +27,14 @@ _FINE = 2**20
 _CHANCE = 0.5
 """Of the target's deviation, as a part of what the features make."""
 _GROUPS, _TIGHT = 4, 0.75
+_BY_ENGINE = ("engine", "moments")
+"""Methods of `fit_table` alone."""
 
 
 def made_up(model: PrivateModel, encoder: Encoder, rows: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
     """Features, and the target where the model learns one. The model's bounds and classes are those that are declared; one that
-    takes categories by their numbers, and not as a 0 or 1 for each, gets them so, and is told how many there are.
+    takes categories by their numbers, and not as a 0 or 1 for each, gets them so, and is told how many there are; one that was to
+    sum by the table's engine learns from these as from arrays.
 
     >>> from cloister.learn import GaussianNB
     >>> from cloister.learn.encoding import Encoder
@@ -43,6 +46,8 @@ def made_up(model: PrivateModel, encoder: Encoder, rows: int) -> tuple[npt.NDArr
     """
     from cloister.learn.bounds import box_of
 
+    if getattr(model, "method", "") in _BY_ENGINE:
+        model.set_params(method="auto")
     random = Random.deterministic(_SEED)
     if model._target == "none":
         codes = _grouped(encoder, rows, random)

@@ -33,6 +33,7 @@ class Order:
 
     table: str
     method: str
+    """Empty: the one that the algorithm says."""
     features: tuple[str, ...]
     target: str = ""
     spend: str
@@ -43,9 +44,12 @@ class Order:
     purpose: str = ""
     project: str = ""
     title: str = ""
+    algorithm: str = ""
+    """Under which it is learnt: its name, or its id."""
 
     def __post_init__(self) -> None:
-        if self.method not in offered():
+        by_algorithm = bool(self.algorithm) and not self.method
+        if self.method not in offered() and not by_algorithm:
             raise InvalidParameter(
                 f"The method {self.method[:60]!r} was refused",
                 why="the hub knows none of that name",
@@ -59,7 +63,7 @@ class Order:
             raise InvalidParameter(
                 "The target was refused", why="it is one of the features", instead="a column that is no feature"
             )
-        if (offered()[self.method].task in ("classes", "numbers")) != bool(self.target):
+        if not by_algorithm and (offered()[self.method].task in ("classes", "numbers")) != bool(self.target):
             raise InvalidParameter(
                 "The target was refused",
                 why="this method has none" if self.target else "this method learns one",

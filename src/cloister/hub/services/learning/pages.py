@@ -21,7 +21,7 @@ from cloister.hub.ids import new_secret, same
 from cloister.hub.policy import parse_policy
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Problem, problem_of
-from cloister.hub.records.access import Project
+from cloister.hub.records.access import Algorithm, Project
 from cloister.hub.services.access import facts_of
 from cloister.hub.services.asking.guidance import guidance_of
 from cloister.hub.services.asking.idempotency import Claim, once
@@ -45,7 +45,7 @@ from cloister.hub.web.render import render, request_gettext
 __all__ = ["pages"]
 
 _PAGE = 30
-_FIELDS = ("table", "method", "target", "spend", "delta", "purpose", "project", "title")
+_FIELDS = ("table", "method", "target", "spend", "delta", "purpose", "project", "title", "algorithm")
 TASKS = {
     "classes": N_("Which class a row is in"),
     "numbers": N_("A number"),
@@ -72,7 +72,7 @@ def _training(router: APIRouter) -> None:
         about: Annotated[str, Query(max_length=63)] = "",
     ) -> Response:
         """An empty order, for one data set."""
-        return _page(request, hub, caller, {"table": about, "spend": "1", "method": "GaussianNB"}, ())
+        return _page(request, hub, caller, {"table": about, "spend": "1"}, ())
 
     @router.post("/learn", dependencies=[TICKED, needs(ACTION)])
     def train(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
@@ -83,9 +83,9 @@ def _training(router: APIRouter) -> None:
                 raise InvalidParameter("The model was refused", why="its form has no key", instead="load the page again: /learn")
 
             def work(claim: Claim) -> tuple[int, bytes]:
-                look(hub, caller, order)
+                found = look(hub, caller, order)
                 with hub.database.begin() as db:
-                    body = json.dumps({"job": fit_later(db, hub, caller, order)}).encode()
+                    body = json.dumps({"job": fit_later(db, hub, caller, found.order)}).encode()
                     claim.store(db, 202, body)
                 return 202, body
 
@@ -212,6 +212,9 @@ def _page(
     if chosen is not None and not values.get("purpose") and chosen.purposes:
         values = {**values, "purpose": chosen.purposes[0]}
     open_ = frozenset[str]() if chosen is None else chosen.methods
+    if chosen is not None and "method" not in values:
+        first = {"method": "GaussianNB"} if chosen.plain else {"algorithm": chosen.algorithms[0][0]}
+        values = {**values, **first}
     methods = [
         (_(title), [(each.name, _(each.title)) for each in offered().values() if each.task == task and each.name in open_])
         for task, title in TASKS.items()
@@ -226,6 +229,7 @@ def _page(
         chosen=chosen,
         methods=[each for each in methods if each[1]],
         narrowed=len(open_) < len(offered()),
+        algorithms=() if chosen is None else chosen.algorithms,
         projects=projects,
         key=new_secret(),
         problem=problem,
@@ -237,6 +241,7 @@ def _model_page(request: Request, hub: Hub, caller: Caller, number: str, problem
     with hub.database.reading() as db:
         row = seen_model(hub, db, caller, number)
         data_sets = facts_of(hub, db).data_sets
+        by = db.get(Algorithm, row.algorithm) if row.algorithm else None
     class_of(row.method)  # refuses where learning is not installed
     from cloister.learn.card import Card
 
@@ -248,6 +253,7 @@ def _model_page(request: Request, hub: Hub, caller: Caller, number: str, problem
         row=row,
         card=Card.from_json(row.card),
         method=offered()[row.method],
+        algorithm="" if by is None else by.title,
         features=[name for name, _ in row.columns["features"]],
         target=row.columns["target"],
         policy=policy,

@@ -12,6 +12,7 @@ from cloister.hub.services.budgets import sees_budget
 from cloister.hub.services.learning.expected import Expected, expected
 from cloister.hub.services.learning.ready import purse_of, ready
 from cloister.privacy import Guarantee
+from cloister.session.spend import amount_of
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -26,9 +27,17 @@ class Preview:
     """The cost, the money beside it, and the curve where there is one."""
 
     cost: Guarantee
+    """What the order names."""
+    charge: Guarantee
+    """What of it is still to be charged, at most."""
     population: str
     left: tuple[Left, ...]
     curve: Expected | None
+
+    @property
+    def bought_before(self) -> bool:
+        """Whether some of it was."""
+        return amount_of(self.charge) < amount_of(self.cost)
 
 
 def preview(hub: Hub, caller: Caller, order: Order) -> Preview:
@@ -37,11 +46,12 @@ def preview(hub: Hub, caller: Caller, order: Order) -> Preview:
         left = []
         with hub.database.reading() as db:
             found = ready(hub, db, caller, order)
-            population, cost = found.which.population, found.cost
+            population, charge = found.which.population, found.charge
             if sees_budget(hub, db, caller, population):
                 whole, before = hub.ledger.budget(population), hub.ledger.remaining(population)
-                left.append(Left(population=population, of_share=False, whole=whole, before=before, cost=cost))
+                left.append(Left(population=population, of_share=False, whole=whole, before=before, cost=charge))
             share = hub.ledger.allotment(population, purse_of(facts_of(hub, db), caller, order.project))
             if share is not None:
-                left.append(Left(population=population, of_share=True, whole=share[0], before=share[1], cost=cost))
-        return Preview(cost=cost, population=population, left=tuple(left), curve=expected(hub, order, found.table, cost))
+                left.append(Left(population=population, of_share=True, whole=share[0], before=share[1], cost=charge))
+        curve = expected(hub, found.order, found.table, found.cost)
+        return Preview(cost=found.cost, charge=charge, population=population, left=tuple(left), curve=curve)

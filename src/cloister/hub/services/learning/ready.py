@@ -1,8 +1,8 @@
 """From an order to a session that may learn it: whether this person may, how narrowly, and within which ceilings and shares.
 
 It is the way of a question (`services/asking/ready.py`) with another action: the policy is asked with the columns, the purpose
-and the money; the session knows only the rows and the columns that the decision leaves; the ceilings and the share of the grant
-go with the session, so that the ledger holds the charge against them.
+and the money, which is what is still to be charged (`charging.py`); the session knows only the rows and the columns that the
+decision leaves; the ceilings and the share of the grant go with the session, so that the ledger holds the charge against them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from cloister.hub.policy import Context, Decision, Object, Policy, Spend, derive
 from cloister.hub.services.access import Facts, check_together, context_of, facts_of
 from cloister.hub.services.asking.money import bounded, bounds_of, keep_to_shares
 from cloister.hub.services.asking.ready import visible
+from cloister.hub.services.asking.risks import limited, within_risk
 from cloister.hub.services.catalogue.live import Held, live_of
+from cloister.hub.services.learning.algorithms import settled
+from cloister.hub.services.learning.charging import still_to_pay
 from cloister.privacy import Guarantee
 from cloister.query.views import row_conditions
-from cloister.session.spend import spend_of
+from cloister.session.spend import amount_of, spend_of
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
@@ -40,6 +43,8 @@ _ROUNDS = 3
 class Ready:
     """An order that may be carried out."""
 
+    order: Order
+    """With what its algorithm says."""
     session: Session
     which: Object
     table: PrivateTable
@@ -48,7 +53,9 @@ class Ready:
     policy: Policy
     """What the model will carry."""
     cost: Guarantee
-    """At most."""
+    """What the order names: the promise that its model is learnt under."""
+    charge: Guarantee
+    """What would be charged of it now, at most: less, where it was bought before."""
     generation: int
     """Of the facts that it was decided on."""
     held: Held
@@ -57,11 +64,30 @@ class Ready:
 
 def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[[str], None] | None = None) -> Ready:
     """The session that may learn it, or the refusal. Nothing is spent and no row is read."""
+    order = settled(hub, db, caller, order)
     facts, live = facts_of(hub, db), live_of(hub)
     which = _meant(hub, caller, facts, order)
-    who, name = purse_of(facts, caller, order.project), which.name
-    first = live.session(db, who, tables=[name], progress=progress)
-    held = live.held(first, [name], facts.generation)
+    who = purse_of(facts, caller, order.project)
+    first = live.session(db, who, tables=[which.name], progress=progress)
+    held = live.held(first, [which.name], facts.generation)
+    with held.steady():  # a refusal tells of the columns that it was decided for
+        return _decided(hub, db, caller, order, facts, which, first, held, who, progress)
+
+
+def _decided(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    order: Order,
+    facts: Facts,
+    which: Object,
+    first: Session,
+    held: Held,
+    who: str,
+    progress: Callable[[str], None] | None,
+) -> Ready:
+    """What is decided on a table that stays as it is meanwhile."""
+    live, name = live_of(hub), which.name
     columns = {which.id: frozenset(order.columns)}
     whole = first.tables.get(name)
     if not isinstance(whole, PrivateTable):
@@ -84,17 +110,28 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[
             project=order.project,
             spend=money,
             method=order.method,
+            algorithm=order.algorithm,
         )
 
-    cost = spend_of(order.spending, hub.ledger.budget(which.population)).whole()
+    def narrowed(rows: Mapping[str, str], columns: frozenset[str] | None) -> Session:
+        narrow = {} if columns is None else {name: columns & which.columns}
+        return live.session(db, who, tables=[name], rows=rows or None, columns=narrow or None, progress=progress)
+
+    budget = hub.ledger.budget(which.population)
+    cost = spend_of(order.spending, budget).whole()
     spent, drawn = hub.ledger.spent(which.population), hub.ledger.spent_by(which.population, who)
-    money = {which.population: Spend(asked=cost, spent=spent, drawn=drawn)}
     decision = check_together(hub, db, caller, ACTION, [which], context({}))[which.id]
     for _ in range(_ROUNDS):
         reach = decision.narrowed
         rows = {name: reach.rows} if reach.rows else {}
         conditions = row_conditions(rows, first.tables)
         behind = {which.id: frozenset(conditions[name].columns())} if name in conditions else {}
+        session = narrowed(rows, reach.columns)
+        table = session.tables[name]
+        assert isinstance(table, PrivateTable)
+        charge = still_to_pay(session, order, table, budget)
+        asked = charge if amount_of(charge) > 0 else None
+        money = {which.population: Spend(asked=asked, spent=spent, drawn=drawn)}
         decision = check_together(hub, db, caller, ACTION, [which], context(behind, money))[which.id]
         if (decision.narrowed.rows, decision.narrowed.columns) == (reach.rows, reach.columns):
             break
@@ -104,17 +141,15 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[
             why="which of your grants holds changes with what it costs and reads",
             instead="columns that one grant covers",
         )
-    narrow = {} if reach.columns is None else {name: reach.columns & which.columns}
-    session = live.session(db, who, tables=[name], rows=rows or None, columns=narrow or None, progress=progress)
-    if bounded(facts, [which]):
+    if bounded(facts, [which]) or limited([which]):
         decisions = {which.id: decision}
-        session.keep_within(bounds_of(hub, facts, caller, [which], decisions, context(behind), action=ACTION))
+        bounds = bounds_of(hub, facts, caller, [which], decisions, context(behind), action=ACTION)
+        session.keep_within(within_risk(bounds, [which], decisions, money))
         keep_to_shares(hub, [which], decisions, who)
-    table = session.tables[name]
-    assert isinstance(table, PrivateTable)
     versions = {which.id: str(getattr(held.tables.get(name), "version", None) or "")}
     policy = derived([(which, columns[which.id])], versions, behind)
     return Ready(
+        order=order,
         session=session,
         which=which,
         table=table,
@@ -122,6 +157,7 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[
         behind=behind,
         policy=policy,
         cost=cost,
+        charge=charge,
         generation=facts.generation,
         held=held,
     )

@@ -42,7 +42,7 @@ class Training(_Sent):
     """A model to train: from which columns of which data set, by which method, what it may cost, what it is for."""
 
     table: _Name
-    method: Annotated[str, Field(min_length=1, max_length=60)]
+    method: Annotated[str, Field(max_length=60, description="May be left out where an algorithm says it.")] = ""
     features: Annotated[list[_Name], Field(min_length=1, max_length=500)]
     target: Annotated[str, Field(max_length=200)] = ""
     spend: Annotated[_Exact, Field(min_length=1)]
@@ -52,6 +52,7 @@ class Training(_Sent):
     purpose: Annotated[str, Field(max_length=1000)] = ""
     project: Annotated[str, Field(max_length=32)] = ""
     title: Annotated[str, Field(max_length=200)] = ""
+    algorithm: Annotated[str, Field(max_length=63, description="Under which it is trained: its name, or its id.")] = ""
 
     def order(self) -> Order:
         """As the hub works with it."""
@@ -112,6 +113,7 @@ class LearntLine(BaseModel):
     target: str
     purpose: str
     project: str
+    algorithm: str
     cost: dict[str, str]
     created: datetime
 
@@ -150,6 +152,7 @@ def _line(row: LearntModel) -> dict[str, Any]:
         "target": row.columns["target"],
         "purpose": row.purpose,
         "project": row.project,
+        "algorithm": row.algorithm,
         "cost": dict(row.cost),
         "created": row.created,
     }

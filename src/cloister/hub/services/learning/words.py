@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cloister.hub.services.learning.expected import LOST
 from cloister.hub.services.learning.membership import LINES
 from cloister.hub.web.languages import N_
 
@@ -40,6 +41,7 @@ SHOWN = (
     N_("guarantee"),
     N_("target"),
     *LINES,
+    *LOST.values(),
     # stages of a job
     N_("learning"),
     N_("keeping the model"),

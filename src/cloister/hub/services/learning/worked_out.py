@@ -40,4 +40,4 @@ def shape_of(order: Order, model: PrivateModel, encoder: Encoder, table: Private
     """The public facts that made-up rows and a method's way over them follow from."""
     described = [(name, domain.describe()) for name, domain in encoder.columns]
     target = table.column(order.target).describe() if order.target else None
-    return order.method, sorted(order.parameters.items()), described, target, table.size, model.delta
+    return order.method, sorted(order.parameters.items()), described, target, table.size, table.max_rows, model.delta

@@ -17,7 +17,7 @@ from cloister.hub.service import Card, Link, Service
 from cloister.hub.services.trail.alerts import raise_alert, unseen, watch
 from cloister.hub.services.trail.chain import Act, BrokenLine
 from cloister.hub.services.trail.profiles import question_details
-from cloister.hub.services.trail.reading import gave, of_data_set
+from cloister.hub.services.trail.reading import gave, of_algorithm, of_data_set
 from cloister.hub.services.trail.verifying import verify
 from cloister.hub.services.trail.writing import accept, act_of, closed, left, opened, write, write_all, write_alone
 
@@ -36,6 +36,7 @@ __all__ = [
     "act_of",
     "gave",
     "left",
+    "of_algorithm",
     "of_data_set",
     "question_details",
     "raise_alert",

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["DATA_SET", "START", "Act", "BrokenLine", "about", "cleaned", "key_of", "no_secrets", "seal"]
+__all__ = ["ALGORITHM", "DATA_SET", "START", "Act", "BrokenLine", "about", "cleaned", "key_of", "no_secrets", "seal"]
 
 START = "0" * 64
 """The hash before the first line."""
-DATA_SET = "data-set"
-"""The kind of a data set."""
+DATA_SET, ALGORITHM = "data-set", "algorithm"
+"""The kinds of a data set and of an algorithm."""
 _LONGEST = 10_000
 _written = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _SECRET = ("password", "secret", "totp", "cookie")
@@ -123,11 +123,12 @@ def key_of(kind: str, number: str) -> str:
 
 
 def about(kind: str, number: str, details: Mapping[str, Any]) -> Iterator[str]:
-    """The objects that a line is found by: its own, and those whose ids `data_sets` names; each once.
+    """The objects that a line is found by: its own, and those whose ids `data_sets` and `algorithm` name; each once.
 
-    >>> list(about("release", "r1", {"data_sets": ["d1", "d2", "d1"]}))
-    ['release:r1', 'data-set:d1', 'data-set:d2']
+    >>> list(about("release", "r1", {"data_sets": ["d1", "d2", "d1"], "algorithm": "a1"}))
+    ['release:r1', 'data-set:d1', 'data-set:d2', 'algorithm:a1']
     """
-    named = details.get("data_sets", ())
+    named, by = details.get("data_sets", ()), details.get("algorithm")
     sets = [key_of(DATA_SET, each) for each in (named if isinstance(named, list) else ()) if isinstance(each, str)]
-    yield from dict.fromkeys(each for each in (key_of(kind, number), *sets) if each)
+    algorithm = key_of(ALGORITHM, by) if isinstance(by, str) else ""
+    yield from dict.fromkeys(each for each in (key_of(kind, number), *sets, algorithm) if each)

@@ -162,6 +162,9 @@ def _ids(lines: list[TrailLine]) -> Iterator[str]:
         yield line.object
         told = line.details.get("data_sets")
         yield from (each for each in told if isinstance(each, str)) if isinstance(told, list) else ()
+        algorithm = line.details.get("algorithm")
+        if isinstance(algorithm, str):
+            yield algorithm
 
 
 def _data_sets(scope: Scope) -> list[str] | None:

@@ -15,7 +15,7 @@ from cloister.hub.policy.actions import PROVIDER
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet, Population
 from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
-from cloister.hub.services.trail.chain import DATA_SET, key_of
+from cloister.hub.services.trail.chain import ALGORITHM, DATA_SET, key_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -31,6 +31,7 @@ __all__ = [
     "TrailPage",
     "by_day",
     "gave",
+    "of_algorithm",
     "of_data_set",
     "own_data_sets",
     "read_batch",
@@ -201,6 +202,11 @@ def own_data_sets(db: Session, caller: Caller) -> Scope:
 def of_data_set(data_set: str) -> ColumnElement[bool]:
     """The condition on lines that are about a data set, by its id."""
     return and_(sealed(), _about([key_of(DATA_SET, data_set)]))
+
+
+def of_algorithm(algorithm: str) -> ColumnElement[bool]:
+    """The condition on lines that are about an algorithm, or say that it ran, by its id."""
+    return and_(sealed(), _about([key_of(ALGORITHM, algorithm)]))
 
 
 def sealed() -> ColumnElement[bool]:

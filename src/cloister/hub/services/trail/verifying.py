@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import func, select
+from sqlalchemy.exc import OperationalError
 
 from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
 from cloister.hub.services.trail.chain import START, Act, BrokenLine, about, seal
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["lines_in_order", "verify"]
 
 _BATCH = 1000
+_UNREADABLE = "it was changed: it can't be read as a line"
+_NO_LINE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError, OperationalError)
+"""What reading a line that was changed may raise, besides its hash."""
 
 
 def verify(hub: Hub) -> Literal[True] | BrokenLine:
@@ -39,12 +43,18 @@ def verify(hub: Hub) -> Literal[True] | BrokenLine:
             newest = max(db.scalar(select(func.max(TrailLine.number))) or 0, known.count)
             return BrokenLine(number=1, reason="the end of the chain is missing") if newest else True
         key, last, number, gap = keeper.key, START, 0, 0
-        for line in lines_in_order(db, until=end.number):
+        for line in _lines_or_breach(db, until=end.number):
+            if isinstance(line, BrokenLine):
+                missing = line.number != number + 1
+                return BrokenLine(number=number + 1, reason="it is missing") if missing else line
             number += 1
             if line.number != number:
                 return BrokenLine(number=number, reason="it is missing")
-            last = seal(key, last, number, act_of(line))
-            if not hmac.compare_digest(last, line.hash):
+            told = _sealed(key, last, number, line)
+            if told is None:
+                return BrokenLine(number=number, reason=_UNREADABLE)
+            last = told
+            if not _same(last, line.hash):
                 return BrokenLine(number=number, reason="it, or the line before it, was changed")
             if known.count == number and known.hash != last:
                 return BrokenLine(number=number, reason="it is not the line that the head file knows")
@@ -64,6 +74,31 @@ def verify(hub: Hub) -> Literal[True] | BrokenLine:
         return _verify_index(db, end.number)
 
 
+def _lines_or_breach(db: Session, *, until: int) -> Iterator[TrailLine | BrokenLine]:
+    """The lines up to a number; the first that can't be read as one ends them. What stands in a line that was changed may be no
+    moment, no JSON and no text, and the database's driver then gives nothing of its batch."""
+    after = 0
+    try:
+        for line in lines_in_order(db, until=until):
+            after = line.number
+            yield line
+        return
+    except _NO_LINE as error:
+        if _is_away(error):
+            raise
+    numbers = select(TrailLine.number).where(TrailLine.number > after, TrailLine.number <= until)
+    for number in db.scalars(numbers.order_by(TrailLine.number)).all():
+        try:
+            found = db.scalars(select(TrailLine).where(TrailLine.number == number)).one_or_none()
+        except _NO_LINE as error:
+            if _is_away(error):
+                raise
+            found = None
+        yield BrokenLine(number=number, reason=_UNREADABLE) if found is None else found
+        if found is None:
+            return
+
+
 def lines_in_order(db: Session, *, until: int, after: int = 0) -> Iterator[TrailLine]:
     """The lines up to a number, in batches."""
     while True:
@@ -75,6 +110,24 @@ def lines_in_order(db: Session, *, until: int, after: int = 0) -> Iterator[Trail
             return
         after = batch[-1].number
         db.expunge_all()
+
+
+def _sealed(key: bytes, before: str, number: int, line: TrailLine) -> str | None:
+    """The hash of a line as it stands; None where it holds what no line was ever written with."""
+    try:
+        return seal(key, before, number, act_of(line))
+    except _NO_LINE:
+        return None
+
+
+def _same(told: str, stored: Any) -> bool:
+    """Whether a stored hash, which may be anything, is the one that it should be."""
+    return isinstance(stored, str) and hmac.compare_digest(told.encode(), stored.encode("utf-8", "replace"))
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether the database did not answer, which tells nothing of a line."""
+    return isinstance(error, OperationalError) and "decode" not in str(error.orig)
 
 
 def act_of(line: TrailLine) -> Act:

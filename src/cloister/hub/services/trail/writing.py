@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, event, insert, select, update
+from sqlalchemy import bindparam, event, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from cloister.errors import InvalidParameter
@@ -254,8 +254,12 @@ class Keeper:
             _LOG.error("the trail's head file is missing: whether lines are lost after line %d cannot be told", number)
             details = {"found": number, "why": "the head file was missing"}
         else:
-            _LOG.error("the trail was cut or rolled back: line %d is known, and it ends at %d", known, number)
-            details = {"known": known, "found": number}
+            found = connection.scalar(select(func.max(_LINES.c.number)).where(_LINES.c.number <= number)) or 0
+            if found < known:
+                _LOG.error("the trail was cut or rolled back: line %d is known, and the newest that is there is %d", known, found)
+            else:
+                _LOG.error("the trail was rolled back and went on: line %d is not the one that is known", known)
+            details = {"known": known, "found": found}
         act = Act(when=self._hub.now(), person="", action=GAP, kind="trail", outcome="failed", details=details)
         db.info["trail replace"] = True
         return self._append(db, connection, number, before, [act])

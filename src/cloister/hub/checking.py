@@ -1,0 +1,313 @@
+"""What a setting's value may be: numbers that a hub can work with, names and addresses that are some, files that hold what they
+should, and a folder that nobody else reads.
+
+`settings.weaknesses` asks here about each value by itself; what choices mean together is said there.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import re
+import ssl
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from cloister.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cloister.hub.settings import Settings
+
+__all__ = ["Fault", "faults_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What is wrong with one value, or weak about it."""
+
+    name: str
+    why: str
+    instead: str
+    grave: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Whole:
+    """The whole numbers that a setting may have: outside of them a hub can't work; beyond `odd` it can, but should not."""
+
+    name: str
+    least: int
+    most: int
+    few: str
+    many: str
+    example: int
+    odd: int | None = None
+    oddly: str = ""
+
+
+_NO_PORT = "ports are numbers from 1 to 65535"
+_LONG = "more than a hundred years are no limit"
+_NUMBERS = (
+    _Whole(name="port", least=1, most=65535, few=_NO_PORT, many=_NO_PORT, example=8765),
+    _Whole(name="pg_port", least=0, most=65535, few=_NO_PORT, many=_NO_PORT, example=5433),
+    _Whole(
+        name="session_hours",
+        least=1,
+        most=876_000,
+        few="a log-in would be over at once",
+        many=_LONG,
+        example=12,
+        odd=744,
+        oddly="whoever takes over a log-in has it for more than a month",
+    ),
+    _Whole(name="idle_minutes", least=1, most=52_560_000, few="a log-in would be over at once", many=_LONG, example=60),
+    _Whole(
+        name="token_days",
+        least=1,
+        most=36_500,
+        few="an API token would be over at once",
+        many=_LONG,
+        example=90,
+        odd=366,
+        oddly="an API token that was taken stays good for more than a year",
+    ),
+    _Whole(
+        name="asking",
+        least=1,
+        most=1000,
+        few="no question would ever be worked on",
+        many="a process has no more than 1000 connections",
+        example=16,
+    ),
+    _Whole(
+        name="workers",
+        least=0,
+        most=1000,
+        few="there is no such number of jobs",
+        many="a process can't run more than 1000 jobs at once",
+        example=1,
+    ),
+    _Whole(
+        name="upload_megabytes",
+        least=1,
+        most=2**20,
+        few="no file could be uploaded",
+        many="more than a terabyte is taken by no upload",
+        example=2048,
+    ),
+    _Whole(
+        name="tick_ms",
+        least=1,
+        most=10_000,
+        few="without ticks the time of an answer may tell of rows",
+        many="every answer would wait for more than ten seconds",
+        example=10,
+        odd=1000,
+        oddly="every answer may wait for more than a second",
+    ),
+)
+_LEVELS = ("debug", "info", "warning", "error")
+_MEMORY = re.compile(r"[0-9]+(\.[0-9]+)?\s*(k|m|g|t|kb|mb|gb|tb|kib|mib|gib|tib)", re.IGNORECASE)
+_LEAST_MEMORY = 16 * 2**20
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
+_KEY_BYTES = 32
+_KEY_BACK = "the key from your key backup; of a new hub: cloister hub key > master.key"
+_OTHERS = 0o077
+_KEPT = ("hub.db", "ledger.db", "master.key")
+
+
+def faults_of(settings: Settings) -> Iterator[Fault]:
+    """Each value that a hub can't work with, or should not have.
+
+    >>> from cloister.hub.settings import Settings
+    >>> [(fault.name, fault.why) for fault in faults_of(Settings(data=Path("hub"), port=99999))]
+    [('port', '99999 is none: ports are numbers from 1 to 65535')]
+    """
+    for each in _NUMBERS:
+        yield from _number(each, getattr(settings, each.name))
+    if settings.pg_port and settings.pg_port == settings.port:
+        yield Fault(name="pg_port", why="pages and PostgreSQL clients can't come in by one port", instead="pg_port = 5433")
+    yield from _texts(settings)
+    yield from _names(settings)
+    yield from _files(settings)
+    yield from _folder(settings.data)
+
+
+def _number(known: _Whole, value: int) -> Iterator[Fault]:
+    instead = f"{known.name} = {known.example}"
+    if not known.least <= value <= known.most:
+        why = known.few if value < known.least else known.many
+        yield Fault(name=known.name, why=f"{value} is none: {why}" if why == _NO_PORT else why, instead=instead)
+    elif known.odd is not None and value > known.odd:
+        yield Fault(name=known.name, why=known.oddly, instead=instead, grave=False)
+
+
+def _texts(settings: Settings) -> Iterator[Fault]:
+    """Values that have a form of their own."""
+    memory = settings.memory.strip()
+    if _MEMORY.fullmatch(memory) is None:
+        yield Fault(name="memory", why=f"{settings.memory!r} is no amount of memory", instead='memory = "1GiB"')
+    elif _bytes(memory) < _LEAST_MEMORY:
+        yield Fault(name="memory", why="no engine works with less than 16 MiB", instead='memory = "1GiB"')
+    if settings.log_level not in _LEVELS:
+        why = f"{settings.log_level!r} is none of {', '.join(_LEVELS)}"
+        yield Fault(name="log_level", why=why, instead='log_level = "info"')
+
+
+def _names(settings: Settings) -> Iterator[Fault]:
+    """Addresses, hosts and roles."""
+    if settings.address and not _is_origin(settings.address):
+        why = f"{settings.address!r} is no address of a hub: https:// or http://, a host, perhaps a port, and nothing more"
+        yield Fault(name="address", why=why, instead='address = "https://hub.example.org"')
+    for host in _listed(settings.hosts):
+        if _HOST.fullmatch(host) is None:
+            why = f"{host!r} is no name of a host; an address or a port is not part of it"
+            yield Fault(name="hosts", why=why, instead='hosts = "hub.internal"')
+            break
+    for proxy in _listed(settings.proxies):
+        network = _network(proxy)
+        if network is None:
+            why = f"{proxy!r} is no address of IP, and no network of them"
+            yield Fault(name="proxies", why=why, instead='proxies = "127.0.0.1"')
+            break
+        if network.prefixlen == 0:
+            why = "everybody would be believed who they say they come from"
+            yield Fault(name="proxies", why=why, instead='proxies = "127.0.0.1"', grave=False)
+            break
+    yield from _sources(settings)
+    from cloister.hub.policy.actions import ROLES
+
+    for role in _listed(settings.oidc_roles):
+        if role not in ROLES:
+            why = f"{role!r} is no role; there are {', '.join(ROLES)}"
+            yield Fault(name="oidc_roles", why=why, instead='oidc_roles = "analyst"')
+            break
+
+
+def _sources(settings: Settings) -> Iterator[Fault]:
+    if not settings.sources.strip():
+        return
+    from cloister.hub.storage.connections import Allowed
+
+    for source in _listed(settings.sources):
+        try:
+            Allowed.read(source)
+        except InvalidParameter:
+            why = f"{source!r} is no host:port or host:port@network"
+            yield Fault(name="sources", why=why, instead='sources = "db.example.org:5432"')
+            return
+
+
+def _files(settings: Settings) -> Iterator[Fault]:
+    """What is in the files that are named; that they are there is asked elsewhere."""
+    certificate, key = settings.certificate, settings.certificate_key
+    for name in ("certificate", "client_authority", "source_authorities"):
+        value = getattr(settings, name)
+        if not value:
+            continue
+        if name == "source_authorities" and not Path(value).is_file():
+            yield Fault(name=name, why="there is no such file", instead=f'{name} = "/path/to/file.pem"')
+        elif Path(value).is_file():
+            why = _why_not(lambda value=value: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cafile=value))  # type: ignore[misc]
+            if why:
+                why = why if why == _UNREADABLE else "the file holds no certificate in PEM"
+                yield Fault(name=name, why=why, instead=f'{name} = "/path/to/certificate.pem"')
+                certificate = "" if name == "certificate" else certificate
+    if certificate and key and Path(certificate).is_file() and Path(key).is_file():
+        why = _why_not(lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b""))
+        if why:
+            why = why if why == _UNREADABLE else "the file holds no key in PEM without a password that belongs to the certificate"
+            yield Fault(name="certificate_key", why=why, instead='certificate_key = "/path/to/key.pem"')
+    yield from _master_key(settings)
+
+
+def _master_key(settings: Settings) -> Iterator[Fault]:
+    """A key that is none: what it locked can't be read by it."""
+    name = "master_key_file" if settings.master_key_file and not settings.master_key else "master_key"
+    path = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
+    text, where = settings.master_key.encode(), "it"
+    if not text:
+        if not path.is_file():
+            return
+        where = f"what {path.name} holds"
+        try:
+            text = path.read_bytes()
+        except OSError:
+            yield Fault(name=name, why=f"{path.name} can't be read by this user", instead=f"chmod u+r {path}")
+            return
+    try:
+        size = len(base64.b64decode(text.strip(), validate=True))
+    except (binascii.Error, ValueError):
+        yield Fault(name=name, why=f"{where} is no base64", instead=_KEY_BACK)
+        return
+    if size != _KEY_BYTES:
+        why = f"{where} is {size} bytes long, and a master key is {_KEY_BYTES}"
+        yield Fault(name=name, why=why, instead=_KEY_BACK)
+
+
+def _folder(data: Path) -> Iterator[Fault]:
+    """Whether other users of this machine can read what is in it."""
+    try:
+        mode = data.stat().st_mode & 0o777
+    except OSError:
+        return
+    if mode & _OTHERS:
+        why = f"other users of this machine may look into the folder {data.name} (its mode is {mode:04o})"
+        yield Fault(name="data", why=why, instead=f"chmod 700 {data}", grave=False)
+    for name in _KEPT:
+        try:
+            mode = (data / name).stat().st_mode & 0o777
+        except OSError:
+            continue
+        if mode & _OTHERS:
+            why = f"other users of this machine may read {name} (its mode is {mode:04o})"
+            yield Fault(name="data", why=why, instead=f"chmod 600 {data / name}", grave=False)
+
+
+_UNREADABLE = "the file can't be read by this user"
+
+
+def _why_not(read: Callable[[], None]) -> str:
+    """Why a file was not taken; empty where it was."""
+    try:
+        read()
+    except (ssl.SSLError, ValueError) as error:
+        return str(error) or "it was not taken"
+    except OSError:
+        return _UNREADABLE
+    return ""
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _bytes(memory: str) -> float:
+    """What an amount of memory is, by its letter; thousands and 1024s are alike here."""
+    number = re.match(r"[0-9.]+", memory)
+    assert number is not None
+    letter = memory[number.end() :].strip()[0].lower()
+    return float(number[0]) * 1024.0 ** " kmgt".index(letter)
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError:
+        return None
+
+
+def _is_origin(address: str) -> bool:
+    """Whether links can be made of it, and browsers tell it as the place that a form comes from."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return False
+    rest = (parts.path.strip("/"), parts.query, parts.fragment, parts.username or "", parts.password or "")
+    known = parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "") is not None
+    return known and port != 0 and not any(rest)

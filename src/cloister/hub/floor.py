@@ -1,0 +1,97 @@
+"""The floor on how small δ has to be: the setting `delta_floor`, one more rule of the institution over every population.
+
+A δ adds up like an ε, so the floor is compared with what all releases of a population come to. Budgets and shares beyond it are
+refused when they are written. A budget that is beyond it already stays as it is, and its releases are held to the floor: in the
+ledger, through which every charge of every service goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from cloister.errors import AccessDenied
+from cloister.hub.policy.bounds import most_of
+from cloister.ledger import Bound, Ledger, Reservation
+from cloister.ledger.request import Bounds
+from cloister.privacy.guarantee import Guarantee, PureDP
+from cloister.privacy.rational import exact_probability, text_of
+
+__all__ = ["RULE", "FlooredLedger", "check_floor"]
+
+RULE = "delta-floor"
+"""The name under which refusals quote it."""
+
+
+def check_floor(floor: str, what: str, added: Guarantee | None, before: Guarantee | None = None) -> None:
+    """Refuse what would bring δ above the floor; what adds no δ is never refused.
+
+    >>> from cloister.privacy import ApproxDP
+    >>> check_floor("1e-6", "The budget", ApproxDP(1, "1e-6"))
+    >>> check_floor("1e-6", "The budget", ApproxDP(1, "1e-3"))
+    Traceback (most recent call last):
+    cloister.errors.AccessDenied: The budget was refused: its δ would come to 0.001, and δ may be at most 0.000001 here (rule
+    delta-floor).
+      Instead: δ = 0.000001 or less; the floor is a setting of the hub, above every owner
+    """
+    if added is None or not added.delta:
+        return
+    most, total = exact_probability(floor, "delta_floor"), added.delta + (Fraction(0) if before is None else before.delta)
+    if total > most:
+        error = AccessDenied(
+            f"{what} was refused",
+            why=f"its δ would come to {text_of(total)}, and δ may be at most {text_of(most)} here (rule {RULE})",
+            instead=f"δ = {text_of(most)} or less; the floor is a setting of the hub, above every owner",
+        )
+        error.rule = RULE  # type: ignore[attr-defined]
+        raise error
+
+
+class FlooredLedger(Ledger):
+    """A ledger that takes no charge by which the releases of a population would come to more δ than the floor.
+
+    >>> from cloister.privacy import ApproxDP
+    >>> ledger = FlooredLedger()
+    >>> ledger.floor = "1e-6"
+    >>> _ = ledger.open("people", ApproxDP(1, "1e-3"), who="owner")
+    >>> ledger.reserve({"people": ApproxDP("0.1", "1e-6")}, who="ada", what="plan-1").attempt
+    1
+    >>> ledger.reserve({"people": ApproxDP("0.1", "1e-6")}, who="ada", what="plan-2")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    cloister.errors.BudgetExceeded: A charge of ... was refused: δ may be at most 0.000001 for all releases of a population...
+    """
+
+    floor = "1e-5"
+
+    def reserve(
+        self,
+        costs: Mapping[str, Guarantee],
+        *,
+        who: str,
+        what: str,
+        purpose: str = "",
+        rerun: bool = True,
+        at_most: Bounds | None = None,
+        share_at_most: Bounds | None = None,
+        drawn: Mapping[str, Guarantee] | None = None,
+    ) -> Reservation:
+        """Charge every population named, or none; with the floor among the bounds of those that are charged a δ."""
+        bounds = dict(at_most or {})
+        for population, cost in costs.items():
+            if cost.delta and not isinstance(budget := self.budget(population), PureDP):
+                bounds[population] = [*bounds.get(population, ()), self._bound(budget)]
+        return super().reserve(
+            costs,
+            who=who,
+            what=what,
+            purpose=purpose,
+            rerun=rerun,
+            at_most=bounds,
+            share_at_most=share_at_most,
+            drawn=drawn,
+        )
+
+    def _bound(self, budget: Guarantee) -> Bound:
+        most = exact_probability(self.floor, "delta_floor")
+        why = f"δ may be at most {text_of(most)} for all releases of a population together (rule {RULE})"
+        return Bound(most=most_of(budget, None, most), why=why, rule=RULE)

@@ -1,0 +1,117 @@
+"""Grants, rules and policies as they are read back from their rows, and what stands in for one that can't be read.
+
+A row that can't be read closes what it governs, and nothing else: a grant grants nothing; a rule of the institution denies what
+it governs; a policy closes its data set, or its column. Which rows these are is known (`Facts.unreadable`), told to those who can
+end them, and to whoever looks after the hub.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cloister.errors import CloisterError
+from cloister.hub.policy import (
+    GrantFacts,
+    MandatoryRule,
+    Members,
+    Policy,
+    Rules,
+    closing_policy,
+    closing_rule,
+    parse_grant,
+    parse_policy,
+    parse_rule,
+)
+from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
+from cloister.hub.records.catalogue import DataSet
+
+__all__ = ["Policies", "Unreadable", "grant_in_row", "policies_in_row", "rule_in_row", "wanted_in_row"]
+
+_ERRORS = (CloisterError, TypeError, ValueError, AttributeError, KeyError, ArithmeticError, RecursionError)
+"""What reading a row may raise that another hand, or an older or newer hub, has written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unreadable:
+    """A row that can't be read: a grant, a rule, or a policy of a data set; why, and whom it is about.
+
+    >>> Unreadable(kind="grant", id="g1", about="d1", why="share was refused: it is neither an ε (with a δ) nor a ρ").about
+    'd1'
+    """
+
+    kind: str
+    id: str
+    about: str
+    """The id of the data set or the algorithm, or the title of the rule."""
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policies:
+    """What is attached to a data set: by its owner, to its columns, and by who gave it."""
+
+    whole: Policy
+    columns: Mapping[str, Policy]
+    given: Policy
+
+
+def grant_in_row(row: Grant) -> tuple[GrantFacts, Unreadable | None]:
+    """What a kept grant says; one that can't be read lets nobody do anything."""
+    text = {"role": row.role, "members": row.attributes, "rules": row.rules}
+    return _granted(text, row.object, id=row.id, granted_by=row.granted_by, revoked=row.revoked is not None)
+
+
+def wanted_in_row(row: AccessRequest) -> tuple[GrantFacts, Unreadable | None]:
+    """What a kept request asks for, as a grant would say it."""
+    members = {"projects": [row.project]} if row.project else {"people": [row.person]}
+    return _granted({"role": "asked for", "members": members, "rules": row.wanted}, row.data_set, id=row.id)
+
+
+def rule_in_row(row: InstitutionRule) -> tuple[MandatoryRule, Unreadable | None]:
+    """What a kept rule says; one that can't be read denies what it governs."""
+    text: Any = row.rule
+    try:
+        return parse_rule(text | {"title": row.title}, id=row.id), None
+    except _ERRORS as error:
+        said = text | {"title": row.title} if isinstance(text, dict) else text
+        return closing_rule(said, id=row.id), Unreadable(kind="rule", id=row.id, about=row.title, why=_told(error))
+
+
+def policies_in_row(row: DataSet) -> tuple[Policies, list[Unreadable]]:
+    """What is attached to a data set; each policy that can't be read closes what it is attached to."""
+    wrong: list[Unreadable] = []
+
+    def read(text: object, place: str) -> Policy:
+        try:
+            return parse_policy(text)  # type: ignore[arg-type]
+        except _ERRORS as error:
+            wrong.append(Unreadable(kind="policy", id=row.id, about=row.id, why=f"{place}: {_told(error)}"))
+            return closing_policy()
+
+    kept: Any = row.metadata_
+    parts: Mapping[str, Any] = kept if isinstance(kept, Mapping) else {"policy": kept}
+    columns = parts.get("columns", {})
+    whole = read(parts.get("policy", {}), "policy")
+    if isinstance(columns, Mapping):
+        by_column = {name: read(each, f"columns.{name}") for name, each in columns.items()}
+    else:
+        by_column, whole = {}, read(columns, "columns")
+    return Policies(whole=whole, columns=by_column, given=read(parts.get("contribution", {}), "contribution")), wrong
+
+
+def _granted(text: dict[str, Any], about: str, **known: Any) -> tuple[GrantFacts, Unreadable | None]:
+    try:
+        return parse_grant(text, **known), None
+    except _ERRORS as error:
+        none = GrantFacts(role=str(text["role"]), members=Members(), rules=Rules(actions=frozenset()), **known)
+        return none, Unreadable(kind="grant", id=none.id, about=about, why=_told(error))
+
+
+def _told(error: BaseException) -> str:
+    """An error in one short line."""
+    told = (
+        f"{error.what}: {error.why}" if isinstance(error, CloisterError) else f"it is not written as one ({type(error).__name__})"
+    )
+    return told[:300]

@@ -1,0 +1,51 @@
+"""What the settings of an algorithm mean where a question is asked: its text.
+
+`{"sql": "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"}` is that question and no other; how it is spaced makes no
+difference. Without settings the algorithm is asking as such, whatever the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cloister.errors import InvalidDeclaration
+from cloister.hub.policy.strict import only
+from cloister.hub.services.access.algorithms import contradicted, named_algorithm
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.services.asking.wish import Wish
+
+__all__ = ["check_settings", "settled"]
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings under which no question could be asked.
+
+    >>> check_settings({"sql": "SELECT COUNT(*) AS n FROM people"})
+    >>> check_settings({"sql": 3})
+    Traceback (most recent call last):
+    cloister.errors.InvalidDeclaration: settings was refused: sql is no text.
+      Instead: {"sql": "SELECT COUNT(*) AS n FROM people"}
+    """
+    only(settings, "settings", ("sql",))
+    text = settings.get("sql", "SELECT")
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidDeclaration(
+            "settings was refused", why="sql is no text", instead='{"sql": "SELECT COUNT(*) AS n FROM people"}'
+        )
+
+
+def settled(hub: Hub, db: Db, caller: Caller, wish: Wish) -> str:
+    """The id of the algorithm that a wish names; refused where it is missing, or asks something else. Empty for none."""
+    if not wish.algorithm:
+        return ""
+    row = named_algorithm(hub, db, caller, wish.algorithm, "asking")
+    text = row.settings.get("sql")
+    if text is not None and any(each.split() != text.split() for each in wish.texts):
+        raise contradicted(row, "The question was refused", text)
+    return row.id

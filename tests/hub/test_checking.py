@@ -1,0 +1,219 @@
+"""What each value may be: a hub that can't work with one says so before it starts, in a sentence of its own."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from cloister.errors import InvalidParameter
+from cloister.hub.hub import Hub
+from cloister.hub.services import all_services
+from cloister.hub.serving import check
+from cloister.hub.settings import Settings, Weakness, weaknesses
+from tests.cli.test_hub import cloister
+from tests.hub.faults.processes import ROOT
+from tests.hub.test_serving import Authority
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"port": 99999}, "port"),
+    ({"port": -1}, "port"),
+    ({"port": 0}, "port"),
+    ({"pg_port": 99999}, "pg_port"),
+    ({"pg_port": -1}, "pg_port"),
+    ({"pg_port": 8765}, "pg_port"),
+    ({"delta_floor": "banana"}, "delta_floor"),
+    ({"delta_floor": "2"}, "delta_floor"),
+    ({"memory": "lots"}, "memory"),
+    ({"memory": "512"}, "memory"),
+    ({"memory": "0GiB"}, "memory"),
+    ({"memory": "10 KB"}, "memory"),
+    ({"log_level": "loud"}, "log_level"),
+    ({"log_level": "INFO"}, "log_level"),
+    ({"session_hours": -3}, "session_hours"),
+    ({"session_hours": 0}, "session_hours"),
+    ({"session_hours": 10**12}, "session_hours"),
+    ({"idle_minutes": 0}, "idle_minutes"),
+    ({"idle_minutes": 10**12}, "idle_minutes"),
+    ({"token_days": 0}, "token_days"),
+    ({"token_days": 100_000}, "token_days"),
+    ({"asking": 0}, "asking"),
+    ({"asking": 10**6}, "asking"),
+    ({"workers": -1}, "workers"),
+    ({"upload_megabytes": -5}, "upload_megabytes"),
+    ({"upload_megabytes": 0}, "upload_megabytes"),
+    ({"tick_ms": 99_999_999}, "tick_ms"),
+    ({"tick_ms": 0}, "tick_ms"),
+    ({"proxies": "notanip"}, "proxies"),
+    ({"proxies": "127.0.0.1, 10.0.0.1/8"}, "proxies"),
+    ({"sources": "ht!tp"}, "sources"),
+    ({"sources": "db.example.org:5432, db.example.org:99999"}, "sources"),
+    ({"oidc_roles": "emperor"}, "oidc_roles"),
+    ({"oidc_roles": "analyst, Analyst"}, "oidc_roles"),
+    ({"hosts": "http://x/y"}, "hosts"),
+    ({"hosts": "hub.internal:8765"}, "hosts"),
+    ({"address": "hub.example.org"}, "address"),
+    ({"address": "ftp://x"}, "address"),
+    ({"address": "https://", "proxies": "127.0.0.1"}, "address"),
+    ({"address": "https://hub.example.org/hub", "proxies": "127.0.0.1"}, "address"),
+    ({"address": "https://hub.example.org:port", "proxies": "127.0.0.1"}, "address"),
+    ({"source_authorities": "/no/such.pem"}, "source_authorities"),
+    ({"master_key": "x"}, "master_key"),
+    ({"master_key": "\xe9"}, "master_key"),
+    ({"master_key": base64.b64encode(bytes(31)).decode()}, "master_key"),
+]
+ODD: list[tuple[dict[str, Any], str]] = [
+    ({"token_days": 400}, "token_days"),
+    ({"session_hours": 1000}, "session_hours"),
+    ({"tick_ms": 2000}, "tick_ms"),
+    ({"proxies": "0.0.0.0/0"}, "proxies"),
+]
+FINE: list[dict[str, Any]] = [
+    {"delta_floor": "0"},
+    {"delta_floor": "1/100000"},
+    {"memory": "512MB"},
+    {"memory": "1.5 gb"},
+    {"hosts": "hub.internal, other.internal., 10.0.0.2, ::1, hub_1"},
+    {"address": "http://hub.example.org:8080/"},
+    {"address": "http://[::1]:8765"},
+    {"proxies": "10.0.0.0/8, ::1"},
+    {"sources": "db.example.org:5432@10.1.0.0/16, [::1]:5432"},
+    {"oidc_roles": ""},
+    {"oidc_roles": "analyst, owner"},
+    {"workers": 0, "asking": 1, "port": 65535, "pg_port": 1, "tick_ms": 1000},
+]
+
+
+def only(settings: Settings, name: str) -> Weakness:
+    """What is said of one setting, once."""
+    [found] = [weak for weak in weaknesses(settings) if weak.name == name]
+    return found
+
+
+@pytest.mark.parametrize(("given", "name"), WRONG)
+def test_a_value_that_no_hub_works_with_is_told_and_keeps_it_from_starting(
+    given: dict[str, Any], name: str, tmp_path: Path
+) -> None:
+    settings = Settings(data=tmp_path, **given)
+    found = only(settings, name)
+    assert found.grave
+    assert len(found.why) > 10
+    assert found.instead
+    with pytest.raises(InvalidParameter, match=f"was not started: {name}"):
+        check(settings)
+
+
+@pytest.mark.parametrize(("given", "name"), ODD)
+def test_a_value_that_is_odd_is_told(given: dict[str, Any], name: str, tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, **given)
+    assert not only(settings, name).grave
+    check(settings)
+
+
+@pytest.mark.parametrize("given", FINE)
+def test_a_value_that_is_fine_is_not_told(given: dict[str, Any], tmp_path: Path) -> None:
+    assert weaknesses(Settings(data=tmp_path, **given)) == []
+
+
+def test_files_that_are_no_certificate_and_no_key(tmp_path: Path) -> None:
+    authority = Authority(tmp_path, "ours")
+    certificate, key = authority.issue("hub")
+    another, garbage, locked = authority.issue("other")[1], str(tmp_path / "garbage.pem"), str(tmp_path / "locked.key")
+    Path(garbage).write_bytes(b"\xff\xfe no PEM\n")
+    secret = serialization.BestAvailableEncryption(b"word")
+    Path(locked).write_bytes(authority.key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, secret))
+    check(Settings(data=tmp_path, certificate=certificate, certificate_key=key, client_authority=authority.file))
+    for given, name in [
+        ({"certificate": garbage, "certificate_key": key}, "certificate"),
+        ({"certificate": certificate, "certificate_key": garbage}, "certificate_key"),
+        ({"certificate": certificate, "certificate_key": another}, "certificate_key"),
+        ({"certificate": authority.file, "certificate_key": locked}, "certificate_key"),
+        ({"client_authority": garbage}, "client_authority"),
+        ({"source_authorities": garbage}, "source_authorities"),
+    ]:
+        settings = Settings(data=tmp_path, **given)
+        assert only(settings, name).grave
+        with pytest.raises(InvalidParameter, match=f"was not started: {name}"):
+            check(settings)
+
+
+def test_a_master_key_that_is_none_is_told_wherever_it_is(tmp_path: Path) -> None:
+    mounted = tmp_path / "mounted"
+    for text in (b"", b"no key\n", b"\xff\xfe\x00", base64.b64encode(bytes(16))):
+        mounted.write_bytes(text)
+        assert only(Settings(data=tmp_path, master_key_file=str(mounted)), "master_key_file").grave
+    mounted.write_bytes(base64.b64encode(bytes(32)) + b"\n")
+    assert weaknesses(Settings(data=tmp_path, master_key_file=str(mounted))) == []
+    (tmp_path / "master.key").write_text("too short\n")
+    (tmp_path / "master.key").chmod(0o600)
+    found = only(Settings(data=tmp_path), "master_key")
+    assert found.grave
+    assert "master.key" in found.why
+    assert weaknesses(Settings(data=tmp_path, master_key_file=str(mounted))) == []
+
+
+def test_a_folder_that_others_read_is_told_and_what_a_hub_writes_there_is_its_users_alone(tmp_path: Path) -> None:
+    data = tmp_path / "open"
+    data.mkdir()
+    data.chmod(0o755)
+    before = os.umask(0o022)
+    try:
+        with Hub(Settings(data=data, workers=0), all_services()) as hub:
+            modes = {path.name: path.stat().st_mode & 0o777 for path in data.iterdir()}
+            assert {"hub.db", "hub.db-wal", "ledger.db", "master.key", "trail.head"} <= set(modes)
+            assert hub.secret("ledger")
+        assert {mode for name, mode in modes.items() if name != "vault"} == {0o600}
+        assert modes.get("vault", 0o700) == 0o700
+        found = only(Settings(data=data), "data")
+        assert not found.grave
+        assert "0755" in found.why
+        assert found.instead == f"chmod 700 {data}"
+        data.chmod(0o700)
+        for name in ("hub.db", "ledger.db", "trail.head", "master.key"):
+            (data / name).chmod(0o644)
+        assert {weak.name for weak in weaknesses(Settings(data=data))} == {"data"}
+        Hub(Settings(data=data, workers=0), []).close()
+        assert {path.stat().st_mode & 0o777 for path in data.iterdir() if path.is_file()} == {0o600}
+        assert weaknesses(Settings(data=data)) == []
+    finally:
+        os.umask(before)
+
+
+def test_a_backup_and_what_a_restore_moves_aside_are_their_users_alone(tmp_path: Path) -> None:
+    data, backup = tmp_path / "hub", tmp_path / "backup"
+    before = os.umask(0o022)
+    try:
+        Hub(Settings(data=data, workers=0), all_services()).close()
+        backup.mkdir()
+        cloister("hub", "backup", str(backup), "--data", str(data))
+        assert {path.stat().st_mode & 0o777 for path in backup.rglob("*") if path.is_file()} == {0o600}
+        assert backup.stat().st_mode & 0o777 == 0o700
+        commands = tmp_path / "bin"
+        commands.mkdir()
+        (commands / "cloister").write_text("#!/bin/sh\n")
+        (commands / "cloister").chmod(0o755)
+        words = [shutil.which("sh") or "/bin/sh", str(ROOT / "docs" / "deploy" / "restore.sh")]
+        environment = {"DATA": str(data), "BACKUP": str(backup), "PATH": f"{commands}:{os.environ['PATH']}"}
+        subprocess.run(words, env=environment, check=True)
+    finally:
+        os.umask(before)
+    [aside] = tmp_path.glob("hub.lost-*")
+    assert aside.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("wrong", ["log_level=loud", "port=99999"])
+def test_the_start_says_what_is_wrong_in_place_of_an_error_of_its_own(
+    wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, value = wrong.split("=")
+    monkeypatch.setenv(f"CLOISTER_HUB_{name.upper()}", value)
+    said = cloister("hub", "--data", str(tmp_path / "hub"), code=1).stderr
+    assert f"The hub was not started: {name}" in said
+    assert "report it" not in said
+    assert not (tmp_path / "hub" / "hub.db").exists()

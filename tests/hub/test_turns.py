@@ -1,0 +1,105 @@
+"""Who may work on a hub's folder at once: one hub in files, several on PostgreSQL, and nobody beside a change of the key."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cloister.hub.settings import Settings
+from cloister.hub.turns import HubRuns, alone, serving, working
+from tests.cli.test_hub import cloister
+from tests.hub.house import Clock, House
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def running(data: Path, port: int, **settings: str) -> Iterator[subprocess.Popen[str]]:
+    """`cloister hub` on a folder, taking connections."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cloister", "hub", "--data", str(data), "--port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "CLOISTER_HUB_LOG_LEVEL": "warning", "PYTHONUNBUFFERED": "1", **settings},
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"cloister is at http://127.0.0.1:{port}\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_hub_in_files_is_one_process_and_on_postgresql_it_is_several(tmp_path: Path) -> None:
+    files = Settings(data=tmp_path)
+    with serving(files):
+        with pytest.raises(HubRuns, match="another hub runs on the folder"), serving(files):
+            pass
+        with working(files):
+            pass
+    with serving(files):
+        pass
+    shared = Settings(data=tmp_path, database="postgresql://localhost/hub", ledger="postgresql://localhost/hub")
+    with serving(shared), serving(shared):
+        pass
+
+
+def test_a_key_is_changed_alone(tmp_path: Path) -> None:
+    files = Settings(data=tmp_path)
+    shared = Settings(data=tmp_path, database="postgresql://localhost/hub", ledger="postgresql://localhost/hub")
+    for held in (serving(files), serving(shared), working(files)):
+        with held, pytest.raises(HubRuns, match="runs on this folder"), alone(files, "The key was not changed"):
+            pass
+    with alone(files, "The key was not changed"):
+        for refused in (serving(files), serving(shared), working(files), alone(files, "x")):
+            with pytest.raises(HubRuns), refused:
+                pass
+
+
+def test_beside_a_hub_that_runs_a_second_one_and_a_change_of_the_key_are_refused_and_a_link_listens_nowhere(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data, key, pg_port = tmp_path / "hub", tmp_path / "new.key", free_port()
+    key.write_text(cloister("hub", "key").stdout)
+    port = free_port()
+    with running(data, port, CLOISTER_HUB_PG_PORT=str(pg_port)) as process:
+        before = (data / "hub.db").read_bytes()
+        said = cloister("hub", "rotate-key", str(key), "--data", str(data), code=1).stderr
+        assert "The master key was not changed" in said
+        assert "runs on this folder" in said
+        assert (data / "hub.db").read_bytes() == before
+        said = cloister("hub", "--data", str(data), "--port", str(free_port()), code=1).stderr
+        assert "another hub runs on the folder" in said
+        said = cloister("hub", "--data", str(tmp_path / "other"), "--port", str(port), code=1).stderr
+        assert f"port {port} of 127.0.0.1 is taken" in said
+        assert not (tmp_path / "other" / "hub.db").exists()
+        assert "/link/" in cloister("hub", "--pg-port", str(pg_port), "link", "--data", str(data)).stdout
+        assert "no PostgreSQL client" not in caplog.text
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+    assert "keys are wrapped" in cloister("hub", "rotate-key", str(key), "--data", str(data)).stdout, "a killed hub holds nothing"
+
+
+def test_only_a_hub_that_serves_listens_for_postgresql_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listened: list[int] = []
+    monkeypatch.setattr("cloister.hub.services.asking.pg.start", lambda hub: listened.append(hub.settings.pg_port))
+    monkeypatch.setattr("cloister.hub.services.asking.pg.stop", lambda hub: None)
+    cloister("hub", "--pg-port", "5433", "link", "--data", str(tmp_path / "hub"))
+    assert listened == []
+    House(tmp_path / "second", Clock(), pg_port=5434).close()
+    assert listened == [5434]
