@@ -43,6 +43,15 @@ def test_exact_texts_travel_and_defaults_are_filled_in() -> None:
     assert (sent(hub)["purpose"], sent(hub)["project"]) == ("another", "")
 
 
+def test_all_is_asked_under_the_algorithm_of_the_session() -> None:
+    hub = Scripted(answered, answered)
+    session = hub.session(algorithm="a1")
+    session.sql(SQL, spend=1)
+    assert sent(hub)["algorithm"] == "a1"
+    session.stored(SQL)
+    assert sent(hub)["algorithm"] == "a1"
+
+
 def test_an_answer_knows_where_the_hub_keeps_it() -> None:
     hub = Scripted(answered, answered)
     session = hub.session()

@@ -30,6 +30,7 @@ def connect(
     timeout: float = 600.0,
     project: str = "",
     purpose: str = "",
+    algorithm: str = "",
 ) -> RemoteSession:
     """A session whose questions a hub answers.
 
@@ -47,6 +48,8 @@ def connect(
         How many seconds an answer may take.
     project, purpose
         What questions are asked in and for, unless they say otherwise.
+    algorithm
+        The algorithm of the hub, by name or id, under which all is asked and learnt: it says what that may be.
 
     >>> connect("http://hub.example.org", token="clo_secret")
     Traceback (most recent call last):
@@ -76,7 +79,8 @@ def connect(
         follow_redirects=False,
         trust_env=secure,
     )
-    return RemoteSession(Transport(client, timeout=timeout, now=time.monotonic), project=project, purpose=purpose)
+    transport = Transport(client, timeout=timeout, now=time.monotonic)
+    return RemoteSession(transport, project=project, purpose=purpose, algorithm=algorithm)
 
 
 def checked_address(url: str) -> str:

@@ -35,9 +35,10 @@ def fit_there(
     spend: Spending,
     purpose: str,
     project: str,
+    algorithm: str,
     progress: Callable[[str], None],
 ) -> str:
-    """Have a hub learn it, and fill the estimator; the id of the model there."""
+    """Have a hub learn it, and fill the estimator; the id of the model there. Under an algorithm the method has to be its own."""
     order = {
         "table": table,
         "method": type(model).__name__,
@@ -46,6 +47,7 @@ def fit_there(
         "parameters": _parameters(model),
         "purpose": purpose,
         "project": project,
+        **({"algorithm": algorithm} if algorithm else {}),
         **_written(spend),
     }
     job = transport.post("/models", order, key=new_key())["job"]

@@ -41,10 +41,11 @@ class RemoteSession(RemoteBalance):
     (True, <RemoteSession: http://127.0.0.1:8765>)
     """
 
-    def __init__(self, transport: Transport, *, project: str = "", purpose: str = "") -> None:
+    def __init__(self, transport: Transport, *, project: str = "", purpose: str = "", algorithm: str = "") -> None:
         super().__init__(transport)
         self.project = project
         self.purpose = purpose
+        self.algorithm = algorithm
 
     def sql(
         self,
@@ -181,6 +182,7 @@ class RemoteSession(RemoteBalance):
             spend=spend,
             purpose=purpose or self.purpose,
             project=self.project if project is None else project,
+            algorithm=self.algorithm,
             progress=progress or _silent,
         )
 
@@ -267,6 +269,7 @@ class RemoteSession(RemoteBalance):
             "purpose": self.purpose if purpose is None else purpose,
             "project": self.project if project is None else project,
             "dialect": dialect,
+            **({"algorithm": self.algorithm} if self.algorithm else {}),
         }
 
     def _amount(self, spend: Spending, sql: str, dialect: str | None, name: str) -> str:

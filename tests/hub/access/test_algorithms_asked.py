@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+import cloister as cl
+from cloister import errors
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access import grant
 from cloister.hub.services.access.algorithms import exact_settings
-from tests.hub.house import House, Visitor
+from tests.hub.house import House, Visitor, served
 
 SQL = "SELECT sex, COUNT(*) AS n FROM d1 GROUP BY sex"
 
@@ -74,8 +76,8 @@ def test_u3_may_run_a1_on_d1_and_nothing_else(play: Play):
     answer = play.post("/questions")
     assert answer.status_code == 201, answer.text
     assert play.spent == "ε = 0.1"
-    spaced = play.post("/questions", sql=SQL.replace(" FROM", "\n  FROM"), algorithm=play.ids["a1"])
-    assert spaced.status_code == 201, "however it is spaced, and by its id"
+    again = play.post("/questions", sql=f" {SQL}\n", algorithm=play.ids["a1"])
+    assert again.status_code == 201, "with blanks around it, and by its id"
     refused = [
         {"algorithm": None},
         {"algorithm": "a2", "sql": "SELECT COUNT(*) AS n FROM d1"},
@@ -89,10 +91,16 @@ def test_u3_may_run_a1_on_d1_and_nothing_else(play: Play):
 
 
 def test_another_question_contradicts_the_algorithm(play: Play):
+    others = [
+        {"sql": "SELECT COUNT(*) AS n FROM d1"},
+        {"sql": SQL.replace(" FROM", " -- \n FROM")},  # spaced otherwise, the rest would be a comment
+        {"dialect": "mysql"},  # in which a name in quotes is a text
+    ]
     for path in ("/questions", "/questions/explain", "/questions/rehearse"):
-        answer = play.post(path, sql="SELECT COUNT(*) AS n FROM d1")
-        assert answer.status_code == 422, answer.text
-        assert "says otherwise" in answer.text
+        for other in others:
+            answer = play.post(path, **other)
+            assert answer.status_code == 422, answer.text
+            assert "says otherwise" in answer.text
     together = {"questions": [SQL, "SELECT COUNT(*) AS n FROM d1"], "spend": "0.1", "algorithm": "a1"}
     answer = play.house.client().post("/api/v1/questions/workload", json=together, headers=play.u3.bearer)
     assert answer.status_code == 422, answer.text
@@ -152,3 +160,12 @@ def test_settings_are_checked_when_it_is_registered(person: Callable[..., Visito
 def test_settings_are_simple(value: dict[str, Any]):
     with pytest.raises(Exception, match="was refused"):
         exact_settings(value)
+
+
+def test_a_notebook_names_the_algorithm_when_it_connects(play: Play):
+    with served(play.house.hub) as url:
+        with cl.connect(url, token=play.u3.token, algorithm="a1") as session:
+            assert session.sql(SQL, spend="0.1").provenance is not None
+        with cl.connect(url, token=play.u3.token) as session, pytest.raises(errors.AccessDenied):
+            session.sql(SQL, spend="0.1")
+    assert play.spent == "ε = 0.1"

@@ -91,6 +91,7 @@ def test_an_answer_has_the_confidence_that_was_asked_for(stage: Stage, confidenc
     assert stage.post("/questions/stored", {"sql": COUNT, "confidence": confidence}).json()["confidence"] == confidence
     plain = stage.get(f"/releases/{told['id']}").json()
     assert (plain["confidence"], plain["release"]) == (0.95, told["release"])
+    assert stage.get(f"/releases/{told['id']}?confidence={confidence}").json() == told
 
 
 def test_the_page_of_an_answer_opens_at_the_confidence_that_was_chosen(stage: Stage):

@@ -186,6 +186,7 @@ def test_pages_of_releases_and_search(stage: Stage):
     assert second["next"] is None
     assert [each["id"] for each in stage.get("/releases?search=age > 21").json()["releases"]] == [ids[1]]
     assert stage.get("/releases?search=%25").json()["releases"] == []
+    assert stage.get("/releases?after=nowhere").status_code == 422, "else a client that reads page by page goes round in a circle"
 
 
 def test_a_name_is_for_its_asker_to_give(stage: Stage, told: dict[str, Any], bob: Visitor):

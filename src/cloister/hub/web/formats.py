@@ -165,8 +165,8 @@ def budget_parts(total: Any, spent: Any, held: Any = "0") -> BudgetParts:
     >>> parts = budget_parts(PureDP(2), PureDP("0.5"), PureDP("0.25"))
     >>> parts.spent_share, parts.held_share, parts.left_share, str(parts.left)
     ('25', '12.5', '62.5', '<span class="guarantee">ε\\xa0=\\xa01.25</span>')
-    >>> budget_parts("1", "3").spent_share
-    '100'
+    >>> budget_parts("1", "3").spent_share, str(budget_parts("1", "0.123456789").left)
+    ('100', '<span class="guarantee">ε\\xa0≈\\xa00.876543</span>')
     """
     letter = "ρ" if isinstance(total, ZCDP) else "ε"
     whole, gone, kept = _first(total), _first(spent), _first(held)
@@ -175,7 +175,7 @@ def budget_parts(total: Any, spent: Any, held: Any = "0") -> BudgetParts:
     kept_share = min(100 - gone_share, 100 * kept / whole) if whole else Fraction(0)
 
     def told(value: Fraction) -> Markup:
-        return guarantee(f"{letter} = {_short(value)}")
+        return guarantee(f"{letter} = {_short(value)}".replace(" = ≈", f"{_NARROW}≈"))
 
     return BudgetParts(
         total=told(whole),

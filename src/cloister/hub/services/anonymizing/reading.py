@@ -77,8 +77,7 @@ def tables_of(hub: Hub, db: Db, caller: Caller, *, after: str = "", limit: int =
     others = db.scalars(select(AnonymizedTable).where(AnonymizedTable.person != caller.id))
     opened = [row.id for row in others if _open_to(hub, db, caller, row, "release.see")]
     wanted = (AnonymizedTable.person == caller.id) | AnonymizedTable.id.in_(opened)
-    last = db.scalar(select(AnonymizedTable).where(AnonymizedTable.id == after, wanted)) if after else None
-    return newest_open(hub, db, caller, AnonymizedTable, wanted, last=last, limit=limit)
+    return newest_open(hub, db, caller, AnonymizedTable, wanted, after=after, limit=limit)
 
 
 def _open_to(hub: Hub, db: Db, caller: Caller, row: AnonymizedTable, action: str) -> bool:

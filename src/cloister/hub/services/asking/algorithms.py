@@ -1,7 +1,8 @@
 """What the settings of an algorithm mean where a question is asked: its text.
 
-`{"sql": "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"}` is that question and no other; how it is spaced makes no
-difference. Without settings the algorithm is asking as such, whatever the question.
+`{"sql": "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"}` is that very text and no other, in the hub's own SQL: the same
+words spaced otherwise, or read as another dialect, may be another question. Without settings the algorithm is asking as such,
+whatever the question.
 """
 
 from __future__ import annotations
@@ -46,6 +47,6 @@ def settled(hub: Hub, db: Db, caller: Caller, wish: Wish) -> str:
         return ""
     row = named_algorithm(hub, db, caller, wish.algorithm, "asking")
     text = row.settings.get("sql")
-    if text is not None and any(each.split() != text.split() for each in wish.texts):
+    if text is not None and (wish.dialect or any(each.strip() != text.strip() for each in wish.texts)):
         raise contradicted(row, "The question was refused", text)
     return row.id

@@ -67,11 +67,11 @@ def _reading(router: APIRouter) -> None:
         return Releases(releases=[line_of(row, caller.id) for row in rows[:limit]], next=more)
 
     @router.get("/releases/{number}", dependencies=[TICKED, needs("release.see")], response_model=Answer, summary="A release")
-    def release(hub: HubDep, caller: CallerDep, number: Number) -> Response:
-        """A stored release, byte for byte what was answered."""
+    def release(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95) -> Response:
+        """A stored release, byte for byte what was answered at that confidence."""
         with hub.database.reading() as db:
             row = seen_release(hub, db, caller, number)
-        return Response(answer_bytes(row, unpacked(row)), media_type="application/json")
+        return Response(answer_bytes(row, unpacked(row), confidence), media_type="application/json")
 
     @router.get("/releases/{number}/margins", dependencies=[TICKED, needs("release.see")], summary="The margins of a release")
     def margins(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, joint: bool = False) -> Margins:
@@ -95,7 +95,8 @@ def _reading(router: APIRouter) -> None:
         responses={200: {"content": {kind: {} for kind in MEDIA_TYPES.values()}, "description": "The file"}},
     )
     def file(hub: HubDep, caller: CallerDep, number: Number, form: Form, confidence: Confidence = 0.95) -> Response:
-        """JSON as it was answered; Parquet, or a ZIP of CSV, with margins as columns; each with its provenance."""
+        """`json` as it was answered, for programs that read it back; `readable` for people, with question, margins and policy;
+        Parquet, or a ZIP of CSV, with margins as columns; each with its provenance."""
         return file_of(hub, caller, number, form, confidence)
 
 

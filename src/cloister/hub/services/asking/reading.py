@@ -64,8 +64,7 @@ def releases_of(
     for word in search.split()[:10]:
         texts = (StoredRelease.title, StoredRelease.sql, StoredRelease.purpose)
         wanted &= or_(*(text.icontains(word, autoescape=True) for text in texts))
-    last = db.scalar(select(StoredRelease).where(StoredRelease.id == after, _readable(caller, "all"))) if after else None
-    return newest_open(hub, db, caller, StoredRelease, wanted, last=last, limit=limit)
+    return newest_open(hub, db, caller, StoredRelease, wanted, after=after, limit=limit, known=_readable(caller, "all"))
 
 
 def unpacked(row: StoredRelease) -> Release:

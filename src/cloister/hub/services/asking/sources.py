@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import ColumnElement, or_, select
 
-from cloister.errors import AccessDenied
+from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.policy import Object, Policy, Source, parse_policy
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import check, check_together, context_of, data_set_object, facts_of, who_of
@@ -50,12 +50,26 @@ def check_derived(hub: Hub, db: Db, caller: Caller, row: Derived, action: str, *
 
 
 def newest_open(
-    hub: Hub, db: Db, caller: Caller, kind: type[Kind], wanted: ColumnElement[bool], *, last: Kind | None, limit: int
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    kind: type[Kind],
+    wanted: ColumnElement[bool],
+    *,
+    after: str,
+    limit: int,
+    known: ColumnElement[bool] | None = None,
 ) -> list[Kind]:
-    """Of the rows that are wanted, the newest that this person may see now; those that stand behind `last` where there is one.
+    """Of the rows that are wanted, the newest that this person may see now; those that stand behind the one of the id `after`,
+    where there is any, which is one of those that are `known` (by default those that are wanted).
 
     What was closed to them since is left out, and the list goes on behind it: a page is short only where there is no more.
     """
+    last = db.scalar(select(kind).where(kind.id == after, wanted if known is None else known)) if after else None
+    if after and last is None:  # to begin again would lead whoever reads page by page round in a circle
+        raise InvalidParameter(
+            "The next page was refused", why="what it goes on behind is not there, or not open to you", instead="the first page"
+        )
     ordered = select(kind).where(wanted).order_by(kind.created.desc(), kind.id.desc()).limit(limit)
     found: list[Kind] = []
     while True:

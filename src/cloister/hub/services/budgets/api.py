@@ -23,7 +23,7 @@ from cloister.hub.services.budgets.api_models import (
     ShareDecision,
     ShareWish,
 )
-from cloister.hub.services.budgets.checked import check_share, check_typed
+from cloister.hub.services.budgets.checked import check_typed
 from cloister.hub.services.budgets.pages import NAME
 from cloister.hub.services.budgets.reading import balance_of, balances, charges_of, purses_of, seen_population, shares_of
 from cloister.hub.web.forms import written_here
@@ -71,7 +71,7 @@ def api() -> APIRouter:
 
     @router.post("/budgets/{population}/shares", dependencies=[allots, _WRITTEN], summary="Set somebody's share")
     def allot(hub: HubDep, caller: PersonDep, population: _Name, body: Allotting) -> BalanceOut:
-        check_share(hub, caller, population, body.who, body.amount)
+        check_typed(body.amount, "The share")
         acts.allot(hub, caller, population, who=body.who, amount=body.amount)
         return _balance(hub, caller, population)
 

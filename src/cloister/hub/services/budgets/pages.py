@@ -18,7 +18,7 @@ from cloister.hub.services.access import Typed, allowed, facts_of, thread
 from cloister.hub.services.accounts import names_of
 from cloister.hub.services.budgets import acts
 from cloister.hub.services.budgets.chart import Step, drawn, steps
-from cloister.hub.services.budgets.checked import check_share, check_typed
+from cloister.hub.services.budgets.checked import check_typed
 from cloister.hub.services.budgets.guidance import USUAL, advice, number_of_questions
 from cloister.hub.services.budgets.reading import (
     balance_of,
@@ -103,7 +103,7 @@ def pages() -> APIRouter:
 
         def act() -> None:
             who, amount = form.text("who", most=320), form.text("amount", most=100)
-            check_share(hub, caller, population, who, amount)
+            check_typed(amount, "The share")
             acts.allot(hub, caller, population, who=who, amount=amount)
 
         return _done(request, hub, caller, population, form, act, said)

@@ -35,5 +35,4 @@ def seen_model(hub: Hub, db: Db, caller: Caller, number: str, action: str = "rel
 def models_of(hub: Hub, db: Db, caller: Caller, *, after: str = "", limit: int = 50) -> list[LearntModel]:
     """The newest models that somebody may see now; `after` is the id of the last one that was seen."""
     mine = LearntModel.person == caller.id
-    last = db.scalar(select(LearntModel).where(LearntModel.id == after, mine)) if after else None
-    return newest_open(hub, db, caller, LearntModel, mine, last=last, limit=limit)
+    return newest_open(hub, db, caller, LearntModel, mine, after=after, limit=limit)
