@@ -14,13 +14,10 @@ import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from cloister.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from cloister.hub.settings import Settings
+from cloister.hub.settings import Settings, listed
 
 __all__ = ["Fault", "faults_of"]
 
@@ -163,12 +160,12 @@ def _names(settings: Settings) -> Iterator[Fault]:
     if settings.address and not _is_origin(settings.address):
         why = f"{settings.address!r} is no address of a hub: https:// or http://, a host, perhaps a port, and nothing more"
         yield Fault(name="address", why=why, instead='address = "https://hub.example.org"')
-    for host in _listed(settings.hosts):
+    for host in listed(settings.hosts):
         if _HOST.fullmatch(host) is None:
             why = f"{host!r} is no name of a host; an address or a port is not part of it"
             yield Fault(name="hosts", why=why, instead='hosts = "hub.internal"')
             break
-    for proxy in _listed(settings.proxies):
+    for proxy in listed(settings.proxies):
         network = _network(proxy)
         if network is None:
             why = f"{proxy!r} is no address of IP, and no network of them"
@@ -181,7 +178,7 @@ def _names(settings: Settings) -> Iterator[Fault]:
     yield from _sources(settings)
     from cloister.hub.policy.actions import ROLES
 
-    for role in _listed(settings.oidc_roles):
+    for role in listed(settings.oidc_roles):
         if role not in ROLES:
             why = f"{role!r} is no role; there are {', '.join(ROLES)}"
             yield Fault(name="oidc_roles", why=why, instead='oidc_roles = "analyst"')
@@ -193,7 +190,7 @@ def _sources(settings: Settings) -> Iterator[Fault]:
         return
     from cloister.hub.storage.connections import Allowed
 
-    for source in _listed(settings.sources):
+    for source in listed(settings.sources):
         try:
             Allowed.read(source)
         except InvalidParameter:
@@ -280,10 +277,6 @@ def _why_not(read: Callable[[], None]) -> str:
     except OSError:
         return _UNREADABLE
     return ""
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _bytes(memory: str) -> float:

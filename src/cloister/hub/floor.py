@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from cloister.errors import AccessDenied
 from cloister.hub.policy.bounds import most_of
-from cloister.ledger import Bound, Ledger, Reservation
+from cloister.ledger import Bound, Ledger
 from cloister.ledger.request import Bounds
 from cloister.privacy.guarantee import Guarantee, PureDP
 from cloister.privacy.rational import exact_probability, text_of
@@ -63,33 +63,10 @@ class FlooredLedger(Ledger):
 
     floor = "1e-5"
 
-    def reserve(
-        self,
-        costs: Mapping[str, Guarantee],
-        *,
-        who: str,
-        what: str,
-        purpose: str = "",
-        rerun: bool = True,
-        at_most: Bounds | None = None,
-        share_at_most: Bounds | None = None,
-        drawn: Mapping[str, Guarantee] | None = None,
-    ) -> Reservation:
-        """Charge every population named, or none; with the floor among the bounds of those that are charged a δ."""
-        bounds = dict(at_most or {})
-        for population, cost in costs.items():
-            if cost.delta and not isinstance(budget := self.budget(population), PureDP):
-                bounds[population] = [*bounds.get(population, ()), self._bound(budget)]
-        return super().reserve(
-            costs,
-            who=who,
-            what=what,
-            purpose=purpose,
-            rerun=rerun,
-            at_most=bounds,
-            share_at_most=share_at_most,
-            drawn=drawn,
-        )
+    def _standing(self, costs: Mapping[str, Guarantee]) -> Bounds:
+        """The floor, for those populations that are charged a δ."""
+        budgets = {population: self.budget(population) for population, cost in costs.items() if cost.delta}
+        return {population: [self._bound(budget)] for population, budget in budgets.items() if not isinstance(budget, PureDP)}
 
     def _bound(self, budget: Guarantee) -> Bound:
         most = exact_probability(self.floor, "delta_floor")

@@ -36,6 +36,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.problems import Problem, problem_of
+from cloister.hub.settings import listed
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -83,7 +84,7 @@ class Gates:
         self._headers = [(name.lower().encode(), value.encode()) for name, value in told.items()]
         self._private = [*self._headers, (b"cache-control", b"no-store")]
         self._known_host = functools.lru_cache(maxsize=256)(hub.settings.known_host)  # settings never change
-        self._proxies = [ipaddress.ip_network(part.strip()) for part in hub.settings.proxies.split(",") if part.strip()]
+        self._proxies = [ipaddress.ip_network(each) for each in listed(hub.settings.proxies)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it here."""

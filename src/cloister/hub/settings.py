@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["PREFIX", "Settings", "Weakness", "load", "weaknesses"]
+__all__ = ["PREFIX", "Settings", "Weakness", "listed", "load", "weaknesses"]
 
 PREFIX = "CLOISTER_HUB_"
 
@@ -112,7 +112,7 @@ class Settings:
         if found is None:
             return False
         name = found[1].strip("[]").casefold().rstrip(".")
-        names = {self.host, urlsplit(self.address).hostname or "", *(each.strip() for each in self.hosts.split(","))}
+        names = {self.host, urlsplit(self.address).hostname or "", *listed(self.hosts)}
         return _loopback(name) or name in {each.casefold().rstrip(".") for each in names if each}
 
     def shown(self) -> dict[str, str]:
@@ -212,7 +212,7 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         weak("oidc_issuer", "it is not reached by https", 'oidc_issuer = "https://login.example.org"', grave=True)
     if settings.oidc_issuer and not settings.oidc_client:
         weak("oidc_client", "the identity provider asks which hub this is", 'oidc_client = "cloister"', grave=True)
-    if {role.strip() for role in settings.oidc_roles.split(",")} & {"administrator", "steward"}:
+    if {"administrator", "steward"} & {*listed(settings.oidc_roles)}:
         weak(
             "oidc_roles", "everybody whom the identity provider knows would govern the hub", 'oidc_roles = "analyst"', grave=True
         )
@@ -231,6 +231,15 @@ def weaknesses(settings: Settings) -> list[Weakness]:
     if not known_zone(settings.zone):
         weak("zone", "there is no such time zone", 'zone = "Europe/Lisbon"', grave=True)
     return sorted(found, key=lambda each: not each.grave)
+
+
+def listed(text: str) -> list[str]:
+    """The parts of a setting that names several, between commas.
+
+    >>> listed("127.0.0.1, ::1,")
+    ['127.0.0.1', '::1']
+    """
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def known_zone(name: str) -> bool:

@@ -153,9 +153,16 @@ class Ledger:
         _check_request(costs, who=who, what=what, purpose=purpose)
         if drawn:
             _check_request(drawn, who=who, what=what, purpose=purpose)
-        request = Request.of(costs, who, what, purpose, rerun=rerun, at_most=at_most, share_at_most=share_at_most, drawn=drawn)
+        bounds = dict(at_most or {})
+        for population, more in self._standing(costs).items():
+            bounds[population] = [*bounds.get(population, ()), *more]
+        request = Request.of(costs, who, what, purpose, rerun=rerun, at_most=bounds, share_at_most=share_at_most, drawn=drawn)
         reservation: Reservation = self._do(lambda book: operations.reserve(book, request))
         return reservation
+
+    def _standing(self, costs: Mapping[str, Guarantee]) -> Bounds:
+        """The bounds that hold for each charge, whoever makes it and whatever others it names; a ledger by itself has none."""
+        return {}
 
     def settle(self, reservation: Reservation, release: bytes, *, marked: bool = False) -> None:
         """Make the charge final and store the release, in one durable transaction: after it, and not before, the answer may

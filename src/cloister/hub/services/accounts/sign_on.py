@@ -25,6 +25,7 @@ from cloister.hub.services.accounts.oidc import Identity, Provider
 from cloister.hub.services.accounts.parts import parts_of
 from cloister.hub.services.accounts.people import add_person, folded, person_by_email
 from cloister.hub.services.accounts.told import as_person, told
+from cloister.hub.settings import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -142,7 +143,7 @@ def _new_person(db: Session, hub: Hub, who: Identity, address: str) -> Person:
         invited.used = hub.now()
         roles, by = tuple(invited.roles), invited.made_by
     else:
-        roles, by = tuple(role for each in hub.settings.oidc_roles.split(",") if (role := each.strip()) in ROLES), ""
+        roles, by = tuple(role for role in listed(hub.settings.oidc_roles) if role in ROLES), ""
     if not roles:
         raise _refused("nobody comes here without an invitation")
     name = " ".join("".join(letter if letter.isprintable() else " " for letter in who.name).split())[:200]

@@ -26,6 +26,7 @@ from cloister.hub.services.catalogue.multipart import FileForm
 from cloister.hub.services.catalogue.pages import Name
 from cloister.hub.services.catalogue.versions import add_version, add_window, check_open, dropped, windows_of
 from cloister.hub.services.catalogue.windows import base_of, following
+from cloister.hub.settings import listed
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, token_of
 from cloister.hub.web.render import render, request_gettext
@@ -122,7 +123,7 @@ def new_page(request: Request, hub: Hub, caller: Caller, problem: Problem | None
         waiting = arrivals_of(db, caller)
     values: dict[str, Any] = {
         "waiting": waiting,
-        "sources": [part.strip() for part in hub.settings.sources.split(",") if part.strip()],
+        "sources": listed(hub.settings.sources),
         "most": hub.settings.upload_megabytes,
         "problem": problem,
         "address": address,
