@@ -4,14 +4,15 @@ the institution first, and stands in the trail as well as in the ledger."""
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from cloister.errors import InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.floor import check_floor
 from cloister.hub.ids import new_id
-from cloister.hub.policy import Object, Spend
+from cloister.hub.policy import Object, Spend, check_amount
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.accounts import Person
@@ -21,7 +22,7 @@ from cloister.hub.services.access import check, context_of, facts_of, purse, say
 from cloister.hub.services.accounts.people import folded
 from cloister.hub.services.budgets.reading import population_object, seen_population
 from cloister.hub.services.trail import write
-from cloister.privacy import Guarantee
+from cloister.privacy import Guarantee, exact
 from cloister.privacy.rational import exact_probability
 from cloister.session.spend import Spend as Amount
 from cloister.session.spend import measure_of, spend_of
@@ -37,6 +38,7 @@ __all__ = ["allot", "ask_more", "decide_request", "mine", "open_requests", "rais
 
 def raise_budget(hub: Hub, caller: Caller, population: str, *, amount: str, why: str, delta: str = "") -> Guarantee:
     """A larger budget, by its owner, with a reason: ε (or ρ) as text, and δ where the budget has one and it is to grow."""
+    _check_typed(amount, "The budget")
     with hub.database.begin() as db:
         row, which = seen_population(hub, db, caller, population)
         check(hub, db, caller, "budget.raise", which)
@@ -56,6 +58,7 @@ def raise_budget(hub: Hub, caller: Caller, population: str, *, amount: str, why:
 
 def allot(hub: Hub, caller: Caller, population: str, *, who: str, amount: str) -> Guarantee:
     """Say how much one person (by e-mail address) or one project (by name) may draw in all; what they drew already counts."""
+    _check_typed(amount, "The share")
     with hub.database.begin() as db:
         row, which = seen_population(hub, db, caller, population)
         return _allot(db, hub, caller, row, which, _purse(db, who), amount)
@@ -63,6 +66,7 @@ def allot(hub: Hub, caller: Caller, population: str, *, who: str, amount: str) -
 
 def ask_more(hub: Hub, caller: Caller, population: str, *, amount: str, reason: str, project: str = "") -> str:
     """Ask for a share of so much in all, for oneself or for a project: the id of the request."""
+    _check_typed(amount, "The share")
     with hub.database.begin() as db:
         check(hub, db, caller, "budget.ask")
         row, _which = seen_population(hub, db, caller, population)
@@ -92,6 +96,7 @@ def ask_more(hub: Hub, caller: Caller, population: str, *, amount: str, reason: 
 
 def decide_request(hub: Hub, caller: Caller, number: str, *, yes: bool, amount: str = "", message: str = "") -> BudgetRequest:
     """Answer a request: with a share (that which was asked for, or another), or with a reason."""
+    _check_typed(amount, "The share")
     with hub.database.begin() as db:
         row, population, which = request_for(hub, db, caller, number)
         check(hub, db, caller, "dataset.budget", which)
@@ -146,6 +151,15 @@ def mine(db: Session, caller: Caller, population: str = "") -> list[BudgetReques
     if population:
         wanted = wanted.where(BudgetRequest.population == population)
     return list(db.scalars(wanted.order_by(BudgetRequest.created.desc()).limit(50)))
+
+
+def _check_typed(amount: str, title: str) -> None:
+    """Refuse an amount beyond all sense; what is no number at all is refused where it is read."""
+    try:
+        number: Fraction = exact(amount)
+    except CloisterError:
+        return
+    check_amount(number, title)
 
 
 def _allot(

@@ -23,7 +23,6 @@ from cloister.hub.services.budgets.api_models import (
     ShareDecision,
     ShareWish,
 )
-from cloister.hub.services.budgets.checked import check_typed
 from cloister.hub.services.budgets.pages import NAME
 from cloister.hub.services.budgets.reading import balance_of, balances, charges_of, purses_of, seen_population, shares_of
 from cloister.hub.web.forms import written_here
@@ -65,19 +64,16 @@ def api() -> APIRouter:
 
     @router.post("/budgets/{population}/raise", dependencies=[needs("budget.raise"), _WRITTEN], summary="Raise a budget")
     def raise_(hub: HubDep, caller: PersonDep, population: _Name, body: Raising) -> BalanceOut:
-        check_typed(body.amount, "The budget")
         acts.raise_budget(hub, caller, population, amount=body.amount, why=body.why, delta=body.delta)
         return _balance(hub, caller, population)
 
     @router.post("/budgets/{population}/shares", dependencies=[allots, _WRITTEN], summary="Set somebody's share")
     def allot(hub: HubDep, caller: PersonDep, population: _Name, body: Allotting) -> BalanceOut:
-        check_typed(body.amount, "The share")
         acts.allot(hub, caller, population, who=body.who, amount=body.amount)
         return _balance(hub, caller, population)
 
     @router.post("/budgets/{population}/requests", dependencies=[asks, _WRITTEN], status_code=201, summary="Ask for more")
     def ask(hub: HubDep, caller: PersonDep, population: _Name, body: ShareWish) -> Asked:
-        check_typed(body.amount, "The share")
         number = acts.ask_more(hub, caller, population, amount=body.amount, reason=body.reason, project=body.project)
         with hub.database.reading() as db:
             return _asked(db.get_one(BudgetRequest, number))
@@ -90,7 +86,6 @@ def api() -> APIRouter:
 
     @router.post("/budget-requests/{number}/decide", dependencies=[allots, _WRITTEN], summary="Answer a request")
     def decide(hub: HubDep, caller: PersonDep, number: _Id, body: ShareDecision) -> Asked:
-        check_typed(body.amount, "The share")
         return _asked(acts.decide_request(hub, caller, number, yes=body.grant, amount=body.amount, message=body.message))
 
     @router.post("/budget-requests/{number}/withdraw", dependencies=[asks, _WRITTEN], summary="Take your request back")

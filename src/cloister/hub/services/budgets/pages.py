@@ -18,7 +18,6 @@ from cloister.hub.services.access import Typed, allowed, facts_of, thread
 from cloister.hub.services.accounts import names_of
 from cloister.hub.services.budgets import acts
 from cloister.hub.services.budgets.chart import Step, drawn, steps
-from cloister.hub.services.budgets.checked import check_typed
 from cloister.hub.services.budgets.guidance import USUAL, advice, number_of_questions
 from cloister.hub.services.budgets.reading import (
     balance_of,
@@ -91,7 +90,6 @@ def pages() -> APIRouter:
 
         def act() -> None:
             amount, why = form.text("amount", most=100), form.text("why")
-            check_typed(amount, "The budget")
             acts.raise_budget(hub, caller, population, amount=amount, why=why, delta=form.text("delta", most=100))
 
         return _done(request, hub, caller, population, form, act, said)
@@ -103,7 +101,6 @@ def pages() -> APIRouter:
 
         def act() -> None:
             who, amount = form.text("who", most=320), form.text("amount", most=100)
-            check_typed(amount, "The share")
             acts.allot(hub, caller, population, who=who, amount=amount)
 
         return _done(request, hub, caller, population, form, act, said)
@@ -115,7 +112,6 @@ def pages() -> APIRouter:
 
         def act() -> None:
             amount, reason = form.text("amount", most=60), form.text("reason")
-            check_typed(amount, "The share")
             acts.ask_more(hub, caller, population, amount=amount, reason=reason, project=form.text("project", most=32))
 
         return _done(request, hub, caller, population, form, act, said)
@@ -128,7 +124,6 @@ def pages() -> APIRouter:
 
         def act() -> None:
             amount, message = form.text("amount", most=60), form.text("message")
-            check_typed(amount, "The share")
             acts.decide_request(hub, caller, number, yes=yes, amount=amount, message=message)
 
         said = _("The share was granted.") if yes else _("The request was refused.")
