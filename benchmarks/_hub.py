@@ -74,7 +74,8 @@ def run(app: Any, path: str, token: str) -> None:
     told = {"port": listener.getsockname()[1], "path": path, "token": token, "process": os.getpid()}
     print(json.dumps(told), flush=True)
     settle()
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=300)).run(sockets=[listener])
+    how: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "proxy_headers": False}
+    uvicorn.Server(uvicorn.Config(app, timeout_keep_alive=300, **how)).run(sockets=[listener])
 
 
 def run_hub(folder: Path, rows: str, declaration: Mapping[str, Any]) -> None:

@@ -72,7 +72,7 @@ STOPS = (
     Stop(name="access", who="owner", path="/datasets/visits/access", height=820),
     Stop(name="data-set", who="analyst", path="/datasets/visits", height=760),
     Stop(
-        name="explained", who="analyst", path="/ask?about=visits", steps=_asked(CARE, "0.3", "care paths", "Explain"), height=1080
+        name="explained", who="analyst", path="/ask?about=visits", steps=_asked(CARE, "0.3", "care paths", "Explain"), height=1400
     ),
     Stop(name="answer", who="analyst", path="/ask", steps=_asked(CARE, "0.3", "care paths", "Run"), height=1180),
     Stop(

@@ -26,14 +26,22 @@ from scripts.translations_found import said
 ROOT = Path(__file__).resolve().parents[1]
 HUB = ROOT / "src" / "cloister" / "hub"
 BELOW = (
-    "anonymize/hierarchies/table.py",
-    "anonymize/models/diversity.py",
-    "anonymize/models/k.py",
-    "anonymize/searches/at_levels.py",
-    "anonymize/searches/unmet.py",
-    "ledger/operations.py",
+    *(f"anonymize/{each}.py" for each in ("encoded", "models/diversity", "models/k", "searches/at_levels", "searches/unmet")),
+    "lazily.py",
+    *(f"learn/{each}.py" for each in ("class_tables", "from_tables", "kmeans_tables", "purse", "regression_tables", "trees")),
+    *(f"ledger/{each}.py" for each in ("book", "measure", "opening", "operations", "writer")),
+    *(f"local/{each}.py" for each in ("interval", "survey/composed", "survey/question", "survey/questions")),
+    "noise/mechanism.py",
+    *(f"privacy/{each}.py" for each in ("conversion", "guarantee", "precision", "rational")),
     "query/*.py",
-    *(f"session/{each}.py" for each in ("answer", "plan", "refinement", "rehearsal", "within")),
+    *(
+        f"session/{each}.py"
+        for each in ("answer", "buying", "door", "grid", "limits", "narrowing", "plan", "refinement", "registry")
+    ),
+    *(f"session/{each}.py" for each in ("rehearsal", "sealed", "shape", "sharing", "spend", "threshold", "view", "within")),
+    *(f"tables/{each}.py" for each in ("casts", "choices", "columns", "dates", "derived", "encrypted", "expressions", "guard")),
+    *(f"tables/{each}.py" for each in ("joins", "lines", "plain", "quotients", "scalar", "sources", "table", "texts")),
+    *(f"tables/{each}.py" for each in ("postgres", "spark", "spark_calls", "spark_connect", "spark_connection")),
 )
 """Files below the hub whose errors and notes an analyst or an owner reads on a page."""
 FOLDER = HUB / "web" / "translations"
@@ -43,7 +51,19 @@ OPTIONS = {
     "**/templates/**.html": {"extensions": "jinja2.ext.i18n,jinja2.ext.do", "trimmed": "true", "silent": "false"},
     "**/templates/**.svg": {"extensions": "jinja2.ext.i18n,jinja2.ext.do", "trimmed": "true", "silent": "false"},
 }
-SHOWN = ("services/", "app.py", "caller.py", "gates.py", "guard.py", "policy/", "storage/", "web/")
+SHOWN = (
+    "services/",
+    "app.py",
+    "caller.py",
+    "database.py",
+    "floor.py",
+    "gates.py",
+    "guard.py",
+    "keys.py",
+    "policy/",
+    "storage/",
+    "web/",
+)
 KEYWORDS = {"_": None, "gettext": None, "N_": None, "ngettext": (1, 2)}
 HEADER = "# The pages of cloister's hub. Maintained by hand; `python -m scripts.translations` adds new texts."
 

@@ -4,6 +4,7 @@
 - `request_gettext(request)("…")`, said without a name for it;
 - the three parts of errors, which pages translate where they show them, also where a function of the module makes the error of
   what it is given. An f-string gives a text with places (`cloister.hub.web.retelling` knows it again when it is filled);
+- texts that are put into a variable called like a part of an error, before the error is made of it;
 - what settings mean, and what is weak about them; the notes under answers.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from cloister.hub.web.formats import is_address, is_code
 
@@ -19,12 +20,26 @@ __all__ = ["said", "text_of"]
 
 TITLED = ("Action", "JobType", "Link", "Service")
 PARTS = ("what", "why", "instead")
-PLACED = {"_set": slice(1, 2), "clean": slice(1, 2), "spoken": slice(1, 2), "weak": slice(1, 2)}
+PLACED = {
+    "_set": slice(1, 2),
+    "check": slice(0, 1),
+    "clean": slice(1, 2),
+    "contradicted": slice(1, 3),
+    "spoken": slice(1, 2),
+    "weak": slice(1, 2),
+}
 """Which arguments of a function are texts for people, though its module does not show that."""
 NOTES = {"CHOSEN", "FOLLOWS", "NOTE"}
 """Names of the notes that stand under an answer."""
-REFUSING = {"refused": 3, "unsupported": 2, "withheld": 2, "wrong": 3}
-"""How many first arguments are parts of an error, of functions that other modules call."""
+REFUSING = {
+    "refusal": ("why", "instead"),
+    "refused": ("what", "why", "instead"),
+    "unsupported": ("what", "instead"),
+    "withheld": ("what", "why"),
+    "wrong": ("what", "why", "instead"),
+}
+"""Which parts of an error the first arguments are, of functions that other modules call."""
+_SENTENCE = re.compile(r"\b[A-Za-z][a-z]+ [a-z]{2,}")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -41,25 +56,34 @@ def said(tree: ast.AST, *, errors: bool) -> Iterator[str]:
             yield from _texts([node.value], code=True)
         if isinstance(node, ast.Dict):
             yield from _texts([each for key, each in zip(node.keys, node.values, strict=True) if _is(key, "about")], code=True)
+            yield from _texts([each for row in node.values if errors for each in _row(row)])
+        if errors and isinstance(node, ast.Assign):
+            yield from _parts(_assigned(node))
         if isinstance(node, Function):
-            yield from _texts(_given(node, "title"), code=True)
+            yield from _texts(
+                [*_given(node, "title"), *(each for part in PARTS[:2] if errors for each in _given(node, part))], code=True
+            )
         if not isinstance(node, ast.Call):
             continue
         name = _name(node.func)
         given = {each.arg: each.value for each in node.keywords if each.arg}
-        if name in TITLED:
+        if errors and name == "guarded":
+            yield from _texts(node.args[:1])
+            yield from _parts(given)
+        elif name in TITLED:
             yield from _texts([given.get("title")])
         elif name in PLACED:
             yield from _texts(node.args[PLACED[name]], code=True)
         elif isinstance(node.func, ast.Call) and _name(node.func.func) == "request_gettext":
             yield from _texts(node.args[:1])
-        elif errors and name in REFUSING and name not in makers:
-            yield from _texts(node.args[: REFUSING[name]])
+        elif errors and name in REFUSING and not {"why", "instead"} <= set(makers.get(name, ())):
+            yield from _parts(dict(zip(REFUSING[name], node.args, strict=False)))
         elif errors and name in makers and set(PARTS) & set(makers[name]):
-            named = dict(zip(makers[name], node.args, strict=False)) | given
-            yield from _texts([named.get(part) for part in PARTS])
+            yield from _parts(dict(zip(makers[name], node.args, strict=False)) | given)
         elif errors and "instead" in given:
-            yield from _texts([*node.args[:1], given.get("what"), given.get("title"), given.get("why"), given["instead"]])
+            yield from _texts([given.get("title")])
+            yield from _parts({"what": node.args[0]} if node.args else {})
+            yield from _parts(given)
 
 
 def text_of(node: ast.expr | None) -> str:
@@ -105,6 +129,28 @@ def _texts(nodes: list[ast.expr | None], *, code: bool = False) -> Iterator[str]
             continue
         if re.search(r"[a-z]", plain) and not is_address(plain) and (code or not is_code(plain)):
             yield text
+
+
+def _parts(named: Mapping[str, ast.expr]) -> Iterator[str]:
+    """What was refused and why is said to people, whatever signs it holds; what to do instead may be a line of code."""
+    for part in PARTS:
+        yield from _texts([named.get(part)], code=part != "instead")
+
+
+def _row(node: ast.expr) -> list[ast.expr]:
+    """The sentences of one row of a table of refusals, `"limit": ("LIMIT in a subquery", "which rows …", "LIMIT at the end")`."""
+    told = node.elts if isinstance(node, ast.Tuple) else []
+    texts = [each for each in told if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return [each for each in texts if _SENTENCE.search(each.value)] if len(texts) == len(told) > 1 else []
+
+
+def _assigned(node: ast.Assign) -> dict[str, ast.expr]:
+    """What becomes a part of an error by its name: `why = "…"`, or `why, instead = "…", "…"`."""
+    target, value = node.targets[0], node.value
+    pairs = [(target, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        pairs = list(zip(target.elts, value.elts, strict=False))
+    return {name.id: said for name, said in pairs if isinstance(name, ast.Name) and name.id in PARTS}
 
 
 def _given(node: Function, name: str) -> list[ast.expr | None]:

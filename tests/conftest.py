@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from scripts import spark
 from scripts.engines import java_home
 
 ENGINES = ("postgres", "spark", "browser")
@@ -22,6 +23,20 @@ def pytest_configure() -> None:
     home = java_home()
     if home is not None:
         os.environ["JAVA_HOME"] = str(home)
+
+
+@pytest.fixture(scope="session")
+def spark_connect() -> Iterator[spark.Server]:
+    """A Spark Connect server, with the table `default.people`: 400 rows, `age` from 20 to 79 and `sex`."""
+    try:
+        server = spark.start()
+    except spark.CannotStart as error:
+        pytest.skip(f"!!! Spark Connect could not be started: {error}")
+    try:
+        spark.fill(server)
+        yield server
+    finally:
+        spark.stop(server)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

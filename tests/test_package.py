@@ -14,6 +14,7 @@ HEAVY = (
     "altair",
     "cryptography",
     "duckdb",
+    "grpc",
     "httpx",
     "ibis",
     "mpmath",
@@ -34,6 +35,7 @@ EXTRAS = (
     "dp_accounting",
     "fastapi",
     "gmpy2",
+    "grpc",
     "hypothesis",
     "onnx",
     "opendp",
@@ -68,7 +70,10 @@ def test_importing_it_loads_no_engine_and_no_chart() -> None:
 
 def test_every_module_of_the_base_can_be_imported_without_any_extra() -> None:
     walked = [info.name for info in pkgutil.walk_packages(cloister.__path__, "cloister.")]
-    wholly = ("cloister.hub.", "cloister.learn.", "cloister.mining.coarsened", "cloister.mining.leak")  # extras as a whole
+    wholly = (  # extras as a whole
+        *("cloister.hub.", "cloister.learn.", "cloister.mining.coarsened", "cloister.mining.leak"),
+        "cloister.tables.spark_calls",
+    )
     names = [name for name in walked if not name.startswith(wholly)]
     blocked = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS!r}))"
     assert python(f"{blocked}; import importlib; [importlib.import_module(name) for name in {names!r}]; print('all')") == "all"

@@ -199,6 +199,12 @@ def test_versions() -> None:
         ("[tables.people]\nsource = 'people.csv'\nunit = ['age']\nmax_rows = 3", "unit is not a text"),
         ("[tables.people]\nsource = 'people.csv'\nunit = 'age'\nmax_rows = true", "max_rows is not a whole number"),
         ("[tables.people]\nsource = 'people.csv'\nsize = '9'", "size is not a whole number"),
+        ("[tables.people]\nsource = 'people.csv'\nduring = 'day'", "during is not a column with a first and a last day"),
+        ("[tables.people]\nsource = 'people.csv'\ncolumns.age = { kind = 'text' }\nduring = [1, {}, []]", "during="),
+        (
+            "[tables.people]\nsource = 'people.csv'\ncolumns.age = { kind = 'text' }\nduring = ['x', 2026-01-01, 2026-01-31]",
+            "has only",
+        ),
         ("[tables.people]\nsource = 'people.csv'\npublic = 'yes'", "public is not true or false"),
         ("[tables.people]\nsource = 'people.csv'\n[budgets]\npeople = 1", "neither epsilon nor rho"),
         ("[tables.people]\nsource = 'people.csv'\n[budgets]\npeople = { epsilon = [1] }", "not as numbers"),

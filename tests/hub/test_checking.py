@@ -13,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from cloister.errors import InvalidParameter
+from cloister.hub import checking
 from cloister.hub.hub import Hub
 from cloister.hub.services import all_services
 from cloister.hub.serving import check
@@ -119,6 +120,15 @@ def test_a_value_that_is_odd_is_told(given: dict[str, Any], name: str, tmp_path:
 @pytest.mark.parametrize("given", FINE)
 def test_a_value_that_is_fine_is_not_told(given: dict[str, Any], tmp_path: Path) -> None:
     assert weaknesses(Settings(data=tmp_path, **given)) == []
+
+
+def test_sources_that_nothing_here_can_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(data=tmp_path, sources="db.example.org:5432")
+    for missing, told in (("psycopg",), False), (("grpc",), False), (("psycopg", "grpc"), True):
+        monkeypatch.setattr(checking, "find_spec", lambda name, missing=missing: None if name in missing else name)
+        found = [weak for weak in weaknesses(settings) if weak.name == "sources"]
+        assert [weak.grave for weak in found] == [False] * told
+        assert all("cloister[postgres]" in weak.instead and "cloister[spark]" in weak.instead for weak in found)
 
 
 def test_files_that_are_no_certificate_and_no_key(tmp_path: Path) -> None:

@@ -266,6 +266,14 @@ class TestSecondAttempts:
         assert [found.release for found in people.find("plan", ["people"])] == [b"answer"]
         assert [(row.state, row.attempt) for row in people.charges("people")] == [("settled", 2)]
 
+    def test_the_charges_of_one_plan(self, people):
+        first, _, again = charge(people), charge(people, what="another plan"), charge(people)
+        people.settle(again, b"answer")
+        [found] = people.charges("people", what="plan")
+        assert (found.id, found.state, found.attempt) == (first.id, "settled", 2)
+        assert people.charges("people", what="no plan") == []
+        assert len(people.charges("people")) == 2
+
     def test_settling_the_second_attempt_leaves_a_later_reservation_waiting(self, people):
         charge(people)
         second = charge(people)

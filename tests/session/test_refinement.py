@@ -57,6 +57,14 @@ def test_a_coarser_answer_is_the_sum_of_finer_groups_and_is_free(door: Door, coa
     assert any("follows from a finer answer" in note for note in answer.notes)
 
 
+@pytest.mark.parametrize("finer", [question(()), question(("sex", "educ"))])
+def test_a_condition_that_reads_no_column_is_one_all_the_same(door: Door, finer: Question) -> None:
+    door.measure(finer, spend=10**5)
+    answer = door.measure(question((), Literal(False)), spend=10**5)
+    assert answer["count"].tolist() == [0]
+    assert not answer.provenance.repeated
+
+
 def test_fresh_buys_it_anew(door: Door) -> None:
     door.measure(question(("sex", "educ")), spend=10)
     before = door.spent

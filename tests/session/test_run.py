@@ -10,7 +10,7 @@ import pytest
 import cloister as cl
 from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import Guarantee
-from cloister.session import Door
+from cloister.session import Count, Door, Question
 
 
 class Largest:
@@ -75,3 +75,94 @@ def test_an_undeclared_column_is_refused(door: Door) -> None:
     with pytest.raises(cl.UnknownColumn, match="age"):
         door.run(method, "people", spend=1)
     assert door.spent == cl.PureDP(0)
+
+
+class Killed(BaseException):
+    """The process ends, as by kill -9."""
+
+
+def and_dies(work):
+    def done(*how: Any, **more: Any) -> None:
+        work(*how, **more)
+        raise Killed
+
+    return done
+
+
+def dies(*_: Any, **__: Any) -> None:
+    raise Killed
+
+
+def test_named_work_is_released_once_however_often_it_is_begun(door: Door) -> None:
+    first, again = (door.run(Largest(), "people", spend=2, once="job 1") for _ in range(2))
+    assert (again.values, again.charge, again.cost) == (first.values, first.charge, cl.PureDP(2))
+    assert door.spent == cl.PureDP(2)
+    other = door.run(Largest(), "people", spend=2, once="job 2")
+    assert other.digest != first.digest
+    door.run(Largest(), "people", spend=2)
+    assert door.spent == cl.PureDP(6)
+
+
+def test_named_work_of_somebody_else_is_not_given(door: Door) -> None:
+    door.run(Largest(), "people", spend=2, once="job 1")
+    door.on_behalf("bob").run(Largest(), "people", spend=2, once="job 1")
+    assert [each.who for each in door.ledger.charges("people")] == [door.who, "bob"]
+
+
+@pytest.mark.parametrize("where", ["reserved", "settled"])
+def test_named_work_that_died_goes_on_under_its_own_charge(door: Door, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    ledger = door.ledger
+    with monkeypatch.context() as here:
+        here.setattr(ledger, "settle", dies if where == "reserved" else and_dies(ledger.settle))
+        with pytest.raises(Killed):
+            door.run(Largest(), "people", spend=2, once="job 1")
+    door.run(Largest(), "people", spend=2)  # the same by another name takes nothing over
+    found = door.run(Largest(), "people", spend=2, once="job 1")
+    assert [(each.state, each.attempt) for each in ledger.charges("people")] == [
+        ("settled", 2 if where == "reserved" else 1),
+        ("settled", 1),
+    ]
+    assert found.charge == ledger.charges("people")[0].id
+    assert ledger.verify() is True
+
+
+def test_of_two_attempts_at_named_work_the_first_that_settles_is_given_by_both(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, others = door.ledger, []
+    settle = ledger.settle
+
+    def overtaken(*how: Any, **more: Any) -> None:
+        monkeypatch.setattr(ledger, "settle", settle)
+        others.append(door.run(Largest(), "people", spend=2, once="job 1"))
+        settle(*how, **more)
+
+    monkeypatch.setattr(ledger, "settle", overtaken)
+    mine = door.run(Largest(), "people", spend=2, once="job 1")
+    assert mine.values == others[0].values
+    assert door.spent == cl.PureDP(2)
+
+
+def test_a_charge_is_told_before_it_is_made_and_only_then(door: Door) -> None:
+    told: list[tuple[str, Mapping[str, Guarantee], cl.PureDP]] = []
+    door.tell_charges(lambda what, costs: told.append((what, costs, door.spent)))
+    question = Question(table="people", statistics=(Count(),))
+    door.measure(question, spend=1)
+    door.measure(question, spend=1)
+    door.run(Largest(), "people", spend=2)
+    assert [(costs, spent) for _, costs, spent in told] == [
+        ({"people": cl.PureDP(1)}, cl.PureDP(0)),
+        ({"people": cl.PureDP(2)}, cl.PureDP(1)),
+    ]
+    assert [what for what, *_ in told] == [each.what for each in door.ledger.charges("people")]
+
+
+def test_where_that_fails_nothing_is_charged(door: Door) -> None:
+    door.tell_charges(dies)
+    for ask in (
+        lambda: door.measure(Question(table="people", statistics=(Count(),)), spend=1),
+        lambda: door.run(Largest(), "people", 1),
+    ):
+        with pytest.raises(Killed):
+            ask()
+    assert door.ledger.charges("people") == []

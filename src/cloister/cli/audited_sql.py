@@ -233,7 +233,7 @@ def _unit_of(table: PrivateTable, name: str, place: int) -> str:
 
 
 def _with(table: PrivateTable, source: Source) -> PrivateTable:
-    return PrivateTable(source, table.columns, table.unit, table.max_rows, table.population, table.size)
+    return PrivateTable(source, table.columns, table.unit, table.max_rows, table.population, table.size, during=table.during)
 
 
 def _quoted(name: str) -> str:

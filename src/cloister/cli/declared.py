@@ -33,8 +33,10 @@ _OPTIONS: dict[str, tuple[type, str]] = {
     "population": (str, "a text"),
     "size": (int, "a whole number"),
     "version": (str, "a text"),
+    "during": (list, "a column with a first and a last day"),
     "public": (bool, "true or false"),
 }
+_PASSED = ("unit", "max_rows", "population", "size", "version", "during")
 _NUMBER = (str, int, float)
 
 
@@ -83,7 +85,7 @@ def _table(name: str, declared: Any, folder: Path) -> PrivateTable | PublicTable
     if declared.get("public"):
         return PublicTable(source)
     columns = {column: domain_of(column, kind, table=name) for column, kind in declared.get("columns", {}).items()}
-    options = {option: declared[option] for option in ("unit", "max_rows", "population", "size", "version") if option in declared}
+    options = {option: declared[option] for option in _PASSED if option in declared}
     return PrivateTable(source, columns=columns, **options)
 
 

@@ -229,7 +229,8 @@ class RemoteSession(RemoteBalance):
         return anonymized_there(self._transport)
 
     def release(self, address: str) -> Release:
-        """An answer that the hub keeps, by its address or its id: byte for byte what was answered then."""
+        """An answer that the hub keeps, by its address or its id: byte for byte what was answered then. One that others show you
+        takes a grant of `release.download` on the data that it came from, as a file of it does."""
         number = address.rstrip("/").rpartition("/")[2]
         if not number or not number.replace("-", "").replace("_", "").isalnum() or not number.isascii():
             raise InvalidParameter("The address was refused", why="it is none of a release", instead="session.address_of(answer)")

@@ -6,7 +6,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -15,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from cloister.errors import CloisterError
+from cloister.hub.description import STATUSES, describe
 from cloister.hub.edition import EDITION
 from cloister.hub.gates import Gates
 from cloister.hub.hub import Hub
@@ -45,10 +45,7 @@ def make_app(hub: Hub) -> FastAPI:
         redoc_url=None,
         lifespan=living,
         redirect_slashes=False,  # the redirection would be made of what the client calls the host
-        responses={
-            status: {"description": "A problem", "content": {"application/problem+json": {"schema": PROBLEM_SCHEMA}}}
-            for status in (400, 401, 403, 404, 409, 422, 429, 503)
-        },
+        responses={status: {"description": told, "content": {}} for status, told in STATUSES.items()},
     )
     app.state.hub = hub
     for service in sorted(hub.services, key=lambda each: not each.busy):  # routes are tried one after the other
@@ -63,22 +60,10 @@ def make_app(hub: Hub) -> FastAPI:
     app.add_exception_handler(CloisterError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
+    from cloister.hub.services.accounts.sessions import cookie_name
+
+    describe(app, cookie_name(hub.settings))
     return app
-
-
-PROBLEM_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["type", "title", "status", "code"],
-    "properties": {
-        "type": {"type": "string"},
-        "code": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "instead": {"type": "string"},
-        "rule": {"type": "string"},
-    },
-}
 
 
 def answer(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> Response:
@@ -115,10 +100,10 @@ async def _malformed(request: Request, error: Exception) -> Response:
     places = [".".join(str(part) for part in each["loc"][1:]) or "body" for each in error.errors()]
     reasons = [str(each["msg"]) for each in error.errors()]
     why = "; ".join(f"{place}: {reason}" for place, reason in list(zip(places, reasons, strict=True))[:5])
-    problem = Problem(
-        status=422, code="invalid", title="The request was refused", why=why, instead="the form that /api/v1/openapi.json says"
-    )
-    return answer(request, problem)
+    instead = N_("the form that /api/v1/openapi.json says")
+    if not request.scope["path"].startswith("/api/"):  # the reasons are for programs, and in English
+        why, instead = N_("the address holds what this page does not take: {name}").format(name=", ".join(places[:5])), "/"
+    return answer(request, Problem(status=422, code="invalid", title="The request was refused", why=why, instead=instead))
 
 
 async def _http(request: Request, error: Exception) -> Response:

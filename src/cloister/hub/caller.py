@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 
 from cloister.hub.problems import Unauthenticated
 
-__all__ = ["NOBODY", "Caller", "CallerDep", "PersonDep", "caller_of", "person_of"]
+__all__ = ["NOBODY", "Caller", "CallerDep", "PersonDep", "caller_of", "person_of", "somebody"]
 
 Via = Literal["nobody", "session", "token", "system"]
 
@@ -77,6 +77,15 @@ async def _caller(request: Request) -> Caller:
 
 async def _person(request: Request) -> Caller:
     return person_of(request)
+
+
+def somebody(calls: Collection[object]) -> bool:
+    """Whether a route with these dependencies takes somebody who has logged in, whatever it names besides.
+
+    >>> somebody([_caller]), somebody([_caller, _person])
+    (False, True)
+    """
+    return _person in calls
 
 
 CallerDep = Annotated[Caller, Depends(_caller)]

@@ -13,6 +13,7 @@ import re
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -46,6 +47,8 @@ class _Whole:
     oddly: str = ""
 
 
+_READERS = {"postgres": ("psycopg",), "spark": ("pyspark", "grpc", "grpc_status")}
+"""What must be there for each kind of database, by the extra that brings it."""
 _NO_PORT = "ports are numbers from 1 to 65535"
 _LONG = "more than a hundred years are no limit"
 _NUMBERS = (
@@ -188,7 +191,7 @@ def _names(settings: Settings) -> Iterator[Fault]:
 def _sources(settings: Settings) -> Iterator[Fault]:
     if not settings.sources.strip():
         return
-    from cloister.hub.storage.connections import Allowed
+    from cloister.hub.storage.allowed import Allowed
 
     for source in listed(settings.sources):
         try:
@@ -197,6 +200,10 @@ def _sources(settings: Settings) -> Iterator[Fault]:
             why = f"{source!r} is no host:port or host:port@network"
             yield Fault(name="sources", why=why, instead='sources = "db.example.org:5432"')
             return
+    if not any(all(find_spec(module) for module in modules) for modules in _READERS.values()):
+        why = "no database can be read: neither psycopg is installed nor pyspark with what Spark Connect needs"
+        instead = " or ".join(f'pip install "cloister[{extra}]"' for extra in _READERS)
+        yield Fault(name="sources", why=why, instead=instead, grave=False)
 
 
 def _files(settings: Settings) -> Iterator[Fault]:

@@ -43,13 +43,25 @@ class Card:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """What a running job may use: who asked, how to say how far it is, and whether it should stop."""
+    """What a running job may use: who asked, how to say how far it is, and whether it should stop; and what work that must not be
+    done twice needs besides.
+    """
 
     job: str
     who: str
     tell: Callable[[str, float | None], None]
     """The name of the stage, and the share that is done where that is public."""
     stopped: Callable[[], bool]
+    attempt: int
+    """1, or 2 where the process of the first one died or ended."""
+    notes: tuple[Mapping[str, Any], ...]
+    """What attempts before this one have written down, the oldest first."""
+    note: Callable[[Mapping[str, Any]], None]
+    """Write down, durably, what an attempt after this one has to know. Refused where the job is another worker's by now: so
+    nothing that follows it is done by two."""
+    finish: Callable[[Session, Mapping[str, Any]], None]
+    """Write, in a transaction that keeps what the job has made, that it is done and what its result is: neither is ever there
+    without the other. Refused where the job is another worker's by now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +69,8 @@ class JobType:
     """A kind of long work: `run` gets the hub, what was asked for, and the progress; what it returns is kept as the job's result.
 
     `again` says whether work that a killed process left behind may be begun once more. What is charged is safe to begin again: an
-    unsettled reservation is taken over, a settled one answers from the ledger.
+    unsettled reservation is taken over, a settled one answers from the ledger. What is kept besides is made once where it is kept
+    in the transaction of `Progress.finish`, or found again by the job's id.
     """
 
     kind: str

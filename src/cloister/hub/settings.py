@@ -68,8 +68,12 @@ class Settings:
     pg_port: int = _set(0, "The port for PostgreSQL clients; 0: none.")
     tick_ms: int = _set(10, "Answers leave at multiples of so many milliseconds.")
     upload_megabytes: int = _set(2048, "The largest upload.")
-    sources: str = _set("", "Databases that data sets may be registered from, as host:port separated by commas; empty: none.")
-    source_authorities: str = _set("", "Who vouches for the certificates of those databases (PEM); empty: the system.")
+    sources: str = _set(
+        "",
+        "PostgreSQL and Spark Connect servers that data sets may be registered from, as host:port, separated by commas;"
+        " empty: none.",
+    )
+    source_authorities: str = _set("", "Who vouches for the certificates of those servers (PEM); empty: the system.")
     delta_floor: str = _set("1e-5", "The largest δ that a budget, a share or all releases of a population may come to.")
     survey_cap: str = _set(
         "20", "The largest ε that all answers of one respondent to a survey may add up to, whatever its author wishes."

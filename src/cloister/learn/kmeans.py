@@ -184,7 +184,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
             allowance.lines = list(self.spent_)
             return allowance
         purse = Purse.of(session, table, spend, purpose)
-        found = by_engine(purse, table, encoder, clusters=self.n_clusters, rounds=self.rounds, random=session._random)
+        starts = getattr(session, "choices", session._random)  # a job that may be begun again has its own
+        found = by_engine(purse, table, encoder, clusters=self.n_clusters, rounds=self.rounds, random=starts)
         self.low_, self.high_ = (np.array(side, dtype=np.float64) for side in encoder.bounds)
         self._keep(found.centres, found.sizes)
         self.deviations_, self.rounds_, self.dimension_ = found.deviations, found.rounds, found.dimension

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, LedgerError
 from cloister.ledger import operations, reading
+from cloister.ledger.company import at_one_moment
 from cloister.ledger.measure import kind_of
 from cloister.ledger.opening import Opened, open_ledger
 from cloister.ledger.records import BrokenLine, Charge, Freeze, Line, Reservation, StoredRelease
@@ -157,7 +158,7 @@ class Ledger:
         for population, more in self._standing(costs).items():
             bounds[population] = [*bounds.get(population, ()), *more]
         request = Request.of(costs, who, what, purpose, rerun=rerun, at_most=bounds, share_at_most=share_at_most, drawn=drawn)
-        reservation: Reservation = self._do(lambda book: operations.reserve(book, request))
+        reservation: Reservation = self._do(lambda book: operations.reserve(book, request), held=False)
         return reservation
 
     def _standing(self, costs: Mapping[str, Guarantee]) -> Bounds:
@@ -183,7 +184,7 @@ class Ledger:
                 instead="ledger.settle(reservation, b'…')",
             )
         digest = hashlib.sha256(release).hexdigest()
-        self._do(lambda book: operations.settle(book, reservation, release, digest))
+        self._do(lambda book: operations.settle(book, reservation, release, digest), held=False)
 
     def void(self, reservation: Reservation) -> None:
         """Give a charge back, for work that failed before any private row was read; the caller answers for that.
@@ -315,6 +316,9 @@ class Ledger:
 
     def budget(self, population: str) -> Guarantee:
         """The budget that was written for a population."""
+        return at_one_moment((self, population), lambda: self._budget(population))
+
+    def _budget(self, population: str) -> Guarantee:
         with self._reading(at_once=True) as store:
             return reading.budget(store, population)
 
@@ -358,8 +362,9 @@ class Ledger:
         with self._reading() as store:
             return reading.populations(store)
 
-    def charges(self, population: str) -> list[Charge]:
-        """A population's account, in the order of the chain: charges, losses after a backup, and what was not private.
+    def charges(self, population: str, *, what: str | None = None) -> list[Charge]:
+        """A population's account, in the order of the chain: charges, losses after a backup, and what was not private; with
+        `what`, of that plan alone.
 
         >>> from cloister.privacy import PureDP
         >>> ledger = Ledger(clock=lambda: 0)
@@ -369,7 +374,7 @@ class Ledger:
         [('ada', 'plan-1', PureDP(epsilon='0.1'), 'reserved')]
         """
         with self._reading() as store:
-            return reading.charges(store, population)
+            return reading.charges(store, population, what)
 
     def find(self, what: str, populations: Iterable[str]) -> list[StoredRelease]:
         """The settled releases of a plan over exactly these populations, oldest first, each checked against the chain.
@@ -446,9 +451,9 @@ class Ledger:
 
     # How it gets there.
 
-    def _do(self, step: Step) -> Any:
+    def _do(self, step: Step, *, held: bool = True) -> Any:
         self._check_process()
-        return self._writer.do(step)
+        return self._writer.do(step, held=held)
 
     @contextlib.contextmanager
     def _reading(self, *, at_once: bool = False) -> Iterator[Store]:

@@ -19,7 +19,8 @@ from cloister.privacy.guarantee import Guarantee
 _CHARGES = """SELECT charges.id, lines.payload, outcomes.state, outcomes.attempt, releases.settled
     FROM charges JOIN lines ON lines.sequence = charges.id
     LEFT JOIN outcomes ON outcomes.id = charges.id LEFT JOIN releases ON releases.id = charges.id
-    WHERE charges.population = ? ORDER BY charges.id"""
+    WHERE charges.population = ?{} ORDER BY charges.id"""
+_OF_ALL, _OF_ONE = _CHARGES.format(""), _CHARGES.format(" AND charges.what = ?")
 _FIND = """SELECT releases.id, releases.settled, releases.content, lines.payload
     FROM charges JOIN releases ON releases.id = charges.id JOIN lines ON lines.sequence = charges.id
     WHERE charges.population = ? AND charges.what = ? ORDER BY releases.settled"""
@@ -69,10 +70,10 @@ def head(store: Store) -> tuple[int, str]:
     return book.sequence, book.hash.hex()
 
 
-def charges(store: Store, name: str) -> list[Charge]:
-    """A population's account."""
+def charges(store: Store, name: str, what: str | None = None) -> list[Charge]:
+    """A population's account, or of it the charges for one plan."""
     kind = population(store, name).kind
-    rows = store.execute(_CHARGES, (name,)).fetchall()
+    rows = store.execute(_OF_ALL, (name,)).fetchall() if what is None else store.execute(_OF_ONE, (name, what)).fetchall()
     return [
         _charge(name, kind, number, json.loads(payload), "settled" if settled is not None else outcome, attempt)
         for number, payload, outcome, attempt, settled in rows

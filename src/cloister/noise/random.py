@@ -79,9 +79,30 @@ class Random:
         """
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise InvalidParameter(f"seed={seed!r} was refused", why="a seed is an integer", instead="Random.deterministic(1)")
+        return cls._repeating(f"cloister deterministic {seed}".encode())
+
+    @classmethod
+    def derived(cls, secret: bytes) -> Random:
+        """The same words for the same secret: for choices that protect nothing and have to be made alike once more, such as where
+        k-means begins when it is begun again. It is marked, so that no noise of a durable ledger is made of it.
+
+        >>> random = Random.derived(b"a secret of 32 bytes, or longer.")
+        >>> random.marked, random.word() == Random.derived(b"a secret of 32 bytes, or longer.").word()
+        (True, True)
+        """
+        if len(secret) < _KEY_BYTES:
+            raise InvalidParameter(
+                "The secret was refused",
+                why=f"it has fewer than {_KEY_BYTES} bytes",
+                instead='Random.derived(ledger.derive("…"))',
+            )
+        return cls._repeating(b"cloister derived " + secret)
+
+    @classmethod
+    def _repeating(cls, seed: bytes) -> Random:
         random = cls.__new__(cls)
         random.marked = True
-        random._key = hashlib.sha256(f"cloister deterministic {seed}".encode()).digest()
+        random._key = hashlib.sha256(seed).digest()
         random._start()
         return random
 

@@ -207,8 +207,14 @@ def check_one_population(relations: list[Relation]) -> None:
         (first, one), (second, other) = next(
             pair for pair in zip(populations.items(), list(populations.items())[1:], strict=False) if pair[0][1] != pair[1][1]
         )
+        if all(table.during is not None and table.population is not None for table in (tables[first], tables[second])):
+            raise refused(
+                f"{first!r} and {second!r} were refused together",
+                "they hold the rows of two windows of time, each with a budget of its own, and a question reads one of them",
+                "one question to each, whose answers you add up yourself",
+            )
         raise refused(
             f"{first!r} and {second!r} were refused together",
             f"they are of the populations {one!r} and {other!r}, whose persons are counted apart",
-            f'cl.PrivateTable(…, population="{one}") for both',
+            f'one question to each; where they are the same persons, cl.PrivateTable(…, population="{one}") for both',
         )

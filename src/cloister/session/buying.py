@@ -19,6 +19,7 @@ from fractions import Fraction
 
 from cloister.errors import BudgetExceeded, EngineError, InvalidParameter, LedgerError
 from cloister.ledger import Bound
+from cloister.ledger.company import own_thread
 from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session.answer import aggregations_of, measured
@@ -62,6 +63,7 @@ class Buyer(Balance):
     _time_limit: float | None
     _asked: dict[tuple[str, str, str], OrderedDict[str, Shape]]
     _bounds: Bounds = Bounds()
+    _about_to_charge: Callable[[str, Mapping[str, Guarantee]], None] | None = None
     _last_shape: tuple[Seen, Question, Shape] | None = None
 
     def keep_within(self, bounds: Bounds) -> None:
@@ -78,6 +80,20 @@ class Buyer(Balance):
         cloister.errors.BudgetExceeded: A charge of ε = 0.5 to population 'people' was refused: the ceiling is ε = 0.4...
         """
         self._bounds = bounds
+
+    def tell_charges(self, told: Callable[[str, Mapping[str, Guarantee]], None]) -> None:
+        """From here on, say what is charged (the plan's digest, and its costs by population) right before it is. Where `told`
+        raises, nothing is charged. What is answered from the ledger at no cost is not told.
+
+        >>> from cloister.session import Count
+        >>> from cloister.session.examples import small_door
+        >>> with small_door() as door:
+        ...     door.tell_charges(lambda what, costs: print(costs))
+        ...     for _ in range(2):
+        ...         _ = door.measure(Question(table="people", statistics=(Count(),)), spend="0.5")
+        {'people': PureDP(epsilon='0.5')}
+        """
+        self._about_to_charge = told
 
     @property
     def _registry(self) -> Registry:
@@ -186,12 +202,18 @@ class Buyer(Balance):
     def _answer(self, plan: Plan, purpose: str, owed: Mapping[str, Guarantee]) -> tuple[Purchase, Stored]:
         """The way of a question. Preparing reads rows but tells nobody anything; the charge stands from the reservation on."""
         self._progress("preparing the tables")
+        if not all(self._registry.at_hand(part.shape.question.table) for part in plan.parts):
+            own_thread()
         tables = {part.shape.question.table: self._registry.rows_of(part.shape.question.table) for part in plan.parts}
         compiled = []  # what cannot be compiled is refused before it is charged
         for part in plan.parts:
             prepared = tables[part.shape.question.table]
             compiled.append([(each, prepared.plan(each)) for each in aggregations_of(part.shape, prepared)])
+            if not all(prepared.at_hand(each) for each, _ in compiled[-1]):
+                own_thread()
         self._progress("reserving the cost")
+        if self._about_to_charge is not None:
+            self._about_to_charge(plan.digest, plan.costs)
         ceilings, shares = self._bounds.ceilings, self._bounds.shares
         reservation = self.ledger.reserve(
             plan.costs,

@@ -151,6 +151,7 @@ class Door(Runner):
         """A light session of this house that sees what another one sees in its own: for the same tables with other rows."""
         light = self.on_behalf(other.who)
         light._view, light._bounds = other._view.within(self._view), other._bounds
+        light._about_to_charge = other._about_to_charge
         return light
 
     def add(self, name: str, table: Table, budget: Guarantee | None = None) -> None:

@@ -1,9 +1,10 @@
 """What all sessions about the same tables share: the tables, their prepared rows, the ledger and the randomness.
 
 Tables come and go while questions are asked. The tables of one moment are a `Registry`, which never changes; adding, replacing or
-removing a table makes another one. A question keeps the registry that it began with, from its text to its answer, in its own
-thread (`steady`); so it ends on the rows that it began with, under the bounds that were declared of them. The rows of a table
-that is gone are closed when the last such question has ended.
+removing a table makes another one. A question keeps the registry that it began with, from its text to its answer (`steady`); so
+it ends on the rows that it began with, under the bounds that were declared of them. The rows of a table that is gone are closed
+when the last such question has ended. Which registry that is belongs to the question's context, not to its thread, which several
+may share (`ledger/company.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -24,6 +27,9 @@ from cloister.session.registry import Registry, Table
 from cloister.session.stock import Stock
 from cloister.tables import Prepared, PrivateTable
 
+_BEGUN: ContextVar[Mapping[House, Registry]] = ContextVar("cloister registries", default=MappingProxyType({}))
+"""The registries that the question which is asked here began with, by house."""
+
 
 class House:
     """Tables that come and go, over one ledger and one source of randomness."""
@@ -35,29 +41,28 @@ class House:
         self._changing = threading.Lock()
         self._now = Registry(tables, ledger, random, self._stock, Kin())
         self._asking: dict[Registry, int] = {}
-        self._here = threading.local()
         self._narrowed: WeakKeyDictionary[PrivateTable, dict[tuple[str, ...], PrivateTable]] = WeakKeyDictionary()
 
     @property
     def registry(self) -> Registry:
-        """The tables as the question that this thread asks began with them; without one, as they are now."""
-        begun: Registry | None = getattr(self._here, "registry", None)
-        return self._now if begun is None else begun
+        """The tables as the question that is asked here began with them; without one, as they are now."""
+        return _BEGUN.get().get(self, self._now)
 
     @contextmanager
     def steady(self) -> Iterator[None]:
-        """Within it this thread sees the tables as they were when it began."""
-        if getattr(self._here, "registry", None) is not None:
+        """What is asked within it sees the tables as they were when it began."""
+        begun = _BEGUN.get()
+        if self in begun:
             yield
             return
         with self._lock:
             registry = self._now
             self._asking[registry] = self._asking.get(registry, 0) + 1
-        self._here.registry = registry
+        token = _BEGUN.set({**begun, self: registry})
         try:
             yield
         finally:
-            self._here.registry = None
+            _BEGUN.reset(token)
             with self._lock:
                 self._asking[registry] -= 1
                 if not self._asking[registry]:
@@ -126,6 +131,7 @@ def with_columns(table: PrivateTable, columns: Sequence[str]) -> PrivateTable:
         population=table.population,
         size=table.size,
         version=table.version,
+        during=table.during,
         through=table.through,
     )
 
@@ -154,7 +160,10 @@ def steady(method: Callable[Concatenate[Lodger, Given], Answer]) -> Callable[Con
 
     @functools.wraps(method)
     def held(self: Lodger, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
-        with self.house.steady():
+        house = self.house
+        if house in _BEGUN.get():
+            return method(self, *args, **kwargs)
+        with house.steady():
             return method(self, *args, **kwargs)
 
     return held

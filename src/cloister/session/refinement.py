@@ -142,7 +142,8 @@ def _extra(wanted: Shape, finer: Shape) -> list[Expression] | None:
     """What the wanted condition asks beyond the finer one."""
     if not finer.conditions.keys() <= wanted.conditions.keys():
         return None
-    return [each for text, each in wanted.conditions.items() if text not in finer.conditions]
+    extra = [each for text, each in wanted.conditions.items() if text not in finer.conditions]
+    return extra if all(each.columns() for each in extra) else None  # FALSE is of no key, and leaves none of the rows
 
 
 def _allowed(axis: Axis, extra: Sequence[Expression], finer: Shape) -> npt.NDArray[np.bool_] | None:

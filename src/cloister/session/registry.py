@@ -153,7 +153,7 @@ class Registry:
             self._ledger.open(entry.population, given, who=who)
             identity = entry.declaration.source.identity()
             if identity is not None:
-                self._ledger.bind(_place(identity), entry.population, who=who)
+                self._ledger.bind(place_of(identity), entry.population, who=who)
 
     def entry(self, name: str) -> Entry:
         """The private table of that name."""
@@ -259,6 +259,10 @@ class Registry:
             return self.prepare(table)
         return self._stock.related(table, {name: self.entry(name) for name in table.bases()}, self._public)
 
+    def at_hand(self, table: str | Relation) -> bool:
+        """Whether the rows that a question reads are prepared already; those of a relation have to be put together."""
+        return isinstance(table, str) and self._stock.known(self.entry(table)) is not None
+
     def prepare(self, name: str) -> Prepared:
         """The prepared rows of a table, made when they are first needed."""
         return self._stock.rows(self.entry(name))
@@ -272,7 +276,7 @@ class Registry:
     def _entry(self, name: str, table: PrivateTable, others: Collection[Entry], before: Entry | None) -> Entry:
         identity, state = table.source.identity(), table.source.state()
         twin = next((other for other in others if _same_object(other.declaration, table)), None)
-        bound = None if identity is None else self._ledger.bound(_place(identity))
+        bound = None if identity is None else self._ledger.bound(place_of(identity))
         kin = [None if each is None else each.population for each in (before, twin)]
         kin += [self._kin.population(each) for each in (table, getattr(table.source, "origin", None))]
         population = table.population or bound or next((each for each in kin if each is not None), name)
@@ -322,7 +326,7 @@ def _same_object(one: PrivateTable, other: PrivateTable) -> bool:
     return mine is not None and mine is theirs
 
 
-def _place(identity: str) -> str:
+def place_of(identity: str) -> str:
     """A source's identity as the ledger keeps it: a digest, since an address may hold more than the ledger's readers should
     see."""
     return hashlib.sha256(identity.encode()).hexdigest()

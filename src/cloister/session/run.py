@@ -106,6 +106,21 @@ def run_plan(method: RowMethod, entry: Entry, spend: Guarantee) -> RunPlan:
     return RunPlan(population=entry.population, cost=cost, digest=digest)
 
 
+def digest_once(digest: str, once: str) -> str:
+    """The digest under which a named piece of work is charged: that of its plan and its name.
+
+    >>> digest_once("5f3a", "job 1") == digest_once("5f3a", "job 2")
+    False
+    """
+    return hashlib.sha256(json.dumps({"format": 1, "plan": digest, "once": once}, sort_keys=True).encode()).hexdigest()
+
+
+def outcome_of(blob: bytes, *, cost: Guarantee, digest: str, charge: int | str, when: float) -> Outcome:
+    """What a stored blob says that was released."""
+    told = json.loads(blob)
+    return Outcome(values=told["values"], cost=cost, digest=digest, charge=charge, when=when, marked=told["marked"])
+
+
 def run_blob(values: Mapping[str, Any], *, marked: bool) -> bytes:
     """The released values as JSON. Only plain data pass, by exact type: a subclass could carry rows in its attributes."""
     return json.dumps(

@@ -1,5 +1,7 @@
 """Handing rows to a method that declares its guarantee: reserve, read, let it release, settle.
 
+Under the name of a piece of work it is released once, however often the work is begun.
+
 The rows are those that the session sees: through a view fewer of them, with fewer columns, and under a digest of their own.
 """
 
@@ -10,10 +12,11 @@ import json
 import time
 from dataclasses import replace
 
+from cloister.errors import LedgerError
 from cloister.session.buying import Buyer
 from cloister.session.house import steady
 from cloister.session.registry import Entry
-from cloister.session.run import Outcome, RowMethod, RunPlan, run_blob, run_plan
+from cloister.session.run import Outcome, RowMethod, RunPlan, digest_once, outcome_of, run_blob, run_plan
 from cloister.session.sealed import sealed
 from cloister.session.spend import Spending, spend_of
 from cloister.tables import PrivateTable
@@ -23,16 +26,31 @@ class Runner(Buyer):
     """Somebody who asks, and may also hand rows to a method."""
 
     @steady
-    def run(self, method: RowMethod, table: str, spend: Spending, *, purpose: str = "") -> Outcome:
-        """Hands the rows of a table to a method that declares its guarantee, and lets out only what it releases."""
+    def run(self, method: RowMethod, table: str, spend: Spending, *, purpose: str = "", once: str = "") -> Outcome:
+        """Hands the rows of a table to a method that declares its guarantee, and lets out only what it releases.
+
+        It is charged each time, but for an attempt that died before it had released anything: the next one is made under its
+        charge. `once` names a piece of work that is to be released once however often it is begun (a job): what the same person
+        has released under that name is given again at no cost, and nobody else takes its charge over.
+
+        Guarantee: that of the method, once a charge. A second attempt draws its randomness anew, and is no second release: of
+        the first nothing left the door, and the ledger settles a charge once, whichever attempt comes first. What is seen is
+        the output of one run, so composition counts one.
+        """
         plan = self.explain_run(method, table, spend)
+        what = plan.digest if not once else digest_once(plan.digest, once)
+        before = self._released(plan, what) if once else None
+        if before is not None:
+            return before
         prepared = self._registry.prepare(table)
         declaration, condition = self._row_entry(table).declaration, self._view.rows.get(table)
+        if self._about_to_charge is not None:
+            self._about_to_charge(what, {plan.population: plan.cost})
         ceilings, shares = self._bounds.ceilings, self._bounds.shares
         reservation = self.ledger.reserve(
             {plan.population: plan.cost},
             who=self.who,
-            what=plan.digest,
+            what=what,
             purpose=purpose,
             at_most=ceilings,
             share_at_most=shares,
@@ -47,15 +65,22 @@ class Runner(Buyer):
         except KeyboardInterrupt:
             prepared.cancel()
             raise
-        self.ledger.settle(reservation, blob, marked=self._random.marked)
-        return Outcome(
-            values=json.loads(blob)["values"],
-            cost=plan.cost,
-            digest=plan.digest,
-            charge=reservation.id,
-            when=time.time(),
-            marked=self._random.marked,
-        )
+        try:
+            self.ledger.settle(reservation, blob, marked=self._random.marked)
+        except LedgerError:
+            first = self._released(plan, what) if once else None
+            if first is None:
+                raise
+            return first  # another attempt under the same charge was first; its release is the one that leaves
+        return outcome_of(blob, cost=plan.cost, digest=what, charge=reservation.id, when=time.time())
+
+    def _released(self, plan: RunPlan, what: str) -> Outcome | None:
+        """What this person has released under a name already."""
+        for each in self.ledger.find(what, [plan.population]):
+            if each.who == self.who:
+                cost, when = each.costs[plan.population], each.when.timestamp()
+                return outcome_of(each.release, cost=cost, digest=what, charge=each.id, when=when)
+        return None
 
     @steady
     def explain_run(self, method: RowMethod, table: str, spend: Spending) -> RunPlan:

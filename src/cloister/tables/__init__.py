@@ -29,6 +29,7 @@ Everything that comes out of `Prepared.aggregate` and `Prepared.rows` is exact a
 
 from cloister.tables.columns import Boolean, Category, Date, Domain, Integer, Real, Text
 from cloister.tables.compiler import check_aggregation
+from cloister.tables.during import During
 from cloister.tables.engine import Engine, PreparationReport, Prepared, engine_for, prepare
 from cloister.tables.expressions import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
 from cloister.tables.identifier import Identifier
@@ -55,6 +56,7 @@ __all__ = [
     "Compare",
     "Date",
     "Domain",
+    "During",
     "Engine",
     "Expression",
     "Extended",

@@ -26,7 +26,7 @@ from cloister.tables.engine import ColumnReport, PreparationReport, Prepared, Si
 from cloister.tables.folder import PrivateFolder
 from cloister.tables.guard import guarded
 from cloister.tables.held import MOST_BYTES, Held, countable, wanted_columns
-from cloister.tables.preparation import Spelling, over_cap_sql, prepared_sql, report_sql
+from cloister.tables.preparation import Spelling, outside_sql, over_cap_sql, prepared_sql, report_sql
 from cloister.tables.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, SPACE, WHOLE
 from cloister.tables.request import Aggregation, Groups
 from cloister.tables.table import PrivateTable
@@ -194,7 +194,7 @@ class DuckDBPrepared(Prepared):
             place = f"{_SCRATCH}.{RELATION}"
         try:
             relation = source.attach(self._connection)
-            select = prepared_sql(table.columns, source.schema, relation, table.unit, secret, DuckDBSpelling())
+            select = prepared_sql(table.columns, source.schema, relation, table.unit, secret, DuckDBSpelling(), table.during)
             self._connection.execute(f"CREATE TABLE {place} AS {select}")
         finally:
             source.detach(self._connection)
@@ -216,6 +216,10 @@ class DuckDBPrepared(Prepared):
         if number is None:
             return super().aggregate(aggregation, plan)
         return Groups((), {aggregation.aggregates[0].name: np.array([number], dtype=np.int64)})
+
+    def at_hand(self, aggregation: Aggregation) -> bool:
+        """As of every engine; of a short table rows are counted in memory, once they are there."""
+        return self._held is not None and countable(aggregation)
 
     def _hold(self) -> Held | None:
         """The rows in arrays, read once; None where they would take too much memory."""
@@ -335,15 +339,18 @@ class DuckDBPrepared(Prepared):
         settings = {**self._common, "temp_directory": str(self._folder.path / "report")}
         with without_bar(duckdb.connect(":memory:", config=settings)) as connection:
             relation = table.source.attach(connection)
-            [row] = connection.execute(
-                report_sql(table.columns, table.source.schema, relation, table.unit, DuckDBSpelling())
-            ).fetchall()
+            spelling, schema = DuckDBSpelling(), table.source.schema
+            sql = report_sql(table.columns, schema, relation, table.unit, spelling, table.during)
+            [row] = connection.execute(sql).fetchall()
+            outside = None
+            if table.during is not None:
+                [outside] = connection.execute(outside_sql(schema, relation, spelling, table.during)).fetchall()
             table.source.detach(connection)
             malformed = table.source.malformed(connection)
         over = (0, 0)
         if table.max_rows is not None:
             over = self._connection.cursor().execute(over_cap_sql(table.max_rows, RELATION)).fetchone()
-        return report_of(row, over, table, malformed)
+        return report_of(row, over, table, malformed, outside)
 
     def _close(self) -> None:
         self.cancel()
@@ -361,11 +368,12 @@ def _bytes(rows: int, layout: Layout) -> int:
     return 8 * rows * len(wanted_columns(layout))
 
 
-def report_of(row: Any, over: Any, table: PrivateTable, malformed: int = 0) -> PreparationReport:
-    """The report from the numbers of `report_sql`."""
+def report_of(row: Any, over: Any, table: PrivateTable, malformed: int = 0, outside: Any = None) -> PreparationReport:
+    """The report from the numbers of `report_sql`, `over_cap_sql` and `outside_sql`."""
     numbers = [int(number) for number in row]
     columns = {
         name: ColumnReport(given=numbers[2 + 3 * i], nulled=numbers[2 + 3 * i] - numbers[3 + 3 * i], clamped=numbers[4 + 3 * i])
         for i, name in enumerate(table.columns)
     }
-    return PreparationReport(numbers[0], numbers[1], int(over[0]), int(over[1]), columns, malformed)
+    before, after, undated = (int(number) for number in outside or (0, 0, 0))
+    return PreparationReport(numbers[0], numbers[1], int(over[0]), int(over[1]), columns, malformed, before, after, undated)

@@ -59,6 +59,12 @@ class PreparationReport:
     columns: dict[str, ColumnReport]
     rows_malformed: int = 0
     """Lines of a CSV file that are no rows: unbalanced quotes, too few or too many fields, not UTF-8, too long."""
+    rows_before: int = 0
+    """Of a table of a span of days (`during=`), what the source holds of earlier days: no rows of this table."""
+    rows_after: int = 0
+    """And of later days."""
+    rows_undated: int = 0
+    """And on no day: the date is missing, or is none."""
 
 
 class Engine(Protocol):
@@ -90,6 +96,10 @@ class Answering(ABC):
         keys = tuple(read[: len(aggregation.keys)])
         values = read[len(aggregation.keys) :]
         return Groups(keys, {each.name: value for each, value in zip(aggregation.aggregates, values, strict=True)})
+
+    def at_hand(self, aggregation: Aggregation) -> bool:
+        """Whether it is found in memory at once, so that whoever asks waits for no statement."""
+        return False
 
     def plan(self, aggregation: Aggregation) -> Plan:
         """The compiled SQL; kept, so that questions that differ only in the numbers of their conditions compile once.

@@ -23,7 +23,7 @@ from cloister.tables.duckdb import report_of
 from cloister.tables.engine import PreparationReport, Prepared, Site, _token, fresh_secret
 from cloister.tables.guard import guarded, tried
 from cloister.tables.postgres_spelling import TYPES, PostgresSpelling, identifier
-from cloister.tables.preparation import over_cap_sql, prepared_sql, report_sql
+from cloister.tables.preparation import outside_sql, over_cap_sql, prepared_sql, report_sql
 from cloister.tables.sources import Source, check_names
 from cloister.tables.table import PrivateTable
 
@@ -49,13 +49,18 @@ _PART = r'(?:"(?:[^"]|"")+"|[^".]+)'
 
 
 class PostgresSource(Source):
-    """A table, or the query behind an Ibis table, in a PostgreSQL database."""
+    """A table, or the query behind an Ibis table, in a PostgreSQL database.
+
+    `part` says which of its rows are meant, where tables of several populations share it and each reads rows of its own
+    (`during=`): the ledger then knows each by the table and the part. Whoever gives one answers for that no row is of two.
+    """
 
     engine: ClassVar[str] = "postgres"
 
-    def __init__(self, conninfo: str, relation: str) -> None:
+    def __init__(self, conninfo: str, relation: str, part: str = "") -> None:
         self.conninfo = conninfo
         self.relation = relation
+        self.part = part
         fields, enums = guarded("The PostgreSQL table could not be opened", self._look)
         check_names([name for name, _ in fields])
         self.schema = {name: "text" if code in enums else _KINDS.get(code, "other") for name, code in fields}
@@ -67,7 +72,7 @@ class PostgresSource(Source):
         return [(column.name, column.type_code) for column in description], {oid for (oid,) in enums}
 
     @classmethod
-    def from_url(cls, url: str) -> PostgresSource:
+    def from_url(cls, url: str, part: str = "") -> PostgresSource:
         """From "postgresql://user@host:port/database::schema.table"."""
         conninfo, separator, name = url.rpartition("::")
         if not separator or not re.fullmatch(rf"{_PART}(?:\.{_PART})?", name):
@@ -76,8 +81,8 @@ class PostgresSource(Source):
                 why="it names no table",
                 instead='"postgresql://user@host:5432/database::schema.table"',
             )
-        parts = [part[1:-1].replace('""', '"') if part.startswith('"') else part for part in re.findall(_PART, name)]
-        return cls(conninfo, ".".join(identifier(part) for part in parts))
+        names = [each[1:-1].replace('""', '"') if each.startswith('"') else each for each in re.findall(_PART, name)]
+        return cls(conninfo, ".".join(identifier(name) for name in names), part)
 
     @classmethod
     def from_ibis(cls, table: Any, backend: Any) -> PostgresSource:
@@ -94,6 +99,11 @@ class PostgresSource(Source):
         return "postgresql"
 
     def identity(self) -> str:
+        """The table, and the part."""
+        return f"{self.whole} {self.part}" if self.part else self.whole
+
+    @property
+    def whole(self) -> str:
         """Host, port, database and table: not the role, which does not change whose rows they are."""
         from psycopg.conninfo import conninfo_to_dict
 
@@ -120,7 +130,8 @@ class PostgresPrepared(Prepared):
     def __init__(self, table: PrivateTable, source: PostgresSource, secret: str) -> None:
         super().__init__(table, materialised=True)
         self._source = source
-        self._select = prepared_sql(table.columns, source.schema, source.relation, table.unit, secret, PostgresSpelling())
+        spelling = PostgresSpelling()
+        self._select = prepared_sql(table.columns, source.schema, source.relation, table.unit, secret, spelling, table.during)
         self._name = f"p{_token(12)}"
         self._relation = f"{identifier(SCHEMA)}.{identifier(self._name)}"
         self._idle: list[Any] = []
@@ -230,15 +241,18 @@ class PostgresPrepared(Prepared):
             connection.cancel_safe(timeout=5)
 
     def _owner_report(self) -> PreparationReport:
-        table = self.declaration
+        table, source, spelling = self.declaration, self._source, PostgresSpelling()
+        outside = None
         with self._connection() as connection:
-            sql = report_sql(table.columns, self._source.schema, self._source.relation, table.unit, PostgresSpelling())
+            sql = report_sql(table.columns, source.schema, source.relation, table.unit, spelling, table.during)
             row = connection.execute(sql).fetchone()
+            if table.during is not None:
+                outside = connection.execute(outside_sql(source.schema, source.relation, spelling, table.during)).fetchone()
             over = (0, 0)
             if table.max_rows is not None:
                 counts = over_cap_sql(table.max_rows, f'"{RELATION}"')
                 over = connection.execute(self._sql(counts)).fetchone()
-        return report_of(row, over, table)
+        return report_of(row, over, table, outside=outside)
 
     def _close(self) -> None:
         self.cancel()

@@ -16,11 +16,12 @@ from typing import Any
 
 from cloister.tables.columns import Category, Domain, Integer, Real, Text
 from cloister.tables.compiler import storage
+from cloister.tables.during import During
 from cloister.tables.identifier import Identifier
 from cloister.tables.order import Part, parts_of, rank_sql
 from cloister.tables.reading import FALSE_SPELLINGS, TRUE_SPELLINGS
 
-__all__ = ["Spelling", "over_cap_sql", "prepared_sql", "report_sql"]
+__all__ = ["Spelling", "outside_sql", "over_cap_sql", "prepared_sql", "report_sql"]
 
 _EXACT_IN_DOUBLE = 2**52
 _WHOLE_FLOATS = 2**62
@@ -110,15 +111,27 @@ class Spelling(ABC):
 
 
 def prepared_sql(
-    columns: Mapping[str, Domain], schema: Mapping[str, str], relation: str, unit: str | None, secret: str, spelling: Spelling
+    columns: Mapping[str, Domain],
+    schema: Mapping[str, str],
+    relation: str,
+    unit: str | None,
+    secret: str,
+    spelling: Spelling,
+    during: During | None = None,
 ) -> str:
-    """The SELECT that gives the prepared rows: c0, c1, …, and with a unit `unit` and `place`."""
+    """The SELECT that gives the prepared rows: c0, c1, …, and with a unit `unit` and `place`. What does not lie `during` is left
+    out before rows are numbered."""
     raws = [
         f"{raw(domain, schema[name], spelling.name(name), spelling)} AS r{i}" for i, (name, domain) in enumerate(columns.items())
     ]
     codes = [f"{code(domain, schema[name], f'r{i}', spelling)} AS c{i}" for i, (name, domain) in enumerate(columns.items())]
+    kept = []
+    if during is not None:
+        raws.append(f"{_day(during, schema, spelling)} AS day")
+        kept.append(_inside(during))
     if unit is None:
-        return f"SELECT {', '.join(codes)} FROM (SELECT {', '.join(raws)} FROM {relation}{spelling.fence}) AS raws"
+        where = f" WHERE {kept[0]}" if kept else ""
+        return f"SELECT {', '.join(codes)} FROM (SELECT {', '.join(raws)} FROM {relation}{spelling.fence}) AS raws{where}"
     raws.append(f"{_unit(schema[unit], spelling.name(unit), spelling)} AS u")
     names = ", ".join(f"c{i}" for i in range(len(codes)))
     digests = [f"{_unit_number(schema[unit], spelling)} AS d"]
@@ -126,11 +139,12 @@ def prepared_sql(
         f"COALESCE({spelling.digest(f'r{i}')}, 0) AS d{i}" for i, each in enumerate(columns.values()) if isinstance(each, Text)
     ]
     x, y, rank = rank_sql(_parts(columns, spelling), secret)
+    kept.append("u IS NOT NULL")
     place = spelling.integer("ROW_NUMBER() OVER (PARTITION BY u ORDER BY h)", "int32")
     return (
         f"SELECT {names}, u AS {spelling.name('unit')}, {place} AS place FROM (SELECT {names}, u, {rank} AS h FROM "
         f"(SELECT {names}, u, {x} AS x, {y} AS y FROM (SELECT {', '.join(codes + digests)}, u FROM "
-        f"(SELECT {', '.join(raws)} FROM {relation}{spelling.fence}) AS raws WHERE u IS NOT NULL{spelling.fence}) AS codes"
+        f"(SELECT {', '.join(raws)} FROM {relation}{spelling.fence}) AS raws WHERE {' AND '.join(kept)}{spelling.fence}) AS codes"
         f"{spelling.fence}) AS mixed{spelling.fence}) AS ranked"
     )
 
@@ -160,10 +174,15 @@ def _unit_number(kind: str, spelling: Spelling) -> str:
 
 
 def report_sql(
-    columns: Mapping[str, Domain], schema: Mapping[str, str], relation: str, unit: str | None, spelling: Spelling
+    columns: Mapping[str, Domain],
+    schema: Mapping[str, str],
+    relation: str,
+    unit: str | None,
+    spelling: Spelling,
+    during: During | None = None,
 ) -> str:
     """One row for the owner: rows, rows without a unit, then for each column how many values were given, kept, and outside the
-    bounds.
+    bounds; all of them of the rows that lie `during`.
     """
     inner, outer = [], ["COUNT(*)"]
     outer.append("0" if unit is None else "COUNT(*) - COUNT(u)")
@@ -174,7 +193,30 @@ def report_sql(
         outer += [f"COUNT(s{i})", f"COUNT({code(domain, schema[name], f'r{i}', spelling)})"]
         bounds = _raw_bounds(domain, schema[name], spelling)
         outer.append("0" if bounds is None else f"COUNT(CASE WHEN r{i} < {bounds[0]} OR r{i} > {bounds[1]} THEN 1 END)")
-    return f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner)} FROM {relation}{spelling.fence}) AS raws"
+    where = ""
+    if during is not None:
+        inner.append(f"{_day(during, schema, spelling)} AS day")
+        where = f" WHERE {_inside(during)}"
+    return f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner)} FROM {relation}{spelling.fence}) AS raws{where}"
+
+
+def outside_sql(schema: Mapping[str, str], relation: str, spelling: Spelling, during: During) -> str:
+    """One row for the owner: rows that lie before these days, after them, and on no day."""
+    days = f"SELECT {_day(during, schema, spelling)} AS day FROM {relation}{spelling.fence}"
+    low, high = during.domain.low_code, during.domain.high_code
+    return (
+        f"SELECT COUNT(CASE WHEN day < {low} THEN 1 END), COUNT(CASE WHEN day > {high} THEN 1 END), COUNT(*) - COUNT(day) "
+        f"FROM ({days}) AS days"
+    )
+
+
+def _day(during: During, schema: Mapping[str, str], spelling: Spelling) -> str:
+    """The day of a row as it stands in the source, in no bounds."""
+    return raw(during.domain, schema[during.column], spelling.name(during.column), spelling)
+
+
+def _inside(during: During) -> str:
+    return f"day BETWEEN {during.domain.low_code} AND {during.domain.high_code}"
 
 
 def over_cap_sql(cap: int, relation: str) -> str:

@@ -97,8 +97,12 @@ def _from_spark(source: Source, columns: Sequence[str]) -> list[tuple[Any, ...]]
 
     assert isinstance(source, SparkSource)
     names = {name: f"s{i}" for i, name in enumerate(source.schema)}
-    chosen = source.frame.toDF(*names.values()).select(*(names[column] for column in columns))
-    return _through_lists([tuple(row) for row in chosen.limit(_MOST_ROWS + 1).collect()], columns)
+
+    def chosen() -> list[tuple[Any, ...]]:
+        frame = source.frame.toDF(*names.values()).select(*(names[column] for column in columns))
+        return [tuple(row) for row in frame.limit(_MOST_ROWS + 1).collect()]
+
+    return _through_lists(source.again(chosen), columns)
 
 
 def _through_lists(rows: list[tuple[Any, ...]], columns: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -59,6 +59,10 @@ class Source(ABC):
     origin: Any = None
     """The very object that the owner gave, where it was one in memory: the same object (`is`) is the same rows."""
 
+    part: str = ""
+    """Which of its rows are meant, where tables of several populations share it and each reads rows of its own (`during=`). The
+    ledger then knows each by the source and the part; whoever gives one answers for that no row is of two."""
+
     @abstractmethod
     def describe(self) -> str:
         """What the source is, in a word that is safe to show."""
@@ -259,6 +263,10 @@ def _recognised(source: Any) -> Source:
         from cloister.tables.postgres import PostgresSource
 
         return PostgresSource.from_url(source)
+    if isinstance(source, str) and source.startswith("sc://"):
+        from cloister.tables.spark_connect import SparkConnectSource
+
+        return SparkConnectSource.from_url(source)
     if isinstance(source, str | Path):
         return _file(Path(source))
     if isinstance(source, Mapping):
@@ -282,7 +290,7 @@ def _recognised(source: Any) -> Source:
         return _from_lists({name: source[name].to_numpy() for name in source.columns}, "pandas frame")
     raise InvalidDeclaration(
         f"A source of type {type(source).__name__} was refused",
-        why="it is not a path, a dictionary of lists, a frame, an Ibis table or a postgresql:// address",
+        why="it is not a path, a dictionary of lists, a frame, an Ibis table, a postgresql:// or an sc:// address",
         instead='cl.PrivateTable("people.csv", columns={…})',
     )
 

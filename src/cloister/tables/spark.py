@@ -1,31 +1,37 @@
 """Spark: the prepared rows are a persisted data frame of the session that the source belongs to.
 
-The source is a Spark data frame or an Ibis table of a pyspark backend. Spark 4 raises on a cast that fails; every cast of a text
-is therefore `try_cast` behind a pattern. At close the frame is unpersisted and its view dropped.
+The source is a Spark data frame, an Ibis table of a pyspark backend, or a table over Spark Connect (`spark_connect.py`). Spark 4
+raises on a cast that fails; every cast of a text is therefore `try_cast` behind a pattern. At close the frame is unpersisted and
+its view dropped.
 """
 
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cloister.errors import EngineError
 from cloister.tables.columns import Domain
 from cloister.tables.compiler import RELATION, Plan
 from cloister.tables.duckdb import report_of
+from cloister.tables.during import During
 from cloister.tables.engine import PreparationReport, Prepared, Site, _token, fresh_secret
 from cloister.tables.guard import guarded
-from cloister.tables.preparation import Spelling, over_cap_sql, prepared_sql, report_sql
+from cloister.tables.preparation import Spelling, outside_sql, over_cap_sql, prepared_sql, report_sql
 from cloister.tables.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, WHOLE
-from cloister.tables.sources import Source, check_names
+from cloister.tables.sources import Kind, Source, check_names
 from cloister.tables.table import PrivateTable
 
 if TYPE_CHECKING:
     from cloister.tables.public import PublicCodes
+    from cloister.tables.spark_connection import Kept
 
-__all__ = ["SparkEngine", "SparkPrepared", "SparkSource", "SparkSpelling"]
+__all__ = ["SparkEngine", "SparkPrepared", "SparkSource", "SparkSpelling", "schema_of"]
+
+Result = TypeVar("Result")
 
 _TYPES = {"int16": "SMALLINT", "int32": "INT", "int64": "BIGINT"}
 _KINDS = {
@@ -46,13 +52,29 @@ class SparkSource(Source):
     engine: ClassVar[str] = "spark"
 
     def __init__(self, frame: Any) -> None:
-        self.frame = frame
-        fields = guarded(
-            "The Spark data frame could not be opened",
-            lambda: [(field.name, field.dataType.simpleString()) for field in frame.schema.fields],
-        )
-        check_names([name for name, _ in fields])
-        self.schema = {name: _kind_of_spark(kind) for name, kind in fields}
+        self._frame = frame
+        self.schema = guarded("The Spark data frame could not be opened", lambda: schema_of(frame))
+
+    @property
+    def frame(self) -> Any:
+        """The rows."""
+        return self._frame
+
+    @property
+    def session(self) -> Any:
+        """The session that they belong to."""
+        return self.frame.sparkSession
+
+    def asking(self) -> AbstractContextManager[Any]:
+        """Within it, another thread can end what this one asks; here nothing but Spark's own interrupts does."""
+        return nullcontext()
+
+    def again(self, work: Callable[[], Result]) -> Result:
+        """What the work gives. A session that is not ours is not opened anew."""
+        return work()
+
+    def watch(self, kept: Kept) -> None:
+        """What is to stand in each new session: here there is none."""
 
     @classmethod
     def from_ibis(cls, table: Any, backend: Any) -> SparkSource:
@@ -67,6 +89,13 @@ class SparkSource(Source):
     def describe(self) -> str:
         """`spark`."""
         return "spark"
+
+
+def schema_of(frame: Any) -> dict[str, Kind]:
+    """Names and kinds of the columns."""
+    fields = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
+    check_names([name for name, _ in fields])
+    return {name: _kind_of_spark(kind) for name, kind in fields}
 
 
 class SparkSpelling(Spelling):
@@ -168,30 +197,51 @@ class SparkPrepared(Prepared):
     def __init__(self, table: PrivateTable, source: SparkSource, secret: str) -> None:
         super().__init__(table, materialised=True)
         self._source = source
-        self._session = source.frame.sparkSession
+        self._secret = secret
         self._view = f"cloister_{_token(12)}"
-        self._running: dict[str, int] = {}
+        self._running: dict[str, tuple[int, Any]] = {}
+        self._codes: dict[str, PublicCodes] = {}
         self._names = {name: f"s{i}" for i, name in enumerate(source.schema)}  # a name may hold ${…}, which Spark would replace
-        guarded("The table could not be prepared", lambda: self._prepare(secret))
+        guarded("The table could not be prepared", lambda: source.again(self._prepare))
+        source.watch(self)
 
-    def _prepare(self, secret: str) -> None:
-        from pyspark import StorageLevel
+    def _prepare(self) -> None:
         from pyspark.logger import PySparkLogger
 
         # it writes the words of a failure, value and all, to the standard error of whoever asked
         PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
 
+        self._stand()
+        self._frame.count()
+
+    def _stand(self) -> None:
+        from pyspark import StorageLevel
+
         self._source.frame.toDF(*self._names.values()).createOrReplaceTempView(f"{self._view}_source")
-        select = prepared_sql(*self._renamed(), secret, SparkSpelling())
+        select = prepared_sql(*self._renamed(), self._secret, SparkSpelling(), self._during())
         self._frame = self._sql(select).persist(StorageLevel.MEMORY_AND_DISK)
         self._frame.createOrReplaceTempView(self._view)
-        self._frame.count()
+
+    def stand_again(self) -> None:
+        """In a new session, under the same names, so that the SQL that was written for the old one holds."""
+        if not self._closed:
+            self._stand()
+            for name, codes in self._codes.items():
+                self._show(name, codes)
+
+    @property
+    def _session(self) -> Any:
+        return self._source.session
 
     def _renamed(self) -> tuple[dict[str, Domain], dict[str, str], str, str | None]:
         table, names = self.declaration, self._names
         columns = {names[name]: domain for name, domain in table.columns.items()}
         schema = {names[name]: kind for name, kind in self._source.schema.items()}
         return columns, schema, f"{self._view}_source", None if table.unit is None else names[table.unit]
+
+    def _during(self) -> During | None:
+        during = self.declaration.during
+        return None if during is None else During(self._names[during.column], during.first, during.last)
 
     def _sql(self, sql: str) -> Any:
         if self._session.conf.get("spark.sql.parser.escapedStringLiterals", "false") != "false":
@@ -203,16 +253,20 @@ class SparkPrepared(Prepared):
         return self._session.sql(sql)
 
     def _collect(self, sql: str) -> list[Any]:
-        tag = f"{self._view}-{_token(8)}"
-        self._session.addTag(tag)
-        with self._lock:
-            self._running[tag] = threading.get_ident()
-        try:
-            return list(self._sql(sql.replace(RELATION, self._view)).collect())
-        finally:
+        return self._source.again(lambda: self._collected(sql.replace(RELATION, self._view)))
+
+    def _collected(self, sql: str) -> list[Any]:
+        session, tag = self._session, f"{self._view}-{_token(8)}"
+        with self._source.asking() as asking:
+            session.addTag(tag)
             with self._lock:
-                self._running.pop(tag, None)
-            self._session.removeTag(tag)
+                self._running[tag] = threading.get_ident(), asking
+            try:
+                return list(self._sql(sql).collect())
+            finally:
+                with self._lock:
+                    self._running.pop(tag, None)
+                session.removeTag(tag)
 
     def _fetch(self, plan: Plan) -> list[Any]:
         rows = self._collect(_no_variables(plan.sql))
@@ -226,11 +280,15 @@ class SparkPrepared(Prepared):
 
     def _publish(self, codes: PublicCodes) -> Site:
         """A temporary view of the codes."""
-        types = {**_TYPES, "string": "STRING"}
-        schema = ", ".join(f"{name} {types[dtype]}" for name, dtype in codes.schema().items())
         name = f"cloister_{_token(12)}"
-        self._session.createDataFrame(codes.rows(), schema).createOrReplaceTempView(name)
+        self._source.again(lambda: self._show(name, codes))
+        self._codes[name] = codes
         return Site(name)
+
+    def _show(self, name: str, codes: PublicCodes) -> None:
+        types = {**_TYPES, "string": "STRING"}
+        schema = ", ".join(f"{column} {types[dtype]}" for column, dtype in codes.schema().items())
+        self._session.createDataFrame(codes.rows(), schema).createOrReplaceTempView(name)
 
     def _remove(self, site: Site) -> None:
         """The view goes with the other table."""
@@ -238,17 +296,22 @@ class SparkPrepared(Prepared):
     def cancel(self, thread: int | None = None) -> None:
         """Interrupts every job that runs now, or those of one thread."""
         with self._lock:
-            running = [tag for tag, asker in self._running.items() if thread in (None, asker)]
-        for tag in running:
+            running = [(tag, asking) for tag, (asker, asking) in self._running.items() if thread in (None, asker)]
+        for tag, asking in running:
+            if asking is not None:
+                asking.stop()
             self._session.interruptTag(tag)
 
     def _owner_report(self) -> PreparationReport:
         table = self.declaration
-        row = self._collect(report_sql(*self._renamed(), SparkSpelling()))[0]
+        columns, schema, relation, unit = self._renamed()
+        spelling, during = SparkSpelling(), self._during()
+        row = self._collect(report_sql(columns, schema, relation, unit, spelling, during))[0]
+        outside = None if during is None else self._collect(outside_sql(schema, relation, spelling, during))[0]
         over = (0, 0)
         if table.max_rows is not None:
             over = self._collect(over_cap_sql(table.max_rows, RELATION))[0]
-        return report_of(row, over, table)
+        return report_of(row, over, table, outside=outside)
 
     def _close(self) -> None:
         self.cancel()
@@ -256,9 +319,8 @@ class SparkPrepared(Prepared):
             self._frame.unpersist()
             self._session.catalog.dropTempView(self._view)
             self._session.catalog.dropTempView(f"{self._view}_source")
-            for key, site in self._sites.items():
-                if isinstance(key, str):
-                    self._session.catalog.dropTempView(site.name)
+            for name in self._codes:
+                self._session.catalog.dropTempView(name)
 
 
 def _no_variables(sql: str) -> str:

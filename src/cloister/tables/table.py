@@ -5,13 +5,14 @@ Everything wrong with a declaration is found here, from the names and kinds of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from cloister.errors import InvalidDeclaration, MissingBound, UnknownColumn
 from cloister.tables.columns import Category, Domain
+from cloister.tables.during import DATED, During
 from cloister.tables.identifier import Identifier
 from cloister.tables.sources import Source, recognise
 
@@ -22,7 +23,7 @@ _FITS = {
     "integer": _NUMBERS,
     "real": _NUMBERS,
     "text": ("text", "null"),
-    "date": ("date", "days", "timestamp", "timestamptz", "text", "null"),
+    "date": DATED,
     "boolean": ("boolean", "integer", "float", "text", "null"),
 }
 _WORDS = {
@@ -58,16 +59,20 @@ class PrivateTable:
         as `Identifier()`. Then `max_rows` counts the rows of one such value, and the table is asked about through a join with
         the other one. A row belongs to every person who has its value there: removing a person removes the rows that are
         nobody else's.
+    during: `("visited", "2026-01-01", "2026-03-31")`: only the rows whose day in this column of the source (declared or not) lies
+        within these days are rows of this table. A row without a day, or with another, is never read: it counts for nothing, and
+        against no cap.
 
     >>> people = PrivateTable({"age": [39, 51], "sex": ["F", "M"]}, columns={"sex": Category(["F", "M"])})
     >>> people.columns["sex"].size
     2
     """
 
-    __slots__ = ("__weakref__", "columns", "max_rows", "population", "size", "source", "through", "unit", "version")
+    __slots__ = ("__weakref__", "columns", "during", "max_rows", "population", "size", "source", "through", "unit", "version")
 
     source: Source
     columns: Mapping[str, Domain]
+    during: During | None
     unit: str | None
     max_rows: int | None
     population: str | None
@@ -86,6 +91,7 @@ class PrivateTable:
         version: str | None = None,
         *,
         through: str | None = None,
+        during: During | Sequence[Any] | None = None,
     ) -> None:
         given = [source]
         del source  # whoever prints the names in the frames of a refusal must not find the rows
@@ -99,7 +105,8 @@ class PrivateTable:
             _positive("size", size)
         if through is not None:
             _check_through(through, unit)
-        values = (MappingProxyType(dict(columns)), max_rows, population, size, held, through, unit, version)
+        span = None if during is None else During.of(during, held)
+        values = (MappingProxyType(dict(columns)), span, max_rows, population, size, held, through, unit, version)
         for slot, value in zip(self.__slots__[1:], values, strict=True):
             object.__setattr__(self, slot, value)
 
@@ -156,7 +163,7 @@ class PrivateTable:
         >>> PrivateTable({"age": [39]}, columns={"age": Category([39])}, population="staff").describe()["population"]
         'staff'
         """
-        described = {
+        described: dict[str, Any] = {
             "columns": {name: domain.describe() for name, domain in self.columns.items()},
             "unit": self.unit,
             "max_rows": self.max_rows,
@@ -165,12 +172,17 @@ class PrivateTable:
             "version": self.version,
             "source": self.source.describe(),
         }
-        return described if self.through is None else {**described, "through": self.through}
+        if self.through is not None:
+            described["through"] = self.through
+        if self.during is not None:
+            described["during"] = self.during.plain()
+        return described
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{name!r}: {domain!r}" for name, domain in self.columns.items())
         unit = f", unit={self.unit!r}, max_rows={self.max_rows}" if self.unit is not None else ""
         unit += f", through={self.through!r}" if self.through is not None else ""
+        unit += f", during={tuple(self.during.plain())!r}" if self.during is not None else ""
         return f"PrivateTable(<{self.source.describe()}>, columns={{{columns}}}{unit})"
 
 

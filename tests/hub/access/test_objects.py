@@ -147,6 +147,7 @@ def test_a_provider_attaches_a_policy_and_sees_for_what_it_was_used(house: House
     denied = ask(bob, "SELECT AVG(pay) AS p FROM people", purpose="marketing")
     assert denied.status_code == 403
     assert denied.json()["rule"].startswith("policy:")
+    assert denied.json()["instead"].startswith("ask whoever gave the data"), "its owner can't change it"
     assert ask(owner, "SELECT AVG(pay) AS p FROM people", purpose="marketing").status_code == 403, "it binds the owner too"
     page = giver.client.get("/contributions/people").text
     assert "marketing" in page

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from cloister.cli.hub import hub as command
 from cloister.hub.generation import bump
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
+from cloister.hub.records.asking import StoredRelease
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import facts_of
 from tests.hub.access.forms import post
@@ -202,6 +203,123 @@ def test_an_unreadable_policy_closes_its_data_set(house: House, person: People, 
         assert raised.status_code == 403, "which ceilings go by its labels is not known"
     assert ask(bob, "SELECT COUNT(*) AS n FROM other").status_code == 201
     assert "A policy of people" in steward.client.get("/policy").text
+
+
+def kept(house: House, row: DataSet) -> Any:
+    with house.hub.database.reading() as db:
+        return db.get_one(DataSet, row.id).metadata_
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"policy": {"retention": "for ever", "labels": ["clinical"], "prohibitions": ["learn.run"]}, "columns": {}},
+        {"policy": {"purposes": 3}, "columns": {}, "contribution": {}},
+        {"policy": [], "columns": {}, "contribution": {}},
+        [],
+    ],
+)
+def test_an_unreadable_policy_is_shown_to_its_owner_and_mended(house: House, owner: Visitor, bob: Visitor, metadata: Any) -> None:
+    with house.hub.database.reading() as db:
+        row = db.query(DataSet).one()
+    house.grant(row, bob, by=owner)
+    house.sample_data_set("other", owner=owner, readers=[bob])
+    spoil(house, row, metadata_=metadata)
+    for visitor in (owner, bob):
+        for path in ("/datasets", "/datasets/people", "/datasets?search=people", "/ask", "/anonymised/new?table=people"):
+            assert visitor.client.get(path).status_code in (200, 403, 404), path
+        assert visitor.client.get("/api/v1/datasets", headers=visitor.bearer).status_code == 200
+        assert visitor.client.get("/api/v1/datasets/people", headers=visitor.bearer).status_code == 200
+    page = owner.client.get("/datasets/people/manage")
+    assert (page.status_code, "can&#39;t be read" in page.text) == (200, True)
+    assert ask(bob).status_code == 403
+    assert post(owner, "/datasets/people/close", "/datasets/people/manage").status_code == 303
+    refused = post(owner, "/datasets/people/open", "/datasets/people/manage")
+    assert (refused.status_code, "can&#39;t be read, and closes it" in refused.text) == (409, True)
+    told = post(owner, "/datasets/people/describe", "/datasets/people/manage", title="People", purposes="research")
+    assert told.status_code == 303, told.text
+    policy = kept(house, row)["policy"]
+    assert policy["purposes"] == ["research"]
+    assert ("prohibitions" in policy) is (isinstance(metadata, dict) and "retention" in metadata["policy"]), (
+        "what could be read stays"
+    )
+    assert post(owner, "/datasets/people/open", "/datasets/people/manage").status_code == 303
+    assert ask(bob).status_code == 201
+    with house.hub.database.reading() as db:
+        assert facts_of(house.hub, db).unreadable == ()
+
+
+def test_an_unreadable_policy_of_a_column_stays_until_it_is_taken_away(house: House, owner: Visitor) -> None:
+    with house.hub.database.reading() as db:
+        row = db.query(DataSet).one()
+    broken = {"age": {"retention": "for ever", "labels": ["secret"]}, "pay": {"labels": ["money"]}}
+    spoil(house, row, metadata_={"policy": {}, "columns": broken, "contribution": {}})
+    form = {"title": "Anew", "purposes": "research"}
+    assert 'name="forget"' in owner.client.get("/datasets/people/manage").text
+    assert post(owner, "/datasets/people/describe", "/datasets/people/manage", **form).status_code == 303
+    assert kept(house, row)["columns"] == broken, "no other change touches it"
+    body = {"column_policies": {"age": {"labels": ["secret"]}}}
+    mended = owner.client.patch("/api/v1/datasets/people", json=body, headers=owner.csrf())
+    assert (mended.status_code, kept(house, row)["columns"]) == (200, {"age": {"labels": ["secret"]}})
+    for columns in (broken, [], {"age": 3}):
+        spoil(house, row, metadata_={"policy": {}, "columns": columns, "contribution": {}})
+        assert post(owner, "/datasets/people/describe", "/datasets/people/manage", **form, forget="yes").status_code == 303
+        left = {"pay": broken["pay"]} if columns == broken else {}
+        assert kept(house, row)["columns"] == left
+    assert 'name="forget"' not in owner.client.get("/datasets/people/manage").text
+
+
+def test_a_label_in_an_unreadable_policy_is_not_lost(house: House, owner: Visitor, person: People) -> None:
+    """Who spoils a policy does not get rid of the rules that go by its labels."""
+    with house.hub.database.reading() as db:
+        row = db.query(DataSet).one()
+    steward = person("steward")
+    rule = {"title": "Clinical", "labels": ["clinical"], "second_factor": True}
+    assert steward.client.post("/api/v1/policy/rules", json=rule, headers=steward.csrf()).status_code == 201
+    spoil(house, row, metadata_={"policy": {"labels": ["clinical"], "retention": 3}, "columns": {}, "contribution": {}})
+    form = {"title": "People", "retention": "2030-12-31"}
+    refused = post(owner, "/datasets/people/describe", "/datasets/people/manage", **form)
+    assert (refused.status_code, "goes by the label" in refused.text) == (403, True)
+    assert post(owner, "/datasets/people/describe", "/datasets/people/manage", **form, labels="clinical").status_code == 303
+
+
+def test_what_a_provider_attached_is_mended_by_them_alone(house: House, owner: Visitor, person: People) -> None:
+    giver = person("provider", email="gil@example.org")
+    with house.hub.database.reading() as db:
+        row = db.query(DataSet).one()
+    spoil(house, row, provider="gil@example.org", metadata_={"policy": {}, "columns": {}, "contribution": {"purposes": 3}})
+    assert (
+        post(owner, "/datasets/people/describe", "/datasets/people/manage", title="Anew", provider="gil@example.org").status_code
+        == 303
+    )
+    assert kept(house, row)["contribution"] == {"purposes": 3}
+    assert giver.client.get("/contributions").status_code == 200
+    page = giver.client.get("/contributions/people")
+    assert (page.status_code, "can&#39;t be read" in page.text) == (200, True)
+    denied = ask(owner)
+    assert denied.status_code == 403
+    assert "whoever gave the data" in denied.json()["instead"]
+    assert post(giver, "/contributions/people", purposes="research").status_code == 303
+    assert ask(owner).status_code == 201
+
+
+def test_what_is_due_is_destroyed_whatever_else_is_unreadable(house: House, owner: Visitor) -> None:
+    from cloister.hub.services.catalogue.retention import expire
+
+    with house.hub.database.reading() as db:
+        row = db.query(DataSet).one()
+    other = house.sample_data_set("other", owner=owner)
+    spoil(house, row, metadata_=[])
+    spoil(house, other, metadata_={"policy": {"retention": "2026-01-31", "purposes": 3}, "columns": 3, "contribution": "none"})
+    assert expire(house.hub) == ["other"]
+
+
+def test_a_release_whose_policy_is_unreadable_is_closed_and_no_other(house: House, owner: Visitor) -> None:
+    numbers = [ask(owner, sql).json()["id"] for sql in (COUNT, "SELECT COUNT(*) AS n FROM people WHERE age > 40")]
+    spoil(house, StoredRelease(id=numbers[0]), policy={"retention": "for ever"})
+    assert [owner.client.get(f"/releases/{each}").status_code for each in numbers] == [403, 200]
+    listed = owner.client.get("/releases")
+    assert (listed.status_code, numbers[0] in listed.text, numbers[1] in listed.text) == (200, False, True)
 
 
 def test_an_unreadable_request_is_seen_and_answered(house: House, owner: Visitor, bob: Visitor) -> None:

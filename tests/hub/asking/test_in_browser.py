@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from sqlalchemy import select
 
+from cloister.hub.records.access import Algorithm
 from cloister.hub.services.accounts.sessions import cookie_name
 from tests.hub.asking.conftest import BY_SEX, MAY, Stage
 from tests.hub.house import Clock, House
@@ -87,3 +89,38 @@ def test_pages_are_accessible(served: tuple[Stage, str], visit: Any, width: int,
     for path in (f"/releases/{told['id']}", "/releases", "/questions"):
         page.goto(address + path)
         accessible(page)
+
+
+@pytest.fixture
+def under(tmp_path: Path, serve: Any) -> Iterator[tuple[Stage, str]]:
+    """Ana may ask under one algorithm, which brings its question, and nothing else."""
+    house = House(tmp_path / "hub", Clock())
+    owner, ana = house.person("owner"), house.person("analyst", name="Ana Analyst")
+    provider = house.person("algorithm-provider")
+    people = house.sample_data_set("people", owner=owner)
+    house.grant(people, provider, by=owner, actions=("dataset.see",))
+    body = {"name": "by-sex", "title": "Counts by sex, for the yearly report of the town", "service": "asking"}
+    made = provider.client.post("/api/v1/algorithms", json={**body, "settings": {"sql": BY_SEX}}, headers=provider.bearer)
+    assert made.status_code == 201, made.text
+    for who, rules in ((ana, {"actions": ["algorithm.run"], "only_with": ["people"]}), (owner, {"actions": ["algorithm.see"]})):
+        given = {"role": "runner", "members": {"people": [who.id]}, "rules": rules}
+        provider.client.post("/api/v1/algorithms/by-sex/grants", json=given, headers=provider.bearer)
+    with house.hub.database.reading() as db:
+        number = db.scalars(select(Algorithm.id)).one()
+    house.grant(people, ana, by=owner, actions=["algorithm.run", "release.see"], algorithms=[number])
+    yield Stage(house, owner, ana, people), serve(house.app)
+    house.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_question_under_an_algorithm(under: tuple[Stage, str], visit: Any, theme: str):
+    page = opened(under, visit, "/ask", width=390, theme=theme)
+    expect(page.get_by_label("Algorithm")).to_have_value("by-sex")
+    page.locator("#sql").fill("")
+    page.get_by_label("Purpose").fill("a look")
+    expect(page.locator("#explained")).to_contain_text("What you would get")
+    accessible(page)
+    page.get_by_role("button", name="Run").click()
+    page.wait_for_url("**/releases/*")
+    expect(page.get_by_text("Asked under the algorithm")).to_be_visible()
+    accessible(page)

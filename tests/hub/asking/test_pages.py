@@ -6,6 +6,7 @@ import html
 import re
 from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -254,6 +255,23 @@ def test_what_people_wrote_is_text_on_every_page(stage: Stage):
         page = stage.ana.client.get(path).text
         assert bad not in page
         strict(page)
+
+
+def test_pictures_speak_the_readers_language(stage: Stage):
+    """The library's own words, that is; what the data call themselves stays, and what was drawn once is told in each language."""
+    told = stage.ask(BY_SEX, "0.5")
+    path = f"/releases/{told['id']}/chart.svg"
+    chinese, english = (stage.ana.client.get(path, headers={"accept-language": each}).text for each in ("zh-CN", "en"))
+    assert "误差条的置信度为" in chinese
+    assert "bars of error" in english
+    assert ">sex<" in chinese
+    assert not re.search(">[^<]*bars of error", chinese)
+    form = {**FORM, "sql": "SELECT sex AS noise, COUNT(*) AS rows FROM people GROUP BY sex"}
+    plan = html.unescape(send(stage.ana, "/ask/explain", form, **{"accept-language": "zh-CN"}).text)
+    drawn = unquote(re.search(r'src="data:image/svg[^,]*,([^"]+)"', plan)[1])
+    for said in (">精确测量<", ">每行是一个人<", "没有花费任何预算"):
+        assert said in drawn
+    assert "nothing was spent" not in drawn
 
 
 def test_pages_in_chinese_stand(stage: Stage):

@@ -15,11 +15,13 @@ import pytest
 from sqlalchemy import select, update
 
 from cloister.hub.generation import bump
-from cloister.hub.records.access import Grant
+from cloister.hub.records.access import Algorithm, Grant, Project, ProjectMember
 from cloister.hub.records.accounts import ApiToken
+from cloister.hub.records.asking import StoredRelease
 from cloister.hub.records.trail import TrailLine
+from cloister.hub.services.access import grant as granted
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
-from tests.hub.house import Clock, House
+from tests.hub.house import Clock, House, Visitor
 
 
 def free_port() -> int:
@@ -168,3 +170,121 @@ def test_psql(stage: Stage):
     for text in ("age", "sex", "n_margin", "(2 rows)"):
         assert text in done.stdout
     assert stage.spent == "ε = 0.5"
+
+
+def held_project(stage: Stage) -> None:
+    """A project of Ana's, to which the people are open too, with an allotment of its own."""
+    with stage.hub.database.begin() as db:
+        db.add(Project(id="p-1", name="flu-study", title="The study", lead=stage.ana.id, created=stage.hub.now()))
+        db.flush()
+        db.add(ProjectMember(project="p-1", person=stage.ana.id, joined=stage.hub.now()))
+        db.add(
+            Grant(
+                id="to-study",
+                kind="data-set",
+                object=stage.people.id,
+                role="member",
+                attributes={"projects": ["p-1"]},
+                rules={"actions": ["question.ask", "question.explain"]},
+                granted_by=stage.owner.id,
+                created=stage.hub.now(),
+            )
+        )
+        bump(db)
+
+
+def test_a_project_is_named_or_its_id_given(stage: Stage):
+    held_project(stage)
+    with connect(stage) as connection:
+        connection.execute("SET cloister.spend = '0.1'")
+        for named in ("flu-study", "p-1"):
+            connection.execute("SELECT set_config('cloister.project', %s, false)", (named,))
+            assert connection.execute("SHOW cloister.project").fetchone() == (named,)
+            assert len(connection.execute(BY_SEX).fetchall()) == 2
+        with stage.hub.database.reading() as db:
+            assert set(db.scalars(select(StoredRelease.project))) == {"p-1"}
+        [charge] = stage.charges
+        assert charge.who == "project flu-study"
+        connection.execute("SET cloister.project = 'of-others'")
+        with pytest.raises(psycopg.Error, match=r"denied|project"):
+            connection.execute(COUNT)
+    assert len(stage.charges) == 1
+
+
+@pytest.fixture
+def u3(stage: Stage) -> Visitor:
+    """Who may ask under the algorithms a1, which is a question, and a3, which leaves it open; and nothing else."""
+    found, provider = stage.house.person("analyst", email="u3@example.org"), stage.house.person("algorithm-provider")
+    stage.house.grant(stage.people, provider, by=stage.owner, actions=("dataset.see",))
+    for name, settings in (("a1", {"sql": BY_SEX}), ("a3", {})):
+        body = {"name": name, "title": name.upper(), "service": "asking", "settings": settings}
+        assert stage.post("/algorithms", body, provider).status_code == 201
+        for who, may in (
+            (stage.owner, {"actions": ["algorithm.see"]}),
+            (found, {"actions": ["algorithm.run"], "only_with": ["people"]}),
+        ):
+            grant = {"role": "runner", "members": {"people": [who.id]}, "rules": may}
+            assert stage.post(f"/algorithms/{name}/grants", grant, provider).status_code == 201
+    rules = {"actions": ["algorithm.run"], "algorithms": ["a1", "a3"]}
+    granted(stage.hub, stage.owner.caller, data_set="people", role="runner", members={"people": [found.id]}, rules=rules)
+    return found
+
+
+def test_a_question_is_asked_under_an_algorithm(stage: Stage, u3: Visitor):
+    with connect(stage, user="u3@example.org", password=u3.token) as connection:
+        connection.execute("SET cloister.spend = '0.1'")
+        assert ("people",) in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
+        with pytest.raises(psycopg.Error, match="denied"):
+            connection.execute(BY_SEX)
+        connection.execute("SET cloister.algorithm = 'a1'")
+        assert connection.execute("SHOW cloister.algorithm").fetchone() == ("a1",)
+        assert connection.execute("EXPLAIN " + BY_SEX).fetchall()
+        assert stage.charges == []
+        with connection.transaction():
+            connection.execute(f"DECLARE c CURSOR FOR {BY_SEX}")
+            rows = connection.execute("FETCH ALL FROM c").fetchall()
+        connection.execute("RESET cloister.spend")
+        assert connection.execute(BY_SEX).fetchall() == rows
+        with pytest.raises(psycopg.Error, match="says otherwise"):
+            connection.execute(COUNT)
+        connection.execute("SET cloister.algorithm = 'a3'")
+        connection.execute("SET cloister.spend = '0.1'")
+        assert len(connection.execute("SELECT COUNT(*) AS n FROM people WHERE age = ANY(%s)", ([30, 40],)).fetchall()) == 1
+        connection.execute("SET cloister.algorithm = 'never-was'")
+        with pytest.raises(psycopg.errors.UndefinedObject, match="There is no such algorithm"):
+            connection.execute(BY_SEX)
+    with stage.hub.database.reading() as db:
+        ids = {row.name: row.id for row in db.scalars(select(Algorithm))}
+        assert set(db.scalars(select(StoredRelease.algorithm))) == {ids["a1"], ids["a3"]}
+    assert len(stage.charges) == 2
+
+
+@pytest.mark.parametrize("record", [ApiToken, Grant])
+def test_a_cursor_gives_no_more_rows_to_whoever_lost_the_right(stage: Stage, record: Any):
+    with connect(stage) as connection:
+        connection.execute("SET cloister.spend = '0.1'")
+        connection.execute(f"DECLARE c SCROLL CURSOR WITH HOLD FOR {BY_SEX}")
+        assert stage.charges == []
+        assert len(connection.execute("FETCH 1 FROM c").fetchall()) == 1
+        with stage.hub.database.begin() as db:
+            db.execute(update(record).values(revoked=stage.hub.now()))
+            bump(db)
+        for step in ("FETCH NEXT FROM c", "FETCH FIRST FROM c", "MOVE LAST IN c"):
+            with pytest.raises(psycopg.Error, match=r"refused|denied|not"):
+                connection.execute(step)
+    assert len(stage.charges) == 1
+
+
+def test_a_repeat_is_for_the_purpose_that_is_set(stage: Stage):
+    rea = stage.house.person("analyst", email="rea@example.org")
+    stage.house.grant(stage.people, rea, by=stage.owner, actions=MAY, purposes=["care"])
+    with connect(stage, user="rea@example.org", password=rea.token) as connection:
+        connection.execute("SET cloister.purpose = 'care'")
+        connection.execute("SET cloister.spend = '0.1'")
+        first = connection.execute(COUNT).fetchall()
+        connection.execute("RESET cloister.spend")
+        assert connection.execute(COUNT).fetchall() == first
+        connection.execute("RESET cloister.purpose")
+        with pytest.raises(psycopg.Error, match="purpose"):
+            connection.execute(COUNT)
+    assert len(stage.charges) == 1

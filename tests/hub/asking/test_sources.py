@@ -165,14 +165,29 @@ def test_a_grant_of_questions_alone_lets_nothing_go_further(stage: Stage, asker:
     assert stage.get(f"/releases/{number}/shares", asker).json() == {"shares": []}
 
 
-def test_who_is_shown_a_release_may_look_and_not_download(stage: Stage):
+def test_who_is_shown_a_release_may_look_and_neither_download_nor_have_a_program_read_it(stage: Stage):
     eve = stage.house.person("analyst", email="eve@example.org")
     number = stage.ask(COUNT)["id"]
     assert stage.post(f"/releases/{number}/shares", {"email": "eve@example.org"}).status_code == 200
-    assert stage.get(f"/releases/{number}", eve).status_code == 200
-    assert stage.get(f"/releases/{number}/download/json", eve).status_code == 403
+    pages = [f"/releases/{number}", f"/releases/{number}/chart.svg"]
+    for_programs = [f"/releases/{number}", f"/releases/{number}/margins", f"/releases/{number}/download/json"]
+    assert eve.client.get(pages[0]).status_code == 200
+    assert [eve.client.get(f"/releases/{number}/download/{form}").status_code for form in ("csv", "parquet")] == [403, 403]
+    assert [stage.get(path, eve).status_code for path in for_programs] == [403] * 3
+    refused = stage.get(f"/releases/{number}", eve).json()
+    assert "a program reads what others show you as it downloads it" in refused["detail"]
+    assert (refused["rule"], f"/releases/{number}" in refused["instead"]) == ("grants", True)
+    assert [each["id"] for each in stage.get("/releases", eve).json()["releases"]] == [number], "a line without values"
     stage.house.grant(stage.people, eve, by=stage.owner, actions=["release.download"])
-    assert stage.get(f"/releases/{number}/download/json", eve).status_code == 200
+    assert [stage.get(path, eve).status_code for path in for_programs] == [200] * 3
+
+
+def test_an_asker_without_downloads_reads_their_own_answers_in_a_program_and_gets_no_file(stage: Stage, asker: Visitor):
+    number = stage.ask(COUNT, who=asker)["id"]
+    assert stage.get(f"/releases/{number}", asker).json()["columns"]["n"]
+    assert stage.get(f"/releases/{number}/margins", asker).status_code == 200
+    assert stage.get(f"/releases/{number}/download/readable", asker).status_code == 403
+    assert "takes the grant" in asker.client.get(f"/releases/{number}").text
 
 
 def test_after_revocation_there_is_no_download_and_no_new_share(stage: Stage):

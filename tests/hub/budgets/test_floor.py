@@ -67,19 +67,53 @@ def test_an_older_budget_lets_no_question_pass_it(house: House, owner: Visitor, 
     assert 0 < house.hub.ledger.spent("people").delta <= ApproxDP(1, "1e-5").delta
 
 
-@pytest.mark.parametrize(("delta", "state"), [("0.0001", "failed"), ("0.000001", "done")])
-def test_an_older_budget_lets_no_model_pass_it(house: House, owner: Visitor, bob: Visitor, delta: str, state: str) -> None:
+MODEL: dict[str, Any] = {
+    "table": "people",
+    "method": "LinearSVC",
+    "features": ["age", "pay"],
+    "target": "sex",
+    "spend": "1",
+    "delta": "0.000001",
+}
+
+
+def test_an_older_budget_lets_no_model_be_ordered_that_passes_it(house: House, owner: Visitor, bob: Visitor) -> None:
     row = house.sample_data_set(owner=owner, budget=ApproxDP(2, "1e-3"))
     house.grant(row, bob, by=owner, actions=(*READS, "learn.run"))
-    order = {"table": "people", "method": "LinearSVC", "features": ["age", "pay"], "target": "sex", "spend": "1", "delta": delta}
+    for path in ("/models", "/models/expected"):
+        refused = asked(bob, path, {**MODEL, "delta": "0.0001"})
+        assert (refused.status_code, refused.json()["rule"]) == (403, "delta-floor"), refused.text
+        assert "its δ would come to 0.0001, and δ may be at most 0.00001 here" in refused.json()["detail"]
+    page = post(bob, "/learn/expected", "/learn", **{**MODEL, "features": "age", "delta": "0.0001"})
+    assert "δ may be at most 0.00001 here" in page.text
+    assert bob.client.get("/api/v1/jobs", headers=bob.bearer).json()["jobs"] == []
+    assert asked(bob, "/models", MODEL).status_code == 202
+    assert Workers(house.hub, 0).run_one()
+    assert house.hub.ledger.spent("people") == ApproxDP(1, "1e-6")
+
+
+def test_a_model_that_passes_it_by_the_time_it_is_learnt_is_not_charged(house: House, owner: Visitor, bob: Visitor) -> None:
+    row = house.sample_data_set(owner=owner, budget=ApproxDP(2, "1e-3"))
+    house.grant(row, bob, by=owner, actions=(*READS, "learn.run"))
+    answer = asked(bob, "/models", MODEL)
+    house.hub.ledger.reserve({"people": ApproxDP("0.1", "9.5e-6")}, who="ada", what="another question")
+    assert Workers(house.hub, 0).run_one()
+    told = bob.client.get(f"/api/v1/jobs/{answer.json()['job']}", headers=bob.bearer).json()
+    assert (told["state"], told["problem"]["rule"]) == ("failed", "delta-floor")
+    assert len(house.hub.ledger.charges("people")) == 1
+
+
+def test_a_model_of_sums_that_needs_no_delta_is_not_refused_for_one(house: House, owner: Visitor, bob: Visitor) -> None:
+    """A number is a share of all amounts of the budget; what is charged of it is what the sums need."""
+    row = house.sample_data_set(owner=owner, budget=ApproxDP(2, "1e-3"))
+    house.grant(row, bob, by=owner, actions=(*READS, "learn.run"))
+    order = {name: each for name, each in MODEL.items() if name != "delta"} | {"method": "GaussianNB"}
     answer = asked(bob, "/models", order)
     assert answer.status_code == 202, answer.text
     assert Workers(house.hub, 0).run_one()
     told = bob.client.get(f"/api/v1/jobs/{answer.json()['job']}", headers=bob.bearer).json()
-    assert told["state"] == state
-    if state == "failed":
-        assert "δ may be at most 0.00001 " in told["problem"]["detail"]
-        assert house.hub.ledger.charges("people") == []
+    assert told["state"] == "done", told
+    assert house.hub.ledger.spent("people").delta == 0
 
 
 def test_the_ledger_of_a_hub_keeps_to_its_setting(house: House, owner: Visitor, bob: Visitor) -> None:

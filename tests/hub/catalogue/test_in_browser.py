@@ -9,6 +9,7 @@ import pytest
 
 from cloister.hub.records.catalogue import DataSet
 from tests.hub.accounts.world import PASSWORD
+from tests.hub.catalogue.growing import EDGES, opened, rows, window
 from tests.hub.catalogue.world import FORM, PEOPLE, Sender, World
 from tests.hub.web.browser import accessible, browser, log_in, served, strict, visit  # noqa: F401  (fixtures)
 
@@ -21,13 +22,16 @@ def paths(world: World, ada: Sender) -> list[str]:
     windows = {"every": "quarter", "of": "visits", "title": "Visits", "population": "patients"}
     for label, name in (("2026-Q4", "visits_2026_q4"), ("2027-Q1", "visits_2027_q1")):
         world.register(name=name, population=f"patients {label}", window=windows | {"window": label})
+    opened(ada, rows(*EDGES, "2026-05-05", each=3) + b"p1,,5\n", name="stays", population="homes", members="household")
+    window(ada, "stays_2026_q1")
     ada.send(PEOPLE, path="/uploads/versions/people", page="/datasets/people/version")
     wrong, right = ada.arrival(), ada.arrival()
     ada.declare(wrong, **{**FORM, "c0_reason": ""})
     ada.declare(right, **{**FORM, "name": "more", "population_new": "others"})
     shown = ["/datasets", "/datasets/people", "/datasets/people/manage", "/datasets/visits_2026_q4"]
     shown += ["/datasets/visits_2026_q4/version", "/register", f"/register/{wrong}", f"/register/{right}/review"]
-    return [*shown, "/populations", "/populations/people", "/"]
+    shown += [f"/datasets/stays_2026_q2{page}" for page in ("", "/manage", "/version", "/reading")]
+    return [*shown, "/populations/homes%202026-Q2", "/populations", "/populations/people", "/"]
 
 
 def test_every_page_is_for_everybody(world: World, ada: Sender, paths: list[str], visit: Callable[..., Any]) -> None:  # noqa: F811

@@ -251,7 +251,7 @@ def test_a_failure_at_the_last_moment_leaves_the_upload_and_nothing_else(
         raise LedgerUnavailable("The ledger is away", why="its disk is full", instead="try again")
 
     with monkeypatch.context() as patched:
-        patched.setattr(registering, "_open_budget", away)
+        patched.setattr(registering, "open_table", away)
         with pytest.raises(LedgerUnavailable):
             registered(world.hub, caller, number, wanted)
     arrivals, data_sets, versions, populations, files = world.left()

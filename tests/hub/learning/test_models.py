@@ -246,29 +246,9 @@ def test_numbers_are_learnt_too(stage: Stage, method: str, changed: dict[str, An
     assert told[2] == "M,,"
 
 
-@pytest.mark.parametrize("method", [SUMS, ROWS])
-def test_a_worker_that_died_after_the_charge_is_not_begun_again(stage: Stage, monkeypatch: pytest.MonkeyPatch, method: str):
-    """What is charged stands; nobody pays twice without asking twice."""
-    job = stage.post("/models", {**ORDER, "method": method}).json()["job"]
-
-    def dies(*how: Any, **more: Any) -> Any:
-        raise Died
-
-    with monkeypatch.context() as here:
-        here.setattr(fitting, "_keep", dies)
-        with pytest.raises(Died):
-            Workers(stage.hub, 0).run_one()
-    stage.house.clock.move(seconds=61)
-    assert not Workers(stage.hub, 0).run_one()
-    told = stage.get(f"/jobs/{job}").json()
-    assert (told["state"], told["problem"]["code"]) == ("failed", "lost")
-    assert stage.spent == "ε = 0.25"
-    assert stage.get("/models").json()["models"] == []
-
-
 def test_a_job_that_is_stopped_before_its_charge_costs_nothing(stage: Stage):
     class Stopping:
-        job, who = "j", stage.ana.id
+        job, who, attempt, notes = "j", stage.ana.id, 1, ()
 
         def tell(self, stage: str, share: float | None = None) -> None:
             raise AssertionError(stage)

@@ -66,6 +66,24 @@ def test_names_of_columns_are_those_of_postgresql() -> None:
     assert names == ["relname", "oid", "current_user", "?column?", "format_type", "count", "text"]
 
 
+def test_what_drivers_ask_besides_is_answered_as_postgresql_does() -> None:
+    found = catalogue()
+    pairs = "SELECT (k).x, (k).n FROM (SELECT information_schema._pg_expandarray(ARRAY[7, 8]) AS k) AS of_keys"
+    assert found.run(pairs).rows == [(7, 1), (8, 2)]
+    own = "SELECT c.relname, c.tableoid FROM pg_class c JOIN pg_description d ON d.classoid = c.tableoid AND d.objoid = c.oid"
+    assert found.run(own + " WHERE d.objsubid = 0").rows == [("people", 1259)]
+    written = "SELECT format('%I.%s', 'a', 5), array_remove(ARRAY['a', 'b'], 'a')"
+    assert found.run(written).rows == [("a.5", ["b"])]
+    arrays = "SELECT typname FROM pg_type WHERE typinput = 'pg_catalog.array_in'::regproc AND typname = '_int4'"
+    assert found.run(arrays).rows == [("_int4",)]
+    words = found.run("SELECT string_agg(word, ',') FROM pg_get_keywords() WHERE word <> ALL ('{window}'::text[])").rows
+    assert "returning" in words[0][0]
+    assert "window" not in words[0][0]
+    assert found.run("SELECT setting FROM pg_settings WHERE name = 'search_path'").rows == [("public",)]
+    with pytest.raises(Refused, match="'now' was refused"):
+        found.run("SELECT 'now'::regproc")
+
+
 def test_a_table_that_comes_later_is_seen() -> None:
     found = catalogue()
     assert found.run("SELECT count(*) FROM pg_class").rows == [(1,)]

@@ -142,16 +142,85 @@ def test_sqlalchemy_builds_questions_from_reflected_tables(running: Running) -> 
     assert running.charges == 1
 
 
-def test_a_cursor_on_the_server_is_refused_with_the_question_to_ask_instead(running: Running) -> None:
-    count = "SELECT COUNT(*) AS n FROM people"
-    with running.connect(autocommit=False) as connection:
+def test_pandas_reads_in_chunks_and_sqlalchemy_streams(running: Running) -> None:
+    engine = sqlalchemy.create_engine(f"postgresql+psycopg://{running.url}")
+    asked = "SELECT smoker, sex, COUNT(*) AS n FROM people GROUP BY smoker, sex"
+    with engine.connect() as connection:
+        connection.execute(sqlalchemy.text("SET cloister.spend = '9'"))
+        whole = pd.read_sql(asked, connection)
+        streamed = connection.execution_options(stream_results=True, max_row_buffer=2)
+        chunks = list(pd.read_sql(sqlalchemy.text(asked), streamed, chunksize=3))
+        assert [len(each) for each in chunks] == [3, 1]
+        assert pd.concat(chunks, ignore_index=True).equals(whole)
+        assert [len(each) for each in streamed.execute(sqlalchemy.text(asked)).partitions(2)] == [2, 2]
+    engine.dispose()
+    assert running.charges == 1
+
+
+def test_sqlalchemy_builds_lists_ranges_and_casts(running: Running) -> None:
+    engine = sqlalchemy.create_engine(f"postgresql+psycopg://{running.url}")
+    table = sqlalchemy.Table("people", sqlalchemy.MetaData(), autoload_with=engine)
+    count = sqlalchemy.select(sqlalchemy.func.count().label("n")).select_from(table)
+    ages = sqlalchemy.literal([30, 40], sqlalchemy.ARRAY(sqlalchemy.BigInteger))
+    with engine.connect() as connection:
+        connection.execute(sqlalchemy.text("SET cloister.spend = '9'"))
+        listed = connection.execute(count.where(table.c.age.in_([30, 40]))).all()
+        assert connection.execute(count.where(table.c.age == sqlalchemy.any_(ages))).all() == listed
+        assert connection.execute(sqlalchemy.text("SELECT COUNT(*) AS n FROM people WHERE age IN (30, 40)")).all() == listed
+        assert running.charges == 1
+        days = (datetime.date(1970, 1, 1), datetime.date(1985, 1, 1))
+        ranged = connection.execute(count.where(table.c.born.between(*days))).all()
+        written = "SELECT COUNT(*) AS n FROM people WHERE born BETWEEN DATE '1970-01-01' AND DATE '1985-01-01'"
+        assert connection.execute(sqlalchemy.text(written)).all() == ranged
+        assert running.charges == 2
+    engine.dispose()
+
+
+def test_reflection_finds_tables_without_keys_and_indexes(running: Running) -> None:
+    engine = sqlalchemy.create_engine(f"postgresql+psycopg://{running.url}")
+    found = sqlalchemy.inspect(engine)
+    assert found.get_pk_constraint("people")["constrained_columns"] == []
+    for each in (found.get_indexes, found.get_foreign_keys, found.get_unique_constraints, found.get_check_constraints):
+        assert each("people") == []
+    assert found.get_table_comment("people") == {"text": "private: each row is one person"}
+    assert found.get_view_names() == found.get_sequence_names() == []
+    assert found.get_schema_names() == ["information_schema", "public"]
+    assert len(found.get_multi_columns()) == len(found.get_multi_indexes()) == 2
+    engine.dispose()
+    assert running.charges == 0
+
+
+def test_psycopg_executes_many_prepares_and_pipes(running: Running) -> None:
+    asked: LiteralString = "SELECT COUNT(*) AS n FROM people WHERE age > %s"
+    with running.connect(prepare_threshold=1) as connection, connection.cursor() as cursor:
         connection.execute("SET cloister.spend = 9")
-        with pytest.raises(psycopg.errors.FeatureNotSupported, match="no cursors here") as refused:
-            connection.cursor("named").execute(count)
-        assert refused.value.diag.message_hint == count
-        connection.rollback()
+        cursor.executemany(asked, [(20,), (35,), (20,)], returning=True)
+        many = [cursor.fetchall()]
+        while cursor.nextset():
+            many.append(cursor.fetchall())
+        assert many[0] == many[2]
+        assert [connection.execute(asked, (20,)).fetchall() for _ in range(3)] == [many[0]] * 3
+        with connection.pipeline():
+            piped = [connection.execute(asked, (age,)) for age in (20, 35)]
+        assert [each.fetchall() for each in piped] == many[:2]
+        assert running.charges == 2
+        for copy in ("COPY people TO STDOUT", "COPY people FROM STDIN"):
+            with pytest.raises(psycopg.errors.ReadOnlySqlTransaction), cursor.copy(copy):
+                pass
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert running.charges == 2
+
+
+def test_moments_are_days_where_they_are_midnight(running: Running) -> None:
+    with running.connect() as connection:
         connection.execute("SET cloister.spend = 9")
-        assert len(connection.execute(refused.value.diag.message_hint).fetchall()) == 1
+        asked: LiteralString = "SELECT COUNT(*) AS n FROM people WHERE born > %s"
+        day = connection.execute(asked, (datetime.date(1980, 1, 1),)).fetchone()
+        for mark in ("%s", "%b"):
+            found = connection.execute(asked.replace("%s", mark), (datetime.datetime(1980, 1, 1),)).fetchone()
+            assert found == day
+        with pytest.raises(psycopg.Error):
+            connection.execute(asked, (datetime.datetime(1980, 1, 1, 12),))
     assert running.charges == 1
 
 

@@ -205,3 +205,25 @@ def test_an_error_that_nobody_foresaw_has_a_fixed_text(start: Start, caplog: pyt
         assert raw.read()[0] == "R"
         assert fields(raw.read()[1])["M"] == "The statement failed, and nothing more is said of it"
     assert "canary" not in caplog.text
+
+
+HOSTILE = {
+    "comparisons within comparisons": "SELECT COUNT(*) FROM people WHERE " + "age = ANY(" * 5_000,
+    "many arrays": "SELECT COUNT(*) FROM people WHERE " + "a " * 5_000 + " = ANY('{}') " * 2_000,
+    "many casts": "SELECT COUNT(*) FROM people WHERE " + "age = '1'::int4 AND " * 2_000 + "TRUE",
+    "deep casts": "SELECT COUNT(*) FROM people WHERE age > " + "CAST(" * 5_000 + "1",
+    "a long list": "SELECT COUNT(*) FROM people WHERE age IN (" + "$1," * 10_000 + "1)",
+    "parentheses": "EXECUTE p " + "(" * 50_000,
+    "arrays within arrays": "EXECUTE p (" + "ARRAY[" * 10_000,
+    "many values": "EXECUTE p (" + "1," * 10_000 + "1)",
+    "dots": "SHOW " + "a." * 20_000 + "a",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_texts_that_nest_and_repeat_are_refused(running: Running, name: str) -> None:
+    with Raw(running.port).log_in() as raw:
+        assert error(raw.query(HOSTILE[name]))["C"] in ("42601", "54001", "0A000", "26000")
+        assert letters(raw.ask(parse(HOSTILE[name]), SYNC)) in ("1Z", "EZ")
+    assert alive(running)
+    assert running.charges == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import cloister as cl
-from cloister.hub.postgres import LocalBackend, shape_of
+from cloister.hub.postgres import Asking, LocalBackend, shape_of
 from tests.hub.postgres.conftest import TOKEN, people
 
 ASKED = [
@@ -43,9 +43,9 @@ def test_the_shape_is_that_of_the_answer(session: cl.Session, asked: str) -> Non
 def test_a_repeat_is_what_was_paid_for_and_none_before(session: cl.Session, asked: str) -> None:
     with session:
         ada = LocalBackend(session, {"ada": TOKEN}).login("ada", TOKEN, "127.0.0.1")
-        assert ada.repeat(asked) is None
-        first = ada.ask(asked, "0.5")
-        again = ada.repeat(asked)
+        assert ada.repeat(asked, Asking()) is None
+        first = ada.ask(asked, Asking(spend="0.5"))
+        again = ada.repeat(asked, Asking())
         assert again is not None
         assert again.to_pydict() == first.to_pydict()
         assert len(list(session.ledger.charges("people"))) == 1

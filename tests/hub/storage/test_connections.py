@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,6 +18,7 @@ from cloister.hub.storage import Allowed, connect, guarded_address, keep, reopen
 from cloister.tables import Integer, PrivateTable, prepare
 from cloister.tables.sources import Source
 from scripts import postgres
+from tests.certificates import certificate
 
 psycopg = pytest.importorskip("psycopg")
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402
@@ -283,7 +283,7 @@ def test_the_certificate_is_that_of_the_name_though_the_address_is_pinned(server
 
     with pytest.raises(EngineError, match="refused"):  # the server speaks no TLS yet: nothing is sent to it
         opened("db.test", "require", None)
-    certificate(tmp_path)
+    certificate(tmp_path, "db.test")
     owner = (server.folder / "data").stat()
     for name in ("server.key", "server.crt"):
         placed = server.folder / "data" / name
@@ -293,9 +293,8 @@ def test_the_certificate_is_that_of_the_name_though_the_address_is_pinned(server
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET ssl = on")
         connection.execute("SELECT pg_reload_conf()")
-    right, wrong = tmp_path / "server.crt", tmp_path / "other" / "server.crt"
-    wrong.parent.mkdir()
-    certificate(wrong.parent)
+    right = tmp_path / "server.crt"
+    _, wrong = certificate(tmp_path / "other", "db.test")
     eventually(lambda: opened("db.test", "require", None))
     assert opened("db.test", "verify-full", right).schema["amname"] == "text"
     assert opened("other.test", "verify-ca", right).schema["amname"] == "text"
@@ -317,10 +316,3 @@ def eventually(work: Callable[[], object]) -> None:
             return
         time.sleep(0.1)
     work()
-
-
-def certificate(folder: Path) -> None:
-    """A certificate for db.test that signs itself."""
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=db.test -addext subjectAltName=DNS:db.test"
-    subprocess.run([*command.split(), "-keyout", "server.key", "-out", "server.crt"], cwd=folder, check=True, capture_output=True)
-    (folder / "server.key").chmod(0o600)

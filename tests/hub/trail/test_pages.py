@@ -106,6 +106,12 @@ class TestFilters:
             ("object=d1", [3, 1]),
             ("object=data-set:d1", [3, 1]),
             ("object=population:people", []),
+            ("purpose=/C calc", [1]),
+            ("purpose=CMD", [1]),
+            ("purpose=%25", []),
+            ("purpose=_", []),
+            ("purpose=care", []),
+            ("purpose=calc&outcome=denied", []),
             ("outcome=denied", [2]),
             ("since=2026-03-03", [4, 3]),
             ("until=2026-03-02", [2, 1]),
@@ -120,7 +126,7 @@ class TestFilters:
         assert ("No line fits" in page.text) == (expected == [])
 
     @pytest.mark.parametrize(
-        "query", ["outcome=odd", "since=yesterday", "until=9999-99-99", "before=-1", "limit=0", "person=%00"]
+        "query", ["outcome=odd", "since=yesterday", "until=9999-99-99", "before=-1", "limit=0", "person=%00", "purpose=%00"]
     )
     def test_what_is_none_is_refused(self, people, query):
         answer = people["sue"].api("GET", f"/trail?{query}")
@@ -154,6 +160,26 @@ class TestFiles:
         assert [row["number"] for row in rows] == ["1", "2"]
         assert rows[0]["purpose"] == "'=cmd|' /C calc'!A0"
         assert json.loads(rows[0]["cost"]) == {"people": "ε = 0.1"}
+
+    @pytest.mark.parametrize("which", ["", "/mine", "/uses"])
+    def test_a_purpose_is_looked_for_in_each_part_and_its_file(self, people, which):
+        who = people[{"": "sue", "/mine": "ada", "/uses": "olga"}[which]]
+        page = who.get(f"/trail{which}?purpose=CALC").text
+        assert 'name="purpose"' in page
+        assert 'value="CALC"' in page
+        assert f"/trail{which}/export/csv?purpose=CALC" in page
+        assert "No line fits" in who.get(f"/trail{which}?purpose=care").text
+        for purpose, expected in (("CALC", ["1"]), ("care", [])):
+            rows = csv.DictReader(io.StringIO(who.get(f"/trail{which}/export/csv?purpose={purpose}").text))
+            assert [row["number"] for row in rows] == expected
+            assert numbers(who, f"/trail{which}?purpose={purpose}") == [int(each) for each in expected]
+
+    def test_an_export_of_the_api_keeps_to_a_purpose_and_its_line_says_so(self, hub, people):
+        lines = people["sue"].api("GET", "/trail/export/jsonl?purpose=calc").text.splitlines()
+        assert [json.loads(line)["number"] for line in lines] == [1]
+        with hub.database.reading() as db:
+            line = db.query(TrailLine).order_by(TrailLine.number.desc()).first()
+            assert line.details["filters"] == "purpose=calc"
 
     def test_lines_for_programs(self, hub, people, monkeypatch):
         monkeypatch.setattr("cloister.hub.services.trail.export._BATCH", 2)

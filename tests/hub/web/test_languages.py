@@ -88,6 +88,12 @@ def test_what_a_browser_accepts(accepted: str, code: str) -> None:
         ("The name was refused", "名称被拒绝"),
         ("nobody granted this to you (rule grants)", "没有人授予您此权限（规则 grants）"),
         ("ask its owner (Ada Lovelace)", "请联系其所有者（Ada Lovelace）"),
+        ("a token with the scope question.ask", "请使用具有权限范围 question.ask 的令牌"),
+        ("δ may be at most 0.1 for all releases of a population together", "对一个人群的所有发布，δ 合计最多为 0.1"),
+        (
+            "the grant was revoked (rule grant:x), since it was asked; it was charged, and the charge stands",
+            "提出之后情况有变：授权已被撤销（规则 grant:x）；已经扣费，扣费仍然有效",
+        ),
         ("'{name}' was not opened", "'{name}' 未能开放"),
         # a part would stay English, so all of it does
         ("The shape of the earth was refused", "The shape of the earth was refused"),
@@ -134,7 +140,12 @@ def test_texts_are_found_wherever_they_are_written(tmp_path: Path) -> None:
         "raise Missing(f'{row.name!r} is gone', why='none' if c else f'{len(a):,} rows', instead='SELECT 1')\n"
         "def refused(why, instead): return Missing('No', why=why, instead=instead)\n"
         "raise refused('it is so', '/ask')\n"
-        "go(request, '/', request_gettext(request)('It was done.'))\n",
+        "go(request, '/', request_gettext(request)('It was done.'))\n"
+        "raise withheld('Withheld', f'{error.why}, since then; it stands (so)', error)\n"
+        "why, instead = 'put aside (for now)', 'SELECT COUNT(*)'\n"
+        "def none(why='nobody knows; ask'): return refused('None', why, 'SELECT 2')\n"
+        "TABLE = {'limit': ('LIMIT inside', 'no fact about one person', 'LIMIT at the end')}\n"
+        "guarded('It was not read', work, why='it ends early')\n",
         encoding="utf-8",
     )
     (tmp_path / "web" / "templates" / "page.html").write_text(
@@ -144,6 +155,8 @@ def test_texts_are_found_wherever_they_are_written(tmp_path: Path) -> None:
     assert found == {
         *("From Python", "Marked", "A link", "Nothing like it", "ask for it", "From a template", "A long one"),
         *("{name} is gone", "none", "{a} rows", "No", "it is so", "It was done."),
+        *("Withheld", "{why}, since then; it stands (so)", "put aside (for now)", "nobody knows; ask", "None"),
+        *("no fact about one person", "LIMIT at the end", "It was not read", "it ends early"),
         ("One", "Many"),
     }
 

@@ -174,10 +174,11 @@ class LDiversity(PrivacyModel):
             counts = table.columns[name].counts
             there = int(np.count_nonzero(counts))
             if 0 < there < self.l:
-                values = f"{there} different values" if there > 1 else "one value"
                 raise InvalidParameter(
                     f"{self.name} was refused",
-                    why=f"the sensitive column {name!r} has {values}: no class has more",
+                    why=f"the sensitive column {name!r} has {there} different values: no class has more"
+                    if there > 1
+                    else f"the sensitive column {name!r} has one value: no class has more",
                     instead=self._with(there) if there > 1 else f"a model without {name!r}: its value is known of everybody",
                 )
             if there and self.kind != "distinct":

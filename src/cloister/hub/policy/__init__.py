@@ -2,7 +2,8 @@
 
 `actions` lists what can be done, `methods` by what models are trained, `facts` what a decision is made from, `decide` makes it,
 `explain` says it in words, `texts` reads and writes the rules as people write them, `amounts` says how large a number may be,
-`bounds` hands the ceilings to the ledger, and `release` says what holds for what is derived. No database, no clock, no row.
+`bounds` hands the ceilings to the ledger, `release` says what holds for what is derived, and `shares` until when what is shown is
+shown. No database, no clock, no row.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from cloister.hub.policy.amounts import LARGEST, check_amount
 from cloister.hub.policy.bounds import Ceiling, ceilings
 from cloister.hub.policy.decide import decide, decide_together, in_scope, may
 from cloister.hub.policy.decision import Ask, Decision, Narrowed
-from cloister.hub.policy.explain import denied, role_table, whom, words
+from cloister.hub.policy.explain import denied, role_table, whom, why, words
 from cloister.hub.policy.facts import (
     Context,
     GrantFacts,
@@ -84,6 +85,7 @@ __all__ = [
     "register_actions",
     "role_table",
     "whom",
+    "why",
     "words",
     "write_grant",
     "write_policy",

@@ -63,6 +63,9 @@ REASONS: Mapping[str, str] = MappingProxyType(
             "coin is in 50 %), and the grant allows at most {limit}"
         ),
         "risk-unknown": N_("the grant limits the risk to {limit}, and the risk of this is not known"),
+        "closed": N_("what it came from is closed, so that nothing of it goes further"),
+        "share-asleep": N_("whoever shared it may not share it any more, and a share holds no longer than that"),
+        "not-let-in": N_("the owner of the data has not let you into the project's work with them"),
         "share": N_("your share of the budget under this grant is used up: {share}"),
     }
 )

@@ -11,9 +11,11 @@ from cloister.hub.policy.decision import REASONS, Ask, Decision
 
 _ASKED = {
     "owner": N_("its owner"),
+    "provider": N_("whoever gave the data: it is their policy, and binds its owner too"),
     "steward": N_("the steward"),
     "administrator": N_("an administrator"),
     "project": N_("whoever runs the project"),
+    "sharer": N_("whoever shared it"),
     "self": N_("nobody: you can do it yourself"),
 }
 
@@ -26,9 +28,17 @@ def words(decision: Decision, gettext: Callable[[str], str] = str) -> str:
     """
     action = actions().get(decision.action)
     title = gettext(action.title) if action else decision.action
-    told = gettext(REASONS[decision.reason]).format(**decision.details)
     sentence = gettext("{action}: allowed, since {why}") if decision.allowed else gettext("{action}: denied, since {why}")
-    return sentence.format(action=title, why=told)
+    return sentence.format(action=title, why=why(decision, gettext))
+
+
+def why(decision: Decision, gettext: Callable[[str], str] = str) -> str:
+    """The reason alone.
+
+    >>> why(Decision(allowed=False, action="learn.run", rule="role", reason="no-role", details={"roles": "analyst"}))
+    'it takes one of these roles: analyst'
+    """
+    return gettext(REASONS[decision.reason]).format(**decision.details)
 
 
 def whom(ask: Ask | None, gettext: Callable[[str], str] = str, name: str = "") -> str:
@@ -53,13 +63,10 @@ def denied(decision: Decision, gettext: Callable[[str], str] = str, name: str = 
     """
     action = actions().get(decision.action)
     title = gettext(action.title) if action else decision.action
-    told = gettext(REASONS[decision.reason]).format(**decision.details)
-    what, why = (
-        gettext("{action}: denied").format(action=title),
-        gettext("{why} (rule {rule})").format(why=told, rule=decision.rule),
-    )
+    what = gettext("{action}: denied").format(action=title)
+    told = gettext("{why} (rule {rule})").format(why=why(decision, gettext), rule=decision.rule)
     instead = gettext(_INSTEAD.get(decision.reason, "ask {whom}")).format(whom=whom(decision.ask, gettext, name))
-    return AccessDenied(what, why=why, instead=instead)
+    return AccessDenied(what, why=told, instead=instead)
 
 
 _INSTEAD = {

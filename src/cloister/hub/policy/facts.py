@@ -174,6 +174,8 @@ class Policy:
     combinable_with: frozenset[str] | None = None
     forbidden: frozenset[Combination] = frozenset()
     sources: frozenset[Source] = frozenset()
+    given: bool = field(default=False, compare=False)
+    """Whether who gave the data attached it: nobody else can change it. It says whom to ask, and nothing about what holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +197,8 @@ class Object:
     grants: tuple[GrantFacts, ...] = ()
     policies: tuple[Policy, ...] = ()
     column_policies: Mapping[str, Policy] = field(default_factory=dict)
+    closed: bool = False
+    """Its owner closed it: nobody asks about it, and what came from it is shown to nobody further (`hub/policy/shares.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ A grant is looked at as a whole. Its columns never mix with the purposes of anot
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 from cloister.errors import CloisterError
 from cloister.hub.policy.actions import Action
@@ -13,7 +14,7 @@ from cloister.hub.policy.decision import Narrowed
 from cloister.hub.policy.facts import Context, GrantFacts, Members, Object, Rules, Who
 from cloister.hub.policy.mandatory import in_networks, listed, missing_training
 from cloister.hub.policy.risk import beyond_risk, reached, told_risk
-from cloister.privacy.guarantee import Guarantee
+from cloister.privacy.guarantee import ZCDP, Guarantee
 
 STAGES = {
     reason: place
@@ -151,7 +152,8 @@ def reach(grant: GrantFacts, who: Who) -> Narrowed:
 
 
 def widest(grants: Iterable[GrantFacts]) -> GrantFacts:
-    """Of several grants that allow the same act, the one with the fewest limits; equal ones by their id.
+    """Of several grants that allow the same act, the one with the fewest limits, and then with the largest share: shares of two
+    grants do not add up. Equal ones by their id.
 
     >>> free, tight = (
     ...     GrantFacts(id=name, role="", members=Members(), rules=Rules(actions=frozenset(), rows=rows))
@@ -161,19 +163,26 @@ def widest(grants: Iterable[GrantFacts]) -> GrantFacts:
     'g2'
     """
 
-    def limits(grant: GrantFacts) -> tuple[bool, bool, int, bool, bool, bool, str]:
+    def limits(grant: GrantFacts) -> tuple[bool, bool, int, bool, Fraction, bool, bool, str]:
         rules, columns = grant.rules, grant.rules.columns
         return (
             bool(rules.rows),
             columns is not None,
             -len(columns or ()),
             rules.share is not None,
+            -_amount(rules.share),
             rules.risk is not None,
             rules.until is not None,
             grant.id,
         )
 
     return min(grants, key=limits)
+
+
+def _amount(share: Guarantee | None) -> Fraction:
+    if share is None:
+        return Fraction(0)
+    return share.rho if isinstance(share, ZCDP) else share.epsilon
 
 
 def _as_algorithm(rules: Rules, action: Action, context: Context) -> bool:

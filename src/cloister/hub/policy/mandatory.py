@@ -56,7 +56,8 @@ def by_institution(
 
 def by_policy(action: Action, which: Object, context: Context, policy: Policy, rule: str) -> No | None:
     """Why a policy that is attached to an object refuses this; who owns the object is bound by it too. A policy with sources is
-    one that a release carries: then a steward is whom to ask, and not the owner, who can't change it.
+    one that a release carries: then a steward is whom to ask, and not the owner, who can't change it. One that a data provider
+    attached to what they gave is theirs to change.
 
     >>> from datetime import UTC, datetime
     >>> from cloister.hub.policy.actions import actions
@@ -80,6 +81,8 @@ def by_policy(action: Action, which: Object, context: Context, policy: Policy, r
         reason, details = found
     if policy.sources:  # it came with a release: whoever owns what carries it can't change it
         return No(rule=rule, reason=reason, details=details, ask=Ask(role="steward", institution=which.institution))
+    if policy.given:
+        return No(rule=rule, reason=reason, details=details, ask=Ask(role="provider", institution=which.institution))
     return No(rule=rule, reason=reason, details=details, ask=Ask(role="owner", person=which.owner, institution=which.institution))
 
 

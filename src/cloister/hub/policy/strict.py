@@ -16,6 +16,7 @@ from ipaddress import ip_network
 from typing import Any, TypeVar
 
 from cloister.errors import CloisterError, InvalidDeclaration
+from cloister.hub.policy.actions import N_
 from cloister.hub.policy.facts import Network
 from cloister.privacy.rational import exact_nonnegative
 
@@ -33,16 +34,16 @@ def load(text: str | Mapping[str, Any]) -> Mapping[str, Any]:
     {'risk': Decimal('0.1')}
     """
     if not isinstance(text, str):
-        return mapping(text, "the text")
+        return mapping(text, N_("the text"))
     if len(text) > _LONGEST:
-        raise wrong("the text", f"it is longer than {_LONGEST} characters", "a shorter one")
+        raise wrong(N_("the text"), f"it is longer than {_LONGEST} characters", "a shorter one")
     try:
         found = json.loads(text, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_once)
     except InvalidDeclaration:
         raise
     except (ValueError, RecursionError):
-        raise wrong("the text", "it is not JSON", '{"purposes": ["research"]}') from None
-    return mapping(found, "the text")
+        raise wrong(N_("the text"), "it is not JSON", '{"purposes": ["research"]}') from None
+    return mapping(found, N_("the text"))
 
 
 def mapping(value: object, place: str) -> Mapping[str, Any]:
@@ -205,7 +206,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise wrong("the text", f"{_short(key)} stands there twice", "each key once")
+            raise wrong(N_("the text"), f"{_short(key)} stands there twice", "each key once")
         found[key] = value
     return found
 
@@ -215,4 +216,4 @@ def _short(key: str) -> str:
 
 
 def _no_constant(text: str) -> Any:
-    raise wrong("the text", f"{text} is not a finite number", '"0.1"')
+    raise wrong(N_("the text"), f"{text} is not a finite number", '"0.1"')

@@ -16,7 +16,7 @@ from typing import Any
 
 from cloister.errors import CloisterError
 from cloister.hub.policy import strict
-from cloister.hub.policy.actions import actions
+from cloister.hub.policy.actions import N_, actions
 from cloister.hub.policy.facts import (
     SENSITIVITIES,
     Combination,
@@ -58,10 +58,10 @@ def parse_grant(text: Text, *, id: str, granted_by: str = "", revoked: bool = Fa
     >>> parse_grant('{"role": "reader", "members": {"people": ["bob"]}, "rules": ' + rules + "}", id="g1").rules.share
     PureDP(epsilon='0.1')
     """
-    found = _parts(text, "the grant", {"role": strict.name, "members": _members, "rules": _rules})
+    found = _parts(text, N_("the grant"), {"role": strict.name, "members": _members, "rules": _rules})
     for key in ("role", "members", "rules"):
         if key not in found:
-            raise strict.wrong("the grant", f"it has no {key!r}", '{"role": …, "members": {…}, "rules": {…}}')
+            raise strict.wrong(N_("the grant"), f"it has no {key!r}", '{"role": …, "members": {…}, "rules": {…}}')
     return GrantFacts(id=id, granted_by=granted_by, revoked=revoked, **found)
 
 
@@ -71,7 +71,7 @@ def parse_rule(text: Text, *, id: str) -> MandatoryRule:  # noqa: A002
     >>> parse_rule('{"title": "Ceiling", "epsilon_of_population": "3", "delta": "1e-6"}', id="m1").delta
     Fraction(1, 1000000)
     """
-    found = _parts(text, "the rule", _RULE)
+    found = _parts(text, N_("the rule"), _RULE)
     demands = ("deny", "epsilon_of_population", "epsilon_of_allotment", "delta", "forbidden", "training")
     more = ("second_factor", "purposes", "networks", "methods")
     if not any(found.get(key) not in (None, False, frozenset()) for key in (*demands, *more)):
@@ -90,7 +90,7 @@ def parse_policy(text: Text) -> Policy:
     >>> parse_policy('{"purposes": ["research"], "retention": "2030-12-31"}').retention.year
     2031
     """
-    return Policy(**_parts(text, "the policy", _POLICY))
+    return Policy(**_parts(text, N_("the policy"), _POLICY))
 
 
 def kept_grant(grant: GrantFacts) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def kept_grant(grant: GrantFacts) -> dict[str, Any]:
     """
     text = write_grant(grant)
     again = parse_grant(text, id=grant.id, granted_by=grant.granted_by, revoked=grant.revoked)
-    return _same("the grant", grant, again, text)
+    return _same(N_("the grant"), grant, again, text)
 
 
 def kept_rule(rule: MandatoryRule) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def kept_rule(rule: MandatoryRule) -> dict[str, Any]:
     {'title': 'Clinical', 'second_factor': True}
     """
     text = write_rule(rule)
-    return _same("the rule", rule, parse_rule(text, id=rule.id), text)
+    return _same(N_("the rule"), rule, parse_rule(text, id=rule.id), text)
 
 
 def kept_policy(policy: Policy) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def kept_policy(policy: Policy) -> dict[str, Any]:
     {'labels': ['clinical']}
     """
     text = write_policy(policy)
-    return _same("the policy", policy, parse_policy(text), text)
+    return _same(N_("the policy"), policy, parse_policy(text), text)
 
 
 def closing_rule(text: object, *, id: str) -> MandatoryRule:  # noqa: A002

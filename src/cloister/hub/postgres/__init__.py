@@ -3,8 +3,11 @@
     backend.py      what is needed of whoever answers; local.py: one local session; the hub brings its own
     server.py       the listener; limits.py: what one client may take; startup.py: encryption, wishes, log-in
     protocol.py     messages; types.py: values on the wire; failures.py: errors with SQLSTATE
-    connection.py   the simple and the extended protocol; prepared.py: statements and portals; work.py: threads
-    words.py        PostgreSQL's words; statements.py: what a statement is; parameters.py: values as literals
+    connection.py   the simple and the extended protocol; work.py: threads
+    words.py        PostgreSQL's words; statements.py: what a statement is; reading.py: how it is read, with rest.py; of cursors
+                    and prepared questions reading_names.py
+    parameters.py   bound values as literals; values.py: written ones; arrays.py: ANY and ALL of them
+    prepared.py     statements by name; portals.py: cursors and portals; steps.py: FETCH and MOVE through their rows
     variables.py    SET, SHOW and transactions; execution.py: what a statement does; results.py: what it gives
     routing.py      the door or the catalogue; catalogue/: an engine in memory that holds declarations alone
 
@@ -12,13 +15,14 @@ It is read-only. Nothing is spent without `SET cloister.spend` or `SET cloister.
 themselves.
 """
 
-from cloister.hub.postgres.backend import AnswerColumn, Backend, Explained, PgSession, Tables
+from cloister.hub.postgres.backend import AnswerColumn, Asking, Backend, Explained, PgSession, Tables
 from cloister.hub.postgres.limits import Limits
 from cloister.hub.postgres.local import LocalBackend, LocalSession, shape_of
 from cloister.hub.postgres.server import PostgresFront
 
 __all__ = [
     "AnswerColumn",
+    "Asking",
     "Backend",
     "Explained",
     "Limits",

@@ -8,6 +8,7 @@ its client has gone, since a charge stands whatever happens. A refusal is a `Clo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from cloister.privacy import Guarantee
@@ -15,7 +16,7 @@ from cloister.session import Frame, Release
 from cloister.session.frames import Kind
 from cloister.tables import PrivateTable, PublicTable
 
-__all__ = ["AnswerColumn", "Backend", "Explained", "PgSession", "Tables"]
+__all__ = ["AnswerColumn", "Asking", "Backend", "Explained", "PgSession", "Tables"]
 
 Tables = Mapping[str, PrivateTable | PublicTable]
 
@@ -46,32 +47,51 @@ class Explained(Protocol):
         """The plan in words."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """How a question is asked: what it may cost, what for, and what is told beside the answer.
+
+    >>> Asking().pays, Asking(spend="0.1").pays
+    (False, True)
+    """
+
+    spend: str | None = None
+    within: float | None = None
+    """Instead of a spend: the margin that is wanted."""
+    confidence: float = 0.95
+    purpose: str = ""
+    project: str = ""
+    algorithm: str = ""
+    """Under which it is asked, by its name or its id."""
+    fresh: bool = False
+    margins: bool = False
+
+    @property
+    def pays(self) -> bool:
+        """Whether anything may be spent."""
+        return self.spend is not None or self.within is not None
+
+
 class PgSession(Protocol):
     """One person, connected."""
 
     def tables(self) -> Tables:
         """What this person may see the declarations of."""
 
-    def shape(self, sql: str) -> list[AnswerColumn]:
+    def shape(self, sql: str, how: Asking) -> list[AnswerColumn]:
         """The columns that the answer will have, from the plan alone: spends nothing."""
 
-    def explain(self, sql: str, spend: str | None, *, within: float | None = None, confidence: float = 0.95) -> Explained:
+    def explain(self, sql: str, how: Asking) -> Explained:
         """What would be measured, at which cost: spends nothing. With neither a spend nor a margin, for an example of a spend."""
 
-    def ask(
-        self,
-        sql: str,
-        spend: str | None,
-        *,
-        within: float | None = None,
-        confidence: float = 0.95,
-        purpose: str = "",
-        fresh: bool = False,
-    ) -> Release:
+    def ask(self, sql: str, how: Asking) -> Release:
         """The private answer, charged."""
 
-    def repeat(self, sql: str) -> Release | None:
+    def repeat(self, sql: str, how: Asking) -> Release | None:
         """An answer that was paid for and that this person may see again at no cost; None where there is none."""
+
+    def check(self, sql: str, how: Asking) -> None:
+        """Refuse who could not ask this question any more: rows of its answer are kept here and asked for again."""
 
     def close(self) -> None:
         """The connection ended."""

@@ -24,6 +24,7 @@ from cloister.errors import (
     UnknownTable,
     UnsupportedQuery,
 )
+from cloister.hub.problems import Conflict, Missing, TooMany
 
 __all__ = ["Failure", "Refused", "failure_of"]
 
@@ -41,6 +42,9 @@ _CODES: tuple[tuple[type[CloisterError], str], ...] = (
     (LedgerUnavailable, "57P03"),
     (LedgerTampered, "XX001"),
     (LedgerFrozen, "55000"),
+    (Missing, "42704"),
+    (Conflict, "55000"),
+    (TooMany, "53400"),
 )
 
 

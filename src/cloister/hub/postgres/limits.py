@@ -26,7 +26,9 @@ class Limits:
     turns: int = 2
     """Calls of one person that are worked on at once, so that nobody takes all threads."""
     prepared: int = 500
-    """Statements, and portals, of one connection."""
+    """Statements, and cursors, of one connection."""
+    held: int = 32_000_000
+    """Bytes that the open cursors of one connection hold, about; past them nothing is run before one is closed."""
     startup: float = 15.0
     """Seconds until a client has logged in."""
     idle: float = 1800.0

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from cloister.errors import AccessDenied
-from cloister.hub.postgres.backend import AnswerColumn, Explained, Tables
+from cloister.hub.postgres.backend import AnswerColumn, Asking, Explained, Tables
 from cloister.query import Session, parse
 from cloister.session import Plan, Release
 from cloister.session.frames import Kind
@@ -30,7 +30,7 @@ class LocalBackend:
     >>> people = cl.PrivateTable({"age": [30, 40, 50] * 100}, columns={"age": cl.Integer(17, 90)})
     >>> with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
     ...     ada = LocalBackend(session, {"ada": "a-long-token"}).login("ada", "a-long-token", "127.0.0.1")
-    ...     ada.shape("SELECT COUNT(*) AS n FROM people")
+    ...     ada.shape("SELECT COUNT(*) AS n FROM people", Asking())
     [AnswerColumn(name='n', kind='integer', measured=True)]
     """
 
@@ -56,33 +56,32 @@ class LocalSession:
         """All tables of the session."""
         return self._session.tables
 
-    def shape(self, sql: str) -> list[AnswerColumn]:
+    def shape(self, sql: str, how: Asking) -> list[AnswerColumn]:
         """The columns that the answer will have: spends nothing."""
         return shape_of(self._session, sql)
 
-    def explain(self, sql: str, spend: str | None, *, within: float | None = None, confidence: float = 0.95) -> Explained:
+    def explain(self, sql: str, how: Asking) -> Explained:
         """The plan for a spend, for the least spend that reaches a margin, or for an example."""
-        cost: Any = spend or EXAMPLE
-        if within is not None:
+        cost: Any = how.spend or EXAMPLE
+        if how.within is not None:
             parsed = parse(sql, self._session.tables, _DIALECT)
-            cost = self._session.spend_within(parsed.question, within, confidence=confidence)
+            cost = self._session.spend_within(parsed.question, how.within, confidence=how.confidence)
         plan: Plan = self._session.explain(sql, cost, dialect=_DIALECT)
         return plan
 
-    def ask(
-        self,
-        sql: str,
-        spend: str | None,
-        *,
-        within: float | None = None,
-        confidence: float = 0.95,
-        purpose: str = "",
-        fresh: bool = False,
-    ) -> Release:
+    def ask(self, sql: str, how: Asking) -> Release:
         """The private answer, charged."""
-        return self._session.sql(sql, spend, within=within, confidence=confidence, purpose=purpose, fresh=fresh, dialect=_DIALECT)
+        return self._session.sql(
+            sql,
+            how.spend,
+            within=how.within,
+            confidence=how.confidence,
+            purpose=how.purpose,
+            fresh=how.fresh,
+            dialect=_DIALECT,
+        )
 
-    def repeat(self, sql: str) -> Release | None:
+    def repeat(self, sql: str, how: Asking) -> Release | None:
         """The stored releases of the same question, where there are any: worth what was paid for them, so nothing is charged."""
         plan: Plan = self._session.explain(sql, EXAMPLE, dialect=_DIALECT)
         found = self._session.ledger.find(plan.digest, plan.costs)
@@ -93,11 +92,15 @@ class LocalSession:
                 return self._session.sql(sql, amount, dialect=_DIALECT)
         return None
 
+    def check(self, sql: str, how: Asking) -> None:
+        """Whoever is in may ask everything, for as long as the session is open."""
+        self._session.explain(sql, EXAMPLE, dialect=_DIALECT)
+
     def close(self) -> None:
         """Nothing is held for one person."""
 
 
-def shape_of(session: Session, sql: str) -> list[AnswerColumn]:
+def shape_of(session: Session, sql: str, dialect: str | None = _DIALECT) -> list[AnswerColumn]:
     """The columns of the answer to a question, from its plan alone.
 
     >>> import cloister as cl
@@ -107,7 +110,7 @@ def shape_of(session: Session, sql: str) -> list[AnswerColumn]:
     >>> [(each.kind, each.measured) for each in shape]
     [('text', False), ('integer', True), ('real', False)]
     """
-    parsed = parse(sql, session.tables, _DIALECT)
+    parsed = parse(sql, session.tables, dialect)
     plan: Plan = session.explain(parsed.question, EXAMPLE)
     shape = plan.parts[0].shape
     keys: dict[str, Kind] = {axis.name: _kind_of_key(axis) for axis in shape.grid.axes}

@@ -10,20 +10,22 @@ import math
 import re
 import struct
 from collections.abc import Callable, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 
 from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.types import TYPES, named
 from cloister.hub.postgres.words import Word, quoted_text
 
-__all__ = ["bound", "count_of", "example", "spell"]
+__all__ = ["bound", "count_of", "elements_of", "example", "spell"]
 
 _TEXTS = ("text", "varchar", "bpchar", "name", "char", "unknown")
 _WHOLE = {"int2": "!h", "int4": "!i", "int8": "!q", "oid": "!I"}
 _REAL = {"float4": "!f", "float8": "!d"}
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?")
 _TRUTHS = {"t": "TRUE", "true": "TRUE", "1": "TRUE", "on": "TRUE", "f": "FALSE", "false": "FALSE", "0": "FALSE", "off": "FALSE"}
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2}) ?(?:[+-]\d{2}(?::?\d{2})?|Z)")
+"""A day with the zone that it is a day of, which PostgreSQL reads over."""
 _MOST = 1_000
 
 
@@ -112,7 +114,10 @@ def _spelled(text: str, name: str) -> str:
             raise ValueError
         return format(Decimal(text), "f") if name == "numeric" else _real(float(text))
     if name == "date":
-        return f"DATE '{date.fromisoformat(text).isoformat()}'"
+        day = _DAY.fullmatch(text)
+        return f"DATE '{date.fromisoformat(day.group(1) if day else text).isoformat()}'"
+    if name == "timestamp":
+        return _spelled_moment(datetime.fromisoformat(text))
     return _TRUTHS.get(text.lower()) or _no_truth()
 
 
@@ -139,6 +144,16 @@ def _day(value: bytes) -> str:
     return f"DATE '{found.isoformat()}'"
 
 
+def _moment(value: bytes) -> str:
+    return _spelled_moment(datetime(2000, 1, 1) + timedelta(microseconds=struct.unpack("!q", value)[0]))
+
+
+def _spelled_moment(moment: datetime) -> str:
+    if moment.tzinfo is not None:
+        raise ValueError
+    return f"TIMESTAMP '{moment.isoformat(sep=' ')}'"
+
+
 def _decimal(value: bytes) -> str:
     count, weight, sign, places = struct.unpack("!hhHH", value[:8])
     digits = struct.unpack(f"!{count}h", value[8:])
@@ -159,12 +174,13 @@ _READ: dict[str, Callable[[bytes], str]] = {
     **{name: _floating(form) for name, form in _REAL.items()},
     "numeric": _decimal,
     "date": _day,
+    "timestamp": _moment,
     "bool": _truth,
 }
 
 
 def _array(value: bytes, element: str, binary: bool, place: int) -> str:
-    """A list of one dimension, as catalogue queries bring it."""
+    """A list of one dimension."""
     oid = TYPES[element].oid
     if binary:
         dimensions, _, _ = struct.unpack("!iiI", value[:12])
@@ -178,14 +194,47 @@ def _array(value: bytes, element: str, binary: bool, place: int) -> str:
             found.append(spell(None if size < 0 else value[at + 4 : at + 4 + size], oid, True, place))
             at += 4 + max(size, 0)
         return f"ARRAY[{', '.join(found)}]"
-    parts = re.findall(r'"((?:[^"\\]|\\.)*)"|([^{},"]+)', value.decode(), flags=re.DOTALL)
-    if len(parts) > _MOST:
-        raise ValueError
-    found = [
-        spell(None if plain.upper() == "NULL" else (plain or re.sub(r"\\(.)", r"\1", quoted)).encode(), oid, False, place)
-        for quoted, plain in parts
-    ]
+    found = [spell(None if each is None else each.encode(), oid, False, place) for each in elements_of(value.decode())]
     return f"ARRAY[{', '.join(found)}]"
+
+
+def elements_of(text: str) -> list[str | None]:
+    """The elements of an array of one dimension, from the text that PostgreSQL writes it as.
+
+    >>> elements_of('{a,"b c",NULL,"NULL"}'), elements_of("{}")
+    (['a', 'b c', None, 'NULL'], [])
+    """
+    inside = text.strip()
+    if inside[:1] != "{" or inside[-1:] != "}" or len(inside) < 2:
+        raise _no_array()
+    inside, at = inside[1:-1], 0
+    if not inside.strip():
+        return []
+    found: list[str | None] = []
+    while True:
+        match = _ELEMENT.match(inside, at)
+        if match is None or len(found) == _MOST:
+            raise _no_array()
+        quoted, plain = match.groups()
+        found.append(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL) if plain is None else _unless_null(plain))
+        at = match.end()
+        if at == len(inside):
+            return found
+        if inside[at] != ",":
+            raise _no_array()
+        at += 1
+
+
+_ELEMENT = re.compile(r'\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s{},"\\](?:[^{},"\\]*[^\s{},"\\])?))\s*+', re.DOTALL)
+
+
+def _unless_null(text: str) -> str | None:
+    return None if text.upper() == "NULL" else text
+
+
+def _no_array() -> Refused:
+    why = f"it is no array of one dimension with at most {_MOST:,} elements"
+    return Refused("The array was refused", why=why, instead="'{1,2,3}'", code="22P02")
 
 
 def _refused(place: int, why: str, instead: str) -> Refused:

@@ -1,18 +1,21 @@
-"""Statements by name and portals by name: what the extended protocol keeps between its messages."""
+"""Statements by name, by the protocol's Parse or by PREPARE: both share their names, as in PostgreSQL."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
 
 from cloister.hub.postgres.failures import Refused
-from cloister.hub.postgres.results import Column
-from cloister.hub.postgres.statements import Statement
+from cloister.hub.postgres.parameters import bound, count_of, example
+from cloister.hub.postgres.portals import Columns, Portals
+from cloister.hub.postgres.reading import read_one
+from cloister.hub.postgres.statements import Execute, Statement
+from cloister.hub.postgres.types import named
+from cloister.hub.postgres.values import literal
 from cloister.hub.postgres.words import Word
 
-__all__ = ["Portal", "Prepared", "Store"]
-
-Columns = tuple[Column, ...] | None
+__all__ = ["Prepared", "Store", "types_of"]
 
 
 @dataclass
@@ -25,63 +28,93 @@ class Prepared:
     types: tuple[int, ...]
     told: tuple[Columns, bool] | None = None
     """The columns, and whether margins were asked for then."""
+    by_sql: bool = False
+    """By PREPARE."""
+    made: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def with_values(self, literals: list[str]) -> Statement | None:
+        """The statement with literals for its parameters."""
+        return read_one(bound(self.text, self.words, literals)) if literals else self.statement
+
+    def exemplified(self) -> Statement | None:
+        """The statement with examples for its parameters: a plan's columns do not depend on their values."""
+        return self.with_values([example(oid) for oid in self.types])
 
 
-@dataclass
-class Portal:
-    """A statement with its values. It runs once: what it found stays, however often it is asked for rows."""
-
-    statement: Statement | None
-    formats: tuple[int, ...]
-    told: tuple[Columns, bool] | None = None
-    rows: list[tuple[Any, ...]] | None = None
-    columns: Columns = None
-    tag: str = ""
-    sent: int = 0
-    failed: bool = False
+def types_of(words: Sequence[Word], given: Sequence[int]) -> tuple[int, ...]:
+    """The types of all parameters."""
+    count = max(count_of(words), len(given))
+    return (*given, *[0] * (count - len(given)))
 
 
 @dataclass
 class Store:
-    """What one connection has prepared and bound, within a limit."""
+    """What one connection has prepared and bound, within limits."""
 
     most: int
+    portals: Portals
     statements: dict[str, Prepared] = field(default_factory=dict)
-    portals: dict[str, Portal] = field(default_factory=dict)
 
     def prepare(self, name: str, prepared: Prepared) -> None:
         """Keeps a statement; a name is given once, the empty one again and again."""
         if name and name in self.statements:
-            raise Refused(f"The statement {name[:63]!r} exists", why="a name is given once", instead="Close first", code="42P05")
-        self._check(self.statements, name)
+            instead = f"DEALLOCATE {name[:63]}"
+            raise Refused(f"The statement {name[:63]!r} exists", why="a name is given once", instead=instead, code="42P05")
+        if name and len(self.statements) >= self.most:
+            why = f"{self.most} are kept already"
+            raise Refused(f"The statement {name[:63]!r} was refused", why=why, instead="DEALLOCATE ALL", code="53400")
         self.statements[name] = prepared
-
-    def bind(self, name: str, portal: Portal) -> None:
-        """Keeps a portal."""
-        if name and name in self.portals:
-            raise Refused(f"The portal {name[:63]!r} exists", why="a name is given once", instead="Close first", code="42P03")
-        self._check(self.portals, name)
-        self.portals[name] = portal
 
     def statement(self, name: str) -> Prepared:
         """A statement by name."""
         if name not in self.statements:
-            raise Refused(f"The statement {name[:63]!r} was not found", why="it was not prepared", instead="Parse", code="26000")
+            instead = f"PREPARE {name[:63] or 'p'} AS SELECT …"
+            raise Refused(f"The statement {name[:63]!r} was not found", why="it was not prepared", instead=instead, code="26000")
         return self.statements[name]
 
-    def portal(self, name: str) -> Portal:
-        """A portal by name."""
-        if name not in self.portals:
-            raise Refused(f"The portal {name[:63]!r} was not found", why="it was not bound", instead="Bind", code="34000")
-        return self.portals[name]
+    def executed(self, execute: Execute) -> Statement:
+        """The statement that EXECUTE stands for, with its values."""
+        prepared = self.statement(execute.name)
+        if prepared.statement is None or isinstance(prepared.statement, Execute):
+            raise Refused("EXECUTE was refused", why="it stands for no question", instead="SELECT …")
+        wanted = len(prepared.types)
+        if len(execute.values) != wanted:
+            raise Refused(
+                "The values were refused",
+                why=f"{execute.name[:63]!r} wants {wanted} and {len(execute.values)} came",
+                instead=f"EXECUTE {execute.name[:63]}" + (f" ({', '.join('…' * wanted)})" if wanted else ""),
+                code="42601",
+            )
+        given = zip(execute.values, prepared.types, strict=True)
+        found = prepared.with_values([literal(value, oid, place) for place, (value, oid) in enumerate(given, start=1)])
+        assert found is not None
+        return found
 
     def forget(self, name: str | None) -> None:
         """DEALLOCATE: one statement, or all."""
         if name is None:
             self.statements.clear()
-        elif self.statements.pop(name, None) is None:
-            raise Refused(f"The statement {name[:63]!r} was not found", why="it was not prepared", instead="ALL", code="26000")
+        else:
+            self.statement(name)
+            del self.statements[name]
 
-    def _check(self, kept: dict[str, Any], name: str) -> None:
-        if name not in kept and len(kept) >= self.most:
-            raise Refused("The name was refused", why=f"{self.most} are kept already", instead="Close one first", code="53400")
+    def cursors(self) -> tuple[tuple[object, ...], ...]:
+        """The rows of pg_cursors: of all portals with a name."""
+        return tuple(
+            (name, each.text, each.hold, each.binary, each.scroll is not False, each.made.replace(tzinfo=None))
+            for name, each in self.portals
+            if name
+        )
+
+    def listed(self) -> tuple[tuple[object, ...], ...]:
+        """The rows of pg_prepared_statements: of all statements with a name."""
+        return tuple(
+            (name, each.text, each.made.replace(tzinfo=None), list(map(_called, each.types)), each.by_sql, 0, 0)
+            for name, each in list(self.statements.items())
+            if name
+        )
+
+
+def _called(oid: int) -> str:
+    kind = named(oid)
+    return "unknown" if kind is None else kind.name

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cloister.hub.postgres.backend import AnswerColumn, Explained
+from cloister.hub.postgres.backend import AnswerColumn, Asking, Explained
 from cloister.hub.postgres.types import OF_KIND
 from cloister.session import Release
 
-__all__ = ["PLAN", "Column", "Result", "columns_of_shape", "of_plan", "of_release", "of_texts"]
+__all__ = ["PLAN", "Column", "Result", "Source", "columns_of_shape", "of_plan", "of_release", "of_texts", "weight"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +27,14 @@ class Column:
     kind: str
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where rows came from: the question as it went to the door, and how it was asked; an empty text is the catalogue."""
+
+    text: str
+    how: Asking
+
+
 @dataclass(frozen=True, kw_only=True)
 class Result:
     """The answer to one statement; without columns, only its tag is sent."""
@@ -35,6 +43,22 @@ class Result:
     rows: Sequence[tuple[Any, ...]] = ()
     tag: str
     notices: tuple[str, ...] = ()
+    source: Source | None = None
+    binary: bool = False
+    """A cursor's own wish, where the protocol states none."""
+
+
+def weight(rows: Sequence[tuple[Any, ...]]) -> int:
+    """About how many bytes rows take.
+
+    >>> weight([("abc", 1), (None, ["x"])])
+    85
+    """
+    return sum(
+        16 + (len(value) if isinstance(value, str | bytes) else 16 * len(value) if isinstance(value, list) else 1)
+        for row in rows
+        for value in row
+    )
 
 
 PLAN = Column(name="QUERY PLAN", kind="text")
@@ -55,17 +79,17 @@ def columns_of_shape(shape: Sequence[AnswerColumn], *, margins: bool) -> tuple[C
     return tuple(found)
 
 
-def of_release(release: Release, *, confidence: float, margins: bool) -> Result:
+def of_release(release: Release, *, how: Asking, source: Source | None = None) -> Result:
     """A release as rows, and its cost as a notice.
 
     >>> from cloister.session.examples import small_release
-    >>> found = of_release(small_release(), confidence=0.95, margins=True)
+    >>> found = of_release(small_release(), how=Asking(margins=True))
     >>> [column.name for column in found.columns], found.rows[0][0], found.rows[0][2], found.tag
     (['sex', 'count', 'count_margin'], 'F', 6.0, 'SELECT 2')
     """
     table, measured = release.table, release.statistics()
     shape = [AnswerColumn(name, series.kind, name in measured) for name, series in table.columns.items()]
-    widths = release.margin(confidence) if margins else None
+    widths = release.margin(how.confidence) if how.margins else None
     lists: list[list[Any]] = []
     for name, series in table.columns.items():
         lists.append(series.tolist())
@@ -76,10 +100,11 @@ def of_release(release: Release, *, confidence: float, margins: bool) -> Result:
     if release.marked:
         told.append("the noise came from a test's generator and protects nobody")
     return Result(
-        columns=columns_of_shape(shape, margins=margins),
+        columns=columns_of_shape(shape, margins=how.margins),
         rows=list(zip(*lists, strict=True)),
         tag=f"SELECT {release.num_rows}",
         notices=("; ".join(told),),
+        source=source,
     )
 
 

@@ -6,19 +6,24 @@ roads lead nowhere: the catalogue holds nothing private, and the door charges on
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot import exp
 
 from cloister.errors import CloisterError
+from cloister.hub.postgres.arrays import spelled_out
+from cloister.hub.postgres.backend import Tables
+from cloister.hub.postgres.catalogue.declared import columns_of
 from cloister.hub.postgres.catalogue.rewriting import plain
+from cloister.hub.postgres.inference import inferred, uncast
+from cloister.hub.postgres.parameters import bound
 from cloister.hub.postgres.statements import Select
-from cloister.hub.postgres.words import unquoted, without, words
+from cloister.hub.postgres.words import quoted_text, unquoted, without, words
 from cloister.query.words import check_words, unheard
 
-__all__ = ["Route", "SetConfig", "route", "set_config"]
+__all__ = ["Route", "SetConfig", "route", "set_configs", "typed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,32 +44,57 @@ class SetConfig:
     local: bool
 
 
-def route(question: Select, declared: Collection[str]) -> Route:
+def route(question: Select, declared: Tables) -> Route:
     """Where a question goes.
 
-    >>> from cloister.hub.postgres.statements import read_all
+    >>> from cloister.hub.postgres.reading import read_all
+    >>> import cloister as cl
+    >>> people = cl.PrivateTable({"age": [39]}, columns={"age": cl.Integer(17, 90)})
     >>> [ask, look] = read_all("SELECT COUNT(*) FROM public.people; SELECT relname FROM pg_class")
-    >>> route(ask, ["people"]), route(look, ["people"]).private
+    >>> route(ask, {"people": people}), route(look, {"people": people}).private
     (Route(text='SELECT COUNT(*) FROM people', private=True, named=frozenset({'people'})), False)
     """
     names = {name.lower() for name in declared}
     named = _named(question, names)
-    private = named is None or bool(named)
-    return Route(
-        text=_without_schema(question.text, names) if private else question.text, private=private, named=named or frozenset()
-    )
+    if named is not None and not named:
+        return Route(text=question.text, private=False)
+    text = spelled_out(uncast(_without_schema(question.text, names)), _kinds(declared, named or names))
+    return Route(text=text, private=True, named=named or frozenset())
 
 
-def set_config(question: Select) -> SetConfig | None:
-    """The setting that a SELECT of set_config makes; None for every other SELECT."""
-    own = [word for word in question.words if word.lower != "pg_catalog"]
-    texts = [word.lower for word in own if word.text != "."]
-    if texts[1:3] != ["set_config", "("] or ")" not in texts:
-        return None
-    inside = [word for word in own[: texts.index(")") + len(own) - len(texts)] if word.kind == "string"]
-    if len(inside) != 2:
-        return None
-    return SetConfig(unquoted(inside[0].text), unquoted(inside[1].text), "true" in texts)
+def typed(question: Select, types: Sequence[int], declared: Tables) -> tuple[int, ...]:
+    """The types of a question's parameters: those that it says itself, and those of the columns of what it names."""
+    readable = replace(question, text=bound(question.text, question.words, ["NULL"] * len(types)))
+    named = _named(readable, {name.lower() for name in declared})
+    return inferred(question.words, types, _kinds(declared, named) if named else {})
+
+
+def set_configs(question: Select) -> tuple[Select, tuple[SetConfig, ...]]:
+    """The settings that a SELECT makes by set_config, and the SELECT with their values in the place of the calls.
+
+    >>> from cloister.hub.postgres.reading import read_all
+    >>> [found] = read_all("SELECT pg_catalog.set_config('cloister.margins', 'on', false), 1 AS one")
+    >>> question, settings = set_configs(found)
+    >>> question.text, settings
+    ("SELECT 'on'::text AS set_config, 1 AS one", (SetConfig(name='cloister.margins', value='on', local=False),))
+    """
+    own, text = question.words, question.text
+    pieces, found, at = [], [], 0
+    for place, word in enumerate(own):
+        given = own[place + 1 : place + 8]
+        if not word.says("set_config") or len(given) < 7 or [each.text for each in given[::2]] != ["(", ",", ",", ")"]:
+            continue
+        name, value, local = given[1], given[3], given[5]
+        if name.kind != "string" or value.kind != "string" or not local.says("true", "false"):
+            continue
+        found.append(SetConfig(unquoted(name.text), unquoted(value.text), local.says("true")))
+        schema = place > 1 and own[place - 1].says(".") and own[place - 2].lower == "pg_catalog"
+        named = own[place + 8 : place + 9] and own[place + 8].kind in ("word", "quoted") and not own[place + 8].says("from")
+        pieces += [text[at : own[place - 2].start if schema else word.start], f"{quoted_text(found[-1].value)}::text"]
+        pieces += [] if named else [" AS set_config"]
+        at = given[6].end
+    changed = "".join([*pieces, text[at:]])
+    return (Select(changed, tuple(words(changed))) if found else question), tuple(found)
 
 
 def _named(question: Select, names: Collection[str]) -> frozenset[str] | None:
@@ -84,6 +114,16 @@ def _named(question: Select, names: Collection[str]) -> frozenset[str] | None:
         for table in tree.find_all(exp.Table)
         if table.name.lower() in names and table.db.lower() in ("", "public") and not table.name.lower().startswith("pg_")
     )
+
+
+def _kinds(declared: Tables, named: Collection[str]) -> Mapping[str, str]:
+    """The types of the columns of some tables by name, where all tables agree."""
+    found: dict[str, str] = {}
+    for name, table in declared.items():
+        if name.lower() in named:
+            for column, kind, _, _ in columns_of(table):
+                found[column.lower()] = kind if found.get(column.lower(), kind) == kind else ""
+    return found
 
 
 def _ordinal(token: sqlglot.Token, after: sqlglot.Token | None) -> bool:

@@ -21,6 +21,7 @@ from cloister.hub.postgres.connection import Connection
 from cloister.hub.postgres.execution import Executor
 from cloister.hub.postgres.failures import Failure, Refused, failure_of
 from cloister.hub.postgres.limits import Limits
+from cloister.hub.postgres.portals import Portals
 from cloister.hub.postgres.prepared import Store
 from cloister.hub.postgres.startup import Cancel, Wishes, greet, password
 from cloister.hub.postgres.variables import Variables
@@ -139,13 +140,13 @@ class PostgresFront:
                 if isinstance(found, Cancel):
                     self._cancel(found)
                     return
-                executor, store = await self._login(reader, writer, found, address)
+                executor = await self._login(reader, writer, found, address)
         finally:
             self._strangers -= 1
         person = self._people.setdefault(executor.user, _Person(turns=asyncio.Semaphore(self._limits.turns)))
         person.connections += 1
         pools = (self._quick, self._slow)
-        connection = Connection(reader, writer, executor, store, limits=self._limits, pools=pools, turns=person.turns)
+        connection = Connection(reader, writer, executor, limits=self._limits, pools=pools, turns=person.turns)
         process, secret = self._key()
         self._open[process] = (secret, connection)
         try:
@@ -170,9 +171,7 @@ class PostgresFront:
             self._people.pop(executor.user, None)
         await asyncio.get_running_loop().run_in_executor(self._quick, executor.close)
 
-    async def _login(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, wishes: Wishes, address: str
-    ) -> tuple[Executor, Store]:
+    async def _login(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, wishes: Wishes, address: str) -> Executor:
         token = await password(reader, writer)
         loop = asyncio.get_running_loop()
         try:
@@ -183,14 +182,14 @@ class PostgresFront:
             code = "28P01" if found.code == "42501" else found.code
             raise Refused(found.message, instead=found.hint, code=code, fatal=True) from None
         variables = Variables({"session_authorization": wishes.user})
-        store = Store(self._limits.prepared)
-        executor = Executor(session, variables, user=wishes.user, database=wishes.database, forget=store.forget)
+        store = Store(self._limits.prepared, Portals(self._limits.prepared, self._limits.held))
+        executor = Executor(session, variables, store, user=wishes.user, database=wishes.database)
         try:
             variables.start(wishes.settings)
         except Exception:
             await loop.run_in_executor(self._quick, executor.close)
             raise
-        return executor, store
+        return executor
 
     def _key(self) -> tuple[int, int]:
         self._next = self._next % (2**31 - 2) + 1

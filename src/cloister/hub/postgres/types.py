@@ -19,7 +19,7 @@ import numpy as np
 
 from cloister.session.frames import Kind
 
-__all__ = ["OF_KIND", "TYPES", "WireType", "named", "to_binary", "to_text"]
+__all__ = ["OF_KIND", "TYPES", "WireType", "named", "to_binary", "to_text", "type_called"]
 
 _LARGEST = 2**63 - 1
 _EPOCH = date(2000, 1, 1)
@@ -70,6 +70,34 @@ def _types() -> dict[str, WireType]:
 TYPES = _types()
 OF_KIND: dict[Kind, str] = {"integer": "int8", "real": "float8", "text": "text", "date": "date", "boolean": "bool"}
 _BY_OID = {each.oid: each for each in TYPES.values()}
+
+
+_CALLED = {
+    "bigint": "int8",
+    "boolean": "bool",
+    "character": "bpchar",
+    "character varying": "varchar",
+    "dec": "numeric",
+    "decimal": "numeric",
+    "double precision": "float8",
+    "float": "float8",
+    "int": "int4",
+    "integer": "int4",
+    "real": "float4",
+    "smallint": "int2",
+    "timestamp with time zone": "timestamptz",
+    "timestamp without time zone": "timestamp",
+}
+
+
+def type_called(name: str) -> WireType | None:
+    """The type that SQL calls so, where the wire speaks it.
+
+    >>> type_called("integer").name, type_called("double precision[]").name, type_called("point")
+    ('int4', 'float8[]', None)
+    """
+    element = name.removesuffix("[]")
+    return TYPES.get(_CALLED.get(element, element) + name[len(element) :])
 
 
 def named(oid: int) -> WireType | None:

@@ -7,14 +7,14 @@ rolls back takes the spend with it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.postgres.backend import Asking
 from cloister.hub.postgres.failures import Refused
 from cloister.privacy import exact_positive, text_of
 from cloister.session.uncertainty import check_confidence
 
-__all__ = ["REPORTED", "Asking", "Variables", "known"]
+__all__ = ["REPORTED", "VERSION", "Variables", "known", "spelled"]
 
 VERSION = "15.0"
 
@@ -23,9 +23,11 @@ _DEFAULTS = {
     "bytea_output": "hex",
     "client_encoding": "UTF8",
     "client_min_messages": "notice",
+    "cloister.algorithm": "",
     "cloister.confidence": "0.95",
     "cloister.fresh": "off",
     "cloister.margins": "off",
+    "cloister.project": "",
     "cloister.purpose": "",
     "cloister.spend": "",
     "cloister.within": "",
@@ -43,6 +45,7 @@ _DEFAULTS = {
     "lc_ctype": "C.UTF-8",
     "lock_timeout": "0",
     "max_identifier_length": "63",
+    "max_index_keys": "32",
     "row_security": "off",
     "search_path": "public",
     "server_encoding": "UTF8",
@@ -62,6 +65,7 @@ _FIXED = (
     "lc_collate",
     "lc_ctype",
     "max_identifier_length",
+    "max_index_keys",
     "server_encoding",
     "server_version",
     "server_version_num",
@@ -99,23 +103,6 @@ def spelled(name: str) -> str:
     ('TimeZone', 'is_superuser')
     """
     return _SPELLED.get(name, name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asking:
-    """How the next question is to be asked."""
-
-    spend: str | None
-    within: float | None
-    confidence: float
-    purpose: str
-    fresh: bool
-    margins: bool
-
-    @property
-    def pays(self) -> bool:
-        """Whether anything may be spent."""
-        return self.spend is not None or self.within is not None
 
 
 class Variables:
@@ -207,17 +194,25 @@ class Variables:
         """SAVEPOINT."""
         self._points.append((name, dict(self._values)))
 
-    def release(self, name: str) -> None:
-        """RELEASE SAVEPOINT."""
-        del self._points[self._point(name) :]
+    @property
+    def depth(self) -> int:
+        """How many savepoints there are."""
+        return len(self._points)
 
-    def back_to(self, name: str) -> None:
-        """ROLLBACK TO SAVEPOINT."""
+    def release(self, name: str) -> int:
+        """RELEASE SAVEPOINT; how many there are before it."""
+        place = self._point(name)
+        del self._points[place:]
+        return place
+
+    def back_to(self, name: str) -> int:
+        """ROLLBACK TO SAVEPOINT; how many there are before it."""
         place = self._point(name)
         self._values = dict(self._points[place][1])
         self._after = {key: value for key, value in self._values.items() if key in self._after}
         del self._points[place + 1 :]
         self._failed = False
+        return place
 
     def asking(self) -> Asking:
         """How the next question is to be asked."""
@@ -227,6 +222,8 @@ class Variables:
             within=float(value["cloister.within"]) if value["cloister.within"] else None,
             confidence=float(value["cloister.confidence"]),
             purpose=value["cloister.purpose"],
+            project=value["cloister.project"],
+            algorithm=value["cloister.algorithm"],
             fresh=value["cloister.fresh"] == "on",
             margins=value["cloister.margins"] == "on",
         )
@@ -260,7 +257,7 @@ def _checked(name: str, value: str) -> str:
             raise InvalidParameter(f"SET {name} was refused", why="it is neither on nor off", instead=f"SET {name} = on")
         return _TRUTHS[value.lower()]
     elif name == "client_encoding":
-        if value.upper().replace("-", "").replace("_", "") not in ("UTF8", "UNICODE", "SQLASCII"):
+        if "".join(filter(str.isalnum, value.upper())) not in ("UTF8", "UNICODE", "SQLASCII"):
             raise InvalidParameter("SET client_encoding was refused", why="only UTF8 is spoken", instead="UTF8")
         return "UTF8"
     elif name == "datestyle":

@@ -27,6 +27,8 @@ class SavedQuestion(Base):
     within: Mapped[float | None] = mapped_column(default=None)
     purpose: Mapped[str] = mapped_column(default="")
     dialect: Mapped[str] = mapped_column(String(40), default="")
+    algorithm: Mapped[str] = mapped_column(String(32), default="")
+    """The id of the one under which it is asked."""
     created: Mapped[datetime]
 
 

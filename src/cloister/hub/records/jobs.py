@@ -26,6 +26,8 @@ class Job(Base):
     payload: Mapped[dict[str, Any]]
     secret: Mapped[bytes | None] = mapped_column(default=None)
     """What of the payload may not lie in plain, as JSON, wrapped by the master key; none once the job has ended."""
+    notes: Mapped[list[Any]] = mapped_column(default=list)
+    """What its attempts have written down, each entry with the number of its attempt, for one that comes after them."""
     state: Mapped[str] = mapped_column(String(20), default="waiting", index=True)
     """waiting, running, done, failed, cancelled."""
     stage: Mapped[str] = mapped_column(String(200), default="")

@@ -4,10 +4,12 @@ vault.py        uploads become tables, tables become sources of rows; keys pass 
 uploads.py      what is being sent; texts.py and parquet.py say whether it is a table; limits.py how much it may be
 header.py       what an upload is, for its owner
 keyring.py      wrapped keys
-connections.py  tables in other databases, and where the hub may connect to
+connections.py  tables in other databases: allowed.py says where the hub may connect to, postgres_address.py and
+                spark_address.py what an address may say
 """
 
-from cloister.hub.storage.connections import Allowed, KeptAddress, connect, guarded_address, keep, reopen
+from cloister.hub.storage.allowed import Allowed
+from cloister.hub.storage.connections import KeptAddress, connect, guarded_address, keep, reopen, shown_of
 from cloister.hub.storage.header import Header, HeaderColumn
 from cloister.hub.storage.keyring import Keyring, rewrapped
 from cloister.hub.storage.limits import Limits, RefusedUpload
@@ -33,4 +35,5 @@ __all__ = [
     "reopen",
     "rewrapped",
     "rotated",
+    "shown_of",
 ]

@@ -13,6 +13,7 @@ from typing import IO, Literal
 
 from cloister.errors import CloisterError
 from cloister.hub.storage.limits import Limits, RefusedUpload
+from cloister.hub.web.languages import N_
 from cloister.tables.lines import LONGEST_LINE, Header, read_header
 from cloister.tables.sources import check_names
 
@@ -20,12 +21,12 @@ __all__ = ["Content", "TextCheck", "header_of"]
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _OTHERS = {
-    b"PAR1": ("it is a Parquet file", "the same file, declared as parquet"),
-    b"PK\x03\x04": ("it is a spreadsheet or a ZIP archive", "the sheet saved as CSV UTF-8"),
-    b"\x1f\x8b": ("it is compressed", "gunzip people.csv.gz, then send people.csv"),
-    b"\x28\xb5\x2f\xfd": ("it is compressed", "unzstd people.csv.zst, then send people.csv"),
-    b"BZh": ("it is compressed", "bunzip2 people.csv.bz2, then send people.csv"),
-    b"\xd0\xcf\x11\xe0": ("it is a spreadsheet", "the sheet saved as CSV UTF-8"),
+    b"PAR1": (N_("it is a Parquet file"), N_("the same file, declared as parquet")),
+    b"PK\x03\x04": (N_("it is a spreadsheet or a ZIP archive"), N_("the sheet saved as CSV UTF-8")),
+    b"\x1f\x8b": (N_("it is compressed"), "gunzip people.csv.gz, then send people.csv"),
+    b"\x28\xb5\x2f\xfd": (N_("it is compressed"), "unzstd people.csv.zst, then send people.csv"),
+    b"BZh": (N_("it is compressed"), "bunzip2 people.csv.bz2, then send people.csv"),
+    b"\xd0\xcf\x11\xe0": (N_("it is a spreadsheet"), N_("the sheet saved as CSV UTF-8")),
 }
 _ENOUGH = 4  # bytes by which letters of two bytes are known
 _FROM_UTF16 = "iconv -f UTF-16 -t UTF-8 people.csv > people-utf8.csv"

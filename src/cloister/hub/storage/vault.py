@@ -28,6 +28,7 @@ from cloister.hub.storage.header import Header, SealedPlace, UploadedCsv, header
 from cloister.hub.storage.keyring import Keyring, rewrapped
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.storage.uploads import Received, Upload, in_memory, settle
+from cloister.hub.web.languages import N_
 from cloister.noise import default_random
 from cloister.tables.encrypted import EncryptedSource, Written, write_encrypted
 from cloister.tables.folder import PrivateFolder, sweep
@@ -192,7 +193,8 @@ def _digest(path: Path) -> str:
 
 
 def _mend(stored: StoredTable) -> str:
-    return f"the file tables/{stored.file} from a backup, or a new version of the data set: upload the file again"
+    told = N_("the file {name} from a backup, or a new version of the data set: upload the file again")
+    return told.format(name=f"tables/{stored.file}")
 
 
 def _damaged(name: str, why: str, instead: str) -> DamagedTable:

@@ -29,7 +29,7 @@ _MANY = r"\d[\d./]{39,1999}"
 
 
 def guarantee(value: object) -> Markup:
-    """A guarantee on one line that does not break; a bare text or number is an ε.
+    """A guarantee, each number of which stays on one line with its letter; a bare text or number is an ε.
 
     >>> guarantee(PureDP("0.1")), guarantee("0.1")
     (Markup('<span class="guarantee">ε\\xa0=\\xa00.1</span>'), Markup('<span class="guarantee">ε\\xa0=\\xa00.1</span>'))

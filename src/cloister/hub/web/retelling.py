@@ -21,6 +21,10 @@ _PLACE = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _TALK = re.compile(r"\b[A-Za-z][a-z]+ [a-z]{2,}")
+_NAME = re.compile(r"\w+(?:[.:_/-]\w+)+")
+"""What is no word of English: `question.ask`, `delta-floor`."""
+_RULED, _NO_RULE = " (rule {rule})", re.compile(r"\s?[(（][^()（）]*\{rule\}[)）]$")
+"""A page shows the rule of a refusal below it, and so takes it out of the reason."""
 _DEEPEST = 4
 
 
@@ -42,7 +46,9 @@ class Shapes:
 
     def __init__(self, messages: Mapping[str, str | tuple[str, ...]]) -> None:
         self._messages = messages
-        found = [_shape(text, said) for text, said in messages.items() if isinstance(said, str) and said and _PLACE.search(text)]
+        told = {text: said for text, said in messages.items() if isinstance(said, str) and said and _PLACE.search(text)}
+        told |= {text.removesuffix(_RULED): _NO_RULE.sub("", said) for text, said in told.items() if text.endswith(_RULED)}
+        found = [_shape(text, said) for text, said in told.items()]
         self._shapes = sorted((each for each in found if each is not None), key=lambda each: -each.weight)
 
     def told(self, text: str, depth: int = 0) -> str:
@@ -61,7 +67,7 @@ class Shapes:
         for place in shape.places:
             value = match[place]
             if place.rstrip("0123456789") in WORDS or _TALK.search(_QUOTED.sub("", value)):
-                value = self._word(value, depth)
+                value = self._word(value, depth) or (value if _NAME.fullmatch(value) else "")
                 if not value:
                     return None
             values[place] = value

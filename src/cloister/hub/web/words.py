@@ -24,6 +24,7 @@ STATES = {
     "cancelled": N_("Cancelled"),
     "closed": N_("Closed"),
     "collecting": N_("Taking answers"),
+    "deleted": N_("Deleted"),
     "denied": N_("Denied"),
     "done": N_("Done"),
     "draft": N_("Draft"),

@@ -9,9 +9,11 @@ from cloister.hub.postgres.backend import Tables
 from cloister.hub.postgres.types import OF_KIND
 from cloister.tables import Category, Domain, PrivateTable, PublicTable
 
-__all__ = ["CLASSES", "FORMATS", "NAMESPACES", "Facts", "about", "columns_of", "in_words", "type_of"]
+__all__ = ["ARRAY_IN", "CLASSES", "FORMATS", "NAMESPACES", "Facts", "about", "columns_of", "in_words", "type_of"]
 
 _FIRST_TABLE = 16_384
+ARRAY_IN = 750
+"""The number of the function that reads arrays."""
 NAMESPACES = {"pg_catalog": 11, "public": 2200, "information_schema": 13_000}
 CLASSES = {
     "pg_type": 1247,
@@ -49,6 +51,8 @@ class Facts:
     user: str
     database: str
     settings: tuple[tuple[str, str], ...] = ()
+    cursors: tuple[tuple[object, ...], ...] = ()
+    prepared: tuple[tuple[object, ...], ...] = ()
 
     def numbered(self) -> Iterator[tuple[int, str, PrivateTable | PublicTable]]:
         """The tables with their numbers."""

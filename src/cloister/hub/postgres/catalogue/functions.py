@@ -18,18 +18,34 @@ _NULLS = """pg_get_expr/2 pg_get_expr/3 pg_get_indexdef/1 pg_get_indexdef/3 pg_g
     pg_get_function_identity_arguments/1 pg_get_functiondef/1 pg_get_statisticsobjdef_columns/1 pg_tablespace_location/1
     shobj_description/2 pg_relation_size/1 pg_total_relation_size/1 pg_table_size/1 pg_database_size/1 pg_indexes_size/1
     pg_stat_get_numscans/1 inet_server_addr/0 inet_server_port/0 inet_client_addr/0 inet_client_port/0 txid_current/0
-    pg_last_xlog_replay_location/0 pg_last_wal_replay_lsn/0"""
+    pg_last_xlog_replay_location/0 pg_last_wal_replay_lsn/0 pg_get_function_sqlbody/1 pg_tablespace_size/1
+    pg_get_function_arg_default/2 pg_conf_load_time/0 pg_advisory_unlock_all/0"""
 _TRUES = """pg_table_is_visible/1 pg_type_is_visible/1 pg_function_is_visible/1 pg_opclass_is_visible/1 pg_collation_is_visible/1
     has_schema_privilege/2 has_schema_privilege/3 has_table_privilege/2 has_table_privilege/3 has_database_privilege/2
     has_database_privilege/3 has_any_column_privilege/2 has_any_column_privilege/3 has_column_privilege/3 pg_has_role/2
-    pg_has_role/3"""
+    pg_has_role/3 pg_operator_is_visible/1 pg_opfamily_is_visible/1 pg_conversion_is_visible/1 pg_statistics_obj_is_visible/1
+    pg_ts_config_is_visible/1 pg_ts_dict_is_visible/1 pg_ts_parser_is_visible/1 pg_ts_template_is_visible/1"""
 _FALSES = "pg_is_in_recovery/0 pg_relation_is_publishable/1 pg_is_other_temp_schema/1 row_security_active/1"
+
+
+def _put(text: str, value: str) -> str:
+    """What takes the place of the next `%s` or `%I` of a format."""
+    return f"regexp_replace({text}, '%[sIL]', coalesce(CAST({value} AS VARCHAR), ''))"
+
+
+_KEYWORDS = """
+analyse analyze array asymmetric both cast collate concurrently current_catalog current_role current_schema do freeze ilike
+initially isnull lateral limit notnull offset only placing returning similar symmetric tablesample variadic verbose window
+"""
+"""PostgreSQL's reserved words that SQL does not reserve, for drivers that ask which names want quotes."""
 
 _WRITTEN: dict[str, tuple[str, ...]] = {
     "array_to_string": (
         "(a, b) AS array_to_string(a, b)",
         "(a, b, c) AS array_to_string(list_transform(a, lambda x: coalesce(x, c)), b)",
     ),
+    "_pg_expandarray": ("(a) AS unnest(list_transform(generate_series(1, len(a)), lambda i: {'x': a[i], 'n': i}))",),
+    "array_remove": ("(a, b) AS list_filter(a, lambda x: x IS DISTINCT FROM b)",),
     "array_upper": ("(a, d) AS CASE WHEN len(a) > 0 THEN len(a) END",),
     "array_lower": ("(a, d) AS CASE WHEN len(a) > 0 THEN 1 END",),
     "array_length": ("(a, d) AS CASE WHEN len(a) > 0 THEN len(a) END",),
@@ -43,13 +59,23 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
         "(n) AS (SELECT setting FROM pg.pg_settings WHERE lower(name) = lower(n))",
         "(n, m) AS (SELECT setting FROM pg.pg_settings WHERE lower(name) = lower(n))",
     ),
+    "format": (
+        "(f) AS f",
+        "(f, a) AS " + _put("f", "a"),
+        "(f, a, b) AS " + _put(_put("f", "a"), "b"),
+    ),
     "format_type": ("(t, m) AS (SELECT format FROM pg.formats WHERE oid = t)",),
+    "getdatabaseencoding": ("() AS 'UTF8'",),
     "parse_ident": ("(n) AS string_split(replace(n, '\"', ''), '.')",),
     "pg_backend_pid": ("() AS 0",),
     "pg_encoding_to_char": ("(n) AS CASE n WHEN 6 THEN 'UTF8' ELSE '' END",),
     "pg_char_to_encoding": ("(n) AS CASE upper(n) WHEN 'UTF8' THEN 6 ELSE -1 END",),
-    "pg_get_keywords": ("() AS TABLE SELECT NULL AS word, NULL AS catcode, NULL AS barelabel, NULL AS catdesc WHERE FALSE",),
+    "pg_get_keywords": (
+        f"() AS TABLE SELECT unnest({_KEYWORDS.split()}) AS word, 'R' AS catcode, FALSE AS barelabel, 'reserved' AS catdesc",
+    ),
+    "pg_options_to_table": ("(o) AS TABLE SELECT NULL AS option_name, NULL AS option_value WHERE FALSE",),
     "pg_get_userbyid": ("(o) AS (SELECT rolname FROM pg.pg_roles WHERE oid = o)",),
+    "pg_timezone_names": ("() AS TABLE SELECT 'UTC' AS name, 'UTC' AS abbrev, INTERVAL 0 SECOND AS utc_offset, FALSE AS is_dst",),
     "pg_size_pretty": ("(n) AS NULL",),
     "pg_my_temp_schema": ("() AS 0",),
     "quote_ident": (

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 
+from cloister.hub.postgres.catalogue.declared import ARRAY_IN, CLASSES
 from cloister.hub.postgres.catalogue.functions import MACROS, PLAIN, PREFIX, TABLES, reads
 from cloister.hub.postgres.catalogue.relations import INFORMATION, PG
 from cloister.hub.postgres.failures import Refused
@@ -21,7 +22,8 @@ from cloister.query.words import check_words, unheard
 
 __all__ = ["Rewritten", "plain", "rewritten"]
 
-_REGS = {"REGCLASS": "regclass", "REGTYPE": "regtype", "REGNAMESPACE": "regnamespace", "REGROLE": "regrole", "REGPROC": "regproc"}
+_REGS = {"REGCLASS": "regclass", "REGTYPE": "regtype", "REGNAMESPACE": "regnamespace", "REGROLE": "regrole"}
+_REG_FUNCTIONS = ("REGPROC", "REGPROCEDURE", "REGOPER", "REGOPERATOR")
 _CASTS = {"NAME": "VARCHAR", "OID": "UINTEGER", "XID": "UINTEGER", "INT2VECTOR": "SMALLINT[]", "CHAR": "VARCHAR"}
 _NATIVE = {"array_to_string", "array_length", "array_upper", "array_lower"}
 _NO_CALLS = (exp.And, exp.Or, exp.Not, exp.Case, exp.If, exp.Cast, exp.Subquery, exp.RegexpLike, exp.RegexpILike, exp.Xor)
@@ -62,7 +64,7 @@ def _dropped(own: Sequence[Word], place: int) -> tuple[int, str]:
         return place + ahead < len(own) and own[place + ahead].says(*names)
 
     schema = place + 1 < len(own) and own[place].lower == "pg_catalog" and says(1, ".")
-    if schema:
+    if schema or (says(0, "information_schema") and says(1, ".") and says(2, "_pg_expandarray")):
         return 2, ""
     if says(0, "operator") and says(1, "("):
         end = next((ahead for ahead in range(2, 6) if says(ahead, ")")), 0)
@@ -169,6 +171,8 @@ class _Change:
             return _rows(node)
         if isinstance(node, exp.Func) and not isinstance(node, _NO_CALLS):
             return self._call(node)
+        if isinstance(node, exp.Column) and node.name.lower() == "tableoid":
+            return _own_number(node)
         if isinstance(node, exp.Column) and not node.table and not node.this.quoted and node.name.lower() in _BARE:
             return self._constant(node.name.lower(), node)
         if isinstance(node, exp.Lambda | exp.Placeholder | exp.Parameter | exp.Command | exp.Into | exp.Lock):
@@ -204,6 +208,8 @@ class _Change:
 
     def _cast(self, node: exp.Cast) -> exp.Expression:
         kind = node.to.sql(dialect="postgres").upper()
+        if kind in _REG_FUNCTIONS:
+            return _function(node)
         if kind in _REGS:
             return self._registered(node, _REGS[kind])
         if kind.endswith("[]") and isinstance(node.this, exp.Literal) and node.this.is_string:
@@ -215,12 +221,12 @@ class _Change:
     def _registered(self, node: exp.Cast, kind: str) -> exp.Expression:
         """A name becomes its number; a number that is shown, or cast to text, becomes its name."""
         this, parent = node.this, node.parent
-        if isinstance(this, exp.Literal) and this.is_string and not this.name.isdigit() and kind != "regproc":
+        if isinstance(this, exp.Literal) and this.is_string and not this.name.isdigit():
             self._use(f"to_{kind}")
             this = exp.Anonymous(this=f"{PREFIX}to_{kind}", expressions=[this])
         to_text = isinstance(parent, exp.Cast) and parent.to.sql(dialect="postgres").upper() in ("TEXT", "VARCHAR")
         shown = to_text or isinstance(parent, exp.Select | exp.Alias)
-        if not shown or kind == "regproc":
+        if not shown:
             return _cast(this, "UINTEGER")
         self._use(f"{kind}_name")
         return exp.Anonymous(this=f"{PREFIX}{kind}_name", expressions=[_cast(this, "UINTEGER")])
@@ -267,6 +273,23 @@ def _name(shown: exp.Expression) -> str:
     if isinstance(shown, exp.Func) and not isinstance(shown, _NO_CALLS):
         return _called(shown)
     return "?column?"
+
+
+def _function(node: exp.Cast) -> exp.Expression:
+    """One function alone has a number, by which drivers know types of arrays; any other name is not found."""
+    if isinstance(node.this, exp.Literal) and node.this.is_string and not node.this.name.isdigit():
+        if node.this.name.removeprefix("pg_catalog.") == "array_in":
+            return exp.Literal.number(ARRAY_IN)
+        raise _refused(f"The function {node.this.name[:63]!r}")
+    return _cast(node.this, "UINTEGER")
+
+
+def _own_number(column: exp.Column) -> exp.Expression:
+    """The number of the table that a row stands in, where it stands in one of the catalogue's own."""
+    select = column.find_ancestor(exp.Select)
+    tables = [] if select is None else list(select.find_all(exp.Table))
+    found = [table.name for table in tables if column.table in ("", table.alias_or_name)]
+    return exp.Literal.number(CLASSES.get(found[0], 0)) if found else column
 
 
 def _name_column(table: exp.Table) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from cloister.hub.postgres.catalogue.declared import CLASSES, FORMATS, NAMESPACES, Facts, about, columns_of
+from cloister.hub.postgres.catalogue.declared import ARRAY_IN, CLASSES, FORMATS, NAMESPACES, Facts, about, columns_of
+from cloister.hub.postgres.catalogue.relations import PG
 from cloister.hub.postgres.types import TYPES
 
 __all__ = ["Row", "information_rows", "pg_rows"]
@@ -96,6 +97,7 @@ def _types(_: Facts) -> Iterator[Row]:
             "typcategory": category,
             "typispreferred": name in ("text", "float8", "bool"),
             "typelem": TYPES[each.element].oid if each.element else 0,
+            "typinput": ARRAY_IN if each.element else 0,
             "typarray": arrays.get(each.name, 0),
             "typstorage": "x" if each.size < 0 else "p",
         }
@@ -169,6 +171,14 @@ def _columns(facts: Facts) -> Iterator[Row]:
             }
 
 
+def _cursors(facts: Facts) -> Iterator[Row]:
+    return (dict(zip(PG["pg_cursors"], row, strict=True)) for row in facts.cursors)
+
+
+def _prepared(facts: Facts) -> Iterator[Row]:
+    return (dict(zip(PG["pg_prepared_statements"], row, strict=True)) for row in facts.prepared)
+
+
 def _one(**values: Any) -> Callable[[Facts], Iterator[Row]]:
     return lambda _: iter([values])
 
@@ -177,9 +187,11 @@ _ROWS: dict[str, Callable[[Facts], Iterator[Row]]] = {
     "pg_am": _one(oid=2, amname="heap", amhandler=3, amtype="t"),
     "pg_attribute": _attributes,
     "pg_class": _classes,
+    "pg_cursors": _cursors,
     "pg_database": _databases,
     "pg_description": _descriptions,
     "pg_namespace": _namespaces,
+    "pg_prepared_statements": _prepared,
     "pg_roles": _roles,
     "pg_settings": _settings,
     "pg_tables": _pg_tables,

@@ -19,12 +19,12 @@ from cloister.hub.postgres.catalogue.relations import INFORMATION, PG, create
 from cloister.hub.postgres.catalogue.rewriting import Rewritten, rewritten
 from cloister.hub.postgres.catalogue.rows import information_rows, pg_rows
 from cloister.hub.postgres.failures import Refused
-from cloister.hub.postgres.results import Column, Result
+from cloister.hub.postgres.results import Column, Result, weight
 from cloister.hub.postgres.types import TYPES
 
 __all__ = ["Catalogue"]
 
-_MOST_ROWS = 100_000
+_MOST_ROWS, _LARGEST, _PIECE = 100_000, 32_000_000, 200
 _LOCKED = (
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
@@ -84,12 +84,10 @@ class Catalogue:
             sql, names = self._prepared(text)
             columns = self._described(sql, names)
             try:
-                rows = self._connection.execute(sql).fetchmany(_MOST_ROWS + 1)
+                rows = self._fetched(sql)
             except duckdb.Error as error:
                 raise _failed(error) from None
-            if len(rows) > _MOST_ROWS:
-                raise Refused("The answer was refused", why=f"it has more than {_MOST_ROWS:,} rows", instead="LIMIT 1000")
-            return Result(columns=columns, rows=[tuple(map(_value, row)) for row in rows], tag=f"SELECT {len(rows)}")
+            return Result(columns=columns, rows=rows, tag=f"SELECT {len(rows)}")
 
     def interrupt(self) -> None:
         """Ends the query that runs."""
@@ -100,6 +98,19 @@ class Catalogue:
         self.interrupt()
         with self._lock:
             self._connection.close()
+
+    def _fetched(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows, a few at a time: a short query may make long ones."""
+        ran = self._connection.execute(sql)
+        rows: list[tuple[Any, ...]] = []
+        size = 0
+        while piece := ran.fetchmany(_PIECE):
+            rows += [tuple(map(_value, row)) for row in piece]
+            size += weight(rows[-len(piece) :])
+            if len(rows) > _MOST_ROWS or size > _LARGEST:
+                why = f"it has more than {_MOST_ROWS:,} rows, or {_LARGEST:,} bytes"
+                raise Refused("The answer was refused", why=why, instead="LIMIT 1000")
+        return rows
 
     def _refresh(self, facts: Facts) -> None:
         self._facts = facts

@@ -24,6 +24,8 @@ __all__ = ["routes"]
 _Name = Annotated[str, Query(min_length=1, max_length=63, pattern=SEEN)]
 _Text = Annotated[str, Query(max_length=320, pattern=SEEN)]
 _WRITTEN = Depends(written_here)
+_RULES = [{"title": "Clinical data", "labels": ["clinical"], "second_factor": True, "epsilon_of_population": "2"}]
+"""An example of what is sent."""
 
 
 def routes(router: APIRouter) -> None:
@@ -71,7 +73,7 @@ def routes(router: APIRouter) -> None:
         return paged(found, after, limit)
 
     @router.post("/policy/rules", dependencies=[needs("policy.write"), _WRITTEN], status_code=201, summary="Make a rule")
-    def write(hub: HubDep, caller: PersonDep, body: Annotated[dict[str, Any], Body()]) -> RuleOut:
+    def write(hub: HubDep, caller: PersonDep, body: Annotated[dict[str, Any], Body(examples=_RULES)]) -> RuleOut:
         """The body is the rule in its JSON form; what is not known there is refused."""
         with hub.database.begin() as db:
             return RuleOut.of(rule_views(db, [make_rule(db, hub, caller, body)])[0])

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from fastapi import Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from cloister.hub.description import example
 from cloister.hub.records.access import Algorithm
 from cloister.hub.services.access.preview import Foreseen
 from cloister.hub.services.access.sentences import Line as Sentence
@@ -87,6 +88,13 @@ def paged(found: Sequence[T], after: str, limit: int) -> Items[T]:
 class NewGrant(_Taken):
     """A role on a data set: who is in it, and what they may do."""
 
+    model_config = example(
+        data_set="people",
+        role="reader",
+        members={"people": ["ada@example.org"]},
+        rules={"actions": ["question.ask"], "purposes": ["research"], "share": {"epsilon": "0.5"}},
+    )
+
     data_set: Name
     role: Title
     members: Annotated[dict[str, Any], Field(description="People (ids or e-mail addresses), institutions, projects, training.")]
@@ -156,6 +164,10 @@ class RuleOut(BaseModel):
 class AccessWish(_Taken):
     """A request for access."""
 
+    model_config = example(
+        data_set="people", purpose="research", wanted={"actions": ["question.ask"]}, message="For the heart study."
+    )
+
     data_set: Name
     purpose: Annotated[Text, Field(min_length=1, max_length=1000)]
     wanted: Rules
@@ -166,6 +178,8 @@ class AccessWish(_Taken):
 class AccessGiven(_Taken):
     """A yes: what is granted, which may be narrower than what was asked for."""
 
+    model_config = example(rules={"actions": ["question.ask"], "until": "2030-12-31T00:00:00Z"}, role="reader")
+
     rules: Rules
     role: Annotated[str, Field(max_length=200), AfterValidator(_readable)] = ""
     message: Text = ""
@@ -174,11 +188,15 @@ class AccessGiven(_Taken):
 class Refusing(_Taken):
     """A no, with its reason."""
 
+    model_config = example(reason="The consent does not cover it.")
+
     reason: Annotated[Text, Field(min_length=1)]
 
 
 class Saying(_Taken):
     """A message."""
+
+    model_config = example(text="Which columns do you need?")
 
     text: Annotated[Text, Field(min_length=1)]
 
@@ -225,6 +243,8 @@ class RequestOut(BaseModel):
 class NewProject(_Taken):
     """A project to start."""
 
+    model_config = example(name="heart-study", title="The heart study", purpose="research")
+
     name: Name
     title: Title
     purpose: Annotated[Text, Field(min_length=1, max_length=1000)]
@@ -234,11 +254,15 @@ class NewProject(_Taken):
 class Joining(_Taken):
     """Somebody to take in."""
 
+    model_config = example(email="ada@example.org")
+
     email: Annotated[str, Field(min_length=3, max_length=320), AfterValidator(_readable)]
 
 
 class AskDataSet(_Taken):
     """A data set to ask for."""
+
+    model_config = example(data_set="people")
 
     data_set: Name
 
@@ -262,6 +286,10 @@ class ProjectOut(BaseModel):
 
 class NewAlgorithm(_Taken):
     """An algorithm to register."""
+
+    model_config = example(
+        name="by-sex", title="By sex", service="asking", settings={"sql": "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"}
+    )
 
     name: Name
     title: Title

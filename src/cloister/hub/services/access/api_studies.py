@@ -39,6 +39,15 @@ if TYPE_CHECKING:
 __all__ = ["routes"]
 
 _WRITTEN = Depends(written_here)
+_RULES = [{"actions": ["question.ask"], "share": {"epsilon": "0.5"}}]
+_RUNNERS = [
+    {
+        "role": "runner",
+        "members": {"people": ["ada@example.org"]},
+        "rules": {"actions": ["algorithm.run"], "only_with": ["people"]},
+    }
+]
+"""Examples of what is sent."""
 _Member = Annotated[str, Path(max_length=254, pattern=r"^[^\x00-\x20/]+$")]
 
 
@@ -103,7 +112,7 @@ def _projects(router: APIRouter) -> None:
 
     @router.post("/projects/{name}/data-sets/{data_set}/approve", dependencies=[approves, _WRITTEN], summary="Approve")
     def approve(
-        hub: HubDep, caller: PersonDep, name: Name, data_set: Name, rules: Annotated[dict[str, Any], Body()]
+        hub: HubDep, caller: PersonDep, name: Name, data_set: Name, rules: Annotated[dict[str, Any], Body(examples=_RULES)]
     ) -> ProjectOut:
         """Let the project work with a data set of yours; the body is the grant's rules in their JSON form."""
         with hub.database.begin() as db:
@@ -147,7 +156,7 @@ def _algorithms(router: APIRouter) -> None:
             return AlgorithmOut.of(algorithms.withdraw_algorithm(db, hub, caller, name))
 
     @router.post("/algorithms/{name}/grants", dependencies=[manages, _WRITTEN], status_code=201, summary="Say who may run it")
-    def grant(hub: HubDep, caller: PersonDep, name: Name, body: Annotated[dict[str, Any], Body()]) -> GrantOut:
+    def grant(hub: HubDep, caller: PersonDep, name: Name, body: Annotated[dict[str, Any], Body(examples=_RUNNERS)]) -> GrantOut:
         """The body is the grant in its JSON form, on an algorithm of yours."""
         with hub.database.begin() as db:
             _row, which = own_algorithm(hub, db, caller, name)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["allowed", "check", "check_together", "context_of", "no_algorithm", "refusal_of"]
+__all__ = ["allowed", "allowed_together", "check", "check_together", "context_of", "no_algorithm", "refusal_of"]
 
 
 def context_of(
@@ -84,12 +84,20 @@ def check_together(
         if which is None:
             raise no_algorithm()
         check(hub, db, caller, "algorithm.run", which, replace(given, together=tuple(objects)))
-    seen = [_seen(each, action, given) for each in objects]
-    decisions = decide_together(who_of(caller, facts), action, seen, given, facts.mandatory)
+    decisions = allowed_together(hub, db, caller, action, objects, given)
     refused = next((each for each in decisions.values() if not each.allowed), None)
     if refused is not None:
         raise refusal_of(db, refused)
     return decisions
+
+
+def allowed_together(
+    hub: Hub, db: Session, caller: Caller, action: str, objects: Sequence[Object], context: Context
+) -> Mapping[str, Decision]:
+    """The decisions on one act on several objects at once, by object, whatever they are."""
+    facts = facts_of(hub, db)
+    seen = [_seen(each, action, context) for each in objects]
+    return decide_together(who_of(caller, facts), action, seen, context, facts.mandatory)
 
 
 def no_algorithm() -> Missing:

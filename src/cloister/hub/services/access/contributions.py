@@ -18,6 +18,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access.check import check
 from cloister.hub.services.access.drafts import listed
+from cloister.hub.services.access.stored import parts_of
 from cloister.hub.services.trail import gave, of_data_set, write
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def attach(db: Session, hub: Hub, caller: Caller, name: str, draft: Mapping[str,
     """Attach a policy to what one gave. It binds everybody, the owner too, from the next question on."""
     row = contribution(hub, db, caller, name, "contribution.manage")
     policy = parse_policy(draft)
-    row.metadata_ = {**row.metadata_, "contribution": kept_policy(policy)}
+    row.metadata_ = {**parts_of(row), "contribution": kept_policy(policy)}
     row.changed = hub.now()
     bump(db)
     write(

@@ -117,7 +117,7 @@ def data_set_object(row: DataSet, grants: tuple[GrantFacts, ...] = (), attached:
     """
     behind = row.released or {}
     found = policies_in_row(row)[0] if attached is None else attached
-    policy, given = found.whole, found.given
+    policy, given = found.whole, replace(found.given, given=True)
     return Object(
         kind="data-set",
         id=row.id,
@@ -130,6 +130,7 @@ def data_set_object(row: DataSet, grants: tuple[GrantFacts, ...] = (), attached:
         grants=grants,
         policies=tuple(each for each in (policy, given) if each != Policy()),
         column_policies=found.columns,
+        closed=row.state == "closed",
     )
 
 

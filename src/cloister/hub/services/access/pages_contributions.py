@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -10,19 +11,23 @@ from starlette.responses import Response
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.policy import actions
+from cloister.hub.policy import actions, write_policy
+from cloister.hub.services.access import facts_of
 from cloister.hub.services.access.contributions import attach, contribution, contributions_of, policy_draft, uses_of
 from cloister.hub.services.access.drafts import last_day
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.parts import Name, done
 from cloister.hub.services.access.rules import DATA_ACTIONS
+from cloister.hub.services.access.stored import parts_of, policies_in_row
 from cloister.hub.services.access.typed import Typed
+from cloister.hub.services.access.views import unreadable_views
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.services.access.sentences import Gettext
 
 __all__ = ["routes"]
 
@@ -39,12 +44,13 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             rows = contributions_of(db, caller)
             names = names_in(db, people=[row.owner for row in rows])
-        return render(request, "access/contributions.html", rows=rows, names=names)
+        attached = {row.id for row in rows if parts_of(row).get("contribution")}
+        return render(request, "access/contributions.html", rows=rows, names=names, attached=attached)
 
     @router.get("/contributions/{name}", dependencies=_SEE)
     def one(request: Request, hub: HubDep, caller: PersonDep, name: Name, before: _Before = None) -> Response:
         """For what one contribution was used, and its policy."""
-        return render(request, "access/contribution.html", **_one(hub, caller, name, before, {}))
+        return render(request, "access/contribution.html", **_one(hub, caller, name, before, {}, request_gettext(request)))
 
     @router.post("/contributions/{name}", dependencies=_MANAGE)
     def keep(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
@@ -54,17 +60,21 @@ def routes(router: APIRouter) -> None:
             with hub.database.begin() as db:
                 attach(db, hub, caller, name, policy_draft(form))
 
-        said, values = request_gettext(request)("Your policy binds everybody from the next question on."), Typed.of(form)
+        _, values = request_gettext(request), Typed.of(form)
+        said = _("Your policy binds everybody from the next question on.")
         path = f"/contributions/{name}"
-        return done(request, act, path, said, "access/contribution.html", lambda: _one(hub, caller, name, None, values))
+        return done(request, act, path, said, "access/contribution.html", lambda: _one(hub, caller, name, None, values, _))
 
 
-def _one(hub: Hub, caller: Caller, name: str, before: int | None, typed: dict[str, Any]) -> dict[str, Any]:
+def _one(hub: Hub, caller: Caller, name: str, before: int | None, typed: dict[str, Any], _: Gettext) -> dict[str, Any]:
     with hub.database.reading() as db:
         row = contribution(hub, db, caller, name, "contribution.see")
         uses, older = uses_of(db, row, before=before)
         names = names_in(db, people=[row.owner])
-    kept = row.metadata_.get("contribution", {})
+        found, unread = policies_in_row(row)
+        own = [each for each in unread if each.place == "contribution"]
+        unreadable = unreadable_views(db, replace(facts_of(hub, db), unreadable=tuple(own)), _)
+    kept = {} if own else write_policy(found.given)
     lists = {key: ", ".join(kept.get(key, [])) for key in ("purposes", "consent", "labels")}
     known = actions()
     return {
@@ -83,5 +93,6 @@ def _one(hub: Hub, caller: Caller, name: str, before: int | None, typed: dict[st
                 **typed,
             }
         ),
+        "unreadable": unreadable,
         "problem": None,
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
-from sqlalchemy import select
 from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
@@ -13,7 +12,6 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions
 from cloister.hub.policy.methods import titled
-from cloister.hub.records.asking import StoredRelease as Kept
 from cloister.hub.services.access import invitations, projects, purse
 from cloister.hub.services.access.check import allowed
 from cloister.hub.services.access.drafts import draft_of, grantable
@@ -26,6 +24,7 @@ from cloister.hub.services.access.typed import Typed
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.privacy import zero_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.access import Project
+    from cloister.hub.records.asking import StoredRelease
 
 __all__ = ["routes"]
 
@@ -171,7 +171,7 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
         data = projects.data_sets_in(db, row)
         inside = row.id in caller.projects
         leads = row.closed is None and allowed(hub, db, caller, "project.manage", project_object(row)).allowed
-        releases = _releases(db, row) if inside else []
+        releases = _releases(hub, db, caller, row) if inside else []
         waiting = projects.waiting_members(db, row)
         people = [row.lead, *(each.person for each in members), *(each[1].owner for each in data)]
         names = names_in(db, people=[*people, *(each.person for each in releases)])
@@ -184,7 +184,7 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
             "leads": leads,
             "inside": inside,
             "releases": releases,
-            "shares": _shares(hub, row, {each[1].population for each in data if each[1].population}),
+            "shares": _shares(hub, db, row, {each[1].population for each in data if each[1].population}),
             "names": names,
             "owned": [each for place, each in data if each.owner == caller.id and place.approved is None],
             "actions": [(key, title) for key, title in grantable("data-set") if key not in _ELSEWHERE],
@@ -194,14 +194,28 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
         }
 
 
-def _releases(db: Session, row: Project) -> list[Any]:
-    """What was released in a project, the newest first; columns are read, never the bodies."""
-    wanted = select(Kept.id, Kept.title, Kept.sql, Kept.person, Kept.purpose, Kept.cost, Kept.created)
-    wanted = wanted.where(Kept.project == row.id, Kept.withdrawn.is_(None))
-    return list(db.execute(wanted.order_by(Kept.created.desc()).limit(_SHOWN)))
+def _releases(hub: Hub, db: Session, caller: Caller, row: Project) -> list[StoredRelease]:
+    """What was asked in a project, or shown to it, that this member may see now, the newest first."""
+    from cloister.hub.services.asking.reading import releases_of
+
+    return releases_of(hub, db, caller, which="projects", project=row.id, limit=_SHOWN)
 
 
-def _shares(hub: Hub, row: Project, populations: set[str]) -> list[tuple[str, Any, Any]]:
-    """The project's allotments: population, share, what is left of it."""
-    found = [(name, hub.ledger.allotment(name, purse(row.name))) for name in sorted(populations)]
-    return [(name, share[0], share[1]) for name, share in found if share is not None]
+def _shares(hub: Hub, db: Session, row: Project, populations: set[str]) -> list[tuple[str, Any, Any]]:
+    """What the project may draw in all, by population, and what is left of it: as an owner set it by hand, or as grants say that
+    stand; the smaller of the two holds.
+    """
+    from cloister.hub.services.budgets.granted import granted_shares
+
+    found = []
+    for name in sorted(populations):
+        allotted = hub.ledger.allotment(name, purse(row.name))
+        if allotted is not None:
+            found.append((name, *allotted))
+        granted = granted_shares(hub, db, name)
+        found += [
+            (name, each.share, each.left or zero_of(each.share))
+            for each in granted
+            if each.stands and each.who == purse(row.name)
+        ]
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from cloister.errors import CloisterError
@@ -27,7 +28,21 @@ from cloister.hub.policy import (
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 
-__all__ = ["Policies", "Unreadable", "grant_in_row", "policies_in_row", "rule_in_row", "wanted_in_row"]
+__all__ = [
+    "Policies",
+    "Unreadable",
+    "grant_in_row",
+    "is_readable",
+    "labels_in",
+    "parts_of",
+    "policies_in_row",
+    "policy_in",
+    "readable_parts",
+    "retention_of",
+    "rule_in_row",
+    "told_parts",
+    "wanted_in_row",
+]
 
 _ERRORS = (CloisterError, TypeError, ValueError, AttributeError, KeyError, ArithmeticError, RecursionError)
 """What reading a row may raise that another hand, or an older or newer hub, has written."""
@@ -46,6 +61,8 @@ class Unreadable:
     about: str
     """The id of the data set or the algorithm, or the title of the rule."""
     why: str
+    place: str = ""
+    """Which part of a policy: "policy", "contribution", or "columns" with the name of one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +104,10 @@ def policies_in_row(row: DataSet) -> tuple[Policies, list[Unreadable]]:
         try:
             return parse_policy(text)  # type: ignore[arg-type]
         except _ERRORS as error:
-            wrong.append(Unreadable(kind="policy", id=row.id, about=row.id, why=f"{place}: {_told(error)}"))
+            wrong.append(Unreadable(kind="policy", id=row.id, about=row.id, why=f"{place}: {_told(error)}", place=place))
             return closing_policy()
 
-    kept: Any = row.metadata_
-    parts: Mapping[str, Any] = kept if isinstance(kept, Mapping) else {"policy": kept}
+    parts = parts_of(row)
     columns = parts.get("columns", {})
     whole = read(parts.get("policy", {}), "policy")
     if isinstance(columns, Mapping):
@@ -99,6 +115,81 @@ def policies_in_row(row: DataSet) -> tuple[Policies, list[Unreadable]]:
     else:
         by_column, whole = {}, read(columns, "columns")
     return Policies(whole=whole, columns=by_column, given=read(parts.get("contribution", {}), "contribution")), wrong
+
+
+def parts_of(row: DataSet) -> dict[str, Any]:
+    """What is kept of policies, whatever it is: of the whole, of the columns, and of who gave the data.
+
+    >>> parts_of(DataSet(metadata_=[]))
+    {'policy': []}
+    """
+    kept: Any = row.metadata_
+    return dict(kept) if isinstance(kept, Mapping) else {"policy": kept}
+
+
+def told_parts(parts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The same to be shown: what is no policy at all is shown as an empty one.
+
+    >>> told_parts({"policy": 3, "columns": {"age": {}, "pay": []}})
+    {'policy': {}, 'columns': {'age': {}, 'pay': {}}, 'contribution': {}}
+    """
+    whole, columns, given = (_mapping(parts.get(each)) for each in ("policy", "columns", "contribution"))
+    return {"policy": whole, "columns": {name: _mapping(each) for name, each in columns.items()}, "contribution": given}
+
+
+def is_readable(text: object) -> bool:
+    """Whether a kept policy is one.
+
+    >>> is_readable({"labels": ["clinical"]}), is_readable({"retention": "for ever"})
+    (True, False)
+    """
+    try:
+        parse_policy(text)  # type: ignore[arg-type]
+    except _ERRORS:
+        return False
+    return True
+
+
+def policy_in(text: object) -> Policy:
+    """What a kept policy says; one that can't be read closes what it is attached to.
+
+    >>> policy_in({"labels": ["clinical"]}).labels, policy_in([]) == closing_policy()
+    (frozenset({'clinical'}), True)
+    """
+    return parse_policy(text) if is_readable(text) else closing_policy()  # type: ignore[arg-type]
+
+
+def readable_parts(text: object) -> dict[str, Any]:
+    """Those parts of a kept policy that can be read, each by itself.
+
+    >>> readable_parts({"labels": ["clinical"], "retention": "for ever"})
+    {'labels': ['clinical']}
+    """
+    return {name: each for name, each in _mapping(text).items() if is_readable({name: each})}
+
+
+def retention_of(row: DataSet) -> datetime | None:
+    """The moment from which the data must be gone, by their owner or by who gave them, as far as that can be read.
+
+    >>> retention_of(DataSet(metadata_={"policy": {"retention": "2030-12-31", "purposes": 3}, "contribution": 3})).year
+    2031
+    """
+    parts = (readable_parts(parts_of(row).get(each, {})) for each in ("policy", "contribution"))
+    return min((end for each in parts if (end := parse_policy(each).retention) is not None), default=None)
+
+
+def labels_in(parts: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """Column → its labels; those of the whole data set under no name; as far as they can be read.
+
+    >>> labels_in({"policy": {"labels": ["clinical"], "retention": "for ever"}, "columns": []})
+    {'': frozenset({'clinical'})}
+    """
+    texts = {"": parts.get("policy", {})} | _mapping(parts.get("columns"))
+    return {name: parse_policy(readable_parts(each)).labels for name, each in texts.items()}
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
 
 
 def _granted(text: dict[str, Any], about: str, **known: Any) -> tuple[GrantFacts, Unreadable | None]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from cloister.hub.description import example
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.services.accounts.people import Row
 
@@ -52,6 +53,8 @@ class Me(BaseModel):
 class NewToken(_Taken):
     """A token to make."""
 
+    model_config = example(name="a notebook", scopes=["question.ask", "release.see"], days=30)
+
     name: Annotated[str, Field(min_length=1, max_length=100)]
     scopes: Annotated[list[Short], Field(min_length=1, max_length=200)]
     days: Annotated[int, Field(ge=1, le=3650)] | None = None
@@ -59,6 +62,8 @@ class NewToken(_Taken):
 
 class Renaming(_Taken):
     """Another name."""
+
+    model_config = example(name="the nightly report")
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -135,6 +140,8 @@ class People(BaseModel):
 class Invitation(_Taken):
     """Somebody to invite."""
 
+    model_config = example(email="ada@example.org", roles=["analyst"])
+
     email: Annotated[str, Field(min_length=3, max_length=320)]
     roles: Annotated[list[Short], Field(max_length=20)]
 
@@ -149,11 +156,15 @@ class Invited(BaseModel):
 class Roles(_Taken):
     """All roles that a person is to have."""
 
+    model_config = example(roles=["analyst", "owner"])
+
     roles: Annotated[list[Short], Field(max_length=20)]
 
 
 class Details(_Taken):
     """What policies ask for; what is left out stays as it is."""
+
+    model_config = example(institution="North", training={"GCP": "2030-12-31"})
 
     institution: Line | None = None
     training: dict[Short, Line] | None = Field(default=None, description="Certificate → its last day, such as 2027-12-31.")

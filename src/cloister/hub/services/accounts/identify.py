@@ -16,6 +16,7 @@ from cloister.hub.records.access import ProjectMember
 from cloister.hub.records.accounts import ApiToken, Person, PersonRole, WebSession
 from cloister.hub.services.accounts.sessions import alive, cookie_name
 from cloister.hub.statements import Statement
+from cloister.ledger.company import at_one_moment
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -62,8 +63,7 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
     now = hub.now()
     row = None
     if token.startswith(TOKEN_PREFIX):
-        with hub.database.looking(once=True) as db:
-            row = _one(_OF_DIGEST.rows(db, {"digest": digest(token)}))
+        row = at_one_moment((hub, "token", token), lambda: _row_of(hub, token))
     if row is None or not _good(row, now):
         raise Unauthenticated(
             "The API token was refused",
@@ -81,6 +81,11 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
         with hub.database.begin() as db:
             db.execute(update(ApiToken).where(ApiToken.id == row.token_id).values(used=now))
     return _by_token(row, roles, address)
+
+
+def _row_of(hub: Hub, token: str) -> Any | None:
+    with hub.database.looking(once=True) as db:
+        return _one(_OF_DIGEST.rows(db, {"digest": digest(token)}))
 
 
 def caller_again(hub: Hub, db: Session, caller: Caller) -> Caller | None:

@@ -93,7 +93,7 @@ def invite(db: Session, hub: Hub, caller: Caller, *, email: str, roles: Iterable
 
 
 def password_link(db: Session, hub: Hub, caller: Caller, person: Person) -> str:
-    """A link by which a person sets a new password; an earlier one stops working."""
+    """A link by which a person sets a new password; an earlier one stops working. They are told of it (`notices.py`)."""
     if person.blocked:
         raise Conflict("The link was not made", why="the person is blocked", instead="unblock them first")
     db.execute(delete(OneTimeLink).where(OneTimeLink.kind == "password", OneTimeLink.email == person.email))

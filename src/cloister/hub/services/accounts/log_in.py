@@ -120,7 +120,8 @@ def enter_by_link(hub: Hub, request: Request, secret: str, *, email: str = "", n
             person.password = kept
             sessions.end_all(db, person.id)
             ended = revoke_tokens(db, hub, person)
-            told(db, hub, as_person(person, address), "password.change", person.id, by="link", tokens_revoked=ended)
+            mine, maker = as_person(person, address), row.made_by
+            told(db, hub, mine, "password.change", person.id, by="link", made_by=maker, tokens_revoked=ended)
         begun = sessions.begin(db, hub, person.id, request)
         told(db, hub, as_person(person, address), "session.begin", person.id, by="link")
         return Entered(secret=begun, email=person.email)

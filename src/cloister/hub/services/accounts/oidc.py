@@ -24,6 +24,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import import_key
 
 from cloister.errors import AccessDenied, EngineError
+from cloister.hub.web.languages import N_
 
 __all__ = ["Identity", "Provider"]
 
@@ -106,7 +107,7 @@ class Provider:
             headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
         else:
             form["client_id"] = self._client
-        return self._json("POST", self._endpoint("token_endpoint"), data=form, headers=headers, refusal="it refused the code")
+        return self._json("POST", self._endpoint("token_endpoint"), data=form, headers=headers, refusal=N_("it refused the code"))
 
     def _proven(self, token: str, nonce: str, access: Any) -> Mapping[str, Any]:
         """The claims of an ID token whose signature and claims hold."""
@@ -135,7 +136,7 @@ class Provider:
     def _asked(self, access: str, subject: str) -> Mapping[str, Any]:
         """What the provider says of the person where the proof holds only who they are."""
         headers = {"Authorization": f"Bearer {access}"}
-        told = self._json("GET", self._endpoint("userinfo_endpoint"), headers=headers, refusal="it did not say who this is")
+        told = self._json("GET", self._endpoint("userinfo_endpoint"), headers=headers, refusal=N_("it did not say who this is"))
         if told.get("sub") != subject:
             raise _refused("it spoke of another person")
         return told
@@ -159,7 +160,7 @@ class Provider:
         if known is not None and age < (60.0 if again else _FRESH):
             return known[1]
         found: dict[str, Any] = {}
-        listed = self._json("GET", self._endpoint("jwks_uri"), refusal="it did not show its keys").get("keys")
+        listed = self._json("GET", self._endpoint("jwks_uri"), refusal=N_("it did not show its keys")).get("keys")
         for number, each in enumerate(listed if isinstance(listed, list) else []):
             if not isinstance(each, dict) or each.get("use", "sig") != "sig" or each.get("kty") not in ("RSA", "EC", "OKP"):
                 continue
@@ -177,7 +178,7 @@ class Provider:
         if known is not None and self._clock() - known[0] < _FRESH:
             return known[1]
         address = self.issuer.rstrip("/") + "/.well-known/openid-configuration"
-        found = self._json("GET", address, refusal="it publishes no configuration")
+        found = self._json("GET", address, refusal=N_("it publishes no configuration"))
         if found.get("issuer") != self.issuer:
             raise _refused("the identity provider calls itself by another name than the setting oidc_issuer")
         with self._lock:

@@ -15,6 +15,7 @@ from cloister.hub.hub import HubDep
 from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.services.accounts import second_factor, sessions, tokens
 from cloister.hub.services.accounts.log_in import change_password
+from cloister.hub.services.accounts.notices import notices
 from cloister.hub.services.accounts.pages_common import again, password_twice
 from cloister.hub.services.accounts.people import clean
 from cloister.hub.services.accounts.told import told
@@ -122,7 +123,12 @@ def _profile(hub: Hub, request: Request, caller: Caller) -> dict[str, Any]:
     with hub.database.reading() as db:
         person = db.get_one(Person, caller.id)
         left = second_factor.codes_left(db, caller.id)
+        done = notices(db, caller.id)
+    from cloister.hub.services.trail.words import titles
+
     return {
+        "notices": done,
+        "titles": titles(),
         "problem": None,
         "person": person,
         "languages_of_hub": [(code, each.name) for code, each in LANGUAGES.items()],

@@ -14,6 +14,7 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.services.accounts import links, second_factor, sessions, sign_on
 from cloister.hub.services.accounts.log_in import enter_by_link, enter_by_password, pass_second_factor
+from cloister.hub.services.accounts.notices import said_at_log_in
 from cloister.hub.services.accounts.pages_common import again, back_to, entered_by, onward, password_twice
 from cloister.hub.services.accounts.told import told
 from cloister.hub.web.flashes import flash
@@ -62,8 +63,13 @@ def routes(router: APIRouter) -> None:
     @router.get("/login/second", dependencies=_OPEN)
     def second(request: Request, hub: HubDep, caller: CallerDep, next: str = "/") -> Response:  # noqa: A002
         back = back_to(next)
-        if caller.logged_in:
-            return RedirectResponse(back, 303)
+        if caller.logged_in:  # every log-in that is whole comes by here
+            response = RedirectResponse(back, 303)
+            with hub.database.reading() as db:
+                said = said_at_log_in(hub, db, caller.id, request_gettext(request))
+            if said:
+                flash(request, response, said, "warn")
+            return response
         if not caller.session:
             return RedirectResponse(onward("/login", back), 303)
         with hub.database.reading() as db:

@@ -63,7 +63,7 @@ def make_token(
         raise InvalidParameter(
             "The token was refused",
             why="its scopes are not all actions of your roles",
-            instead="one or more of: " + ", ".join(may),
+            instead=f"one or more of: {', '.join(may)}",
         )
     now = hub.now()
     alive = (ApiToken.person == caller.id) & ApiToken.revoked.is_(None) & (ApiToken.expires > now)

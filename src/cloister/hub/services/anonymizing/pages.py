@@ -12,11 +12,11 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.policy import parse_policy
 from cloister.hub.problems import Missing, problem_of
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import facts_of
+from cloister.hub.services.access.stored import policy_in
 from cloister.hub.services.anonymizing.order import Order
 from cloister.hub.services.anonymizing.papers import page_in, words_in
 from cloister.hub.services.anonymizing.reading import order_of, rows_sent, seen_table, seen_trial, source_of_table, tables_of
@@ -157,7 +157,7 @@ def _reading(router: APIRouter) -> None:
             row = seen_table(hub, db, caller, number)
             data_sets = facts_of(hub, db).data_sets
             made, by = db.get(DataSet, row.made), db.get(Person, row.person)
-        policy = policy_words(parse_policy(row.policy), data_sets, request_gettext(request))
+        policy = policy_words(policy_in(row.policy), data_sets, request_gettext(request))
         there = made is not None and made.state != "deleted"
         return render(
             request,

@@ -1,7 +1,9 @@
 """A release: the table leaves by the marked door, is attacked, and becomes a data set of its own that inherits what holds for it.
 
-The NotPrivate event is in the ledger before anything else is kept of the table. What a killed process had begun is not begun
-again by itself. A release that is cancelled after the rows were read counts as one that was refused: the event stays.
+The NotPrivate event is in the ledger before anything else is kept of the table. What a killed process had begun is begun once
+more, decided anew and under an event of its own: the first one stays, though nothing had left. The table is kept in the
+transaction that ends the job, so an order has one at most. A release that is cancelled after the rows were read counts as one
+that was refused: the event stays.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ from cloister.hub.policy import inherit, write_policy
 from cloister.hub.problems import Conflict
 from cloister.hub.records.anonymizing import AnonymizedTable
 from cloister.hub.service import JobType
+from cloister.hub.services.access.stored import parts_of
 from cloister.hub.services.anonymizing.order import Order
 from cloister.hub.services.anonymizing.reading import csv_digest
 from cloister.hub.services.anonymizing.ready import ACTION, Ready, check_free, ready, unsaid
 from cloister.hub.services.asking.standing import present, withheld
 from cloister.hub.services.catalogue import register
 from cloister.hub.services.catalogue.live import steadily
-from cloister.hub.services.jobs import Stopped, caller_of_job
+from cloister.hub.services.jobs import Stopped, Superseded, caller_of_job
 from cloister.hub.services.trail import write, write_alone
 from cloister.session.sealed import sealed
 
@@ -60,6 +63,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     published.table.write_parquet(body)
     columns = published.table.columns
     number = new_id()
+    result = {"href": f"/anonymised/{number}"}
 
     sent: list[str] = []
 
@@ -70,6 +74,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
 
     def along(db: Db, made: DataSet, version: DataSetVersion) -> None:
         """What is kept of the release, in the transaction of its data set: neither is ever there without the other."""
+        progress.finish(db, result)
         now = _still(hub, db, caller, order)
         if now.policy != again.policy:
             raise Conflict("The table was withheld", why="its data set is being changed just now", instead="the same once more")
@@ -126,10 +131,12 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
             along=along,
             looked=looked,
         )
+    except Superseded:  # whoever has it now tells of it
+        raise
     except CloisterError as error:
         _failed(hub, caller, order, name, error)
         raise
-    return {"href": f"/anonymised/{number}"}
+    return result
 
 
 def _published(hub: Hub, caller: Caller, found: Ready, progress: Progress) -> tuple[Published, Certificate]:
@@ -185,7 +192,7 @@ def _about(order: Order, found: Ready) -> str:
 
 def _metadata(found: Ready, columns: list[str]) -> dict[str, Any]:
     """The policies of the data set and of the columns that are left: they travel."""
-    given = found.row.metadata_
+    given = parts_of(found.row)
     return {
         "policy": given.get("policy", {}),
         "columns": {name: each for name, each in given.get("columns", {}).items() if name in columns},
@@ -193,4 +200,4 @@ def _metadata(found: Ready, columns: list[str]) -> dict[str, Any]:
     }
 
 
-RELEASE = JobType(kind="anonymizing.release", title="Anonymised table", run=_run, again=False)
+RELEASE = JobType(kind="anonymizing.release", title="Anonymised table", run=_run)

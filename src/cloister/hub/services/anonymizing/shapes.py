@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from cloister.hub.description import example
 from cloister.hub.services.anonymizing.order import Order
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ _Short = Annotated[str, Field(max_length=40)]
 class Anonymizing(BaseModel):
     """A table to try: of which data set, what each column is, which models, how it is searched for."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid") | example(
+        table="people", parts={"age": "quasi", "sex": "quasi", "pay": "sensitive"}, k=5
+    )
 
     table: _Name
     parts: Annotated[dict[_Name, _Short], Field(min_length=1, max_length=500)]
@@ -70,6 +73,15 @@ class Anonymizing(BaseModel):
 
 class Releasing(Anonymizing):
     """A table to release: the name and the title of the data set that it becomes."""
+
+    model_config = example(
+        table="people",
+        parts={"age": "quasi", "sex": "quasi", "pay": "sensitive"},
+        k=5,
+        name="people-k5",
+        title="People, 5-anonymous",
+        understood=True,
+    )
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
     title: _Name

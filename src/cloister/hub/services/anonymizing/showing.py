@@ -11,6 +11,7 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.access.stored import policies_in_row
 from cloister.hub.services.anonymizing.modelling import DISTANCES, DIVERSITIES, LIKENESSES
 from cloister.hub.services.anonymizing.order import METRICS, SEARCHES
 from cloister.hub.services.anonymizing.order import MISSING as MISSING_WORDS
@@ -71,7 +72,7 @@ def order_page(
                 table = open_for_anonymising(hub, db, caller, name)
             except CloisterError as error:
                 problem = problem or problem_of(error)
-        told: Mapping[str, Any] = next((each.row.metadata_.get("columns", {}) for each in own if each.row.name == name), {})
+        told = next((policies_in_row(each.row)[0].columns for each in own if each.row.name == name), {})
     declared = {} if table is None else table.columns
     typed: Mapping[str, str] = {}
     if form is not None:
@@ -85,7 +86,7 @@ def order_page(
         if form is not None:
             part, lines = form.get(f"part_{place}", ""), typed.get(column, "")
         else:
-            usual = "sensitive" if told.get(column, {}).get("sensitivity") in _SENSITIVE else "quasi"
+            usual = "sensitive" if column in told and told[column].sensitivity in _SENSITIVE else "quasi"
             part = order["parts"].get(column, "identifying") if order else usual
             lines = order.get("hierarchies", {}).get(column, "")
         if not lines and edit == column and kept is not None:

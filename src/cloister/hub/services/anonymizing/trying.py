@@ -65,13 +65,15 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     row = Trial(id=new_id(), person=caller.id, data_set=found.row.id, order=order.plain(), wrapped=b"", created=hub.now())
     kept = result | order.secret() | {"version": found.row.version}
     row.wrapped = hub.keys.wrap(json.dumps(kept).encode(), row.about)
+    told = {"href": f"/anonymise/trials/{row.id}"}
     with hub.database.begin() as db:
+        progress.finish(db, told)
         ready(hub, db, present(hub, db, caller), order)  # what was deleted or taken away meanwhile leaves nothing behind
         forget_trials(db, hub.now())
         db.add(row)
         db.flush()
         write(db, hub, caller, ACTION, kind="trial", object_id=row.id, purpose=order.purpose, data_sets=[found.row.id])
-        return {"href": f"/anonymise/trials/{row.id}"}
+    return told
 
 
 def _tried(order: Order, frame: Frame, title: str, progress: Progress) -> dict[str, Any] | None:
@@ -189,4 +191,4 @@ def _spread(choices: list[Choice], most: int) -> list[Choice]:
     return [choices[place * (len(choices) - 1) // (most - 1)] for place in range(most)]
 
 
-TRY = JobType(kind="anonymizing.try", title="Trial of an anonymised table", run=_run, again=True)
+TRY = JobType(kind="anonymizing.try", title="Trial of an anonymised table", run=_run)

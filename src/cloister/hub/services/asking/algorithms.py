@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.services.asking.wish import Wish
 
-__all__ = ["check_settings", "settled"]
+__all__ = ["NAME", "check_settings", "settled"]
+
+NAME = "asking"
+"""Of this service."""
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -45,7 +48,7 @@ def settled(hub: Hub, db: Db, caller: Caller, wish: Wish) -> str:
     """The id of the algorithm that a wish names; refused where it is missing, or asks something else. Empty for none."""
     if not wish.algorithm:
         return ""
-    row = named_algorithm(hub, db, caller, wish.algorithm, "asking")
+    row = named_algorithm(hub, db, caller, wish.algorithm, NAME)
     text = row.settings.get("sql")
     if text is not None and (wish.dialect or any(each.strip() != text.strip() for each in wish.texts)):
         raise contradicted(row, "The question was refused", text)

@@ -13,7 +13,7 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.records.asking import StoredRelease
 from cloister.hub.services.asking.downloads import MEDIA_TYPES, Form, download
-from cloister.hub.services.asking.reading import Which, own_release, releases_of, seen_release, unpacked
+from cloister.hub.services.asking.reading import Which, own_release, read_release, releases_of, seen_release, unpacked
 from cloister.hub.services.asking.routing import TICKED, WRITTEN, After, Confidence, Number
 from cloister.hub.services.asking.shapes import (
     Answer,
@@ -68,16 +68,17 @@ def _reading(router: APIRouter) -> None:
 
     @router.get("/releases/{number}", dependencies=[TICKED, needs("release.see")], response_model=Answer, summary="A release")
     def release(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95) -> Response:
-        """A stored release, byte for byte what was answered at that confidence."""
+        """A stored release, byte for byte what was answered at that confidence. What others show you takes `release.download` on
+        what it came from, as a file does; a browser shows it without."""
         with hub.database.reading() as db:
-            row = seen_release(hub, db, caller, number)
+            row = read_release(hub, db, caller, number)
         return Response(answer_bytes(row, unpacked(row), confidence), media_type="application/json")
 
     @router.get("/releases/{number}/margins", dependencies=[TICKED, needs("release.see")], summary="The margins of a release")
     def margins(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, joint: bool = False) -> Margins:
-        """At another confidence; with `joint`, all intervals hold at once."""
+        """At another confidence; with `joint`, all intervals hold at once. It takes what the release takes."""
         with hub.database.reading() as db:
-            found = unpacked(seen_release(hub, db, caller, number))
+            found = unpacked(read_release(hub, db, caller, number))
         widths, drowned = found.margin(confidence, joint=joint), found.drowned(confidence)
         names = found.statistics()
         return Margins(
@@ -103,9 +104,10 @@ def _reading(router: APIRouter) -> None:
 def _sharing(router: APIRouter) -> None:
     @router.get("/releases/{number}/shares", dependencies=[needs("release.share")], summary="With whom it is shared")
     def shares(hub: HubDep, caller: CallerDep, number: Number) -> Shares:
-        """The addresses and projects, for its asker."""
+        """The addresses and projects, for its asker; `asleep` says why a share holds for nobody now."""
         with hub.database.reading() as db:
-            return _shares(hub, own_release(hub, db, caller, number, "release.see"))
+            row = own_release(hub, db, caller, number, "release.see")
+        return _shares(hub, caller, row)
 
     @router.post("/releases/{number}/shares", dependencies=[needs("release.share"), WRITTEN], summary="Share a release")
     def share(hub: HubDep, caller: CallerDep, number: Number, wanted: Sharing) -> Shares:
@@ -117,7 +119,7 @@ def _sharing(router: APIRouter) -> None:
                 share_with_project(db, hub, caller, row, wanted.project)
             else:
                 share_with_person(db, hub, caller, row, wanted.email)
-        return _shares(hub, row)
+        return _shares(hub, caller, row)
 
     @router.post(
         "/releases/{number}/shares/withdraw", dependencies=[needs("release.share"), WRITTEN], summary="Show it no longer"
@@ -128,7 +130,7 @@ def _sharing(router: APIRouter) -> None:
         with hub.database.begin() as db:
             row = own_release(hub, db, caller, number, "release.see")
             withdraw(db, hub, caller, row, email=wanted.email, project=wanted.project)
-        return _shares(hub, row)
+        return _shares(hub, caller, row)
 
     @router.post("/releases/{number}/title", dependencies=[needs("release.share"), WRITTEN], summary="Name a release")
     def title(hub: HubDep, caller: CallerDep, number: Number, wanted: Renamed) -> ReleaseLine:
@@ -139,9 +141,9 @@ def _sharing(router: APIRouter) -> None:
         return line_of(row, caller.id)
 
 
-def _shares(hub: Hub, row: StoredRelease) -> Shares:
+def _shares(hub: Hub, caller: Caller, row: StoredRelease) -> Shares:
     with hub.database.reading() as db:
-        return Shares(shares=[share_line(each) for each in shares_of(db, row)])
+        return Shares(shares=[share_line(each) for each in shares_of(hub, db, caller, row)])
 
 
 def _one(wanted: Sharing) -> None:

@@ -25,6 +25,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.problems import Conflict
 from cloister.hub.records.asking import Idempotency
 from cloister.hub.services.asking.beats import BEAT, beating
+from cloister.ledger.company import own_thread
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -87,6 +88,7 @@ def once(
     claim = Claim(key)
     if not key:
         return work(claim)
+    own_thread()  # another request may be at work under the key, and is waited for
     if len(key) > 200 or not key.isprintable() or key.startswith(OWN_KEYS) != own:
         raise InvalidParameter(
             "The idempotency key was refused",

@@ -3,6 +3,9 @@
 The policy is asked with the money before anything is charged, since its refusal names the rule and whom to ask. What it compared
 may have changed when the charge is made, by questions of others: so the same ceilings and shares go with the session, and the
 ledger holds each charge against them in the charge's own transaction.
+
+A grant's share is a bound and nothing else: the most that a purse may have drawn of the population in all, by whatever it drew,
+while the grant stands. So it leaves nothing behind when the grant ends; what an owner allots by hand is the ledger's, and stays.
 """
 
 from __future__ import annotations
@@ -17,17 +20,17 @@ from cloister.hub.policy import Context, Decision, Object, Spend, ceilings
 from cloister.hub.services.access import Facts, who_of
 from cloister.hub.services.asking.wish import Wish
 from cloister.ledger import Bound
-from cloister.privacy import Guarantee, text_of
+from cloister.privacy import Guarantee, text_of, zero_of
 from cloister.privacy.rational import exact_positive
 from cloister.query import Session, parse
 from cloister.session.buying import Bounds
-from cloister.session.spend import amount_of
+from cloister.session.spend import amount_of, less
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["bounded", "bounds_of", "keep_to_shares", "money_of", "purse_of", "spend_for"]
+__all__ = ["bounded", "bounds_of", "money_of", "own_share", "purse_of", "spend_for"]
 
 
 def purse_of(facts: Facts, caller: Caller, wish: Wish) -> str:
@@ -122,12 +125,19 @@ def bounds_of(
     return Bounds(ceilings=above, shares=shares)
 
 
-def keep_to_shares(hub: Hub, objects: Sequence[Object], decisions: Mapping[str, Decision], who: str) -> None:
-    """A grant's share becomes an allotment in the ledger when it is first drawn on, so that its owner sees it there."""
-    for each in objects:
-        share = decisions[each.id].narrowed.share
-        if share is not None and each.population and hub.ledger.allotment(each.population, who) is None:
-            hub.ledger.allot(each.population, who, share, who=each.owner or "hub")
+def own_share(
+    hub: Hub, population: str, who: str, objects: Iterable[Object], decisions: Mapping[str, Decision]
+) -> tuple[Guarantee, Guarantee] | None:
+    """What a purse may draw of a population in all, and what is left of it, where anything but the budget caps it: its allotment,
+    or the share of a grant that the decisions stand on, whichever leaves less.
+    """
+    allotted = hub.ledger.allotment(population, who)
+    found = [] if allotted is None else [allotted]
+    for which in objects:
+        share = decisions[which.id].narrowed.share
+        if share is not None and which.population == population:
+            found.append((share, less(share, hub.ledger.spent_by(population, who)) or zero_of(share)))
+    return min(found, key=lambda each: amount_of(each[1]), default=None)
 
 
 def _costs(session: Session, wish: Wish, spend: str | Guarantee | None) -> Mapping[str, Guarantee]:

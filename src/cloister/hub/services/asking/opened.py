@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from cloister.errors import CloisterError
 from cloister.hub.policy import Object
 from cloister.hub.services.access import allowed, context_of, facts_of
 from cloister.hub.services.asking.ready import visible
+from cloister.hub.services.asking.runnable import Runnable, runnable
 from cloister.hub.services.catalogue.live import live_of
 from cloister.tables import Category, PrivateTable, PublicTable
 
@@ -28,6 +29,8 @@ class OpenDataSet:
 
     which: Object
     table: PrivateTable | PublicTable
+    plain: bool = True
+    """Whether they may ask without an algorithm."""
 
     @property
     def columns(self) -> Mapping[str, str]:
@@ -37,8 +40,9 @@ class OpenDataSet:
         return {name: domain.kind for name, domain in self.table.columns.items()}
 
 
-def open_data_sets(hub: Hub, db: Db, caller: Caller, *, project: str = "") -> list[OpenDataSet]:
-    """Those whose questions the person may at least explain, without those whose rows are out of reach."""
+def open_data_sets(hub: Hub, db: Db, caller: Caller, *, project: str = "", under: Sequence[Runnable] = ()) -> list[OpenDataSet]:
+    """Those whose questions the person may at least explain, by themselves or under one of these algorithms; without those whose
+    rows are out of reach."""
     facts, live = facts_of(hub, db), live_of(hub)
     found = []
     for each in sorted(facts.data_sets.values(), key=lambda which: which.name):
@@ -46,7 +50,11 @@ def open_data_sets(hub: Hub, db: Db, caller: Caller, *, project: str = "") -> li
             continue
         context = context_of(hub, caller, columns={each.id: frozenset()}, project=project)
         decision = allowed(hub, db, caller, "question.explain", each, context)
-        if not decision.allowed:
+        plain = decision.allowed
+        by = None if plain else next((run.on[each.id] for run in under if each.id in run.on), None)
+        if by is not None:
+            decision = by
+        elif not plain:
             continue
         reach = decision.narrowed.columns
         narrow = None if reach is None else {each.name: reach & each.columns}
@@ -55,13 +63,13 @@ def open_data_sets(hub: Hub, db: Db, caller: Caller, *, project: str = "") -> li
         except CloisterError:  # its rows cannot be reached now: who asks about it is told why
             continue
         if table is not None:
-            found.append(OpenDataSet(which=each, table=table))
+            found.append(OpenDataSet(which=each, table=table, plain=plain))
     return found
 
 
 def open_tables(hub: Hub, db: Db, caller: Caller) -> dict[str, PrivateTable | PublicTable]:
-    """The same by name, for programs."""
-    return {each.which.name: each.table for each in open_data_sets(hub, db, caller)}
+    """The same by name, for programs: also those that may be asked about under an algorithm only."""
+    return {each.which.name: each.table for each in open_data_sets(hub, db, caller, under=runnable(hub, db, caller))}
 
 
 def example_of(opened: OpenDataSet) -> str:

@@ -24,22 +24,26 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Project
+from cloister.hub.services.access.algorithms import named_algorithm
+from cloister.hub.services.asking.algorithms import NAME
 from cloister.hub.services.asking.answering import Answered, ask
 from cloister.hub.services.asking.charts import themed
 from cloister.hub.services.asking.guidance import guidance_of
 from cloister.hub.services.asking.idempotency import Claim, once
 from cloister.hub.services.asking.later import LONG, ask_later
 from cloister.hub.services.asking.opened import example_of, open_data_sets
+from cloister.hub.services.asking.pictures import retold
 from cloister.hub.services.asking.places import place_of
 from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.reading import releases_of, seen_release
 from cloister.hub.services.asking.routing import TICKED
+from cloister.hub.services.asking.runnable import runnable
 from cloister.hub.services.asking.saved import save, seen_question
 from cloister.hub.services.asking.showing import on_page, page_of, shown
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
-from cloister.hub.web.render import is_fragment, render, request_gettext
+from cloister.hub.web.render import is_fragment, render, request_gettext, request_language
 from cloister.privacy import text_of
 from cloister.privacy.rational import exact_positive
 from cloister.session.spend import amount_of
@@ -47,10 +51,12 @@ from cloister.session.spend import amount_of
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
+    from cloister.hub.web.languages import Language
+
 __all__ = ["CONFIDENCES", "routes"]
 
 CONFIDENCES = ("0.9", "0.95", "0.99")
-_FIELDS = ("sql", "by", "spend", "within", "pilot", "confidence", "purpose", "project", "title")
+_FIELDS = ("sql", "by", "spend", "within", "pilot", "confidence", "purpose", "project", "title", "algorithm")
 _LATELY = timedelta(minutes=10)
 _START = {"spend": "0.1", "confidence": "0.95"}
 _Id = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$")]
@@ -67,27 +73,30 @@ def routes(router: APIRouter) -> None:
         saved: _Id = "",
         release: _Id = "",
         about: Annotated[str, Query(max_length=63)] = "",
+        algorithm: Annotated[str, Query(max_length=63, pattern=r"^[A-Za-z0-9_-]*$")] = "",
     ) -> Response:
-        """An empty question, one that was saved, or that of a release."""
+        """An empty question, one that was saved, that of a release, or that of an algorithm."""
         values = dict(_START)
         with hub.database.reading() as db:
             if saved:
                 kept = seen_question(hub, db, caller, saved)
                 values |= {"sql": kept.sql, "spend": kept.spend, "purpose": kept.purpose, "project": kept.project}
                 values |= {"within": "" if kept.within is None else f"{kept.within:g}", "title": kept.title}
-                values |= {"by": "" if kept.within is None else "margin"}
+                values |= {"by": "" if kept.within is None else "margin", "algorithm": kept.algorithm}
             elif release:
                 row = seen_release(hub, db, caller, release)
-                values |= {"sql": row.sql, "purpose": row.purpose, "project": row.project}
+                values |= {"sql": row.sql, "purpose": row.purpose, "project": row.project, "algorithm": row.algorithm}
+            elif algorithm:
+                values |= {"algorithm": algorithm}
             elif not about:
                 values |= _last(hub, db, caller)
-        return _page(request, hub, caller, values, about=about)
+        return _page(request, hub, caller, values, about=about, begins=True)
 
     @router.post("/ask", dependencies=[TICKED, needs("question.ask")])
     def run(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """Ask it: to the page of the release, or of the job that will make it."""
         try:
-            wish = _wish(form)
+            wish = _wish(hub, caller, form)
             where = _asked(
                 hub, caller, wish if wish.within is None else replace(wish, most=_most(form)), form.text("key", most=60)
             )
@@ -98,10 +107,10 @@ def routes(router: APIRouter) -> None:
     @router.post("/ask/explain", dependencies=[TICKED, needs("question.explain")])
     def explained(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """What it would cost, how sharp it would be, what would be left: a part of the page, or the page with it."""
-        if is_fragment(request) and not form.text("sql", most=60_000):
-            return render(request, "asking/explained.html", told=None, problem=None, place=None)
         try:
-            told = _told(hub, caller, form)
+            if is_fragment(request) and not _sql(hub, caller, form):
+                return render(request, "asking/explained.html", told=None, problem=None, place=None)
+            told = _told(hub, caller, form, request_language(request))
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
         if is_fragment(request):
@@ -112,7 +121,7 @@ def routes(router: APIRouter) -> None:
     def rehearsed(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """What the answer would look like, from made-up rows."""
         try:
-            wish = _wish(form)
+            wish = _wish(hub, caller, form)
             release = rehearse(hub, caller, wish)
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
@@ -123,7 +132,7 @@ def routes(router: APIRouter) -> None:
         """Keep the question under a name."""
         _ = request_gettext(request)
         try:
-            wish = _wish(form)
+            wish = _wish(hub, caller, form)
             with hub.database.begin() as db:
                 row = save(db, hub, caller, wish, form.text("title", most=1000))
         except CloisterError as error:
@@ -135,9 +144,8 @@ def _last(hub: Hub, db: Db, caller: Caller) -> dict[str, str]:
     """The question that was answered a moment ago: whoever goes back from its answer finds it in the editor again."""
     rows = releases_of(hub, db, caller, which="mine", limit=1)
     fresh = [row for row in rows if hub.now() - row.created < _LATELY]
-    return {
-        name: value for row in fresh for name, value in (("sql", row.sql), ("purpose", row.purpose), ("project", row.project))
-    }
+    kept = ("sql", "purpose", "project", "algorithm")
+    return {name: str(getattr(row, name)) for row in fresh for name in kept}
 
 
 def _asked(hub: Hub, caller: Caller, wish: Wish, key: str) -> str:
@@ -174,9 +182,9 @@ def _release_told(answered: Answered) -> bytes:
     return json.dumps({"release": answered.id}).encode()
 
 
-def _told(hub: Hub, caller: Caller, form: Form) -> dict[str, Any]:
+def _told(hub: Hub, caller: Caller, form: Form, language: Language) -> dict[str, Any]:
     """Everything that the part about a plan shows."""
-    wish = _wish(form)
+    wish = _wish(hub, caller, form)
     found = preview(hub, caller, wish)
     dearest = max((amount_of(each) for each in found.plan.costs.values()), default=Fraction(0))
     named = form.text("spend", most=100) if wish.within is not None else ""
@@ -188,7 +196,7 @@ def _told(hub: Hub, caller: Caller, form: Form) -> dict[str, Any]:
         "confidence": wish.confidence,
         "guidance": guidance_of(found.plan.cost),
         "denied": on_page(problem_of(found.denied)) if found.denied is not None else None,
-        "picture": themed(found.plan.picture()),
+        "picture": themed(retold(found.plan.picture(), language, plan=True)),
         "text": str(found.plan),
         "shown": text_of(dearest) if wish.within is not None and not wish.pilot else "",
         "above": named if named and exact_positive(named, "spend") < dearest else "",
@@ -197,18 +205,28 @@ def _told(hub: Hub, caller: Caller, form: Form) -> dict[str, Any]:
     }
 
 
-def _wish(form: Form) -> Wish:
+def _wish(hub: Hub, caller: Caller, form: Form) -> Wish:
     """What the form asks for. The spend decides, or the margin: which, the form says where it names both."""
     within = _number(form, "within") if _decides(form) == "margin" else None
     return Wish(
-        sql=form.text("sql", most=60_000),
+        sql=_sql(hub, caller, form),
         spend="" if within is not None else form.text("spend", most=100),
         within=within,
         pilot=form.text("pilot", most=100) if within is not None else "",
         confidence=_confidence(form),
         purpose=form.text("purpose", most=2000),
         project=form.text("project", most=40),
+        algorithm=form.text("algorithm", most=63),
     )
+
+
+def _sql(hub: Hub, caller: Caller, form: Form) -> str:
+    """The question: as it was typed, or as the algorithm that is chosen has it where nothing was."""
+    typed, algorithm = form.text("sql", most=60_000), form.text("algorithm", most=63)
+    if typed or not algorithm:
+        return typed
+    with hub.database.reading() as db:
+        return str(named_algorithm(hub, db, caller, algorithm, NAME).settings.get("sql", ""))
 
 
 def _decides(form: Form) -> str:
@@ -275,16 +293,33 @@ def _refused(request: Request, hub: Hub, caller: Caller, form: Form, error: Cloi
 
 
 def _page(
-    request: Request, hub: Hub, caller: Caller, values: dict[str, str], *, status: int = 200, about: str = "", **more: Any
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    values: dict[str, str],
+    *,
+    status: int = 200,
+    about: str = "",
+    begins: bool = False,
+    **more: Any,
 ) -> Response:
     with hub.database.reading() as db:
-        opened = open_data_sets(hub, db, caller)
+        own = runnable(hub, db, caller)
+        opened = open_data_sets(hub, db, caller, under=own)
         mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
         projects = [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
     opened.sort(key=lambda each: each.which.name != about)
-    examples = [(each.which.name, example_of(each)) for each in opened if example_of(each)]
+    examples = [(each.which.name, example_of(each)) for each in opened if each.plain and example_of(each)]
     if not values.get("sql") and about and examples:
         values = {**values, "sql": examples[0][1]}
+    named = values.get("algorithm", "")
+    chosen = next((each for each in own if named in (each.id, each.name)), None)
+    plain = not opened or any(each.plain for each in opened)
+    if begins and not named and not plain and own:
+        chosen = own[0]
+    values = {**values, "algorithm": chosen.name if chosen else ""}
+    if chosen and not values.get("sql"):
+        values["sql"] = chosen.sql
     return render(
         request,
         "asking/ask.html",
@@ -293,6 +328,9 @@ def _page(
         data_sets=opened,
         examples=examples[:6],
         projects=projects,
+        algorithms=own,
+        plain=plain,
+        hidden_algorithm=begins and bool(named) and chosen is None,
         confidences=[(each, f"{100 * float(each):g} %") for each in CONFIDENCES],
         key=new_secret(),
         **{"told": None, "problem": None, "place": None, "rehearsal": None, "notes": (), **more},

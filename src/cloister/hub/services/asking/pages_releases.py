@@ -13,24 +13,26 @@ from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import gate, needs
 from cloister.hub.hub import Hub, HubDep
-from cloister.hub.policy import parse_policy
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Project
 from cloister.hub.services.access import facts_of
+from cloister.hub.services.access.stored import policy_in
 from cloister.hub.services.accounts import names_of
 from cloister.hub.services.asking.api_releases import file_of
 from cloister.hub.services.asking.charts import alt_text, chart_svg, has_chart
 from cloister.hub.services.asking.downloads import Form
 from cloister.hub.services.asking.guidance import guidance_of
 from cloister.hub.services.asking.pages_ask import CONFIDENCES
+from cloister.hub.services.asking.pictures import retold
 from cloister.hub.services.asking.reading import Which, own_release, releases_of, seen_release, unpacked
 from cloister.hub.services.asking.routing import TICKED, After, Confidence, Number
+from cloister.hub.services.asking.runnable import runnable, titles_of
 from cloister.hub.services.asking.saved import remove, saved_of
 from cloister.hub.services.asking.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
 from cloister.hub.services.asking.showing import policy_words, shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
-from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.render import render, request_gettext, request_language
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -61,6 +63,7 @@ def _lists(router: APIRouter) -> None:
         with hub.database.reading() as db:
             rows = releases_of(hub, db, caller, which=which, search=search, after=after, limit=_PAGE + 1)
             people = names_of(db, [row.person for row in rows])
+            algorithms = titles_of(db, [row.algorithm for row in rows])
         more = urlencode({"which": which, "search": search, "after": rows[_PAGE - 1].id}) if len(rows) > _PAGE else ""
         older = f"/releases?{more}" if more else ""
         return render(
@@ -68,6 +71,7 @@ def _lists(router: APIRouter) -> None:
             "asking/releases.html",
             releases=rows[:_PAGE],
             people=people,
+            algorithms=algorithms,
             which=which,
             search=search,
             older=older,
@@ -80,8 +84,9 @@ def _lists(router: APIRouter) -> None:
         with hub.database.reading() as db:
             rows = saved_of(db, caller, after=after, limit=_PAGE + 1)
             people = names_of(db, [row.person for row in rows])
+            own = {each.id: each.title for each in runnable(hub, db, caller)}
         older = f"/questions?{urlencode({'after': rows[_PAGE - 1].id})}" if len(rows) > _PAGE else ""
-        return render(request, "asking/questions.html", questions=rows[:_PAGE], people=people, older=older)
+        return render(request, "asking/questions.html", questions=rows[:_PAGE], people=people, own=own, older=older)
 
     @router.post("/questions/{number}/remove", dependencies=[needs("question.manage")])
     def forget(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
@@ -102,8 +107,9 @@ def _release(router: APIRouter) -> None:
         with hub.database.reading() as db:
             row = seen_release(hub, db, caller, number)
             mine = row.person == caller.id
-            shares = shares_of(db, row) if mine else []
+            shares = shares_of(hub, db, caller, row, _) if mine else []
             people = names_of(db, [row.person])
+            algorithm = titles_of(db, [row.algorithm]).get(row.algorithm, "")
             own = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)))
             projects = [(each.id, each.title) for each in db.execute(own.order_by(Project.title))]
             data_sets = facts_of(hub, db).data_sets
@@ -121,24 +127,27 @@ def _release(router: APIRouter) -> None:
             chart=has_chart(found),
             alt=alt_text(found, confidence, _) if has_chart(found) else "",
             guidance=guidance_of(found.cost),
-            policy=policy_words(parse_policy(row.policy), data_sets, _),
+            policy=policy_words(policy_in(row.policy), data_sets, _),
             mine=mine,
             may_download=may["release.download"],
             may_share=may["release.share"],
             may_name=_open(caller, "release.share"),
             may_ask=_open(caller, "question.explain"),
             asker=people.get(row.person, ""),
+            algorithm=algorithm,
             shares=shares,
             projects=projects,
         )
 
     @router.get("/releases/{number}/chart.svg", dependencies=[TICKED, needs("release.see")])
-    def chart(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95) -> Response:
+    def chart(request: Request, hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95) -> Response:
         """The first statistic by the first key, with bars of error."""
         with hub.database.reading() as db:
             row = seen_release(hub, db, caller, number)
-        drawn = chart_svg(hub, row, unpacked(row), round(confidence, 4))
+        picture = chart_svg(hub, row, unpacked(row), round(confidence, 4)).decode()
+        drawn = retold(picture, request_language(request)).encode()
         headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
+        headers["Vary"] = "Cookie, Accept-Language"
         return Response(drawn, headers=headers, media_type="image/svg+xml")
 
     @router.get("/releases/{number}/download/{form}", dependencies=[TICKED, needs("release.download")])

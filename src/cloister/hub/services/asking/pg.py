@@ -14,13 +14,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied
 from cloister.hub.guard import gate
-from cloister.hub.postgres import AnswerColumn, Explained, PostgresFront, Tables, shape_of
+from cloister.hub.postgres import AnswerColumn, Asking, Explained, PostgresFront, Tables, shape_of
 from cloister.hub.problems import Missing, Unauthenticated
+from cloister.hub.services.access import facts_of
+from cloister.hub.services.access.algorithms import named_algorithm
 from cloister.hub.services.accounts import caller_of_token
+from cloister.hub.services.asking.algorithms import NAME
 from cloister.hub.services.asking.answering import ask, stored
 from cloister.hub.services.asking.opened import open_tables
 from cloister.hub.services.asking.preview import explain
@@ -29,8 +33,11 @@ from cloister.hub.services.asking.wish import Wish
 from cloister.session import Release
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.services.access import Facts
 
 __all__ = ["HubBackend", "HubSession", "start", "stop"]
 
@@ -76,54 +83,63 @@ class HubSession:
         with self._hub.database.reading() as db:
             return open_tables(self._hub, db, caller)
 
-    def shape(self, sql: str) -> list[AnswerColumn]:
+    def shape(self, sql: str, how: Asking) -> list[AnswerColumn]:
         """The columns that the answer will have, from the plan alone: spends nothing."""
         caller = self._may("question.explain")
         with self._hub.database.reading() as db:
-            found = ready(self._hub, db, caller, Wish(sql=sql, dialect=_DIALECT), "question.explain")
+            wish = self._wish(db, caller, sql, how)
+            found = ready(self._hub, db, caller, wish, "question.explain")
         with found.held.steady():
-            return shape_of(found.session, sql)
+            return shape_of(found.session, sql, wish.dialect)
 
-    def explain(self, sql: str, spend: str | None, *, within: float | None = None, confidence: float = 0.95) -> Explained:
+    def explain(self, sql: str, how: Asking) -> Explained:
         """The plan for a spend, for the least spend that reaches a margin, or for an example."""
         with self._ticked():
-            paid = "" if within is not None else spend or _EXAMPLE
-            wish = Wish(sql=sql, spend=paid, within=within, confidence=confidence, dialect=_DIALECT)
-            return explain(self._hub, self._may("question.explain"), wish)
+            caller = self._may("question.explain")
+            paid = "" if how.within is not None else how.spend or _EXAMPLE
+            return explain(self._hub, caller, replace(self._wished(caller, sql, how), spend=paid, within=how.within))
 
-    def ask(
-        self,
-        sql: str,
-        spend: str | None,
-        *,
-        within: float | None = None,
-        confidence: float = 0.95,
-        purpose: str = "",
-        fresh: bool = False,
-    ) -> Release:
+    def ask(self, sql: str, how: Asking) -> Release:
         """The private answer, charged, kept and written down."""
         with self._ticked():
-            wish = Wish(
-                sql=sql,
-                spend=spend or "",
-                within=within,
-                confidence=confidence,
-                purpose=purpose,
-                dialect=_DIALECT,
-                fresh=fresh,
-            )
-            return ask(self._hub, self._may("question.ask"), wish).release
+            caller = self._may("question.ask")
+            wish = replace(self._wished(caller, sql, how), spend=how.spend or "", within=how.within, fresh=how.fresh)
+            return ask(self._hub, caller, wish).release
 
-    def repeat(self, sql: str) -> Release | None:
+    def repeat(self, sql: str, how: Asking) -> Release | None:
         """An answer that was paid for and that this person may see again; None where there is none."""
         with self._ticked():
+            caller = self._may("question.ask")
+            wish = self._wished(caller, sql, how)
             try:
-                return stored(self._hub, self._may("question.ask"), Wish(sql=sql, dialect=_DIALECT)).release
+                return stored(self._hub, caller, wish).release
             except Missing:
                 return None
 
+    def check(self, sql: str, how: Asking) -> None:
+        """Refuse who could not ask this any more, as of now."""
+        caller = self._may("question.ask")
+        with self._hub.database.reading() as db:
+            ready(self._hub, db, caller, self._wish(db, caller, sql, how), "question.ask", charges=False)
+
     def close(self) -> None:
         """Nothing is held for one person."""
+
+    def _wished(self, caller: Caller, sql: str, how: Asking) -> Wish:
+        with self._hub.database.reading() as db:
+            return self._wish(db, caller, sql, how)
+
+    def _wish(self, db: Db, caller: Caller, sql: str, how: Asking) -> Wish:
+        """A question without its price. The text of an algorithm is that very text, in the hub's own SQL."""
+        own = how.algorithm and named_algorithm(self._hub, db, caller, how.algorithm, NAME).settings.get("sql") is not None
+        return Wish(
+            sql=sql,
+            confidence=how.confidence,
+            purpose=how.purpose,
+            project=_project(facts_of(self._hub, db), caller, how.project),
+            algorithm=how.algorithm,
+            dialect=None if own else _DIALECT,
+        )
 
     def _may(self, action: str) -> Caller:
         caller = self.caller()
@@ -198,6 +214,11 @@ def _tls(certificate: str, hub: Hub) -> ssl.SSLContext | None:
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(hub.settings.client_authority)
     return context
+
+
+def _project(facts: Facts, caller: Caller, named: str) -> str:
+    """The id of a project that the caller is in, from its name; anything else is taken for an id."""
+    return next((each for each in caller.projects if each in facts.projects and facts.projects[each].name == named), named)
 
 
 def _refused() -> AccessDenied:

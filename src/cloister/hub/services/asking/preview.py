@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied
+from cloister.hub.policy import Context, Decision
 from cloister.hub.services.access import check_together, context_of, facts_of
-from cloister.hub.services.asking.money import money_of, purse_of, spend_for
+from cloister.hub.services.asking.money import money_of, own_share, purse_of, spend_for
 from cloister.hub.services.asking.ready import Ready, ready
 from cloister.hub.services.asking.seats import looking
 from cloister.hub.services.asking.wish import Wish
@@ -90,7 +91,7 @@ def preview(hub: Hub, caller: Caller, wish: Wish) -> Preview:
         with found.held.steady():
             plan = _plan(found, wish)
             who = purse_of(facts_of(hub, db), caller, wish)
-            left = tuple(_left(hub, db, caller, who, plan.costs))
+            left = tuple(_left(hub, db, caller, wish, found, who, plan.costs))
             return Preview(plan=plan, left=left, denied=_denied(hub, db, caller, wish, found, who))
 
 
@@ -133,36 +134,46 @@ def _plan(found: Ready, wish: Wish) -> Plan:
     return plan
 
 
-def _left(hub: Hub, db: Db, caller: Caller, who: str, costs: Mapping[str, Guarantee]) -> list[Left]:
+def _left(hub: Hub, db: Db, caller: Caller, wish: Wish, ready: Ready, who: str, costs: Mapping[str, Guarantee]) -> list[Left]:
     """Of one's own share to everybody; of a budget to those who may see it."""
     from cloister.hub.services.budgets import sees_budget
 
-    found = []
+    found, decisions = [], _asked(hub, db, caller, wish, ready)
     for population, cost in costs.items():
         if sees_budget(hub, db, caller, population):
             whole, before = hub.ledger.budget(population), hub.ledger.remaining(population)
             found.append(Left(population=population, of_share=False, whole=whole, before=before, cost=cost))
-        share = hub.ledger.allotment(population, who)
+        share = own_share(hub, population, who, ready.objects, decisions)
         if share is not None:
             found.append(Left(population=population, of_share=True, whole=share[0], before=share[1], cost=cost))
     return found
+
+
+def _asked(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready) -> Mapping[str, Decision]:
+    """By which grants it would be asked, the money left aside; those by which it is explained, where none lets it be asked."""
+    try:
+        return check_together(hub, db, caller, "question.ask", found.objects, _context(hub, caller, wish, found))
+    except AccessDenied:
+        return found.decisions
+
+
+def _context(hub: Hub, caller: Caller, wish: Wish, found: Ready) -> Context:
+    return context_of(
+        hub,
+        caller,
+        purpose=wish.purpose,
+        columns={each.id: found.touched[each.name] for each in found.objects},
+        behind=found.behind,
+        project=wish.project,
+        algorithm=found.algorithm,
+    )
 
 
 def _denied(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, who: str) -> AccessDenied | None:
     """Why asking it would be denied now; the money counts, as it would then."""
     try:
         money = money_of(hub, found.session, found.objects, who, wish, spend_for(found.session, wish, buy=False))
-        columns = {each.id: found.touched[each.name] for each in found.objects}
-        context = context_of(
-            hub,
-            caller,
-            purpose=wish.purpose,
-            columns=columns,
-            behind=found.behind,
-            project=wish.project,
-            spend=money,
-            algorithm=found.algorithm,
-        )
+        context = replace(_context(hub, caller, wish, found), spend=money)
         check_together(hub, db, caller, "question.ask", found.objects, context)
     except AccessDenied as error:
         return error

@@ -1,4 +1,4 @@
-"""Which releases somebody may see: their own, those shown to them, and those of their projects."""
+"""Which releases somebody may see: their own, those shown to them, and those of their projects; and which a program may read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import ColumnElement, false, or_, select
 
+from cloister.errors import AccessDenied
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
+from cloister.hub.services.access.check import refusal_of
+from cloister.hub.services.asking.lending import is_own, shown_to
 from cloister.hub.services.asking.sources import check_derived, newest_open
 from cloister.session import Release
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Which", "own_release", "releases_of", "seen_release", "unpacked"]
+__all__ = ["Which", "own_release", "read_release", "releases_of", "seen_release", "unpacked"]
 
 Which = Literal["all", "mine", "shown", "projects"]
 
@@ -26,12 +29,35 @@ def seen_release(hub: Hub, db: Db, caller: Caller, number: str, action: str = "r
     """A release that this person may see (or download, or share); any other is missing, whether it exists or not.
 
     The policy that it inherited is asked at each use: what its data may no longer be used for, it may not either. So are the
-    rules and the grants of what it came from (`sources.py`).
+    rules and the grants of what it came from (`sources.py`), and of another's, whether it is shown still (`lending.py`).
     """
     row = db.scalar(select(StoredRelease).where(StoredRelease.id == number, _readable(caller, "all")))
     if row is None:
         raise _missing()
+    asleep = shown_to(hub, db, caller, row)
+    if asleep is not None:
+        raise refusal_of(db, asleep)
     check_derived(hub, db, caller, row, action)
+    return row
+
+
+def read_release(hub: Hub, db: Db, caller: Caller, number: str) -> StoredRelease:
+    """A release as a program reads it. An answer of one's own is read as it was answered; what another shows is to be looked at,
+    and a program that reads its table takes it as a file does: as a download.
+    """
+    row = seen_release(hub, db, caller, number)
+    if is_own(hub, db, caller, row):
+        return row
+    try:
+        check_derived(hub, db, caller, row, "release.download")
+    except AccessDenied as error:
+        refused = AccessDenied(
+            error.what,
+            why=f"{error.why}; a program reads what others show you as it downloads it",
+            instead=f"look at it in a browser: /releases/{row.id}; or {error.instead}",
+        )
+        refused.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
+        raise refused from None
     return row
 
 
@@ -64,7 +90,12 @@ def releases_of(
     for word in search.split()[:10]:
         texts = (StoredRelease.title, StoredRelease.sql, StoredRelease.purpose)
         wanted &= or_(*(text.icontains(word, autoescape=True) for text in texts))
-    return newest_open(hub, db, caller, StoredRelease, wanted, after=after, limit=limit, known=_readable(caller, "all"))
+    known = _readable(caller, "all")
+
+    def shown(row: StoredRelease) -> bool:
+        return shown_to(hub, db, caller, row) is None
+
+    return newest_open(hub, db, caller, StoredRelease, wanted, after=after, limit=limit, known=known, shown=shown)
 
 
 def unpacked(row: StoredRelease) -> Release:

@@ -27,7 +27,7 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import Facts, check_together, context_of, facts_of, who_of
 from cloister.hub.services.access.check import refusal_of
 from cloister.hub.services.asking.algorithms import settled
-from cloister.hub.services.asking.money import bounded, bounds_of, keep_to_shares, money_of, purse_of, spend_for
+from cloister.hub.services.asking.money import bounded, bounds_of, money_of, purse_of, spend_for
 from cloister.hub.services.asking.risks import limited, within_risk
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.services.catalogue.live import Held, live_of
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Ready", "ready", "visible"]
+__all__ = ["Ready", "meant", "ready", "visible"]
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _ROUNDS = 3
@@ -91,7 +91,7 @@ def ready(
     """The session that may answer a wish, or the refusal. `charges`: whether anything may be charged to a population."""
     facts = facts_of(hub, db)
     sees = _sight(hub, caller, facts)
-    seen = {each.name: each for each in _meant(facts, wish.texts) if sees(each)}
+    seen = {each.name: each for each in meant(facts, wish.texts) if sees(each)}
     live, who = live_of(hub), purse_of(facts, caller, wish)
     first = live.session(db, who, tables=seen, progress=progress)
     with live.held(first, [name for name in seen if name in first.tables], facts.generation).steady():  # a refusal tells of them
@@ -163,7 +163,6 @@ def _decided(
     if priced:
         bounds = bounds_of(hub, facts, caller, objects, decisions, context(behind))
         session.keep_within(within_risk(bounds, objects, decisions, money or {}))
-        keep_to_shares(hub, objects, decisions, who)
     versions = {each.id: str(getattr(held.tables.get(each.name), "version", None) or "") for each in objects}
     policy = _carried(hub, facts, objects, columns, versions, behind)
     return Ready(
@@ -206,7 +205,8 @@ def _sight(hub: Hub, caller: Caller, facts: Facts) -> Callable[[Object], bool]:
     return lambda which: decide(who, "dataset.see", which, context, facts.mandatory).allowed
 
 
-def _meant(facts: Facts, texts: Iterable[str]) -> list[Object]:
+def meant(facts: Facts, texts: Iterable[str]) -> list[Object]:
+    """The data sets whose names stand in questions as words."""
     words = {word.casefold() for text in texts for word in _WORD.findall(text)}
     return [each for each in facts.data_sets.values() if each.name.casefold() in words]
 
@@ -232,7 +232,7 @@ def _unknown(
     """The refusal of a name that the session does not know: in the same words whether there is no such data set, or none to be
     seen. Its owner is told that it is closed, and whoever holds a grant on it why that does not hold just now."""
     named = {word.casefold() for word in _WORD.findall(error.what)}
-    for each in _meant(facts, wish.texts):
+    for each in meant(facts, wish.texts):
         if each.name in session.tables or each.name.casefold() not in named:
             continue
         if each.name in seen and each.owner == caller.id and _is_closed(db, each):

@@ -1,8 +1,11 @@
-"""How a grant's limit on the risk is kept: before the charge, in it, and where an answer is about to leave.
+"""How a grant's limits on the risk and on what is drawn are kept: before the charge, in it, and where an answer is to leave.
 
 The policy compares the risk that a question would reach with the limit once it knows the price (`hub/policy/risk.py`). Questions
 of others, or of the same person elsewhere, may be charged meanwhile: so the limit goes with the session as an amount, and the
 ledger holds each charge, and each debit for what others paid, against it in the charge's own transaction.
+
+A grant may be revoked, and another given, between the decision and the charge: the ledger then held the charge against limits of
+yesterday. So where anything changed, what was drawn is compared with the limits of now before the answer leaves.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from cloister.hub.policy.risk import advantage, most_within
 from cloister.hub.services.access import check
 from cloister.hub.web.languages import N_
 from cloister.ledger import Bound
+from cloister.privacy import zero_of
 from cloister.privacy.rational import text_of
 from cloister.session.buying import Bounds
 
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
 _WHY = N_("the risk would pass the most that the grant allows: {limit}")
 
-__all__ = ["check_risk", "limited", "within_risk"]
+__all__ = ["check_limits", "limited", "within_risk"]
 
 
 def limited(objects: Iterable[Object]) -> bool:
@@ -52,7 +56,7 @@ def within_risk(
     return replace(bounds, shares=shares)
 
 
-def check_risk(
+def check_limits(
     hub: Hub,
     db: Db,
     caller: Caller,
@@ -62,12 +66,18 @@ def check_risk(
     context: Context,
     who: str,
 ) -> Mapping[str, Decision]:
-    """Refuse what the purse `who` paid for already where the limit of today is below what was drawn with it; the decisions, by
-    other grants where those have no such limit."""
+    """Refuse what the purse `who` paid for already where the limit of today, or the share, is below what was drawn with it; the
+    decisions, by other grants where those have no such limit."""
     found = dict(decisions)
     for each in objects:
-        if decisions[each.id].narrowed.risk is not None and each.population:
-            reached = advantage(hub.ledger.spent_by(each.population, who))
-            together = tuple(other for other in objects if other.id != each.id)
-            found[each.id] = check(hub, db, caller, action, each, replace(context, risk=reached, together=together))
+        limits = decisions[each.id].narrowed
+        if not each.population or (limits.risk is None and limits.share is None):
+            continue
+        drawn = hub.ledger.spent_by(each.population, who)
+        beyond = limits.share is not None and not drawn <= limits.share
+        if limits.risk is not None or beyond:
+            given = replace(context, together=tuple(other for other in objects if other.id != each.id))
+            given = given if limits.risk is None else replace(given, risk=advantage(drawn))
+            money = {each.population: Spend(asked=zero_of(drawn), drawn=drawn)} if beyond else given.spend
+            found[each.id] = check(hub, db, caller, action, each, replace(given, spend=money))
     return found

@@ -12,6 +12,7 @@ from cloister.hub.policy import Object
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import SavedQuestion
 from cloister.hub.services.access import check
+from cloister.hub.services.asking.algorithms import settled
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.services.trail import write
 
@@ -27,7 +28,8 @@ _MOST = 1000
 
 
 def save(db: Db, hub: Hub, caller: Caller, wish: Wish, title: str) -> SavedQuestion:
-    """Keep a question under a name; in a project, for its members too."""
+    """Keep a question under a name; in a project, for its members too. An algorithm that it names is looked at as when it is
+    asked: one that is missing, or asks something else, is refused."""
     name = " ".join(title.split())
     if not 0 < len(name) <= 200 or not name.isprintable():
         raise InvalidParameter("The name was refused", why="it must be a line of 1 to 200 characters", instead="Age by sex")
@@ -43,6 +45,7 @@ def save(db: Db, hub: Hub, caller: Caller, wish: Wish, title: str) -> SavedQuest
         within=wish.within,
         purpose=wish.purpose,
         dialect=wish.dialect or "",
+        algorithm=settled(hub, db, caller, wish),
         created=hub.now(),
     )
     check(hub, db, caller, "question.manage", _object(row, caller.id))

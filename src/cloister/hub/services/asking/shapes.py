@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
+from cloister.hub.description import example
 from cloister.hub.services.asking.sources import told_policy
 from cloister.hub.services.asking.wish import Wish
 
@@ -69,6 +70,8 @@ class _Asked(_Sent):
 class Question(_Asked):
     """A question, what it may cost, and what it is for."""
 
+    model_config = example(sql="SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", spend="0.1", purpose="a first look")
+
     sql: Sql
     spend: Exact = ""
     within: Annotated[float | None, Field(gt=0, le=1e300, allow_inf_nan=False)] = None
@@ -85,6 +88,10 @@ class Question(_Asked):
 class Questions(_Asked):
     """Several questions that are answered together under one charge, so that they agree."""
 
+    model_config = example(
+        questions=["SELECT COUNT(*) AS n FROM people", "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"], spend="0.1"
+    )
+
     questions: Annotated[list[Sql], Field(min_length=1, max_length=50)]
     spend: Annotated[Exact, Field(min_length=1)]
     algorithm: _Algorithm = ""
@@ -99,10 +106,13 @@ class Questions(_Asked):
 class Saving(_Asked):
     """A question to keep under a name."""
 
+    model_config = example(title="By sex", sql="SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", spend="0.1")
+
     title: Title
     sql: Sql
     spend: Exact = ""
     within: Annotated[float | None, Field(gt=0, le=1e300, allow_inf_nan=False)] = None
+    algorithm: _Algorithm = ""
 
     def wish(self) -> Wish:
         """As the hub works with it."""
@@ -112,12 +122,16 @@ class Saving(_Asked):
 class Sharing(_Sent):
     """With whom: the e-mail address of a person, or the id of a project."""
 
+    model_config = example(email="ada@example.org")
+
     email: Annotated[str, Field(max_length=254)] = ""
     project: Annotated[str, Field(max_length=32)] = ""
 
 
 class Renamed(_Sent):
     """Another name; empty: none."""
+
+    model_config = example(title="By sex")
 
     title: Title
 
@@ -209,6 +223,8 @@ class ShareLine(BaseModel):
     project: str
     title: str
     shared: datetime
+    asleep: Annotated[str, Field(description="Why nobody sees it by this share now; empty: they do.")]
+    rule: Annotated[str, Field(description="Which rule says so; empty where they do.")]
 
 
 class Shares(BaseModel):
@@ -228,6 +244,7 @@ class Saved(BaseModel):
     purpose: str
     project: str
     dialect: str
+    algorithm: Annotated[str, Field(description="The id of the one under which it is asked; empty: none.")]
     created: datetime
     mine: bool
 
@@ -247,6 +264,7 @@ class ReleaseLine(BaseModel):
     sql: str
     purpose: str
     project: str
+    algorithm: Annotated[str, Field(description="The id of the one under which it was asked; empty: none.")]
     cost: dict[str, str]
     created: datetime
     mine: bool
@@ -289,6 +307,7 @@ def line_of(row: StoredRelease, reader: str) -> ReleaseLine:
         sql=row.sql,
         purpose=row.purpose,
         project=row.project,
+        algorithm=row.algorithm,
         cost=dict(row.cost),
         created=row.created,
         mine=row.person == reader,
@@ -303,7 +322,7 @@ def saved_line(row: SavedQuestion, reader: str) -> Saved:
 
 def share_line(share: Share) -> ShareLine:
     """One share in a list."""
-    return ShareLine(email=share.email, project=share.project, title=share.title, shared=share.shared)
+    return ShareLine.model_validate(share, from_attributes=True)
 
 
 def plain(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:

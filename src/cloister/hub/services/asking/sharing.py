@@ -6,16 +6,21 @@ Nobody is looked up: a share is with an address, whoever has it here, so that no
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.policy import why
+from cloister.hub.policy.shares import SHARE
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
+from cloister.hub.services.asking.lending import left_projects
+from cloister.hub.services.asking.sources import decided
 from cloister.hub.services.trail import write
 
 if TYPE_CHECKING:
@@ -38,6 +43,10 @@ class Share:
     project: str
     title: str
     shared: datetime
+    asleep: str = ""
+    """Why nobody sees it by this share now; empty where they do."""
+    rule: str = ""
+    """Which rule says so."""
 
 
 def share_with_person(db: Db, hub: Hub, caller: Caller, row: StoredRelease, email: str) -> None:
@@ -72,16 +81,24 @@ def withdraw(db: Db, hub: Hub, caller: Caller, row: StoredRelease, *, email: str
         _told(db, hub, caller, "release.withdraw", row, person=address)
 
 
-def shares_of(db: Db, row: StoredRelease) -> list[Share]:
-    """Everybody to whom a release was shown, the first first."""
+def shares_of(hub: Hub, db: Db, caller: Caller, row: StoredRelease, _: Callable[[str], str] = str) -> list[Share]:
+    """Everybody to whom a release was shown, the first first; and of each share why it sleeps, where its giver, who asks, could
+    not give it now.
+    """
+    decision = decided(hub, db, replace(caller, scopes=None, via="system"), row, SHARE)
+    asleep, rule = ("", "") if decision.allowed else (why(decision, _), decision.rule)
+    left = _("you are no member of the project any more")
+    gone = left_projects(db, row)
     people = db.scalars(select(ReleaseShare).where(ReleaseShare.release == row.id))
     projects = db.execute(
         select(ProjectShare, Project.title)
         .join(Project, Project.id == ProjectShare.project)
         .where(ProjectShare.release == row.id)
     )
-    found = [Share(email=each.email, project="", title="", shared=each.shared) for each in people]
-    found += [Share(email="", project=each.project, title=title, shared=each.shared) for each, title in projects]
+    found = [Share(email=each.email, project="", title="", shared=each.shared, asleep=asleep, rule=rule) for each in people]
+    for each, title in projects:
+        told = (left, "project") if each.project in gone else (asleep, rule)
+        found.append(Share(email="", project=each.project, title=title, shared=each.shared, asleep=told[0], rule=told[1]))
     return sorted(found, key=lambda each: (each.shared, each.email, each.project))
 
 

@@ -3,7 +3,8 @@
 - *Looking* at what one asked, or was shown, stays one's own: what was read cannot be unread. But the institution's rules are
   asked for every source, by the institution, population and labels that it has, and that it had when the answer left.
 - *Downloading and sharing* let it go further, so each source is asked as it is now: its owner must have granted
-  `release.download` or `release.share` on it, and not have revoked it. A grant of questions alone gives neither.
+  `release.download` or `release.share` on it, and not have revoked it. A grant of questions alone gives neither. What came from
+  a data set that is closed is shown to nobody further.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import ColumnElement, or_, select
 
-from cloister.errors import AccessDenied, InvalidParameter
-from cloister.hub.policy import Object, Policy, Source, parse_policy
+from cloister.errors import InvalidParameter
+from cloister.hub.policy import Decision, Object, Policy, Source
+from cloister.hub.policy.shares import by_closing
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access import check, check_together, context_of, data_set_object, facts_of, who_of
+from cloister.hub.services.access import allowed, context_of, data_set_object, facts_of, who_of
+from cloister.hub.services.access.check import allowed_together, refusal_of
+from cloister.hub.services.access.stored import policy_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
@@ -31,22 +37,29 @@ if TYPE_CHECKING:
     Derived: TypeAlias = StoredRelease | LearntModel | AnonymizedTable
     Kind = TypeVar("Kind", StoredRelease, LearntModel, AnonymizedTable)
 
-__all__ = ["check_derived", "newest_open", "told_policy"]
+__all__ = ["check_derived", "decided", "newest_open", "sources_of", "told_policy"]
 
 _FURTHER = ("release.download", "release.share")
 
 
 def check_derived(hub: Hub, db: Db, caller: Caller, row: Derived, action: str, *, by: str = "") -> None:
-    """Refuse what the policy that a release or a model carries does not let this person do, or what its sources do not.
+    """Refuse what `decided` says no to."""
+    decision = decided(hub, db, caller, row, action, by=by)
+    if not decision.allowed:
+        raise refusal_of(db, decision)
+
+
+def decided(hub: Hub, db: Db, caller: Caller, row: Derived, action: str, *, by: str = "") -> Decision:
+    """Whether the policy that a release or a model carries lets this person do something with it, and its sources do.
 
     Whoever may read it stands in the place of its owner: who that is was decided before; what binds all of them is the policy.
     With `by` the owner of the sources let it go as it is, and others read it too: they stand in the owner's place there as well,
     for as long as the sources are theirs.
     """
-    policy = parse_policy(row.policy)
+    policy = policy_in(row.policy)
     which = Object(kind="release", id=row.id, name=row.title, owner=caller.id, labels=policy.labels, policies=(policy,))
-    check(hub, db, caller, action, which, context_of(hub, caller, purpose=row.purpose))
-    _check_sources(hub, db, caller, row, policy, action, by)
+    decision = allowed(hub, db, caller, action, which, context_of(hub, caller, purpose=row.purpose))
+    return (_by_sources(hub, db, caller, row, policy, action, by) if decision.allowed else None) or decision
 
 
 def newest_open(
@@ -59,9 +72,11 @@ def newest_open(
     after: str,
     limit: int,
     known: ColumnElement[bool] | None = None,
+    shown: Callable[[Kind], bool] = lambda _: True,
 ) -> list[Kind]:
     """Of the rows that are wanted, the newest that this person may see now; those that stand behind the one of the id `after`,
-    where there is any, which is one of those that are `known` (by default those that are wanted).
+    where there is any, which is one of those that are `known` (by default those that are wanted). `shown`: whether one is shown
+    to them still.
 
     What was closed to them since is left out, and the list goes on behind it: a page is short only where there is no more.
     """
@@ -74,7 +89,7 @@ def newest_open(
     found: list[Kind] = []
     while True:
         rows = list(db.scalars(ordered if last is None else ordered.where(_older(kind, last))))
-        found += [row for row in rows if _is_open(hub, db, caller, row)]
+        found += [row for row in rows if shown(row) and decided(hub, db, caller, row, "release.see").allowed]
         if len(rows) < limit or len(found) >= limit:
             return found[:limit]
         last = rows[-1]
@@ -85,16 +100,8 @@ def _older(kind: type[Kind], last: Kind) -> ColumnElement[bool]:
     return or_(kind.created < last.created, (kind.created == last.created) & (kind.id < last.id))
 
 
-def _is_open(hub: Hub, db: Db, caller: Caller, row: Derived) -> bool:
-    try:
-        check_derived(hub, db, caller, row, "release.see")
-    except AccessDenied:
-        return False
-    return True
-
-
-def _check_sources(hub: Hub, db: Db, caller: Caller, row: Derived, policy: Policy, action: str, by: str) -> None:
-    """Refuse what the institution, or the owner of a source, does not let be done with what was derived from it."""
+def _by_sources(hub: Hub, db: Db, caller: Caller, row: Derived, policy: Policy, action: str, by: str) -> Decision | None:
+    """The refusal of the institution, or of the owner of a source, of what is to be done with what was derived from it."""
     facts = facts_of(hub, db)
     sources = _sources(policy, row.data_sets)
     project = row.project if row.project in who_of(caller, facts).projects else ""
@@ -109,14 +116,21 @@ def _check_sources(hub: Hub, db: Db, caller: Caller, row: Derived, policy: Polic
     )
     present = {each.object: _present(db, facts.data_sets.get(each.object), each.object) for each in sources}
     then = [_then(each, present[each.object], policy, caller) for each in sources]
-    check_together(hub, db, caller, action, then, context)
-    for each in present.values():
-        if each is not None:
-            check(hub, db, caller, action, _theirs(each, policy, caller), context)
+    found = list(allowed_together(hub, db, caller, action, then, context).values())
+    found += [allowed(hub, db, caller, action, _theirs(each, policy, caller), context) for each in present.values() if each]
     if action in _FURTHER:
-        found = (present[each.object] or Object(kind="data-set", id=each.object) for each in sources)
-        now = [replace(each, owner=caller.id) if by and each.owner == by else each for each in found]
-        check_together(hub, db, caller, action, now, context)
+        whole = [present[each.object] or Object(kind="data-set", id=each.object) for each in sources]
+        now = [replace(each, owner=caller.id) if by and each.owner == by else each for each in whole]
+        found += allowed_together(hub, db, caller, action, now, context).values()
+        shut = by_closing(who_of(caller, facts), action, now)
+        found += [] if shut is None else [shut]
+    return next((each for each in found if not each.allowed), None)
+
+
+def sources_of(hub: Hub, db: Db, row: Derived) -> list[Object]:
+    """What a release came from, as it is now."""
+    live, numbers = facts_of(hub, db).data_sets, [each.object for each in _sources(policy_in(row.policy), row.data_sets)]
+    return [_present(db, live.get(each), each) or Object(kind="data-set", id=each) for each in numbers]
 
 
 def told_policy(policy: dict[str, Any]) -> dict[str, Any]:

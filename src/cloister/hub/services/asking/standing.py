@@ -14,7 +14,7 @@ from cloister.errors import AccessDenied, CloisterError
 from cloister.hub.generation import generation
 from cloister.hub.services.access import check_together, context_of, facts_of
 from cloister.hub.services.asking.money import purse_of
-from cloister.hub.services.asking.risks import check_risk
+from cloister.hub.services.asking.risks import check_limits
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -83,7 +83,7 @@ class Moment:
 
 def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, moment: Moment) -> None:
     """Refuse to let an answer leave that could not be asked for any more. Money is not asked about again: it is paid. What the
-    grants of now let be risked is: the answer has not left yet."""
+    grants of now let be risked, and drawn, is: the answer has not left yet."""
     try:
         now = moment.present(hub, db, caller)
         if moment.generation(db) == found.generation and (now.roles, now.projects) == (caller.roles, caller.projects):
@@ -103,7 +103,7 @@ def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, m
             algorithm=found.algorithm,
         )
         decisions = check_together(hub, db, now, "question.ask", objects, context)
-        decisions = check_risk(hub, db, now, "question.ask", objects, decisions, context, purse_of(facts, now, wish))
+        decisions = check_limits(hub, db, now, "question.ask", objects, decisions, context, purse_of(facts, now, wish))
         if any(decisions[name].narrowed.rows not in ("", each.narrowed.rows) for name, each in found.decisions.items()):
             raise AccessDenied("The question was denied", why="fewer rows are open to you now", instead="ask it again")
     except CloisterError as error:

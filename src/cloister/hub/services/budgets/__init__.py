@@ -2,7 +2,8 @@
 
 The ledger keeps all of it; here it is shown, and changed by acts that are checked and written down.
 
-- `guidance.py`: what the numbers mean. `reading.py`: who sees what. `acts.py`: raising, allotting, asking.
+- `guidance.py`: what the numbers mean. `reading.py`: who sees what. `granted.py`: the
+  shares of grants. `acts.py`: raising, allotting, asking.
 - `chart.py`: the picture. `pages.py`, `api.py`, `cards.py`: the web.
 
 What may not live here: a sum of charges of its own (the ledger's counts), a decision (`access`).

@@ -23,6 +23,7 @@ from cloister.hub.services.budgets.api_models import (
     ShareDecision,
     ShareWish,
 )
+from cloister.hub.services.budgets.granted import granted_shares
 from cloister.hub.services.budgets.pages import NAME
 from cloister.hub.services.budgets.reading import balance_of, balances, charges_of, purses_of, seen_population, shares_of
 from cloister.hub.web.forms import written_here
@@ -100,7 +101,8 @@ def _balance(hub: HubDep, caller: PersonDep, population: str) -> BalanceOut:
         row, which = seen_population(hub, db, caller, population)
         balance = balance_of(hub, db, caller, row, which)
         only = None if balance.whole else purses_of(db, caller)
-    return BalanceOut.of(balance, shares_of(hub, row.name, only))
+        granted = granted_shares(hub, db, row.name, None if balance.whole else caller)
+    return BalanceOut.of(balance, shares_of(hub, row.name, only), granted)
 
 
 def _asked(row: BudgetRequest) -> Asked:

@@ -8,7 +8,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from cloister.hub.description import example
 from cloister.hub.policy.texts_write import guarantee_text
+from cloister.hub.services.budgets.granted import GrantedShare
 from cloister.hub.services.budgets.reading import Balance, Share
 from cloister.ledger import Charge
 
@@ -19,6 +21,7 @@ __all__ = [
     "Balances",
     "ChargeOut",
     "Charges",
+    "GrantedOut",
     "Raising",
     "Requests",
     "ShareDecision",
@@ -44,6 +47,8 @@ class _Taken(BaseModel):
 class Raising(_Taken):
     """A larger budget: ε (or ρ), perhaps a larger δ, and why."""
 
+    model_config = example(amount="2", why="a second wave of the study")
+
     amount: Exact
     why: Annotated[Text, Field(min_length=1)]
     delta: Annotated[str, Field(max_length=60, pattern=r"^[0-9eE.+/-]*$")] = ""
@@ -52,12 +57,16 @@ class Raising(_Taken):
 class Allotting(_Taken):
     """A share: whose (an e-mail address, or the name of a project), and how much in all."""
 
+    model_config = example(who="ada@example.org", amount="0.5")
+
     who: Annotated[Text, Field(min_length=1, max_length=320)]
     amount: Exact
 
 
 class ShareWish(_Taken):
     """A request for a share of so much in all."""
+
+    model_config = example(amount="0.5", reason="the second half of the study")
 
     amount: Exact
     reason: Annotated[Text, Field(min_length=1)]
@@ -66,6 +75,8 @@ class ShareWish(_Taken):
 
 class ShareDecision(_Taken):
     """The answer: yes (to so much, where it is another amount), or no with a reason."""
+
+    model_config = example(grant=True, amount="0.25")
 
     grant: bool
     amount: Annotated[str, Field(max_length=60, pattern=r"^[0-9eE.+/-]*$")] = ""
@@ -104,6 +115,34 @@ class ShareOut(BaseModel):
         return cls(who=share.who, share=guarantee_text(share.share), left=guarantee_text(share.left))
 
 
+class GrantedOut(BaseModel):
+    """The share that a grant gives: what somebody may have drawn in all while it stands. It ends with the grant; what was drawn
+    stays counted."""
+
+    grant: str
+    data_set: str
+    role: str
+    who: str
+    share: dict[str, str]
+    drawn: dict[str, str] | None = Field(description="What was drawn in all; null: the grant names nobody, and each has so much.")
+    state: str = Field(description="active, waiting, expired, revoked; deleted, with its data set.")
+    ends: datetime | None = Field(description="When it ended, or will.")
+
+    @classmethod
+    def of(cls, share: GrantedShare) -> GrantedOut:
+        """From the grant and the ledger."""
+        return cls(
+            grant=share.grant,
+            data_set=share.data_set,
+            role=share.role,
+            who=share.who,
+            share=guarantee_text(share.share),
+            drawn=None if share.drawn is None else guarantee_text(share.drawn),
+            state=share.state,
+            ends=share.ends,
+        )
+
+
 class BalanceOut(BaseModel):
     """A population's budget."""
 
@@ -113,11 +152,14 @@ class BalanceOut(BaseModel):
     spent: dict[str, str]
     remaining: dict[str, str]
     unbounded: bool = Field(description="Something left without a guarantee: no number bounds what is known.")
-    mine: ShareOut | None = Field(description="Your own share; null: nothing but the budget caps you.")
+    mine: ShareOut | None = Field(description="Your own share, as its owner set it; null: none was set.")
     shares: list[ShareOut] = Field(default_factory=list, description="Every share that you may see; only for one budget.")
+    granted: list[GrantedOut] = Field(
+        default_factory=list, description="Shares that come with grants, those that are over too; only for one budget."
+    )
 
     @classmethod
-    def of(cls, balance: Balance, shares: list[Share] | None = None) -> BalanceOut:
+    def of(cls, balance: Balance, shares: list[Share] | None = None, granted: list[GrantedShare] | None = None) -> BalanceOut:
         """From the ledger's."""
         return cls(
             population=balance.population,
@@ -128,6 +170,7 @@ class BalanceOut(BaseModel):
             unbounded=balance.unbounded,
             mine=None if balance.mine is None else ShareOut.of(balance.mine),
             shares=[ShareOut.of(each) for each in shares or []],
+            granted=[GrantedOut.of(each) for each in granted or []],
         )
 
 

@@ -73,8 +73,11 @@ def number_of_questions(left: Guarantee, each: str = "0.1") -> int:
     return int(amount_of(left) / Fraction(each))
 
 
-def advice(budget: Guarantee, people: int | None, delta_floor: str, _: Callable[[str], str] = str) -> list[Advice]:
-    """What a budget means for a population of about so many people, the gravest last.
+def advice(
+    budget: Guarantee, people: int | None, delta_floor: str, _: Callable[[str], str] = str, *, unit: str = "person"
+) -> list[Advice]:
+    """What a budget means for a population of about so many people, the gravest last. Where one member is a household or a group,
+    all of it is protected as one, and nothing is to be said of a family.
 
     >>> from cloister.privacy import PureDP
     >>> for each in advice(PureDP(1), 40_000, "1e-5"):
@@ -84,6 +87,8 @@ def advice(budget: Guarantee, people: int | None, delta_floor: str, _: Callable[
     info - For a family of 4 together: ε = 4
     >>> [each.tone for each in advice(PureDP(20), None, "1e-5")]
     ['warn', 'info', 'info']
+    >>> len(advice(PureDP(1), 40_000, "1e-5", unit="household"))
+    2
     """
     found = guidance(budget, people, delta_floor)
     weak = not isinstance(budget, ZCDP) and budget.epsilon > 10
@@ -92,7 +97,7 @@ def advice(budget: Guarantee, people: int | None, delta_floor: str, _: Callable[
         "An attacker's best odds about one person: {odds} (a guess that is right in {right} % of cases, where a coin is in 50 %)"
     )
     told.append(Advice(text=sentence.format(odds=odds(budget), right=found.odds)))
-    if found.family is not None:
+    if found.family is not None and unit == "person":
         told.append(
             Advice(text=_("For a family of {number} together: {guarantee}").format(number=FAMILY, guarantee=found.family))
         )

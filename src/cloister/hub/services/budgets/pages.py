@@ -18,6 +18,7 @@ from cloister.hub.services.access import Typed, allowed, facts_of, thread
 from cloister.hub.services.accounts import names_of
 from cloister.hub.services.budgets import acts
 from cloister.hub.services.budgets.chart import Step, drawn, steps
+from cloister.hub.services.budgets.granted import granted_shares
 from cloister.hub.services.budgets.guidance import USUAL, advice, number_of_questions
 from cloister.hub.services.budgets.reading import (
     balance_of,
@@ -29,6 +30,7 @@ from cloister.hub.services.budgets.reading import (
     seen_population,
     shares_of,
 )
+from cloister.hub.services.catalogue.series import window_with
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -158,12 +160,14 @@ def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str,
         balance = balance_of(hub, db, caller, row, which)
         only = None if balance.whole else purses_of(db, caller)
         owns = allowed(hub, db, caller, "dataset.budget", which).allowed
+        window = window_with(db, row.name)
         asked, own = acts.open_requests(db, caller, row.name), acts.mine(db, caller, row.name)
         facts = facts_of(hub, db)
         drawing = [each for each in facts.data_sets.values() if each.population == row.name]
         tables = sorted(each.name for each in drawing if allowed(hub, db, caller, "dataset.see", each).allowed)
         people = names_of(db, [row.owner, *(each.person for each in asked)])
         said = {each.id: thread(db, each.id) for each in (*asked, *own)}
+        granted = granted_shares(hub, db, row.name, None if balance.whole else caller, request_gettext(request))
     charges, older = charges_of(hub, row.name, only=only, after=after, limit=_PAGE)
     held = reserved_in(hub.ledger.charges(row.name), balance.total)
     return {
@@ -173,6 +177,7 @@ def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str,
         "held": held,
         "owns": owns,
         "shares": shares_of(hub, row.name, only),
+        "granted": granted,
         "charges": charges,
         "older": f"?after={older}" if older else "",
         "first": after == 0,
@@ -184,7 +189,8 @@ def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str,
         "projects": [(number, facts.projects[number].name) for number in sorted(caller.projects & facts.projects.keys())],
         "project_names": {number: each.name for number, each in facts.projects.items()},
         "tables": tables,
-        "advice": advice(balance.total, row.people, hub.settings.delta_floor, request_gettext(request)),
+        "window": {} if window is None else window.window,
+        "advice": advice(balance.total, row.people, hub.settings.delta_floor, request_gettext(request), unit=row.unit),
         "left_questions": number_of_questions(balance.left),
         "usual": USUAL,
         "typed": Typed(typed),

@@ -2,7 +2,8 @@
 
 - `arrivals.py`, `multipart.py`: uploads and connections, and what is kept of them until they are registered.
 - `typed.py`, `guidance.py`, `names.py`, `declarations.py`: what an owner says, and what the numbers mean.
-- `registering.py`, `versions.py`, `windows.py`: data sets, their versions, their windows of time.
+- `registering.py`, `versions.py`: data sets and their versions. `given.py`, `origins.py`: whence rows come, and whose they are.
+- `windows.py`, `series.py`: a data set that grows, cut into windows of time.
 - `managing.py`, `retention.py`: what becomes of them. `live.py`: the session that questions go through.
 - `reading.py`: who finds what. `pages*.py`, `api.py`, `shapes.py`: the routes.
 

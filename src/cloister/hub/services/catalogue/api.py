@@ -12,6 +12,7 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.access.stored import parts_of, told_parts
 from cloister.hub.services.accounts import names_of
 from cloister.hub.services.asking.routing import TICKED
 from cloister.hub.services.catalogue import managing, reading
@@ -19,7 +20,7 @@ from cloister.hub.services.catalogue.declarations import check_declaration, chec
 from cloister.hub.services.catalogue.metadata import from_outside
 from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.hub.services.catalogue.shapes import Changes, DataSetOut, DataSets, NewDataSet, PopulationOut, Populations
-from cloister.hub.services.catalogue.windows import check_window, window_name, window_population
+from cloister.hub.services.catalogue.windows import check_cut, check_window, window_name, window_population, windowed
 from cloister.hub.web.forms import written_here
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ def routes(router: APIRouter) -> None:
             row = reading.owned(hub, db, caller, name)
             metadata = None
             if body.policy is not None or body.column_policies is not None:
-                policy, by_column = _policies(hub, db, caller, body.policy, body.column_policies, row.metadata_)
-                metadata = {**row.metadata_, "policy": policy, "columns": by_column}
+                policy, by_column = _policies(hub, db, caller, body.policy, body.column_policies, parts_of(row))
+                metadata = {"policy": policy, "columns": by_column}
             managing.describe(db, hub, caller, row, title=body.title, about=body.about, metadata=metadata, provider=body.provider)
             if body.listed is not None:
                 managing.list_to_everybody(db, hub, caller, row, listed=body.listed)
@@ -100,7 +101,8 @@ def shown(hub: Hub, db: Db, caller: Caller, row: DataSet) -> DataSetOut:
     entry = reading.entry_of(hub, db, caller, row)
     owner = names_of(db, [row.owner]).get(row.owner, "")
     spending = reading.may_see_budget(hub, db, caller, row)
-    return DataSetOut.of(entry, owner, reading.money_of(hub, row.population), spending=spending)
+    members = reading.unit_of(db, row.population)
+    return DataSetOut.of(entry, owner, reading.money_of(hub, row.population), members=members, spending=spending)
 
 
 def _policies(
@@ -119,33 +121,38 @@ def _policies(
         except Missing:
             return None
 
-    whole, columns = before.get("policy", {}), dict(before.get("columns", {}))
-    told = whole if policy is None else from_outside(policy, whole, id_of)
-    if by_column is not None:
-        kept = {name: {} for name, each in columns.items() if "sources" in each} | dict(by_column)
-        columns = {name: from_outside(each, columns.get(name, {}), id_of, name) for name, each in kept.items()}
-    return told, columns
+    stood = told_parts(before)
+    whole, columns = stood["policy"], stood["columns"]
+    told = before.get("policy", {}) if policy is None else from_outside(policy, whole, id_of)
+    if by_column is None:
+        return told, before.get("columns", {})
+    kept: dict[str, Mapping[str, Any]] = {name: {} for name, each in columns.items() if "sources" in each} | dict(by_column)
+    return told, {name: from_outside(each, columns.get(name, {}), id_of, name) for name, each in kept.items()}
 
 
 def _wanted(body: NewDataSet, metadata: Mapping[str, Any]) -> Wanted:
     """What is asked for, in the words of `registering.py`."""
     name, title, population, window = body.name, body.title, body.population.strip(), {}
+    declaration = body.declaration()
+    check_cut(body.every, body.date_column)
     if body.every:
         found = check_window(body.every, body.window)
-        window = {**found, "of": name, "title": title, "population": population}
+        window = {**found, "of": name, "title": title, "population": population, "column": body.date_column}
+        if body.date_column:
+            declaration = windowed(declaration, body.date_column, body.every, body.window)
         name, title = window_name(name, body.window), f"{title} {body.window}"
         population = window_population(population, body.window)
     if not body.public:
-        check_reasons(check_declaration(name, body.declaration()))
+        check_reasons(check_declaration(name, declaration))
     return Wanted(
         name=name,
         title=title,
         about=body.about,
         public=body.public,
-        declaration=body.declaration(),
+        declaration=declaration,
         population=population,
         budget=None if body.budget is None else body.budget.guarantee(),
-        unit=body.members,
+        unit=body.members or "",
         people=body.people,
         listed=body.listed,
         metadata=metadata,

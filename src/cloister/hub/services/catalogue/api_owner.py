@@ -42,7 +42,7 @@ def routes(router: APIRouter) -> None:
         """Other rows under the same declaration and the same budget; questions read them at once."""
         with hub.database.reading() as db:
             data_set = reading.seen(hub, db, caller, name, "dataset.version").id
-        number = add_version(hub, caller, data_set, body.upload)
+        number = add_version(hub, caller, data_set, body.upload, others=body.windows == "all")
         with hub.database.reading() as db:
             row = db.get_one(DataSet, data_set)
             return VersionOut.of(next(each for each in managing.versions_of(db, row) if each.number == number))
@@ -69,7 +69,7 @@ def routes(router: APIRouter) -> None:
         """A data set of its own, with a population and a budget of its own, declared as this one."""
         with hub.database.reading() as db:
             data_set = reading.owned(hub, db, caller, name).id
-        made = add_window(hub, caller, data_set, body.upload, body.window)
+        made = add_window(hub, caller, data_set, body.upload or "", body.window)
         with hub.database.reading() as db:
             return shown(hub, db, caller, db.get_one(DataSet, made.id))
 

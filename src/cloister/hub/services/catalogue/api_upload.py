@@ -55,7 +55,7 @@ def routes(router: APIRouter) -> None:
 
     @router.post("/connections", dependencies=[_REGISTER, _WRITTEN], status_code=201, summary="Connect to a table")
     def connect(hub: HubDep, caller: PersonDep, body: Connection) -> UploadOut:
-        """A table of a PostgreSQL database that the hub's settings allow; it waits like an upload."""
+        """A table of a PostgreSQL or Spark Connect server that the hub's settings allow; it waits like an upload."""
         return UploadOut.of(connected(hub, caller, body.address))
 
     @router.delete("/uploads/{number}", dependencies=[_VERSION, _WRITTEN], status_code=204, summary="Discard an upload")

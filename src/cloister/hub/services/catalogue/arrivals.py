@@ -19,7 +19,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import Arrival
-from cloister.hub.services.catalogue.live import vault_of
+from cloister.hub.services.catalogue.live import authorities_of, reached, vault_of
 from cloister.hub.services.trail import write
 from cloister.hub.storage import (
     Allowed,
@@ -28,9 +28,8 @@ from cloister.hub.storage import (
     Received,
     RefusedUpload,
     StoredTable,
-    guarded_address,
     keep,
-    reopen,
+    shown_of,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.storage import KeptAddress
 
 __all__ = [
     "arrival_of",
@@ -150,16 +148,15 @@ def connected(hub: Hub, caller: Caller, address: str) -> Arrival:
             instead='an administrator sets sources = "db.example.org:5432"',
         )
     allowed = Allowed.read(hub.settings.sources)
-    guarded_address(address, allowed)
-    address_kept: KeptAddress = keep(address, allowed, hub.keys, new_id())
-    source = reopen(address_kept, allowed, hub.keys)
+    address_kept = keep(address, allowed, hub.keys, new_id(), authorities=authorities_of(hub))
+    source = reached(hub, address_kept)
     with hub.database.begin() as db:
         _check_few(db, caller)
         row = Arrival(
             id=address_kept.id,
             person=caller.id,
             kind="connection",
-            shown=address_kept.shown[:300],
+            shown=shown_of(address_kept, source)[:300],
             wrapped=address_kept.wrapped,
             columns=[[name, kind, _SUGGESTED.get(kind, "Text")] for name, kind in source.schema.items()],
             typed={},

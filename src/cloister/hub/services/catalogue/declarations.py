@@ -1,7 +1,7 @@
 """What is declared of a data set, as JSON in the database and as the `PrivateTable` that questions are asked about.
 
 {"columns": {"age": {"kind": "integer", "low": 17, "high": 90}}, "unit": "patient", "max_rows": 5, "size": 40000, "through": null,
- "reasons": {"age": "the study takes adults up to 90"}}
+ "during": null, "reasons": {"age": "the study takes adults up to 90"}}
 
 A bound that is copied from the data tells of the rows. So each has its public reason beside it.
 """
@@ -19,7 +19,7 @@ from cloister.tables.sources import Source
 
 __all__ = ["check_against", "check_declaration", "check_reasons", "declaration_of", "domains_of", "no_reason", "table_of"]
 
-_PARTS = ("columns", "unit", "max_rows", "size", "through", "reasons")
+_PARTS = ("columns", "unit", "max_rows", "size", "through", "during", "reasons")
 _BOUNDED = ("integer", "real", "date", "category")
 
 
@@ -86,6 +86,7 @@ def check_against(name: str, declaration: Mapping[str, Any], schema: Mapping[str
         max_rows=declaration.get("max_rows"),
         size=declaration.get("size"),
         through=declaration.get("through"),
+        during=declaration.get("during"),
     )
 
 
@@ -121,6 +122,7 @@ def declaration_of(table: PrivateTable) -> dict[str, Any]:
         "max_rows": table.max_rows,
         "size": table.size,
         "through": table.through,
+        "during": None if table.during is None else table.during.plain(),
     }
 
 
@@ -138,4 +140,5 @@ def table_of(row: DataSet, source: Any, version: str) -> PrivateTable | PublicTa
         size=declared.get("size"),
         version=version,
         through=declared.get("through"),
+        during=declared.get("during"),
     )

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
     from cloister.tables import PrivateTable, PublicTable
+    from cloister.tables.sources import Source
 
-__all__ = ["Exchanged", "Held", "Live", "live_of", "source_of", "steadily", "vault_of"]
+__all__ = ["Exchanged", "Held", "Live", "authorities_of", "live_of", "reached", "source_of", "steadily", "vault_of"]
 
 _PART, _VAULT = "live tables", "vault"
 
@@ -234,12 +235,22 @@ def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:
     if version.kind == "connection":
         assert version.address is not None
         kept = KeptAddress(id=version.place, shown="", wrapped=version.address)
-        authorities = hub.settings.source_authorities
-        return reopen(kept, Allowed.read(hub.settings.sources), hub.keys, authorities=Path(authorities) if authorities else None)
+        return reached(hub, kept, " ".join(row.declaration.get("during") or ()) if row.window else "")
     stored = StoredTable(
         file=version.file, digest=version.digest, length=version.length, wrapped_key=version.key, about=version.about
     )
     return vault_of(hub).open(stored, name=row.name, identity=f"data set {row.id}")
+
+
+def reached(hub: Hub, kept: KeptAddress, part: str = "") -> Source:
+    """The table behind a kept address, where the settings of this moment allow it."""
+    return reopen(kept, Allowed.read(hub.settings.sources), hub.keys, authorities=authorities_of(hub), part=part)
+
+
+def authorities_of(hub: Hub) -> Path | None:
+    """The file of those who vouch for the certificates of databases; None: the operating system."""
+    named = hub.settings.source_authorities
+    return Path(named) if named else None
 
 
 def vault_of(hub: Hub) -> Vault:

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import Select, select
 from sqlalchemy import delete as delete_rows
-from sqlalchemy import select
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.generation import bump
-from cloister.hub.policy import parse_policy
 from cloister.hub.policy.actions import ADMINISTRATOR, STEWARD
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Grant
 from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.access import facts_of
+from cloister.hub.services.access.stored import is_readable, labels_in, parts_of, policies_in_row, retention_of
 from cloister.hub.services.catalogue.declarations import table_of
 from cloister.hub.services.catalogue.live import source_of, vault_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
@@ -46,6 +46,7 @@ __all__ = [
     "now_version",
     "remove",
     "reopen",
+    "sharing",
     "versions_of",
 ]
 
@@ -61,19 +62,20 @@ def describe(
     metadata: Mapping[str, Any] | None = None,
     provider: str | None = None,
 ) -> None:
-    """Another title, description or policy; what is None stays. What a provider attached to what they gave stays always."""
+    """Another title, description or policy; what is None stays. What a provider attached to what they gave stays always, and so
+    does what can't be read of the columns where nothing else is put in its place."""
     changed = {}
     if title is not None and (found := checked_text("title", title, 200)) != row.title:
         row.title = changed["title"] = found
     if about is not None and (found := checked_text("description", about, 5000, empty=True, lines=True)) != row.about:
         row.about, changed["about"] = found, "(changed)"
     if metadata is not None:
-        policy = metadata_of({**metadata, "contribution": row.metadata_.get("contribution", {})}, row.declaration["columns"])
+        policy = _written_anew(row, metadata)
         _check_labels(hub, db, caller, row, policy)
         if policy != row.metadata_:
             row.metadata_, changed["policy"] = policy, "(changed)"
     if provider is not None and (giver := provider_of(provider)) != row.provider:
-        if row.metadata_.get("contribution"):
+        if parts_of(row).get("contribution"):
             raise Conflict(
                 "The data provider was not changed", why="their policy binds the data", instead="ask them to take it back first"
             )
@@ -84,11 +86,32 @@ def describe(
         _told(db, hub, caller, "dataset.describe", row, changed=changed)
 
 
+def _written_anew(row: DataSet, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The policies as they are kept from now on: checked, but for those that stand there, can't be read, and stay."""
+    before = parts_of(row)
+    whole, columns = metadata.get("policy", {}), metadata.get("columns", {})
+    stays = whole == before.get("policy") and not is_readable(whole)
+    kept = before.get("columns", {})
+    as_kept = not isinstance(columns, Mapping) and columns == kept
+    new: dict[str, Any] = {} if as_kept else dict(columns)
+    stay = {name: new.pop(name) for name, each in list(new.items()) if _stands(kept, name, each) and not is_readable(each)}
+    found = metadata_of({"policy": {} if stays else whole, "columns": new}, row.declaration["columns"])
+    return {
+        "policy": whole if stays else found["policy"],
+        "columns": columns if as_kept else {**found["columns"], **stay},
+        "contribution": before.get("contribution", {}),
+    }
+
+
+def _stands(kept: object, name: str, policy: object) -> bool:
+    return isinstance(kept, Mapping) and name in kept and kept[name] == policy
+
+
 def _check_labels(hub: Hub, db: Db, caller: Caller, row: DataSet, policy: Mapping[str, Any]) -> None:
     """A label that a rule of the institution goes by stays where it was put: who took it off would be rid of the rule."""
     if caller.has(STEWARD, ADMINISTRATOR):
         return
-    before, after = _labels(row.metadata_), _labels(policy)
+    before, after = labels_in(parts_of(row)), labels_in(policy)
     whole = after[""]
     lost = {label for place, labels in before.items() for label in labels - after.get(place, frozenset()) - whole}
     for rule in facts_of(hub, db).mandatory:
@@ -101,12 +124,6 @@ def _check_labels(hub: Hub, db: Db, caller: Caller, row: DataSet, policy: Mappin
             )
             error.rule = f"mandatory:{rule.id}"  # type: ignore[attr-defined]
             raise error
-
-
-def _labels(metadata: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """Column → its labels; those of the whole data set under no name."""
-    found = {name: parse_policy(policy).labels for name, policy in metadata.get("columns", {}).items()}
-    return {"": parse_policy(metadata.get("policy", {})).labels} | found
 
 
 def is_listed(db: Db, row: DataSet) -> bool:
@@ -141,7 +158,13 @@ def reopen(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
     if version is None or version.destroyed is not None:
         instead = "another release, under another name" if row.released else "a new version: upload a file again"
         raise Conflict(f"{row.name!r} was not opened", why="the key of its rows was destroyed", instead=instead)
-    retention = parse_policy(row.metadata_.get("policy", {})).retention
+    if policies_in_row(row)[1]:
+        raise Conflict(
+            f"{row.name!r} was not opened",
+            why="a policy of it can't be read, and closes it",
+            instead=f"write it anew: /datasets/{row.name}/manage",
+        )
+    retention = retention_of(row)
     if retention is not None and retention <= hub.now():
         raise Conflict(f"{row.name!r} was not opened", why="its retention is over", instead="nothing: the rows are to be deleted")
     if row.state == "closed":
@@ -215,7 +238,8 @@ def versions_of(db: Db, row: DataSet) -> list[DataSetVersion]:
 
 
 def forget_keys(db: Db, hub: Hub, versions: list[DataSetVersion]) -> list[StoredTable]:
-    """Destroy the keys (and addresses) in the transaction of `db`; the files that its caller removes once it is committed."""
+    """Destroy the keys (and addresses) in the transaction of `db`; the files that its caller removes once it is committed. A file
+    that another window is served from too stays, under that one's key."""
     tables = []
     for version in versions:
         if version.destroyed is not None:
@@ -225,13 +249,27 @@ def forget_keys(db: Db, hub: Hub, versions: list[DataSetVersion]) -> list[Stored
             tables.append(StoredTable(file=file, digest=digest, length=length, wrapped_key=None, about=version.about))
         version.key, version.address, version.destroyed = None, None, hub.now()
     db.flush()
-    return tables
+    return [table for table in tables if not db.scalar(select(_keyed(table.file).exists()))]
+
+
+def sharing(db: Db, row: DataSet) -> list[str]:
+    """The names of other windows that have a key to a file of this one's, in which therefore its rows lie too."""
+    mine = select(DataSetVersion.file).where(DataSetVersion.data_set == row.id, DataSetVersion.file != "")
+    theirs = select(DataSetVersion.data_set).where(
+        DataSetVersion.file.in_(mine), DataSetVersion.data_set != row.id, DataSetVersion.destroyed.is_(None)
+    )
+    return list(db.scalars(select(DataSet.name).where(DataSet.id.in_(theirs)).order_by(DataSet.name)))
 
 
 def remove(hub: Hub, tables: list[StoredTable]) -> None:
     """Remove files whose keys are destroyed."""
     for table in tables:
         vault_of(hub).destroy(table, lambda: None)
+
+
+def _keyed(file: str) -> Select[str]:
+    """The versions that can read a file."""
+    return select(DataSetVersion.id).where(DataSetVersion.file == file, DataSetVersion.destroyed.is_(None))
 
 
 def _listing(db: Db, row: DataSet) -> Grant | None:

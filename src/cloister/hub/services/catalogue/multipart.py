@@ -41,12 +41,12 @@ class FileForm:
         self._parts = 0
         self._parser = MultipartParser(boundary, self._callbacks())
 
-    async def head(self) -> dict[str, str]:
-        """The fields that stand before the file."""
+    async def head(self, *, optional: bool = False) -> dict[str, str]:
+        """The fields that stand before the file. Where a file is `optional` and none was chosen, `file_name` stays empty."""
         while not (self._in_file or self._file_over or self._whole):
             if not await self._more():
                 raise _broken()
-        if self._whole and not (self._in_file or self._file_over):
+        if self._whole and not (self._in_file or self._file_over or optional):
             raise _refused("no file was chosen", "choose a file, then send the form")
         return dict(self.fields)
 

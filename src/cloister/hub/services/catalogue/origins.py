@@ -3,6 +3,10 @@
 Of what arrives a digest is kept, keyed by a secret of the hub, so that nobody who reads the database can try files against it. An
 owner who registers the same content under another population is told which one it belongs to. Where the content is known from
 another owner, nothing is refused and nothing said, since that would tell what others hold: a steward is told.
+
+Windows of one data set that are cut by the dates of its rows share no row, so all of them may be served from the same content
+(`windows.py`). Of a table of a database the ledger then knows each window by the table and its days; and the table as a whole it
+knows as the first window's, so that nobody else registers it as theirs.
 """
 
 from __future__ import annotations
@@ -14,7 +18,9 @@ from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.services.catalogue.series import apart, populations_ever
 from cloister.hub.services.trail import raise_alert
+from cloister.session.registry import place_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -22,8 +28,9 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import Arrival
+    from cloister.tables.sources import Source
 
-__all__ = ["check_origin", "noticed", "origin_of", "told_of"]
+__all__ = ["check_origin", "noticed", "origin_of", "told_of", "whole_of"]
 
 _SECRET = "origin of rows"  # noqa: S105  (the name of a secret)
 
@@ -44,6 +51,8 @@ def told_of(kind: str, digest: str, shown: str) -> str:
     """
     if kind != "connection":
         return f"file {digest}"
+    if shown.startswith("sc://"):  # whose server told the whole name, in which capitals mean nothing
+        return f"table {shown.casefold()}"
     server, _, table = shown.rpartition("::")
     return f"table {server}::{table if '.' in table else f'public.{table}'}"
 
@@ -74,4 +83,25 @@ def _elsewhere(db: Db, data_set: DataSet, origin: str) -> list[DataSet]:
     other = select(DataSet).where(
         DataSet.id.in_(same), DataSet.population.is_not(None), DataSet.population != data_set.population
     )
-    return list(db.scalars(other.order_by(DataSet.created, DataSet.id)))
+    return [each for each in db.scalars(other.order_by(DataSet.created, DataSet.id)) if not apart(each, data_set)]
+
+
+def whole_of(hub: Hub, db: Db, data_set: DataSet, source: Source) -> str | None:
+    """Of a table of a database of which this is a window: the digest by which the ledger knows all of it, where it is to be
+    bound still. One that is no window's of this data set is refused."""
+    from cloister.tables.postgres import PostgresSource
+    from cloister.tables.spark_connect import SparkConnectSource
+
+    if not isinstance(source, PostgresSource | SparkConnectSource) or not source.part:
+        return None
+    whole = place_of(source.whole)
+    bound = hub.ledger.bound(whole)
+    if bound is None:
+        return whole
+    if bound not in populations_ever(db, data_set):
+        raise InvalidParameter(
+            f"The rows of {data_set.name!r} were refused",
+            why="the same table of the database is another data set's, and has its budget",
+            instead="that data set, or another table",
+        )
+    return None

@@ -11,12 +11,13 @@ from starlette.responses import Response
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.services.access.stored import labels_in, parts_of
 from cloister.hub.services.accounts import names_of
 from cloister.hub.services.asking.routing import TICKED
 from cloister.hub.services.catalogue import reading
 from cloister.hub.services.catalogue.guidance import guidance
-from cloister.hub.services.catalogue.versions import windows_of
-from cloister.hub.services.catalogue.windows import over
+from cloister.hub.services.catalogue.series import window_with, windows_of
+from cloister.hub.services.catalogue.windows import in_all
 from cloister.hub.web.render import render
 
 __all__ = ["Name", "PopulationName", "routes"]
@@ -51,18 +52,21 @@ def routes(router: APIRouter) -> None:
             owner = names_of(db, [row.owner]).get(row.owner, "")
             shows = reading.may_see_budget(hub, db, caller, row)
             windows = [each for each in windows_of(db, row) if reading.visible(hub, db, caller, each)]
+            unit = reading.unit_of(db, row.population)
         settings = hub.settings
-        money = reading.money_of(hub, row.population)
+        money, all_money = reading.money_of(hub, row.population), [reading.money_of(hub, each.population) for each in windows]
         values: dict[str, Any] = {
             "row": row,
             "entry": entry,
+            "labels": labels_in(parts_of(row)),
             "owner": owner,
             "money": money,
             "shows_spending": shows,
             "windows": windows,
+            "unit": unit,
             "last_day": reading.last_day(entry.policy),
             "examples": reading.examples(row, settings.origin, caller.email, settings.pg_port),
-            "over": None if money is None or not windows else over(money.total, len(windows)),
+            "over": in_all(None if each is None else each.total for each in all_money),
         }
         return render(request, "catalogue/dataset.html", **values)
 
@@ -79,6 +83,14 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             row = reading.own_population(db, caller, name)
             tables = reading.tables_on(db, row.name)
+            window = window_with(db, row.name)
+            windows = [] if window is None else windows_of(db, window)
         money = reading.money_of(hub, row.name)
+        shared = {str(each.population): reading.money_of(hub, each.population) for each in windows}
         told = None if money is None else guidance(money.total, row.people, hub.settings.delta_floor)
-        return render(request, "catalogue/population.html", row=row, tables=tables, money=money, told=told)
+        values: dict[str, Any] = {
+            "window": {} if window is None else window.window,
+            "windows": windows,
+            "over": in_all(None if each is None else each.total for each in shared.values()),
+        }
+        return render(request, "catalogue/population.html", row=row, tables=tables, money=money, told=told, **values)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Request
@@ -16,13 +17,16 @@ from cloister.hub.policy import actions
 from cloister.hub.policy.facts import SENSITIVITIES
 from cloister.hub.problems import Conflict, Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.access import facts_of
+from cloister.hub.services.access.stored import is_readable, parts_of, policies_in_row, readable_parts
+from cloister.hub.services.access.views import UnreadableView, unreadable_views
 from cloister.hub.services.accounts import names_of
 from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.as_read import as_read
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.pages import Name
-from cloister.hub.services.catalogue.versions import windows_of
-from cloister.hub.services.catalogue.windows import base_of, following
+from cloister.hub.services.catalogue.series import next_window, windows_of
+from cloister.hub.services.catalogue.windows import column_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import N_
@@ -65,14 +69,20 @@ def routes(router: APIRouter) -> None:
             row, report = as_read(hub, caller, name)
         except Conflict as error:
             return manage_page(request, hub, caller, name, problem_of(error))
-        return render(request, "catalogue/as_read.html", row=row, report=report, max_rows=row.declaration.get("max_rows") or 1)
+        with hub.database.reading() as db:
+            unit = reading.unit_of(db, row.population)
+        values: dict[str, Any] = {"max_rows": row.declaration.get("max_rows") or 1, "during": row.declaration.get("during")}
+        return render(request, "catalogue/as_read.html", row=row, report=report, unit=unit, **values)
 
     @router.post("/datasets/{name}/describe", dependencies=_MANAGE)
     def describe(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         def act(db: Db, row: DataSet) -> None:
-            kept = {part: value for part, value in row.metadata_.get("policy", {}).items() if part in _NOT_TYPED}
-            policy = kept | _policy(hub, db, caller, form)
-            metadata = {**row.metadata_, "policy": policy}
+            parts = parts_of(row)
+            kept = {part: value for part, value in _staying(parts.get("policy")).items() if part in _NOT_TYPED}
+            columns = parts.get("columns", {})
+            if form.flag("forget"):
+                columns = {name: each for name, each in _columns(row).items() if is_readable(each)}
+            metadata = {"policy": kept | _policy(hub, db, caller, form), "columns": columns}
             managing.describe(
                 db,
                 hub,
@@ -156,9 +166,12 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
             "uses": uses,
             "people": names_of(db, [each.person for each in uses]),
             "windows": windows_of(db, row),
+            "next_window": next_window(db, row),
+            "sharing": managing.sharing(db, row),
+            "unreadable": _unreadable(hub, db, row, request_gettext(request)),
+            "forgettable": _forgettable(row),
         }
     broken = live.closed_for.get(name) if row.state == "open" else None
-    newest = max((str(each.window["window"]) for each in values["windows"]), default="")
     values |= {
         "problem": problem,
         "policy": policy,
@@ -169,7 +182,7 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
         "money": reading.money_of(hub, row.population),
         "broken": None if broken is None else problem_of(broken),
         "titles": _TITLES | {action.name: action.title for action in actions().values()},
-        "next_window": following(str(row.window["every"]), newest) if base_of(row.window) and newest else "",
+        "column": column_of(row.window),
     }
     return render(request, "catalogue/manage.html", status=200 if problem is None else problem.status, **values)
 
@@ -184,6 +197,27 @@ def _done(request: Request, hub: Hub, caller: Caller, name: str, act: Callable[[
     except CloisterError as error:
         return manage_page(request, hub, caller, name, problem_of(error))
     return go(request, f"/datasets/{name}/manage", said)
+
+
+def _unreadable(hub: Hub, db: Db, row: DataSet, _: Callable[..., str]) -> list[UnreadableView]:
+    return unreadable_views(db, replace(facts_of(hub, db), unreadable=tuple(policies_in_row(row)[1])), _)
+
+
+def _forgettable(row: DataSet) -> bool:
+    """Whether a policy of a column can't be read: the form shows none of them, but can take these away."""
+    return not isinstance(parts_of(row).get("columns", {}), Mapping) or not all(map(is_readable, _columns(row).values()))
+
+
+def _columns(row: DataSet) -> Mapping[str, object]:
+    """Column → its policy as it is kept; none where they are kept as something else."""
+    columns = parts_of(row).get("columns", {})
+    return columns if isinstance(columns, Mapping) else {}
+
+
+def _staying(policy: object) -> dict[str, Any]:
+    """What of a kept policy can stay: what can be read, and where its data come from, which the hub alone writes."""
+    sources = {"sources": policy["sources"]} if isinstance(policy, Mapping) and "sources" in policy else {}
+    return readable_parts(policy) | sources
 
 
 def _policy(hub: Hub, db: Db, caller: Caller, form: Form) -> dict[str, Any]:

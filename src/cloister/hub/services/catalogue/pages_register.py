@@ -175,6 +175,7 @@ def _review_page(request: Request, hub: Hub, caller: Caller, arrival: Arrival, w
         "arrival": arrival,
         "wanted": wanted,
         "known": known,
+        "unit": (wanted.unit or UNITS[0]) if known is None else known.unit,
         "money": money,
         "budget": budget,
         "told": None if budget is None else guidance(budget, people, hub.settings.delta_floor),

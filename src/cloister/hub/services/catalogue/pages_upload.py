@@ -24,8 +24,9 @@ from cloister.hub.services.catalogue import reading
 from cloister.hub.services.catalogue.arrivals import arrivals_of, kept, kind_of, received
 from cloister.hub.services.catalogue.multipart import FileForm
 from cloister.hub.services.catalogue.pages import Name
-from cloister.hub.services.catalogue.versions import add_version, add_window, check_open, dropped, windows_of
-from cloister.hub.services.catalogue.windows import base_of, following
+from cloister.hub.services.catalogue.series import next_window, windows_of
+from cloister.hub.services.catalogue.versions import add_version, add_window, check_open, dropped
+from cloister.hub.services.catalogue.windows import column_of
 from cloister.hub.settings import listed
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, token_of
@@ -52,6 +53,7 @@ def routes(router: APIRouter) -> None:
     async def upload(request: Request, hub: HubDep, caller: PersonDep) -> Response:
         try:
             _, arrival = await _arrived(request, hub, caller)
+            assert arrival is not None
         except CloisterError as error:
             problem = problem_of(error)
             return await run_in_threadpool(lambda: new_page(request, hub, caller, problem))
@@ -66,8 +68,12 @@ def routes(router: APIRouter) -> None:
         row = await run_in_threadpool(lambda: _seen(hub, caller, name, "dataset.version"))
         _ = request_gettext(request)
 
-        def use(arrival: Arrival, fields: dict[str, str]) -> str:
-            number = add_version(hub, caller, row.id, arrival.id)
+        def use(arrival: Arrival | None, fields: dict[str, str]) -> str:
+            assert arrival is not None
+            others = fields.get("others") == "yes"
+            number = add_version(hub, caller, row.id, arrival.id, others=others)
+            if others:
+                return _("Every open window is served from these rows now, each from those of its own days.")
             return _("Version %(number)s is what questions read now.", number=number)
 
         onward = f"/datasets/{name}/manage" if row.owner == caller.id else f"/datasets/{name}"
@@ -78,20 +84,29 @@ def routes(router: APIRouter) -> None:
         row = await run_in_threadpool(lambda: _seen(hub, caller, name, "dataset.manage"))
         _ = request_gettext(request)
 
-        def use(arrival: Arrival, fields: dict[str, str]) -> str:
-            made = add_window(hub, caller, row.id, arrival.id, fields.get("window", "").strip())
+        def use(arrival: Arrival | None, fields: dict[str, str]) -> str:
+            number = "" if arrival is None else arrival.id
+            made = add_window(hub, caller, row.id, number, fields.get("window", "").strip())
             return _("The window is open as %(name)s.", name=made.name)
 
-        return await _used(request, hub, caller, name, f"/datasets/{name}/manage", use)
+        optional = bool(column_of(row.window))
+        return await _used(request, hub, caller, name, f"/datasets/{name}/manage", use, optional=optional)
 
 
 async def _used(
-    request: Request, hub: Hub, caller: Caller, name: str, onward: str, use: Callable[[Arrival, dict[str, str]], str]
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    name: str,
+    onward: str,
+    use: Callable[[Arrival | None, dict[str, str]], str],
+    *,
+    optional: bool = False,
 ) -> Response:
     """Receive the file and make something of it at once; where that is refused, nothing of the file stays."""
     arrival: Arrival | None = None
     try:
-        fields, arrival = await _arrived(request, hub, caller)
+        fields, arrival = await _arrived(request, hub, caller, optional=optional)
         came = arrival
         said = await run_in_threadpool(lambda: use(came, fields))
     except CloisterError as error:
@@ -103,16 +118,20 @@ async def _used(
     return go(request, onward, said)
 
 
-async def _arrived(request: Request, hub: Hub, caller: Caller) -> tuple[dict[str, str], Arrival]:
-    """The fields of the form and what arrived with it."""
+async def _arrived(
+    request: Request, hub: Hub, caller: Caller, *, optional: bool = False
+) -> tuple[dict[str, str], Arrival | None]:
+    """The fields of the form and what arrived with it; None where that is optional and no file was chosen."""
     form = FileForm(request.headers.get("content-type", ""), request.stream())
-    fields = await form.head()
+    fields = await form.head(optional=optional)
     if not same(fields.get(TOKEN_FIELD, ""), token_of(request)):
         raise AccessDenied(
             "The form was refused",
             why="it does not come from a page of this log-in, or the page is old",
             instead="load the page again and send it once more",
         )
+    if optional and not form.file_name:
+        return fields, None
     upload = await received(hub, kind_of("", form.file_name or "?"), form.file())
     return fields, await run_in_threadpool(lambda: kept(hub, caller, upload, form.file_name))
 
@@ -134,7 +153,9 @@ def new_page(request: Request, hub: Hub, caller: Caller, problem: Problem | None
 def _version_page(request: Request, hub: Hub, caller: Caller, name: str, problem: Problem | None = None) -> Response:
     with hub.database.reading() as db:
         row = reading.seen(hub, db, caller, name, "dataset.version")
-        labels = [str(each.window["window"]) for each in windows_of(db, row)] if row.owner == caller.id else []
+        mine = row.owner == caller.id
+        upcoming = next_window(db, row) if mine else ""
+        others = [each for each in windows_of(db, row) if each.id != row.id and each.state == "open"] if mine else []
     try:
         check_open(row)
     except CloisterError as error:
@@ -142,9 +163,10 @@ def _version_page(request: Request, hub: Hub, caller: Caller, name: str, problem
     values: dict[str, Any] = {
         "row": row,
         "most": hub.settings.upload_megabytes,
-        "next_window": following(str(row.window["every"]), max(labels)) if base_of(row.window) and labels else "",
+        "next_window": upcoming,
         "problem": problem,
-        "mine": row.owner == caller.id,
+        "column": column_of(row.window),
+        "others": others,
     }
     return render(request, "catalogue/version.html", status=200 if problem is None else problem.status, **values)
 

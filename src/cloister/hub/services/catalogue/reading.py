@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from cloister.errors import AccessDenied, CloisterError
-from cloister.hub.policy import Object, Policy, decide, parse_policy
+from cloister.hub.policy import Object, Policy, decide
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet, Population
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access import check, context_of, data_set_object, facts_of, who_of
+from cloister.hub.services.access.stored import policies_in_row
 from cloister.hub.services.catalogue.names import plain_word
 from cloister.hub.services.trail import of_data_set
 from cloister.privacy import Guarantee
@@ -45,6 +46,7 @@ __all__ = [
     "search",
     "seen",
     "tables_on",
+    "unit_of",
     "uses_of",
     "visible",
 ]
@@ -161,13 +163,14 @@ def may_see_budget(hub: Hub, db: Db, caller: Caller, row: DataSet) -> bool:
 
 
 def policy_of(row: DataSet) -> Policy:
-    """The owner's policy."""
-    return parse_policy(row.metadata_.get("policy", {}))
+    """The owner's policy; what stands in for it where it can't be read."""
+    return policies_in_row(row)[0].whole
 
 
 def last_day(policy: Policy) -> date | None:
     """The last day on which data under a policy may be kept.
 
+    >>> from cloister.hub.policy import parse_policy
     >>> last_day(parse_policy({"retention": "2030-12-31"}))
     datetime.date(2030, 12, 31)
     """
@@ -190,6 +193,12 @@ def own_population(db: Db, caller: Caller, name: str) -> Population:
     if row is None or row.owner != caller.id:
         raise Missing("There is no such population", why="it does not exist, or is not yours", instead="/populations")
     return row
+
+
+def unit_of(db: Db, population: str | None) -> str:
+    """What one member of a population is: a person, a household or a group."""
+    row = None if population is None else db.get(Population, population)
+    return "person" if row is None else row.unit
 
 
 def tables_on(db: Db, population: str) -> list[DataSet]:

@@ -26,12 +26,14 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.hub.services.access import check, context_of, data_set_object
-from cloister.hub.services.catalogue.arrivals import arrival_of, connected, discard, kept, sent, stored, table_in
+from cloister.hub.services.catalogue.arrivals import connected, discard, kept, sent
 from cloister.hub.services.catalogue.declarations import check_against, check_declaration, table_of
+from cloister.hub.services.catalogue.given import Arrived, Given
 from cloister.hub.services.catalogue.live import source_of, vault_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
 from cloister.hub.services.catalogue.names import checked_text, plain_word
-from cloister.hub.services.catalogue.origins import check_origin, noticed, origin_of
+from cloister.hub.services.catalogue.origins import check_origin, noticed, whole_of
+from cloister.hub.services.catalogue.series import check_series, lock_series
 from cloister.hub.services.trail import write
 from cloister.privacy import Guarantee
 from cloister.query import Session
@@ -50,10 +52,10 @@ __all__ = [
     "UNITS",
     "Wanted",
     "listing",
+    "made_of",
+    "open_table",
     "register",
     "registered",
-    "schema_of",
-    "version_of",
 ]
 
 POPULATION = r"[^\W_][\w .()-]{0,119}"
@@ -78,7 +80,8 @@ class Wanted:
     population: str = ""
     budget: Guarantee | None = None
     """Of a population that is new; one that is known has its own."""
-    unit: str = "person"
+    unit: str = ""
+    """What one member of the population is (`UNITS`); left out, what it is of one that is known, and a person in a new one."""
     people: int | None = None
     listed: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -135,25 +138,32 @@ def registered(
     hub: Hub, caller: Caller, number: str, wanted: Wanted, along: Along | None = None, looked: Looked | None = None
 ) -> DataSet:
     """The data set that is made of an arrival; `along` is called in its transaction, before it is there, and `looked` before."""
+    return made_of(hub, caller, Arrived.find(hub, caller, number), wanted, along, looked)
+
+
+def made_of(
+    hub: Hub, caller: Caller, given: Given, wanted: Wanted, along: Along | None = None, looked: Looked | None = None
+) -> DataSet:
+    """The data set that is made of rows, wherever they come from."""
     provider = provider_of(wanted.provider)
-    with hub.database.reading() as db:
-        arrival = arrival_of(db, caller, number)
-    data_set = _drafted(hub, caller, arrival, wanted, provider)
-    origin = origin_of(hub, arrival)
-    with hub.database.reading() as db:
+    data_set = _drafted(hub, caller, given.schema, wanted, provider)
+
+    def check_all(db: Db) -> None:
         _check_free(db, hub, caller, data_set, wanted)
         _check_allowed(db, hub, caller, data_set, wanted)
-        check_origin(db, data_set, origin)
-    arrival = stored(hub, arrival)
-    version = version_of(hub, caller, arrival, data_set, 1)
+        check_origin(db, data_set, given.origin)
+
+    with hub.database.reading() as db:
+        check_all(db)
+    given.settle()
+    version = given.version(caller, data_set, 1)
     table = table_of(data_set, source_of(hub, data_set, version), version.id)
     if looked is not None:
         looked(table.source)
     try:
         with hub.database.begin() as db:
-            _check_free(db, hub, caller, data_set, wanted)
-            _check_allowed(db, hub, caller, data_set, wanted)
-            check_origin(db, data_set, origin)
+            lock_series(db, data_set)
+            check_all(db)
             if not data_set.public and db.get(Population, wanted.population) is None:
                 db.add(_population(hub, caller, wanted))
             if along is not None:
@@ -164,10 +174,7 @@ def registered(
             db.add(version)
             if wanted.listed:
                 db.add(listing(hub, caller, data_set))
-            found = db.get(Arrival, arrival.id)
-            if found is None:
-                raise _taken("The upload", "it was used or discarded meanwhile", "upload the file again")
-            db.delete(found)
+            given.take(db)
             db.flush()
             bump(db)
             opened = {} if wanted.budget is None else {wanted.population: str(wanted.budget)}
@@ -175,12 +182,22 @@ def registered(
             line = write(
                 db, hub, caller, "dataset.register", kind="data-set", object_id=data_set.id, data_sets=[data_set.id], **details
             )
-            noticed(db, hub, caller, data_set, origin, line)
+            noticed(db, hub, caller, data_set, given.origin, line)
             if isinstance(table, PrivateTable):
-                _open_budget(hub, caller, data_set.name, table, wanted.budget)
+                open_table(hub, db, caller, data_set, table, wanted.budget)
     except IntegrityError:
         raise _taken("The data set", "its name or its population was taken a moment ago", "another name") from None
     return data_set
+
+
+def open_table(hub: Hub, db: Db, caller: Caller, data_set: DataSet, table: PrivateTable, budget: Guarantee | None = None) -> None:
+    """Let the ledger open the population and bind the source to it; rows that are another population's are refused there."""
+    who = caller.email or "owner"
+    whole = whole_of(hub, db, data_set, table.source)
+    with Session({}, ledger=hub.ledger, who=who) as session:
+        session.add(data_set.name, table, budget)
+    if whole is not None:
+        hub.ledger.bind(whole, table.population or data_set.name, who=who)
 
 
 def _forget(hub: Hub, caller: Caller, number: str) -> None:
@@ -190,37 +207,6 @@ def _forget(hub: Hub, caller: Caller, number: str) -> None:
         table = None if found is None else discard(db, hub, caller, found)
     if table is not None:
         vault_of(hub).destroy(table, lambda: None)
-
-
-def version_of(hub: Hub, caller: Caller, arrival: Arrival, data_set: DataSet, number: int) -> DataSetVersion:
-    """What arrived, as a version of a data set, to which its key or address is bound from now on; not yet in the database."""
-    connection = arrival.kind == "connection"
-    version = DataSetVersion(
-        id=arrival.id,
-        data_set=data_set.id,
-        number=number,
-        kind="connection" if connection else "stored",
-        file=arrival.file,
-        digest=arrival.file_digest,
-        origin=origin_of(hub, arrival),
-        format=arrival.kind,
-        length=arrival.file_length,
-        created=hub.now(),
-        created_by=caller.id,
-    )
-    table = table_in(arrival)
-    if connection:
-        version.address = hub.keys.wrap(
-            hub.keys.unwrap(arrival.wrapped, f"connection {arrival.id}"), f"connection {version.place}"
-        )
-    elif table is not None:
-        version.key = vault_of(hub).bound(table, version.about).wrapped_key
-    return version
-
-
-def schema_of(arrival: Arrival) -> dict[str, str]:
-    """Names and kinds of the columns that arrived."""
-    return {name: kind for name, kind, _ in arrival.columns}
 
 
 def listing(hub: Hub, caller: Caller, row: DataSet) -> Grant:
@@ -237,7 +223,7 @@ def listing(hub: Hub, caller: Caller, row: DataSet) -> Grant:
     )
 
 
-def _drafted(hub: Hub, caller: Caller, arrival: Arrival, wanted: Wanted, provider: str) -> DataSet:
+def _drafted(hub: Hub, caller: Caller, schema: Mapping[str, str], wanted: Wanted, provider: str) -> DataSet:
     """The data set as it would be, from what is public alone."""
     if not plain_word(wanted.name):
         raise InvalidParameter(
@@ -245,7 +231,6 @@ def _drafted(hub: Hub, caller: Caller, arrival: Arrival, wanted: Wanted, provide
             why="a name in questions is lower-case letters, digits and underscores, begins with a letter, and is no word of SQL",
             instead="visits_2026",
         )
-    schema = schema_of(arrival)
     if wanted.public:
         declaration: dict[str, Any] = {"columns": {name: {"kind": kind} for name, kind in schema.items()}}
     else:
@@ -279,6 +264,7 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
         raise _taken(f"The name {data_set.name!r}", "there is a data set of that name", f"{data_set.name}_2")
     if data_set.public:
         return
+    check_series(db, data_set)
     if not re.fullmatch(POPULATION, wanted.population) or not wanted.population.isprintable():
         raise InvalidParameter(
             "The population was refused", why="its name is none of 1 to 120 letters, digits and blanks", instead="patients"
@@ -287,7 +273,7 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
         raise InvalidParameter(
             f"The population {wanted.population!r} was refused", why="its name ends in a blank", instead=wanted.population.strip()
         )
-    if wanted.unit not in UNITS:
+    if wanted.unit and wanted.unit not in UNITS:
         raise InvalidParameter("The unit was refused", why="it is none of the three", instead=", ".join(UNITS))
     known = db.get(Population, wanted.population)
     if known is not None and known.owner != caller.id:
@@ -295,6 +281,12 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
             f"The population {wanted.population!r} was refused", why="it is another owner's", instead="a name of your own"
         )
     if known is not None:
+        if wanted.unit and wanted.unit != known.unit:
+            raise InvalidParameter(
+                f"The unit of {known.name!r} was refused",
+                why=f"one member of that population is a {known.unit}, and its budget is a promise to each of these",
+                instead=f"{known.unit}, or another population",
+            )
         if wanted.budget is not None and wanted.budget != hub.ledger.budget(known.name):
             raise InvalidParameter(
                 f"The budget of {known.name!r} was refused",
@@ -333,18 +325,12 @@ def _population(hub: Hub, caller: Caller, wanted: Wanted) -> Population:
     return Population(
         name=wanted.population,
         title=wanted.population,
-        unit=wanted.unit,
+        unit=wanted.unit or UNITS[0],
         owner=caller.id,
         about="",
         people=wanted.people,
         created=hub.now(),
     )
-
-
-def _open_budget(hub: Hub, caller: Caller, name: str, table: PrivateTable, budget: Guarantee | None) -> None:
-    """Let the ledger open the population and bind the source to it; rows that are another population's are refused there."""
-    with Session({}, ledger=hub.ledger, who=caller.email or "owner") as session:
-        session.add(name, table, budget)
 
 
 def _taken(what: str, why: str, instead: str) -> Conflict:

@@ -17,11 +17,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
-from cloister.hub.policy import parse_policy
 from cloister.hub.records.anonymizing import Trial, forget_trials
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.service import JobType, Progress
+from cloister.hub.services.access.stored import retention_of
 from cloister.hub.services.catalogue.arrivals import forget_old
 from cloister.hub.services.catalogue.managing import forget_keys, remove, versions_of
 from cloister.hub.services.trail import write
@@ -42,12 +42,12 @@ _LOG = logging.getLogger("cloister.hub.catalogue")
 
 
 def over(db: Db, hub: Hub) -> list[DataSet]:
-    """Data sets whose retention is over and of which a key is left."""
+    """Data sets whose retention is over and of which a key is left. What else their policies say, and whether that can be read,
+    makes no difference."""
     found = []
     for row in db.scalars(select(DataSet).where(DataSet.state != "deleted")):
-        policies = (parse_policy(row.metadata_.get(part, {})) for part in ("policy", "contribution"))
-        ends = [policy.retention for policy in policies if policy.retention is not None]
-        if ends and min(ends) <= hub.now() and any(each.destroyed is None for each in versions_of(db, row)):
+        end = retention_of(row)
+        if end is not None and end <= hub.now() and any(each.destroyed is None for each in versions_of(db, row)):
             found.append(row)
     return found
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from cloister.hub.description import example
 from cloister.hub.policy.texts_write import guarantee_text
+from cloister.hub.services.access.stored import parts_of, told_parts
 from cloister.hub.services.catalogue.guidance import budget_of
 from cloister.privacy import Guarantee
 
@@ -84,6 +86,18 @@ class ColumnIn(_Taken):
 class NewDataSet(_Taken):
     """A data set to make of an upload or a connection."""
 
+    model_config = example(
+        upload="6jHh0Qf8T0y1m2n3o4p5qA",
+        name="people",
+        title="People",
+        columns={
+            "age": {"kind": "integer", "low": 17, "high": 90, "reason": "the register takes adults"},
+            "sex": {"kind": "category", "values": ["F", "M"], "reason": "the form has two boxes"},
+        },
+        population="people",
+        budget={"epsilon": "2"},
+    )
+
     upload: Id
     name: Annotated[str, Field(max_length=63)]
     title: Line
@@ -96,13 +110,23 @@ class NewDataSet(_Taken):
     size: Count | None = None
     population: Annotated[str, Field(max_length=120, pattern=_Plain)] = ""
     budget: BudgetIn | None = None
-    members: Literal["person", "household", "group"] = "person"
+    members: Annotated[
+        Literal["person", "household", "group"] | None,
+        Field(description="What one member of a new population is: a person, where it is left out. One that is known stays."),
+    ] = None
     people: Count | None = None
     listed: bool = False
     policy: dict[str, Any] = {}
     column_policies: Annotated[dict[Line, dict[str, Any]], Field(max_length=1000)] = {}
     every: Literal["", "year", "quarter", "month"] = ""
     window: Annotated[str, Field(max_length=10)] = ""
+    date_column: Annotated[
+        Line,
+        Field(
+            description="With `every`: the column by whose dates the windows are cut, declared of the kind date; its bounds and "
+            "their reason may be left out. Without it the windows are files that you cut yourself."
+        ),
+    ] = ""
     provider: Annotated[str, Field(max_length=320, pattern=_Plain)] = ""
 
     def declaration(self) -> dict[str, Any]:
@@ -120,6 +144,8 @@ class NewDataSet(_Taken):
 class Changes(_Taken):
     """What to change; what is left out stays."""
 
+    model_config = example(title="People of the town", policy={"purposes": ["research"], "retention": "2030-12-31"})
+
     title: Line | None = None
     about: Text | None = None
     listed: bool | None = None
@@ -129,20 +155,29 @@ class Changes(_Taken):
 
 
 class NewVersion(_Taken):
-    """An upload that becomes the next version."""
+    """An upload that becomes the next version; with `windows: all`, of every open window of a data set that is cut by a date
+    column."""
+
+    model_config = example(upload="6jHh0Qf8T0y1m2n3o4p5qA")
 
     upload: Id
+    windows: Literal["this", "all"] = "this"
 
 
 class NewWindow(_Taken):
-    """An upload that becomes the data set of another window; without a name, of the following one."""
+    """An upload that becomes the data set of another window; without a name, of the following one. Where windows are cut by a
+    date column the upload may be left out: the window is served from the rows that this one is."""
 
-    upload: Id
+    model_config = example(upload="6jHh0Qf8T0y1m2n3o4p5qA", window="2027")
+
+    upload: Id | None = None
     window: Annotated[str, Field(max_length=10)] = ""
 
 
 class Connection(_Taken):
-    """A table of a PostgreSQL database."""
+    """A table of a PostgreSQL database, or of a Spark that is reached over Spark Connect."""
+
+    model_config = example(address="postgresql://reader:secret@db.example.org/town::people")
 
     address: Annotated[str, Field(max_length=2000, pattern=_Plain)]
 
@@ -185,6 +220,9 @@ class DataSetOut(BaseModel):
     state: str
     version: int
     population: str | None
+    members: str = Field(
+        description="What one member of the population is, to whom its budget is promised: person, household, group."
+    )
     budget: dict[str, str] | None
     spent: dict[str, str] | None = Field(description="Null where the caller may not see what is spent.")
     unbounded: bool
@@ -198,20 +236,22 @@ class DataSetOut(BaseModel):
     changed: datetime
 
     @classmethod
-    def of(cls, entry: Entry, owner: str, money: Money | None, *, spending: bool) -> DataSetOut:
+    def of(cls, entry: Entry, owner: str, money: Money | None, *, members: str, spending: bool) -> DataSetOut:
         """As the caller may see it."""
         row: DataSet = entry.row
+        parts = told_parts(parts_of(row))
         same = ("id", "name", "title", "about", "institution", "public", "state", "version", "population", "created", "changed")
         return cls(
             **{name: getattr(row, name) for name in same},
             owner=owner,
+            members=members,
             budget=None if money is None else guarantee_text(money.total),
             spent=guarantee_text(money.spent) if money is not None and spending else None,
             unbounded=money is not None and money.unbounded,
             declaration=row.declaration,
-            policy=row.metadata_.get("policy", {}),
-            column_policies=row.metadata_.get("columns", {}),
-            window={name: row.window[name] for name in ("every", "window", "of") if name in row.window},
+            policy=parts["policy"],
+            column_policies=parts["columns"],
+            window={name: row.window[name] for name in ("every", "window", "of", "column") if name in row.window},
             mine=entry.mine,
             may_ask=entry.may_ask,
         )
@@ -264,6 +304,9 @@ class AsRead(BaseModel):
     version: int
     rows: int
     rows_malformed: int
+    rows_before: int = Field(description="Of a window: rows of earlier days, which are no rows of it.")
+    rows_after: int = Field(description="Of a window: rows of later days.")
+    rows_undated: int = Field(description="Of a window: rows without a date, which are of none.")
     rows_without_unit: int
     units_over_cap: int
     rows_over_cap: int

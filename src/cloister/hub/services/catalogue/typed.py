@@ -15,7 +15,7 @@ from cloister.hub.policy import parse_policy, write_policy
 from cloister.hub.services.catalogue.declarations import no_reason
 from cloister.hub.services.catalogue.guidance import budget_of
 from cloister.hub.services.catalogue.registering import Wanted
-from cloister.hub.services.catalogue.windows import check_window, window_name, window_population
+from cloister.hub.services.catalogue.windows import check_cut, check_window, window_name, window_population, windowed
 from cloister.hub.storage import HeaderColumn
 from cloister.privacy import Guarantee
 from cloister.tables.plain import domain_of
@@ -25,7 +25,7 @@ __all__ = ["COLUMN_FIELDS", "FIELDS", "KINDS", "beginning", "keep", "wanted_of"]
 FIELDS = (
     "name", "title", "about", "public", "rows_are", "unit_column", "max_rows", "unit", "size", "people", "population",
     "population_new", "measure", "epsilon", "delta", "rho", "purposes", "consent", "sensitivity", "retention", "labels",
-    "combinable_with", "listed", "every", "window", "understood", "provider",
+    "combinable_with", "listed", "every", "window", "date_column", "understood", "provider",
 )  # fmt: skip
 COLUMN_FIELDS = ("kind", "low", "high", "step", "values", "nullable", "reason", "sensitivity", "labels", "purposes")
 KINDS = ("", "integer", "real", "category", "date", "boolean", "text", "identifier")
@@ -34,15 +34,19 @@ _NUMBERS = ("integer", "huge")
 
 
 def beginning(columns: Sequence[HeaderColumn], file: str) -> dict[str, str]:
-    """What stands in the form at first: a name from the file's, kinds from the columns'; never a bound.
+    """What stands in the form at first: a name from that of the file or of the database's table, kinds from the columns'; never a
+    bound.
 
     >>> beginning([HeaderColumn(name="age", kind="integer", suggested="Integer")], "People 2026.csv")["name"]
     'people_2026'
+    >>> beginning([], "postgresql://db.example.org:5432/clinic::public.visits")["name"]
+    'visits'
     """
-    base = file.rpartition("/")[2].rpartition("::")[2] or file.rpartition("/")[2]
-    stem = "".join(each if each.isascii() and each.isalnum() else "_" for each in base.lower().partition(".")[0]).strip("_")
+    _, is_table, table = file.rpartition("::")
+    base = table.rpartition(".")[2] if is_table else file.rpartition("/")[2].partition(".")[0]
+    stem = "".join(each if each.isascii() and each.isalnum() else "_" for each in base.lower()).strip("_")
     name = stem[:63] if stem[:1].isalpha() else f"table_{stem}"[:63].rstrip("_")
-    found = {"name": name, "title": "", "rows_are": "units", "unit": "person", "measure": "epsilon", "epsilon": "1"}
+    found = {"name": name, "title": "", "rows_are": "units", "measure": "epsilon", "epsilon": "1"}
     kinds = {f"c{place}_kind": each.suggested.lower() for place, each in enumerate(columns)}
     return found | {field: "" if kind == "text" else kind for field, kind in kinds.items()}  # nobody's free text by default
 
@@ -96,12 +100,16 @@ class _Reader:
             return Wanted(
                 name=name, title=title, about=self._text("about"), public=True, metadata={"policy": policy}, listed=True
             )
-        declaration = self._declaration()
+        every, column = self._text("every"), self._chosen("date_column")
+        self._at("date_column", lambda: check_cut(every, column), None)
+        declaration = self._declaration(column)
         window: dict[str, Any] = {}
-        if every := self._text("every"):
+        if every:
             label = self._text("window")
             found = self._at("window", lambda: check_window(every, label), {})
-            window = {**found, "of": name, "title": title, "population": population}
+            window = {**found, "of": name, "title": title, "population": population, "column": column}
+            if column and found:
+                declaration = self._at("date_column", lambda: windowed(declaration, column, every, label), declaration)
             name, title, population = window_name(name, label), f"{title} {label}", window_population(population, label)
         return Wanted(
             name=name,
@@ -110,7 +118,7 @@ class _Reader:
             declaration=declaration,
             population=population,
             budget=self._budget(),
-            unit=self._text("unit") or "person",
+            unit=self._text("unit"),
             people=self._whole("people"),
             listed=self._text("listed") == "yes",
             metadata={"policy": policy, "columns": self._column_policies()},
@@ -180,10 +188,21 @@ class _Reader:
                 found[column.name] = self._at(f"c{place}_labels", partial(_written, policy), {})
         return found
 
-    def _declaration(self) -> dict[str, Any]:
+    def _chosen(self, field: str) -> str:
+        """The name of the column whose place is chosen; nothing where there is none."""
+        chosen = self._text(field)
+        known = chosen.isascii() and chosen.isdigit() and int(chosen[:6]) < len(self._columns)
+        return self._columns[int(chosen)].name if known else ""
+
+    def _declaration(self, dated: str) -> dict[str, Any]:
+        """`dated` names the date column by which windows are cut, whose bounds its window says."""
         columns, reasons = {}, {}
         for place, column in enumerate(self._columns):
-            if self._text(f"c{place}_kind"):
+            if self._text(f"c{place}_kind") == "date" and column.name == dated:
+                columns[column.name] = {"kind": "date"} | {
+                    end: self._text(f"c{place}_{end}") for end in ("low", "high") if self._text(f"c{place}_{end}")
+                }
+            elif self._text(f"c{place}_kind"):
                 columns[column.name] = self._at(f"c{place}_kind", partial(self._column, place, column), {})
                 reasons[column.name] = self._text(f"c{place}_reason")
         if not columns:
@@ -192,9 +211,9 @@ class _Reader:
             )
         unit, most = None, None
         if self._text("rows_are") == "column":
-            chosen = self._text("unit_column")
-            if chosen.isascii() and chosen.isdigit() and int(chosen[:6]) < len(self._columns):
-                unit, most = self._columns[int(chosen)].name, self._whole("max_rows")
+            unit = self._chosen("unit_column") or None
+            if unit is not None:
+                most = self._whole("max_rows")
                 if most is None and "max_rows" not in self.wrong:
                     self.wrong["max_rows"] = MissingBound(
                         "The row cap was refused", why="how many rows of one person may count is not said", instead="10"

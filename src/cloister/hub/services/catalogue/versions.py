@@ -1,7 +1,12 @@
-"""New rows of a data set: another version under the same population's budget, or another window under a budget of its own."""
+"""New rows of a data set: another version under the same population's budget, or another window under a budget of its own.
+
+A data set whose windows are cut by a date column may be sent as one file each time, with all rows so far: each window reads the
+rows of its own days, under its own budget, so nobody's rows in a window that is over get a fresh one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -11,15 +16,25 @@ from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
-from cloister.hub.services.catalogue.arrivals import arrival_of, discard, stored
+from cloister.hub.services.access.stored import policies_in_row
+from cloister.hub.services.catalogue.arrivals import discard
 from cloister.hub.services.catalogue.declarations import check_against, table_of
+from cloister.hub.services.catalogue.given import Arrived, Shared
 from cloister.hub.services.catalogue.live import source_of, vault_of
-from cloister.hub.services.catalogue.origins import check_origin, noticed, origin_of
-from cloister.hub.services.catalogue.registering import Wanted, registered, schema_of, version_of
-from cloister.hub.services.catalogue.windows import base_of, check_window, following, window_name, window_population
+from cloister.hub.services.catalogue.managing import now_version
+from cloister.hub.services.catalogue.origins import check_origin, noticed
+from cloister.hub.services.catalogue.registering import Wanted, made_of, open_table, registered
+from cloister.hub.services.catalogue.series import next_window, windows_of
+from cloister.hub.services.catalogue.windows import (
+    base_of,
+    check_window,
+    column_of,
+    window_name,
+    window_population,
+    windowed,
+)
 from cloister.hub.services.trail import write
-from cloister.query import Session
-from cloister.tables import PrivateTable
+from cloister.tables import PrivateTable, PublicTable
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -27,89 +42,134 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["add_version", "add_window", "check_open", "dropped", "windows_of"]
+__all__ = ["add_version", "add_window", "check_open", "dropped"]
 
 
-def add_version(hub: Hub, caller: Caller, data_set: str, number: str) -> int:
-    """What arrived becomes the version that questions read; its number. The declaration stays, and is checked against it."""
+def add_version(hub: Hub, caller: Caller, data_set: str, number: str, *, others: bool = False) -> int:
+    """What arrived becomes the version that questions read; its number. The declaration stays, and is checked against it. With
+    `others`, the other open windows of the data set are served from it too, each the rows of its own days."""
+    given = Arrived.find(hub, caller, number)
     with hub.database.reading() as db:
-        arrival = arrival_of(db, caller, number)
         row = db.get_one(DataSet, data_set)
-    check_open(row)
-    if row.public:
-        _same_columns(row, schema_of(arrival))
-    else:
-        check_against(row.name, row.declaration, schema_of(arrival))
-    origin = origin_of(hub, arrival)
-    with hub.database.reading() as db:
-        check_origin(db, row, origin)
-    arrival = stored(hub, arrival)
-    trial = version_of(hub, caller, arrival, row, 0)
-    table = table_of(row, source_of(hub, row, trial), trial.id)
+        rows = [row, *(_others(db, caller, row) if others else ())]
+        for each in rows:
+            _check_fits(each, given.schema)
+            check_origin(db, each, given.origin)
+    given.settle()
+    trial = given.version(caller, row, 0)
+    tables = {each.id: table_of(each, source_of(hub, each, trial), trial.id) for each in rows}
     try:
         with hub.database.begin() as db:
-            row = db.scalars(select(DataSet).where(DataSet.id == data_set).with_for_update()).one()
-            check_open(row)
-            newest = db.scalar(
-                select(DataSetVersion.number).where(DataSetVersion.data_set == row.id).order_by(DataSetVersion.number.desc())
-            )
-            version = version_of(hub, caller, arrival, row, (newest or 0) + 1)
-            check_origin(db, row, origin)
-            found = db.get(Arrival, arrival.id)
-            if found is None:
-                raise Conflict("The upload was refused", why="it was used meanwhile", instead="upload the file again")
-            db.delete(found)
-            db.add(version)
-            row.version, row.changed = version.number, hub.now()
+            wanted = select(DataSet).where(DataSet.id.in_([each.id for each in rows])).order_by(DataSet.id).with_for_update()
+            locked = {each.id: each for each in db.scalars(wanted)}
+            row = locked[data_set]
+            first = given.version(caller, row, _newest(db, row) + 1)
+            _put(hub, db, caller, row, first, tables[row.id])
+            for other in [each for each in locked.values() if each.id != data_set and each.state == "open"]:
+                version = Shared(hub, row, first).version(caller, other, _newest(db, other) + 1)
+                _put(hub, db, caller, other, version, tables[other.id])
+            given.take(db)
             db.flush()
             bump(db)
-            details: dict[str, Any] = {"version": version.number, "name": row.name}
-            line = write(db, hub, caller, "dataset.version", kind="data-set", object_id=row.id, data_sets=[row.id], **details)
-            noticed(db, hub, caller, row, origin, line)
-            if isinstance(table, PrivateTable):
-                with Session({}, ledger=hub.ledger, who=caller.email or "owner") as session:
-                    session.add(row.name, table)
     except IntegrityError:
         raise Conflict("The version was refused", why="another came at the same moment", instead="upload it again") from None
-    return version.number
+    return first.number
 
 
-def add_window(hub: Hub, caller: Caller, data_set: str, number: str, label: str = "") -> DataSet:
-    """What arrived becomes the data set of another window: the same declaration, policy and budget, and a new population."""
+def add_window(hub: Hub, caller: Caller, data_set: str, number: str = "", label: str = "") -> DataSet:
+    """Another window, as a data set of its own: the same declaration, policy and budget, and a new population. Its rows are what
+    arrived; or, where windows are cut by a date column and nothing arrived, those that this window is served from."""
     with hub.database.reading() as db:
         row = db.get_one(DataSet, data_set)
-        base = base_of(row.window)
+        base, column = base_of(row.window), column_of(row.window)
         if not base or row.population is None:
             raise InvalidParameter(
                 f"The window of {row.name!r} was refused", why="the data set has no windows", instead="a new version of it"
             )
-        siblings = windows_of(db, row)
+        if policies_in_row(row)[1]:
+            raise Conflict(
+                f"The window of {row.name!r} was refused",
+                why="a policy that it would inherit can't be read",
+                instead=f"write it anew: /datasets/{row.name}/manage",
+            )
+        if not number and not column:
+            raise InvalidParameter(
+                f"The window of {row.name!r} was refused",
+                why="no date column says which rows are of it, so it has none before they are sent",
+                instead="a file with the rows of that window alone",
+            )
         population = db.get_one(Population, row.population)
         every = str(row.window["every"])
-        label = label or following(every, max(str(each.window["window"]) for each in siblings))
+        label = label or next_window(db, row)
+        window = {**row.window, **check_window(every, label)}
         shared = window_population(str(row.window["population"]), label)
         wanted = Wanted(
             name=window_name(base, label),
             title=f"{row.window.get('title', row.title)} {label}",
             about=row.about,
-            declaration=row.declaration,
+            declaration=windowed(_unbound(row.declaration, column), column, every, label) if column else row.declaration,
             population=shared,
             budget=None if db.get(Population, shared) else hub.ledger.budget(population.name),
             unit=population.unit,
             people=population.people,
             metadata=row.metadata_,
-            window={**row.window, **check_window(every, label)},
+            window=window,
         )
-    return registered(hub, caller, number, wanted)
+        version = None if number else now_version(db, row)
+    if number:
+        return registered(hub, caller, number, wanted)
+    if version is None or version.destroyed is not None:
+        raise Conflict("The window was refused", why="the key of the rows of this one was destroyed", instead="a file")
+    return made_of(hub, caller, Shared(hub, row, version), wanted)
 
 
-def windows_of(db: Db, row: DataSet) -> list[DataSet]:
-    """All windows of a data set with windows, the oldest first."""
-    base = base_of(row.window)
-    if not base:
-        return []
-    rows = db.scalars(select(DataSet).where(DataSet.owner == row.owner, DataSet.state != "deleted"))
-    return sorted((each for each in rows if base_of(each.window) == base), key=lambda each: str(each.window["window"]))
+def _others(db: Db, caller: Caller, row: DataSet) -> list[DataSet]:
+    """The other open windows, where their owner says that these rows are for them too."""
+    if not column_of(row.window):
+        raise InvalidParameter(
+            f"The version of {row.name!r} was refused for other windows",
+            why="no date column says which rows are of which window",
+            instead="a file for each window",
+        )
+    if row.owner != caller.id:
+        raise AccessDenied(
+            f"The version of {row.name!r} was refused for other windows",
+            why="they are their owner's",
+            instead="this window alone",
+        )
+    return [each for each in windows_of(db, row) if each.id != row.id and each.state == "open"]
+
+
+def _put(hub: Hub, db: Db, caller: Caller, row: DataSet, version: DataSetVersion, table: PrivateTable | PublicTable) -> None:
+    """Make a version the one that questions read."""
+    check_open(row)
+    check_origin(db, row, version.origin)
+    db.add(version)
+    row.version, row.changed = version.number, hub.now()
+    db.flush()
+    details: dict[str, Any] = {"version": version.number, "name": row.name}
+    line = write(db, hub, caller, "dataset.version", kind="data-set", object_id=row.id, data_sets=[row.id], **details)
+    noticed(db, hub, caller, row, version.origin, line)
+    if isinstance(table, PrivateTable):
+        open_table(hub, db, caller, row, table)
+
+
+def _newest(db: Db, row: DataSet) -> int:
+    wanted = select(DataSetVersion.number).where(DataSetVersion.data_set == row.id).order_by(DataSetVersion.number.desc())
+    return db.scalar(wanted.limit(1)) or 0
+
+
+def _check_fits(row: DataSet, schema: Mapping[str, str]) -> None:
+    check_open(row)
+    if row.public:
+        _same_columns(row, schema)
+    else:
+        check_against(row.name, row.declaration, schema)
+
+
+def _unbound(declaration: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """A window's declaration without what it says of its own days."""
+    return {**declaration, "columns": {**declaration["columns"], column: {"kind": "date"}}}
 
 
 def dropped(hub: Hub, caller: Caller, number: str) -> None:
@@ -133,7 +193,7 @@ def check_open(row: DataSet) -> None:
         )
 
 
-def _same_columns(row: DataSet, schema: dict[str, str]) -> None:
+def _same_columns(row: DataSet, schema: Mapping[str, str]) -> None:
     declared = {name: each["kind"] for name, each in row.declaration["columns"].items()}
     if schema != declared:
         raise InvalidParameter(

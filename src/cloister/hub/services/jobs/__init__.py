@@ -1,12 +1,13 @@
 """Long work: a queue in the database, workers that take from it, pages that show how far it is.
 
-- `queue.py`: submit, claim, beat, finish, cancel, give back.
+- `queue.py`: submit, claim, beat, note, finish, cancel, give back.
 - `callers.py`: how somebody came who submitted, for the policy.
 - `workers.py`: the threads that run jobs, in the hub's process or in `cloister worker`.
 - `views.py`, `pages.py`, `api.py`: who sees which jobs, and the routes.
 
 A service brings its kinds of work as `JobType`s, and calls `submit`. A job that was asked to stop (`progress.stopped()`) raises
-`Stopped`.
+`Stopped`. Work that must not be done twice says with `progress.note` what it is about to do, and keeps what it made in the
+transaction of `progress.finish`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.service import Card, JobType, Link, Service
 from cloister.hub.services.jobs.callers import caller_of_job, came_of
-from cloister.hub.services.jobs.queue import cancel, submit
+from cloister.hub.services.jobs.queue import Superseded, cancel, submit
 from cloister.hub.services.jobs.workers import Stopped, Timing, Workers, closed, opened, stop_workers
 
 if TYPE_CHECKING:
@@ -25,7 +26,19 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["SERVICE", "JobType", "Stopped", "Timing", "Workers", "caller_of_job", "came_of", "cancel", "stop_workers", "submit"]
+__all__ = [
+    "SERVICE",
+    "JobType",
+    "Stopped",
+    "Superseded",
+    "Timing",
+    "Workers",
+    "caller_of_job",
+    "came_of",
+    "cancel",
+    "stop_workers",
+    "submit",
+]
 
 
 def _pages() -> APIRouter:

@@ -61,7 +61,7 @@ def api() -> APIRouter:
     """The routes."""
     router = APIRouter()
 
-    @router.get("/jobs", dependencies=[needs("job.see")])
+    @router.get("/jobs", dependencies=[needs("job.see")], summary="Your jobs")
     def jobs(
         hub: HubDep,
         caller: CallerDep,
@@ -76,13 +76,13 @@ def api() -> APIRouter:
                 jobs=[JobOut.of(row, caller) for row in rows[:limit]], older=rows[limit - 1].id if len(rows) > limit else None
             )
 
-    @router.get("/jobs/{job}", dependencies=[needs("job.see")])
+    @router.get("/jobs/{job}", dependencies=[needs("job.see")], summary="One of your jobs")
     def one(hub: HubDep, caller: CallerDep, job: _Job) -> JobOut:
         """One job."""
         with hub.database.reading() as db:
             return JobOut.of(job_for(hub, db, caller, job), caller)
 
-    @router.post("/jobs/{job}/cancel", dependencies=[needs("job.cancel"), Depends(written_here)])
+    @router.post("/jobs/{job}/cancel", dependencies=[needs("job.cancel"), Depends(written_here)], summary="Stop a job")
     def stop(hub: HubDep, caller: CallerDep, job: _Job) -> JobOut:
         """End a job that waits; ask one that runs to stop."""
         with hub.database.begin() as db:

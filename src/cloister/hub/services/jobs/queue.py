@@ -5,7 +5,8 @@ worker that was taken for dead, and was not, changes nothing any more. A running
 claimed once more where its kind allows (`JobType.again`), and has failed where it doesn't, or was begun twice.
 
 What a job charges is safe in both: its work is written against the ledger, where an unsettled reservation is taken over and a
-settled one answers from the stored release.
+settled one answers from the stored release. What it keeps in the hub is kept in the transaction that ends it (`end`), so no claim
+but the one that the job bears keeps anything.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, and_, event, or_, select, update
 
-from cloister.errors import InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Missing, Problem
@@ -30,7 +31,21 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["ENDED", "MOST_ATTEMPTS", "Claim", "beat", "cancel", "claim", "finish", "give_back", "submit", "waits"]
+__all__ = [
+    "ENDED",
+    "MOST_ATTEMPTS",
+    "Claim",
+    "Superseded",
+    "beat",
+    "cancel",
+    "claim",
+    "end",
+    "finish",
+    "give_back",
+    "note",
+    "submit",
+    "waits",
+]
 
 ENDED = ("done", "failed", "cancelled")
 MOST_ATTEMPTS = 2
@@ -55,6 +70,14 @@ class Claim:
     person: str
     payload: Mapping[str, Any]
     attempt: int
+    notes: tuple[Mapping[str, Any], ...] = ()
+
+
+class Superseded(CloisterError):
+    """The job is another worker's by now: this one was taken for dead, and does nothing more about it."""
+
+    def __init__(self) -> None:
+        super().__init__("The job was left", why="another worker has it by now", instead="its page")
 
 
 def submit(
@@ -132,7 +155,15 @@ def claim(hub: Hub, worker: str, lost: timedelta) -> Claim | None:
         row.worker, row.beat = f"{worker[:70]} {new_id()}", hub.now()
         row.begun = row.begun or hub.now()
         payload = {**row.payload, **_secret_of(hub, row)}
-        return Claim(job=row.id, name=row.worker, kind=row.kind, person=row.person, payload=payload, attempt=row.attempts)
+        return Claim(
+            job=row.id,
+            name=row.worker,
+            kind=row.kind,
+            person=row.person,
+            payload=payload,
+            attempt=row.attempts,
+            notes=tuple(row.notes),
+        )
 
 
 def _secret_of(hub: Hub, row: Job) -> dict[str, Any]:
@@ -147,6 +178,21 @@ def beat(hub: Hub, claimed: Claim, stage: str, share: float | None) -> bool | No
         return None if found is None else bool(found.stopping)
 
 
+def note(hub: Hub, claimed: Claim, entry: Mapping[str, Any]) -> None:
+    """Write down what a later attempt has to know; refused where the job is another's by now."""
+    with hub.database.begin() as db:
+        row = db.scalar(select(Job).where(_mine(claimed)).with_for_update())
+        if row is None:
+            raise Superseded
+        row.notes = [*row.notes, {**entry, "attempt": claimed.attempt}]
+
+
+def end(db: Session, hub: Hub, claimed: Claim, result: Mapping[str, Any]) -> None:
+    """Write that a job is done, in the transaction that keeps what it made; refused where it is another's by now."""
+    if not _finished(db, hub, claimed, "done", result, None):
+        raise Superseded
+
+
 def finish(
     hub: Hub,
     claimed: Claim,
@@ -157,14 +203,21 @@ def finish(
 ) -> bool:
     """Write down how a job ended; False where it was this worker's no more."""
     with hub.database.begin() as db:
-        details = {} if problem is None else problem.details()
-        values: dict[str, Any] = {"state": state, "ended": hub.now(), "result": dict(result or {}), "problem": details}
-        values |= {"share": None, "secret": None}
-        if db.execute(update(Job).where(_mine(claimed)).values(values).returning(Job.id)).one_or_none() is None:
-            return False
-        outcome = "failed" if state == "failed" else "done"
-        write(db, hub, _HUB, "job.end", kind="job", object_id=claimed.job, outcome=outcome, job=claimed.kind, state=state)
-        return True
+        return _finished(db, hub, claimed, state, result, problem)
+
+
+def _finished(
+    db: Session, hub: Hub, claimed: Claim, state: str, result: Mapping[str, Any] | None, problem: Problem | None
+) -> bool:
+    details = {} if problem is None else problem.details()
+    values: dict[str, Any] = {"state": state, "ended": hub.now(), "result": dict(result or {}), "problem": details}
+    values |= {"share": None, "secret": None}
+    if db.execute(update(Job).where(_mine(claimed)).values(values).returning(Job.id)).one_or_none() is None:
+        return False
+    outcome = "failed" if state == "failed" else "done"
+    again: dict[str, Any] = {"attempt": claimed.attempt} if claimed.attempt > 1 else {}
+    write(db, hub, _HUB, "job.end", kind="job", object_id=claimed.job, outcome=outcome, job=claimed.kind, state=state, **again)
+    return True
 
 
 def give_back(hub: Hub, claimed: Claim) -> bool:
@@ -205,7 +258,8 @@ def _end_lost(db: Session, hub: Hub, row: Job) -> None:
     row.problem = {} if row.stopping else _LOST.details()
     db.flush()
     outcome = "done" if row.stopping else "failed"
-    write(db, hub, _HUB, "job.end", kind="job", object_id=row.id, outcome=outcome, job=row.kind, state="lost")
+    again: dict[str, Any] = {"attempt": row.attempts} if row.attempts > 1 else {}
+    write(db, hub, _HUB, "job.end", kind="job", object_id=row.id, outcome=outcome, job=row.kind, state="lost", **again)
 
 
 def _wake(hub: Hub) -> None:

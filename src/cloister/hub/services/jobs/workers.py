@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -23,7 +24,7 @@ from cloister.errors import CloisterError
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.service import Progress
-from cloister.hub.services.jobs.queue import Claim, beat, claim, finish, give_back, waits
+from cloister.hub.services.jobs.queue import Claim, Superseded, beat, claim, end, finish, give_back, note, waits
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
@@ -162,12 +163,21 @@ class Workers:
     def _run(self, running: _Running) -> dict[str, Any]:
         """The work; how it ended, as `finish` writes it."""
         claimed = running.claim
-        progress = Progress(job=claimed.job, who=claimed.person, tell=running.tell, stopped=running.stopped)
+        progress = Progress(
+            job=claimed.job,
+            who=claimed.person,
+            tell=running.tell,
+            stopped=running.stopped,
+            attempt=claimed.attempt,
+            notes=claimed.notes,
+            note=partial(note, self._hub, claimed),
+            finish=lambda db, result: end(db, self._hub, claimed, result),
+        )
         try:
             result: Mapping[str, Any] = self._hub.jobs[claimed.kind].run(self._hub, claimed.payload, progress)
             json.dumps(result := dict(result), allow_nan=False)
             return {"state": "done", "result": result}
-        except Stopped:
+        except (Stopped, Superseded):  # nothing is written of the latter: it is another worker's
             return {"state": "cancelled"}
         except CloisterError as error:
             return {"state": "failed", "problem": problem_of(error)}

@@ -16,6 +16,7 @@ from cloister.hub.policy.methods import check_methods, offered
 from cloister.hub.policy.strict import only
 from cloister.hub.services.access.algorithms import contradicted, named_algorithm
 from cloister.hub.services.learning.order import Order, class_of, model_of
+from cloister.hub.web.languages import N_
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -51,7 +52,8 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     try:
         model_of(wanted)
     except CloisterError as error:
-        raise InvalidDeclaration("settings was refused", why=f"{error.what}: {error.why}", instead=error.instead) from None
+        why = N_("{what}: {why}").format(what=error.what, why=error.why)
+        raise InvalidDeclaration("settings was refused", why=why, instead=error.instead) from None
 
 
 def settled(hub: Hub, db: Db, caller: Caller, order: Order) -> Order:

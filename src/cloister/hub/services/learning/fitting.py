@@ -1,30 +1,35 @@
 """A model is learnt: allowed, charged, kept and written down; as a job, since it may take long.
 
 The charge is the ledger's, as a question's is. A method of sums asks the door for them, and what was bought before is answered
-again at no cost; any other reads rows through `Session.run`, and is charged each time. What a killed process had begun is not
-begun again by itself: what it had charged stands, and whoever wants to pay once more submits it once more.
+again at no cost; any other reads rows through `Session.run`, and is charged each time it is ordered.
+
+What a killed process had begun is begun once more, by itself, under what it had charged (`charges.py`). It is decided anew:
+whoever was blocked or lost a grant meanwhile gets no model, and the charge stands. The model is kept in the transaction that ends
+the job, so an order has one model at most. What died twice has failed; its charge stands too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, InvalidParameter
+from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, InvalidParameter, LedgerError
 from cloister.hub.caller import Caller
 from cloister.hub.generation import generation
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
-from cloister.hub.problems import Missing
+from cloister.hub.problems import Missing, problem_of
 from cloister.hub.records.learning import LearntModel
 from cloister.hub.service import JobType
 from cloister.hub.services.access import check_together, context_of, facts_of
 from cloister.hub.services.access.algorithms import under
-from cloister.hub.services.asking.risks import check_risk
+from cloister.hub.services.asking.risks import check_limits
 from cloister.hub.services.asking.standing import present, withheld
-from cloister.hub.services.catalogue.live import steadily
-from cloister.hub.services.jobs import Stopped, caller_of_job, came_of, submit
+from cloister.hub.services.catalogue.live import Exchanged, steadily
+from cloister.hub.services.jobs import Stopped, Superseded, caller_of_job, came_of, submit
+from cloister.hub.services.learning.charges import Charges, Watched
 from cloister.hub.services.learning.expected import lost
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.membership import attacked, lines_of
@@ -39,10 +44,9 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
     from cloister.learn.base import PrivateModel
-    from cloister.privacy import Guarantee
-    from cloister.session import Door, Release
+    from cloister.session import Door
 
-__all__ = ["FIT", "fit", "fit_later", "look"]
+__all__ = ["FIT", "fit_later", "look"]
 
 _STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "learning": 0.3, "keeping the model": 0.9}
 _FEW = 60
@@ -55,7 +59,7 @@ def look(hub: Hub, caller: Caller, order: Order) -> Ready:
             found = ready(hub, db, caller, order)
         _tried(found.order, found)
     except CloisterError as error:
-        _refused(hub, caller, order, error, {})
+        _refused(hub, caller, order, error)
         raise
     return found
 
@@ -66,21 +70,38 @@ def fit_later(db: Db, hub: Hub, caller: Caller, order: Order) -> str:
     return submit(db, hub, caller, "learning.fit", payload, purpose=order.purpose)
 
 
-def fit(hub: Hub, caller: Caller, order: Order, *, tell: Callable[[str], None]) -> str:
-    """Learn it; the id of the model."""
-    paid: dict[str, str] = {}
+def _fit(hub: Hub, caller: Caller, order: Order, progress: Progress, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Learn it, as long as the person and the token that it was ordered with may; the job's result."""
+    charges = Charges(hub, progress)
     try:
         tell("preparing the tables")
+        with _after(charges), hub.database.reading() as db:
+            caller = present(hub, db, caller)
 
         def decide() -> Ready:
-            with hub.database.reading() as db:
-                return ready(hub, db, caller, order, progress=tell)
+            with _after(charges), hub.database.reading() as db:
+                return ready(hub, db, caller, order, progress=tell, paid=charges.before)
 
-        found, done = steadily(decide, lambda found: _fitted(hub, found, paid, tell))
+        found, done = steadily(decide, lambda found: _fitted(hub, found, charges, tell))
         tell("keeping the model")
-        return _keep(hub, caller, found, done, paid)
+        return _keep(hub, caller, found, done, charges, progress)
+    except Superseded:  # whoever has it now tells of it
+        raise
     except CloisterError as error:
-        _refused(hub, caller, order, error, paid)
+        _refused(hub, caller, order, error, charges)
+        raise
+
+
+@contextmanager
+def _after(charges: Charges) -> Iterator[None]:
+    """Where an attempt before this one was charged, a refusal says so."""
+    try:
+        yield
+    except Exchanged:  # it is decided once more
+        raise
+    except CloisterError as error:
+        if charges.before and problem_of(error).status < 500:
+            raise _withheld(error) from None
         raise
 
 
@@ -93,7 +114,7 @@ class _Done:
     loss: dict[str, str] | None
 
 
-def _fitted(hub: Hub, found: Ready, paid: dict[str, str], tell: Callable[[str], None]) -> _Done:
+def _fitted(hub: Hub, found: Ready, charges: Charges, tell: Callable[[str], None]) -> _Done:
     """The model, learnt from the rows that were decided on, however many questions it asks of them."""
     order = found.order
     _tried(order, found)
@@ -101,9 +122,8 @@ def _fitted(hub: Hub, found: Ready, paid: dict[str, str], tell: Callable[[str], 
     loss = lost(hub, order, found.table, found.cost)
     model = model_of(order)
     tell("reserving the cost")
-    watched = _Watched(found.session, found.which.population, paid, tell)
     model.fit_table(
-        cast("Door", watched),
+        cast("Door", Watched(found.session, charges, tell)),
         order.table,
         features=order.features,
         target=order.target or None,
@@ -111,45 +131,6 @@ def _fitted(hub: Hub, found: Ready, paid: dict[str, str], tell: Callable[[str], 
         purpose=order.purpose,
     )
     return _Done(model=model, attack=attack, loss=loss)
-
-
-class _Watched:
-    """A session that remembers what was paid through it, and says when a method begins to learn."""
-
-    def __init__(self, session: Door, population: str, paid: dict[str, str], tell: Callable[[str], None]) -> None:
-        self._session, self._population, self._paid, self._tell = session, population, paid, tell
-        self._sums: dict[str, Guarantee] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-    def measure(self, *how: Any, **more: Any) -> Any:
-        """As the session does."""
-        release = self._session.measure(*how, **more)
-        self._add(release)
-        return release
-
-    def measure_all(self, *how: Any, **more: Any) -> Any:
-        """As the session does; several share one charge."""
-        releases = self._session.measure_all(*how, **more)
-        if releases:
-            self._add(releases[0])
-        return releases
-
-    def _add(self, release: Release) -> None:
-        """A model may be made of several questions, each charged by itself: what it cost is their sum."""
-        if not release.provenance.repeated:
-            for population, each in release.spent_by.items():
-                self._sums[population] = self._sums[population] + each if population in self._sums else each
-            self._paid.update({population: str(each) for population, each in self._sums.items()})
-        self._tell("learning")
-
-    def run(self, method: Any, table: str, spend: Any, *, purpose: str = "") -> Any:
-        """As the session does."""
-        self._tell("learning")
-        outcome = self._session.run(method, table, spend, purpose=purpose)
-        self._paid[self._population] = str(outcome.cost)
-        return outcome
 
 
 def _tried(order: Order, found: Ready) -> None:
@@ -178,8 +159,10 @@ def _keep(
     caller: Caller,
     found: Ready,
     done: _Done,
-    paid: Mapping[str, str],
-) -> str:
+    charges: Charges,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Keep the model and end the job, in one transaction: so no order has two models, and no job ends without its own."""
     order, model = found.order, done.model
     population, version = found.which.population, str(getattr(found.table, "version", ""))
     now = hub.now()
@@ -203,7 +186,9 @@ def _keep(
         policy=write_policy(found.policy),
         created=now,
     )
+    result, paid = {"model": row.id, "href": f"/models/{row.id}"}, charges.paid
     with hub.database.begin() as db:
+        progress.finish(db, result)
         _check_standing(hub, db, caller, found)
         db.add(row)
         db.flush()
@@ -215,13 +200,14 @@ def _keep(
             kind="model",
             object_id=row.id,
             purpose=order.purpose,
-            cost=dict(paid),
+            cost=paid,
             data_sets=list(row.data_sets),
             columns=[f"{order.table}.{name}" for name in sorted(order.columns)],
             method=order.method,
+            **charges.told,
             **under(db, order.algorithm),
         )
-        return row.id
+    return result
 
 
 def _check_standing(hub: Hub, db: Db, caller: Caller, found: Ready) -> None:
@@ -248,16 +234,18 @@ def _check_standing(hub: Hub, db: Db, caller: Caller, found: Ready) -> None:
         )
         decisions = check_together(hub, db, now, ACTION, [which], context)
         who = purse_of(facts, now, order.project)
-        decision = check_risk(hub, db, now, ACTION, [which], decisions, context, who)[which.id]
+        decision = check_limits(hub, db, now, ACTION, [which], decisions, context, who)[which.id]
         if decision.narrowed.rows not in ("", found.decision.narrowed.rows):
             raise AccessDenied("The model was denied", why="fewer rows are open to you now", instead="train it again")
     except CloisterError as error:
-        raise withheld(
-            "The model was withheld", f"{error.why}, since it was ordered; it was charged, and the charge stands", error
-        ) from None
+        raise _withheld(error) from None
 
 
-def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, paid: Mapping[str, str]) -> None:
+def _withheld(error: CloisterError) -> AccessDenied:
+    return withheld("The model was withheld", f"{error.why}, since it was ordered; it was charged, and the charge stands", error)
+
+
+def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, charges: Charges | None = None) -> None:
     outcome = "denied" if isinstance(error, AccessDenied) else "failed"
     hub.meter.question("denied" if outcome == "denied" else "over-budget" if isinstance(error, BudgetExceeded) else "refused")
     with hub.database.reading() as db:
@@ -269,28 +257,35 @@ def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, paid:
         kind="model",
         purpose=order.purpose,
         outcome=outcome,
-        cost=dict(paid),
+        cost=_paid(charges),
         method=order.method,
         table=order.table[:200],
         error=type(error).__name__,
         rule=str(getattr(error, "rule", "")),
+        **({} if charges is None else charges.told),
         **algorithm,
     )
 
 
+def _paid(charges: Charges | None) -> dict[str, str]:
+    """What was charged, as far as the ledger can be asked now."""
+    try:
+        return {} if charges is None else charges.paid
+    except LedgerError:
+        return {}
+
+
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    """Carry it out, as long as the person and the token that it was ordered with may."""
+    """Carry it out."""
     order = payload["order"]
-    with hub.database.reading() as db:
-        caller = present(hub, db, caller_of_job(progress, payload))
 
     def tell(stage: str) -> None:
-        if progress.stopped() and stage in ("preparing the tables", "reserving the cost"):  # nothing is charged yet
+        if progress.stopped() and stage in ("preparing the tables", "reserving the cost"):  # what follows is not charged yet
             raise Stopped
         progress.tell(stage, _STAGES.get(stage))
 
-    number = fit(hub, caller, Order(**{**order, "features": tuple(order["features"])}), tell=tell)
-    return {"model": number, "href": f"/models/{number}"}
+    wanted = Order(**{**order, "features": tuple(order["features"])})
+    return _fit(hub, caller_of_job(progress, payload), wanted, progress, tell)
 
 
-FIT = JobType(kind="learning.fit", title="Model", run=_run, again=False)
+FIT = JobType(kind="learning.fit", title="Model", run=_run)

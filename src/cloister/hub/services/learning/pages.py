@@ -18,11 +18,11 @@ from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret, same
-from cloister.hub.policy import parse_policy
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.access import Algorithm, Project
 from cloister.hub.services.access import facts_of
+from cloister.hub.services.access.stored import policy_in
 from cloister.hub.services.asking.guidance import guidance_of
 from cloister.hub.services.asking.idempotency import Claim, once
 from cloister.hub.services.asking.routing import TICKED, After, Number
@@ -245,7 +245,7 @@ def _model_page(request: Request, hub: Hub, caller: Caller, number: str, problem
     class_of(row.method)  # refuses where learning is not installed
     from cloister.learn.card import Card
 
-    policy = policy_words(parse_policy(row.policy), data_sets, request_gettext(request))
+    policy = policy_words(policy_in(row.policy), data_sets, request_gettext(request))
     return render(
         request,
         "learning/model.html",

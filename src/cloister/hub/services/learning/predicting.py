@@ -36,7 +36,7 @@ def predictions(row: LearntModel, text: str) -> str:
     missing = [name for name in domains if name not in header]
     if missing:
         raise UnknownColumn(
-            f"The column {missing[0]!r} is missing", why="the model learnt from it", instead="a file with " + ", ".join(domains)
+            f"The column {missing[0]!r} is missing", why="the model learnt from it", instead=f"a file with {', '.join(domains)}"
         )
     class_of(row.method)  # refuses where learning is not installed
     model = cloister.learn.load(row.body)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cloister.hub.services.access import facts_of
+from cloister.hub.services.asking.money import own_share
 from cloister.hub.services.asking.preview import Left
 from cloister.hub.services.asking.seats import looking
 from cloister.hub.services.budgets import sees_budget
@@ -50,7 +51,8 @@ def preview(hub: Hub, caller: Caller, order: Order) -> Preview:
             if sees_budget(hub, db, caller, population):
                 whole, before = hub.ledger.budget(population), hub.ledger.remaining(population)
                 left.append(Left(population=population, of_share=False, whole=whole, before=before, cost=charge))
-            share = hub.ledger.allotment(population, purse_of(facts_of(hub, db), caller, order.project))
+            who, decisions = purse_of(facts_of(hub, db), caller, order.project), {found.which.id: found.decision}
+            share = own_share(hub, population, who, [found.which], decisions)
             if share is not None:
                 left.append(Left(population=population, of_share=True, whole=share[0], before=share[1], cost=charge))
         curve = expected(hub, found.order, found.table, found.cost)

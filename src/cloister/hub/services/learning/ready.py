@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
+from cloister.hub.floor import check_floor
 from cloister.hub.policy import Context, Decision, Object, Policy, Spend, derived
 from cloister.hub.services.access import Facts, check_together, context_of, facts_of
-from cloister.hub.services.asking.money import bounded, bounds_of, keep_to_shares
+from cloister.hub.services.asking.money import bounded, bounds_of
 from cloister.hub.services.asking.ready import visible
 from cloister.hub.services.asking.risks import limited, within_risk
 from cloister.hub.services.catalogue.live import Held, live_of
 from cloister.hub.services.learning.algorithms import settled
 from cloister.hub.services.learning.charging import still_to_pay
-from cloister.privacy import Guarantee
+from cloister.privacy import Guarantee, zero_of
 from cloister.query.views import row_conditions
-from cloister.session.spend import amount_of, spend_of
+from cloister.session.spend import amount_of, least, less, spend_of
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
@@ -62,8 +63,17 @@ class Ready:
     """The table that it was decided for: the model learns from its rows, or not at all."""
 
 
-def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[[str], None] | None = None) -> Ready:
-    """The session that may learn it, or the refusal. Nothing is spent and no row is read."""
+def ready(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    order: Order,
+    *,
+    progress: Callable[[str], None] | None = None,
+    paid: Mapping[str, Guarantee] | None = None,
+) -> Ready:
+    """The session that may learn it, or the refusal. Nothing is spent and no row is read. `paid` is what was charged for it
+    already, by population: of an attempt that was killed."""
     order = settled(hub, db, caller, order)
     facts, live = facts_of(hub, db), live_of(hub)
     which = _meant(hub, caller, facts, order)
@@ -71,7 +81,7 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[
     first = live.session(db, who, tables=[which.name], progress=progress)
     held = live.held(first, [which.name], facts.generation)
     with held.steady():  # a refusal tells of the columns that it was decided for
-        return _decided(hub, db, caller, order, facts, which, first, held, who, progress)
+        return _decided(hub, db, caller, order, facts, which, first, held, who, progress, paid or {})
 
 
 def _decided(
@@ -85,6 +95,7 @@ def _decided(
     held: Held,
     who: str,
     progress: Callable[[str], None] | None,
+    paid: Mapping[str, Guarantee],
 ) -> Ready:
     """What is decided on a table that stays as it is meanwhile."""
     live, name = live_of(hub), which.name
@@ -130,6 +141,8 @@ def _decided(
         table = session.tables[name]
         assert isinstance(table, PrivateTable)
         charge = still_to_pay(session, order, table, budget)
+        if which.population in paid:
+            charge = least(charge, less(cost, paid[which.population]) or zero_of(cost))
         asked = charge if amount_of(charge) > 0 else None
         money = {which.population: Spend(asked=asked, spent=spent, drawn=drawn)}
         decision = check_together(hub, db, caller, ACTION, [which], context(behind, money))[which.id]
@@ -141,11 +154,11 @@ def _decided(
             why="which of your grants holds changes with what it costs and reads",
             instead="columns that one grant covers",
         )
+    check_floor(hub.settings.delta_floor, "The model", asked, spent)
     if bounded(facts, [which]) or limited([which]):
         decisions = {which.id: decision}
         bounds = bounds_of(hub, facts, caller, [which], decisions, context(behind), action=ACTION)
         session.keep_within(within_risk(bounds, [which], decisions, money))
-        keep_to_shares(hub, [which], decisions, who)
     versions = {which.id: str(getattr(held.tables.get(name), "version", None) or "")}
     policy = derived([(which, columns[which.id])], versions, behind)
     return Ready(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from cloister.hub.description import example
 from cloister.hub.services.learning.order import Kind, Order
 from cloister.hub.services.learning.predicting import MOST_BYTES
 
@@ -41,6 +42,10 @@ class _Sent(BaseModel):
 class Training(_Sent):
     """A model to train: from which columns of which data set, by which method, what it may cost, what it is for."""
 
+    model_config = example(
+        table="people", method="GaussianNB", features=["age", "pay"], target="sex", spend="0.5", purpose="research"
+    )
+
     table: _Name
     method: Annotated[str, Field(max_length=60, description="May be left out where an algorithm says it.")] = ""
     features: Annotated[list[_Name], Field(min_length=1, max_length=500)]
@@ -61,6 +66,8 @@ class Training(_Sent):
 
 class Predicting(_Sent):
     """Rows of one's own, as CSV with a first line of names."""
+
+    model_config = example(csv="age,pay\\n40,20\\n")
 
     csv: Annotated[str, Field(min_length=1, max_length=MOST_BYTES)]
 

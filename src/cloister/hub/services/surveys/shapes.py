@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from cloister.hub.description import example
+
 if TYPE_CHECKING:
     from cloister.hub.records.surveys import HeldSurvey
 
@@ -36,7 +38,7 @@ class OfferedLevel(BaseModel):
 class Composing(BaseModel):
     """A draft. What is left out stays as it is."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid") | example(title="Smoking", purpose="health reporting")
 
     title: Annotated[str, Field(max_length=1000)] | None = None
     purpose: Annotated[str, Field(max_length=2000)] | None = None
@@ -87,7 +89,7 @@ class SurveyWhole(SurveyLine):
 class Inviting(BaseModel):
     """How many invitations."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid") | example(count=100)
 
     count: Annotated[int, Field(ge=1, le=5000)]
 

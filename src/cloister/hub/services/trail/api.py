@@ -130,6 +130,7 @@ class Wanted(BaseModel):
     person: str = ""
     action: str = ""
     object: str = ""
+    purpose: str = ""
     since: str = ""
     until: str = ""
     outcome: str = ""
@@ -144,44 +145,46 @@ def api() -> APIRouter:
     """The routes."""
     router = APIRouter()
 
-    @router.get("/trail", dependencies=[needs("trail.read")])
+    @router.get("/trail", dependencies=[needs("trail.read")], summary="The trail")
     def everything(hub: HubDep, wanted: _Wanted) -> Lines:
         """All lines, by filters."""
         return _page(hub, wanted, Scope())
 
-    @router.get("/trail/mine", dependencies=[needs("trail.own")])
+    @router.get("/trail/mine", dependencies=[needs("trail.own")], summary="What you did")
     def mine(hub: HubDep, caller: CallerDep, wanted: _Wanted) -> Lines:
         """What the caller did."""
         return _page(hub, wanted, Scope(person=caller.id))
 
-    @router.get("/trail/uses", dependencies=[needs("dataset.uses")])
+    @router.get("/trail/uses", dependencies=[needs("dataset.uses")], summary="What was done with your data sets")
     def uses(hub: HubDep, caller: CallerDep, wanted: _Wanted) -> Lines:
         """What was done with the caller's data sets."""
         with hub.database.reading() as db:
             scope = own_data_sets(db, caller)
         return _page(hub, wanted, scope)
 
-    @router.get("/trail/export/{form}", dependencies=[needs("trail.read")], response_class=Response)
+    @router.get(
+        "/trail/export/{form}", dependencies=[needs("trail.read")], summary="The trail as a file", response_class=Response
+    )
     def export(hub: HubDep, caller: CallerDep, form: Form, wanted: _Wanted) -> Response:
         """All lines as a file."""
         filters = _filters(wanted)
         write_alone(hub, caller, "trail.export", kind="trail", filters=filters.query())
         return response(hub, form, filters, Scope())
 
-    @router.get("/trail/mine/profile", dependencies=[needs("trail.own")])
+    @router.get("/trail/mine/profile", dependencies=[needs("trail.own")], summary="What is usual for you")
     def own_profile(hub: HubDep, caller: CallerDep) -> ProfileOut:
         """What is usual for the caller."""
         with hub.database.reading() as db:
             return ProfileOut.of(shown(hub, read_history(db, caller.id)))
 
-    @router.get("/trail/people/{person}", dependencies=[needs("trail.read")])
+    @router.get("/trail/people/{person}", dependencies=[needs("trail.read")], summary="What is usual for a person")
     def profile(hub: HubDep, person: Annotated[str, NAME]) -> ProfileOut:
         """What is usual for a person."""
         with hub.database.reading() as db:
             person_by_id(db, person)
             return ProfileOut.of(shown(hub, read_history(db, person)))
 
-    @router.get("/trail/verify", dependencies=[needs("trail.verify")])
+    @router.get("/trail/verify", dependencies=[needs("trail.verify")], summary="Check every line of the chain")
     def verified(hub: HubDep) -> Verified:
         """Check every line of the chain."""
         outcome = verify(hub)
@@ -189,13 +192,18 @@ def api() -> APIRouter:
             return Verified(holds=False, line=outcome.number, reason=outcome.reason)
         return Verified(holds=True)
 
-    @router.get("/trail/alerts", dependencies=[needs("trail.read")])
+    @router.get("/trail/alerts", dependencies=[needs("trail.read")], summary="The newest alerts")
     def list_alerts(hub: HubDep, seen: bool | None = None) -> list[AlertOut]:
         """The newest alerts."""
         with hub.database.reading() as db:
             return [AlertOut.model_validate(each) for each in alerts(db, seen=seen)]
 
-    @router.post("/trail/alerts/{alert}/seen", dependencies=[needs("trail.read"), Depends(written_here)], status_code=204)
+    @router.post(
+        "/trail/alerts/{alert}/seen",
+        dependencies=[needs("trail.read"), Depends(written_here)],
+        status_code=204,
+        summary="Say that you looked at an alert",
+    )
     def seen(hub: HubDep, caller: CallerDep, alert: Annotated[str, NAME]) -> None:
         """Write down that somebody looked."""
         with hub.database.begin() as db:

@@ -60,6 +60,8 @@ class Filters:
     """An action, or an area of them such as "dataset"."""
     object: str = ""
     """An id, the name of a data set, or a kind and an id as "population:patients"."""
+    purpose: str = ""
+    """A part of the purpose, in letters of either case."""
     since: str = ""
     until: str = ""
     """A day, which is included; or a moment."""
@@ -108,6 +110,8 @@ class Filters:
             named = select(literal(f"{DATA_SET}:") + DataSet.id).where(DataSet.name == self.object)
             keys = (self.object, key_of(DATA_SET, self.object))
             found.append(or_(TrailLine.object == self.object, _about(keys), _about(named)))
+        if self.purpose:
+            found.append(TrailLine.purpose.icontains(self.purpose, autoescape=True))
         if self.since:
             found.append(TrailLine.when >= _moment(self.since))
         if self.until:

@@ -1,0 +1,197 @@
+"""Statements from their texts. The first words decide; a question's text is left as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from cloister.hub.postgres.failures import Refused
+from cloister.hub.postgres.reading_names import close, deallocate, declare, execute, fetch, prepare, question_in
+from cloister.hub.postgres.rest import OPENERS, Rest
+from cloister.hub.postgres.statements import Discard, Explain, Reset, Select, Set, Show, Statement, Transaction
+from cloister.hub.postgres.words import Word, statements
+
+__all__ = ["read", "read_all", "read_one"]
+
+LONGEST = 100_000
+_WRITING = """
+insert update delete merge truncate create alter drop grant revoke comment copy vacuum analyze reindex cluster refresh lock import
+load security do call checkpoint reassign
+"""
+_WRITES = frozenset(_WRITING.split())
+_NEWS = ("listen", "notify")
+
+
+def read_all(text: str) -> list[Statement]:
+    """The statements of a text, in order.
+
+    >>> [type(each).__name__ for each in read_all("SET cloister.spend = '0.1'; SELECT COUNT(*) FROM people;")]
+    ['Set', 'Select']
+    """
+    if len(text) > LONGEST:
+        raise Refused(
+            "The text was refused", why=f"it is longer than {LONGEST:,} characters", instead="a shorter one", code="54000"
+        )
+    return [read(each, own) for each, own in statements(text)]
+
+
+def read_one(text: str) -> Statement:
+    """The one statement of a text.
+
+    >>> read_one("SHOW cloister.spend")
+    Show(name='cloister.spend')
+    """
+    [statement] = read_all(text)
+    return statement
+
+
+def read(text: str, own: Sequence[Word]) -> Statement:
+    """One statement from its text and words.
+
+    >>> from cloister.hub.postgres.words import words
+    >>> read("SET cloister.spend TO 0.1", words("SET cloister.spend TO 0.1"))
+    Set(name='cloister.spend', value='0.1', local=False)
+    """
+    first = own[0].lower if own[0].kind in ("word", "symbol") else ""
+    if first in OPENERS:
+        return Select(text, tuple(own))
+    if first in _READERS:
+        try:
+            return _READERS[first](text, Rest(own[1:], first))
+        except RecursionError:
+            why = "what stands within one another is too deep"
+            raise Refused(f"This {first.upper()} was refused", why=why, instead="fewer parentheses", code="54001") from None
+    shown = own[0].text[:32].upper()
+    if first in _WRITES:
+        raise Refused(f"{shown} was refused", why="nothing can be written here", instead="SELECT …", code="25006")
+    if first in _NEWS:
+        raise Refused(f"{shown} was refused", why="nothing is told here but answers", instead="SELECT …")
+    raise Refused(f"{shown!r} was refused", why="it begins no statement that is known here", instead="SELECT …", code="42601")
+
+
+def _set(_: str, rest: Rest) -> Statement:
+    local = rest.had("local")
+    session = not local and rest.had("session")
+    if rest.had("transaction") or (session and rest.had("characteristics")):
+        return Transaction("nothing", tag="SET")
+    if rest.own[rest.at : rest.at + 1] and rest.own[rest.at].says("role", "authorization"):
+        raise Refused("SET ROLE was refused", why="a connection is one person's", instead="a log-in as the other", code="42501")
+    if rest.had("time", "zone"):
+        found = Set("timezone", rest.value(), local)
+    elif rest.had("names"):
+        found = Set("client_encoding", rest.value(), local)
+    else:
+        name = rest.name()
+        if not (rest.had("=") or rest.had("to")):
+            raise rest.refused()
+        found = Set(name, None if rest.had("default") else rest.value(), local)
+    rest.end()
+    return found
+
+
+def _one_name(rest: Rest) -> str:
+    if rest.had("transaction", "isolation", "level"):
+        name = "transaction_isolation"
+    else:
+        name = "timezone" if rest.had("time", "zone") else rest.name()
+    rest.end()
+    return name
+
+
+def _reset(_: str, rest: Rest) -> Statement:
+    return Reset(_one_name(rest))
+
+
+def _show(_: str, rest: Rest) -> Statement:
+    return Show(_one_name(rest))
+
+
+def _transaction(_: str, rest: Rest) -> Statement:
+    first = rest.first
+    if first in ("begin", "start"):
+        return Transaction("begin", tag="BEGIN" if first == "begin" else "START TRANSACTION")  # its modes change nothing here
+    if first in ("savepoint", "release"):
+        if first == "release":
+            rest.had("savepoint")
+        name = rest.name()
+        rest.end()
+        return Transaction("savepoint" if first == "savepoint" else "release", name, first.upper())
+    if rest.had("prepared"):
+        raise Refused("PREPARED was refused", why="a transaction here has nothing to prepare", instead=first.upper())
+    if not rest.had("work"):
+        rest.had("transaction")
+    if first in ("rollback", "abort") and rest.had("to"):
+        rest.had("savepoint")
+        return Transaction("rollback to", rest.name(), "ROLLBACK")
+    if rest.had("and", "no", "chain"):
+        rest.end()
+    rest.end()
+    commit = first in ("commit", "end")
+    return Transaction("commit" if commit else "rollback", tag="COMMIT" if commit else "ROLLBACK")
+
+
+def _unlisten(_: str, rest: Rest) -> Statement:
+    if not rest.had("*"):
+        rest.plain_name()
+    rest.end()
+    return Transaction("nothing", tag="UNLISTEN")  # nothing is listened to
+
+
+def _discard(_: str, rest: Rest) -> Statement:
+    what = rest.name()
+    rest.end()
+    if what not in ("all", "plans", "sequences", "temp", "temporary"):
+        raise rest.refused()
+    return Discard(what)
+
+
+def _explain(text: str, rest: Rest) -> Statement:
+    json = False
+    if not (rest.says("(") and rest.own[rest.at + 1 :] and rest.own[rest.at + 1].says(*OPENERS)) and rest.had("("):
+        while not rest.had(")"):
+            option = rest.name()
+            value = "on" if rest.says(",", ")") else rest.next().lower
+            if option == "analyze" and value not in ("off", "false", "0"):
+                raise _analyze()
+            if option == "format":
+                if value not in ("text", "json"):
+                    raise rest.refused()
+                json = value == "json"
+            rest.had(",")
+    elif rest.had("analyze"):
+        raise _analyze()
+    else:
+        rest.had("verbose")
+    if rest.had("execute"):
+        return Explain(execute(text, rest), json)
+    if rest.had("declare"):
+        return Explain(declare(text, rest).question, json)
+    return Explain(question_in(text, rest), json)
+
+
+def _analyze() -> Refused:
+    return Refused("EXPLAIN ANALYZE was refused", why="it would ask the question, which costs", instead="EXPLAIN SELECT …")
+
+
+_READERS: dict[str, Callable[[str, Rest], Statement]] = {
+    "set": _set,
+    "reset": _reset,
+    "show": _show,
+    "begin": _transaction,
+    "start": _transaction,
+    "commit": _transaction,
+    "end": _transaction,
+    "rollback": _transaction,
+    "abort": _transaction,
+    "savepoint": _transaction,
+    "release": _transaction,
+    "discard": _discard,
+    "explain": _explain,
+    "unlisten": _unlisten,
+    "declare": declare,
+    "fetch": fetch,
+    "move": fetch,
+    "close": close,
+    "prepare": prepare,
+    "execute": execute,
+    "deallocate": deallocate,
+}

@@ -1,0 +1,95 @@
+"""What others did to somebody's account, told to them: from the lines of the trail, which nobody takes away.
+
+Whoever makes a link to a new password could use it themselves. They are not kept from that, since a forgotten password needs
+somebody's help; but it is not done in silence: the person finds on the page of their account who made which link, when, and from
+where it was used, and each log-in says so for a month. That does not end with the first log-in after it, since that may be the
+stranger's; and nobody can have it unsaid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import or_, select
+
+from cloister.hub.records.trail import TrailAbout, TrailLine
+from cloister.hub.services.accounts.people import names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.orm import Session
+
+    from cloister.hub.hub import Hub
+
+__all__ = ["Notice", "notices", "said_at_log_in"]
+
+_MOST = 20
+_READ = 200
+_SAID = timedelta(days=30)
+_OF_LINK = "password.change"
+_SERIOUS = ("people.password-link", "second-factor.remove", _OF_LINK)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """One act: what, by whom (of a link that was used, who had made it; empty: on the hub's command line), when, from where."""
+
+    action: str
+    by: str
+    when: datetime
+    address: str
+
+    @property
+    def serious(self) -> bool:
+        """Whether somebody else could come in by it."""
+        return self.action in _SERIOUS
+
+    @property
+    def used(self) -> bool:
+        """Whether it is the use of a link."""
+        return self.action == _OF_LINK
+
+
+def notices(db: Session, person: str, *, since: datetime | None = None) -> list[Notice]:
+    """What others did to a person's account, and what was done with links that others made for it; the newest first."""
+    from cloister.hub.services.trail.chain import key_of
+    from cloister.hub.services.trail.reading import sealed
+
+    about = select(TrailAbout.number).where(TrailAbout.object == key_of("person", person))
+    wanted = select(TrailLine).where(sealed(), TrailLine.number.in_(about), TrailLine.outcome == "done")
+    wanted = wanted.where(or_(TrailLine.person != person, TrailLine.action == _OF_LINK))
+    if since is not None:
+        wanted = wanted.where(TrailLine.when >= since)
+    lines = list(db.scalars(wanted.order_by(TrailLine.number.desc()).limit(_READ)))
+    theirs = [each for each in lines if each.action != _OF_LINK or each.details.get("by") == "link"][:_MOST]
+    makers = [str(each.details.get("made_by", "")) if each.action == _OF_LINK else each.person for each in theirs]
+    names = names_of(db, makers)
+    return [
+        Notice(action=each.action, by=names.get(maker, maker), when=each.when, address=str(each.details.get("address", "")))
+        for each, maker in zip(theirs, makers, strict=True)
+    ]
+
+
+def said_at_log_in(hub: Hub, db: Session, person: str, _: Callable[..., str]) -> str:
+    """What somebody is told when they log in; empty for nothing."""
+    found = [each for each in notices(db, person, since=hub.now() - _SAID) if each.serious]
+    if not found:
+        return ""
+    last = found[0]
+    name = last.by or _("somebody at the hub's command line")
+    day, known = f"{last.when:%Y-%m-%d %H:%M} UTC", last.address or "–"
+    if last.used:
+        told = _(
+            "Your password was set anew on %(day)s from %(address)s, by a link that %(name)s made.",
+            day=day,
+            address=known,
+            name=name,
+        )
+    elif last.action == "second-factor.remove":
+        told = _("%(name)s took the second factor off your account on %(day)s.", name=name, day=day)
+    else:
+        told = _("%(name)s made a link to a new password for your account on %(day)s.", name=name, day=day)
+    return told + " " + _("If you did not ask for it, tell your steward. All of it stands under Your account.")

@@ -1,0 +1,204 @@
+"""What a job has charged for its model, over its attempts: at most what was ordered, whatever dies in between.
+
+Each charge is written down with the job right before it is made. An attempt that comes after a killed one reads that, finds in
+the ledger which of them were made, and goes the same way once more:
+
+- what was settled is answered again at no cost: sums as any question is, rows under the job's own name (`Session.run(once=)`);
+- what was reserved and not settled runs under its own charge, which the ledger allows once;
+- what was not charged yet is charged now.
+
+It asks the very same as the first, or nothing: where the data set has another version by now, or its grant leaves other rows, the
+plan that was charged cannot run any more. The charge belongs to the population and would cover a model of the new rows as well;
+but the ledger says for which plan it was made, and a line of it must not come to stand for another one. So the model is not
+learnt, the charge stands, and whoever wants a model of the new rows orders it.
+
+Guarantee: that of one run. Randomness is drawn anew in the second attempt for what had not been settled, and of the first nothing
+had left the door: a charge is settled once, by whichever attempt comes first, and only what is settled is read. So the model is a
+function of one release a charge, and its cost is the sum of these charges. That there was a second attempt is seen; a row that
+made the first one die is seen by that at most once more than was paid for, as the ledger has it (docs/explanation/ledger.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from cloister.hub.problems import Conflict
+from cloister.ledger.measure import decode, encode, in_measure, kind_of, units_up
+from cloister.noise import Random
+
+if TYPE_CHECKING:
+    from cloister.hub.hub import Hub
+    from cloister.hub.service import Progress
+    from cloister.ledger import Charge, Ledger
+    from cloister.privacy import Guarantee
+    from cloister.session import Door, Outcome, Release
+
+__all__ = ["Charges", "Watched"]
+
+_LOOKED_AMONG = 8
+"""The ledger takes a reservation over that is among so many newest charges of its plan (`Ledger.reserve`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Noted:
+    """A charge that was about to be made."""
+
+    what: str
+    population: str
+    who: str
+    cost: Guarantee
+    after: int
+    """How many lines the ledger had."""
+    over: int
+    """The reservation of an earlier attempt at the same that was about to be taken over; 0: none was there."""
+
+    @classmethod
+    def of(cls, ledger: Ledger, what: str, population: str, who: str, cost: Guarantee) -> _Noted:
+        whole = in_measure(cost, kind_of(ledger.budget(population)))
+        found = cls(what=what, population=population, who=who, cost=whole, after=ledger.head[0], over=0)
+        waiting = [each for each in ledger.charges(population, what=what)[-_LOOKED_AMONG:] if found.fits(each) and _waits(each)]
+        return replace(found, over=waiting[0].id) if waiting else found
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> _Noted:
+        names = {name: entry[name] for name in ("what", "population", "who", "after", "over")}
+        return cls(**names, cost=decode(entry["cost"]))
+
+    def entry(self) -> dict[str, Any]:
+        """As a job keeps it."""
+        return {**vars(self), "cost": encode(self.cost)}
+
+    def fits(self, charge: Charge) -> bool:
+        """Whether a charge for its plan may be the one."""
+        return charge.who == self.who and charge.cost is not None and units_up(charge.cost) == units_up(self.cost)
+
+    def made(self, ledger: Ledger) -> Charge | None:
+        """The charge, where it was made: it came after the note, or it was taken over."""
+        for each in ledger.charges(self.population, what=self.what):
+            ours = each.id > self.after or (each.id == self.over and each.attempt > 1)
+            if ours and self.fits(each) and each.state in ("reserved", "settled"):
+                return each
+        return None
+
+
+class Charges:
+    """The charges of one job, those of its earlier attempts included."""
+
+    def __init__(self, hub: Hub, progress: Progress) -> None:
+        self._hub, self._progress = hub, progress
+        self._noted = [_Noted.read(each) for each in progress.notes]
+        self._earlier = self._made()
+        self._answered: set[int | str] = set()
+        self._runs = 0
+
+    @property
+    def before(self) -> dict[str, Guarantee]:
+        """By population, what was charged by attempts before this one."""
+        return _sums(self._earlier)
+
+    @property
+    def paid(self) -> dict[str, str]:
+        """By population, what has been charged until now, as text."""
+        return {population: str(each) for population, each in _sums(self._made()).items()}
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a line of the trail says of an attempt that is not the first."""
+        if self._progress.attempt == 1:
+            return {}
+        lines = [each.id for each in self._earlier]
+        under = {"charged_by": "the first attempt", "ledger_lines": lines} if lines else {}
+        return {"attempt": self._progress.attempt, **under}
+
+    def name(self) -> str:
+        """The name of the next run over rows: the same in each attempt."""
+        self._runs += 1
+        return f"job {self._progress.job}, run {self._runs}"
+
+    def choices(self) -> Random:
+        """Where a method takes choices from that protect nothing and lead to its next questions: the same in each attempt."""
+        return Random.derived(self._hub.ledger.derive("learning", self._progress.job))
+
+    def answered(self, charges: Iterable[int | str]) -> None:
+        """A question was answered, or rows were released, under these charges of the ledger: they have come to their end."""
+        self._answered.update(charges)
+
+    def about_to_charge(self, who: str, what: str, costs: Mapping[str, Guarantee]) -> None:
+        """Write a charge down before it is made. After a killed attempt nothing new is charged until all that it was charged for
+        was answered again; where that cannot be any more, it is refused."""
+        ledger = self._hub.ledger
+        noted = [_Noted.of(ledger, what, population, who, cost) for population, cost in costs.items()]
+        left = {each.id for each in self._earlier} - self._answered
+        if left and left != {each.over for each in noted}:
+            raise Conflict(
+                "The model was not learnt once more",
+                why="the data set, or what a grant leaves of it, has changed since it was charged; the charge stands",
+                instead="a new order",
+            )
+        for each in noted:
+            self._progress.note(each.entry())
+            self._noted.append(each)
+
+    def _made(self) -> list[Charge]:
+        found = {charge.id: charge for each in self._noted if (charge := each.made(self._hub.ledger)) is not None}
+        return list(found.values())
+
+
+class Watched:
+    """A session that learns for a job: it says what is charged before it is, and when a method begins to learn."""
+
+    def __init__(self, session: Door, charges: Charges, tell: Callable[[str], None]) -> None:
+        self._session, self._charges, self._tell = session, charges, tell
+        session.tell_charges(lambda what, costs: charges.about_to_charge(session.who, what, costs))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    @property
+    def choices(self) -> Random:
+        """As the job has it, instead of the session's own randomness."""
+        return self._charges.choices()
+
+    @property
+    def remaining_by(self) -> dict[str, Guarantee]:
+        """What is left for this job: what it was charged before is left for it too."""
+        before = self._charges.before
+        return {name: left + before[name] if name in before else left for name, left in self._session.remaining_by.items()}
+
+    def measure(self, *how: Any, **more: Any) -> Release:
+        """As the session does."""
+        release = self._session.measure(*how, **more)
+        self._answered([release])
+        return release
+
+    def measure_all(self, *how: Any, **more: Any) -> list[Release]:
+        """As the session does; several share one charge."""
+        releases = self._session.measure_all(*how, **more)
+        self._answered(releases)
+        return releases
+
+    def run(self, method: Any, table: str, spend: Any, *, purpose: str = "") -> Outcome:
+        """As the session does, once a job."""
+        self._tell("learning")
+        outcome = self._session.run(method, table, spend, purpose=purpose, once=self._charges.name())
+        self._charges.answered([outcome.charge])
+        return outcome
+
+    def _answered(self, releases: Sequence[Release]) -> None:
+        for each in releases:
+            self._charges.answered(each.provenance.charges)
+        self._tell("learning")
+
+
+def _waits(charge: Charge) -> bool:
+    return charge.state == "reserved" and charge.attempt == 1
+
+
+def _sums(charges: Sequence[Charge]) -> dict[str, Guarantee]:
+    sums: dict[str, Guarantee] = {}
+    for each in charges:
+        assert each.cost is not None
+        sums[each.population] = sums[each.population] + each.cost if each.population in sums else each.cost
+    return sums

@@ -1,0 +1,134 @@
+"""A model's worker is killed (kill -9) at each stage: it is learnt once more by itself, and costs what one model costs."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cloister.hub.records.jobs import Job
+from cloister.hub.records.learning import LearntModel
+from cloister.hub.records.trail import TrailLine
+from cloister.hub.services.jobs import Timing, Workers
+from cloister.hub.services.learning import fitting
+from cloister.hub.services.trail import verify
+from cloister.privacy import PureDP
+from tests.hub.house import House
+from tests.hub.learning.conftest import MAY, ORDER
+from tests.hub.learning.dying import STAGES
+from tests.hub.trail.conftest import new_schema, postgres_server
+
+__all__ = ["postgres_server"]
+
+POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)
+SUMS, ROWS = "GaussianNB", "LogisticRegression"
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+    """A hub by the real clock, in a folder or on PostgreSQL."""
+    for name in ("attacked", "lost"):
+        monkeypatch.setattr(fitting, name, lambda *_: None)
+    database = new_schema(request.getfixturevalue("postgres_server")) if request.param == "postgres" else ""
+    house = House(tmp_path / "hub", time.time, database=database, ledger=database)  # type: ignore[arg-type]
+    yield house
+    house.close()
+
+
+def order(house: House, method: str) -> str:
+    """Somebody orders a model whose cost is the whole budget: the job."""
+    owner, ana = house.person("owner"), house.person("analyst", email="ana@example.org")
+    people = house.sample_data_set("people", owner=owner, budget=PureDP("0.25"))
+    house.grant(people, ana, by=owner, actions=MAY, share={"epsilon": "0.25"})
+    answer = house.client().post("/api/v1/models", json={**ORDER, "method": method}, headers=ana.bearer)
+    assert answer.status_code == 202, answer.text
+    job: str = answer.json()["job"]
+    return job
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[subprocess.Popen[str]]:
+    """What starts the workers that are killed."""
+    words = [sys.executable, "-m", "tests.hub.learning.dying"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def killed(workers: subprocess.Popen[str], house: House, stage: str) -> None:
+    """A worker takes the job, and is killed at that stage."""
+    assert workers.stdin is not None
+    assert workers.stdout is not None
+    workers.stdin.write(json.dumps([str(house.settings.data), house.settings.database, stage]) + "\n")
+    workers.stdin.flush()
+    assert workers.stdout.readline() == f"{-signal.SIGKILL}\n"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("place", "method", "stage"),
+    [
+        *(("sqlite", method, stage) for method in (SUMS, ROWS) for stage in STAGES[:4]),
+        ("sqlite", ROWS, STAGES[4]),
+        *(
+            pytest.param("postgres", method, stage, marks=pytest.mark.postgres)
+            for method, stage in [(SUMS, STAGES[1]), (SUMS, STAGES[2]), (ROWS, STAGES[1]), (ROWS, STAGES[3])]
+        ),
+    ],
+    indirect=["place"],
+)
+def test_it_is_learnt_once_more_under_its_own_charge(
+    workers: subprocess.Popen[str], place: House, method: str, stage: str
+) -> None:
+    hub, job = place.hub, order(place, method)
+    killed(workers, place, stage)
+    before = hub.ledger.charges("people")
+    assert [each.state for each in before] == {"before the charge": [], "after the charge": ["reserved"]}.get(stage, ["settled"])
+    assert Workers(hub, 0, Timing(lost=0)).run_one() is (stage != STAGES[4])
+
+    with hub.database.reading() as db:
+        row, [model] = db.get_one(Job, job), db.query(LearntModel).all()
+        [line] = db.query(TrailLine).filter(TrailLine.action == "learn.run").all()
+        ends = db.query(TrailLine).filter(TrailLine.action == "job.end").count()
+    assert (row.state, row.result["model"], ends) == ("done", model.id, 1)
+    assert row.attempts == (1 if stage == STAGES[4] else 2)
+
+    [charge] = hub.ledger.charges("people")
+    assert (charge.state, charge.attempt) == ("settled", 2 if stage == "after the charge" else 1)
+    assert hub.ledger.spent("people") == hub.ledger.spent_by("people", "ana@example.org") == PureDP("0.25")
+    assert model.cost == line.cost == {"people": "ε = 0.25"}
+    told = {name: line.details.get(name) for name in ("attempt", "charged_by", "ledger_lines")}
+    if stage in ("before the charge", STAGES[4]):
+        again = {"attempt": None if stage == STAGES[4] else 2, "charged_by": None, "ledger_lines": None}
+    else:
+        again = {"attempt": 2, "charged_by": "the first attempt", "ledger_lines": [charge.id]}
+    assert told == again
+    assert hub.ledger.verify() is True
+    assert verify(hub) is True
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("place", "method"), [("sqlite", SUMS), ("sqlite", ROWS)], indirect=["place"])
+def test_what_is_killed_twice_is_lost_and_its_charge_stands(workers: subprocess.Popen[str], place: House, method: str) -> None:
+    hub, job = place.hub, order(place, method)
+    killed(workers, place, "after the charge")
+    with hub.database.begin() as db:
+        db.get_one(Job, job).beat = None  # silent for long
+    killed(workers, place, "after the charge")
+    assert not Workers(hub, 0, Timing(lost=0)).run_one()
+    with hub.database.reading() as db:
+        row = db.get_one(Job, job)
+        assert db.query(LearntModel).count() == 0
+    assert (row.state, row.problem["code"], row.attempts) == ("failed", "lost", 2)
+    [charge] = hub.ledger.charges("people")
+    assert (charge.state, charge.attempt) == ("reserved", 2)
+    assert hub.ledger.spent("people") == PureDP("0.25")
+    assert hub.ledger.verify() is True
+    assert verify(hub) is True
