@@ -67,6 +67,26 @@ def test_nothing_of_it_outlives_the_grant(stage: Stage, rea: Visitor, ends: str)
     assert drawn(stage, rea) == PureDP("0.5")
 
 
+def test_an_attempt_that_died_is_made_once_more_within_a_share_that_it_filled(
+    stage: Stage, rea: Visitor, monkeypatch: pytest.MonkeyPatch
+):
+    given(stage, rea, "0.2")
+    asked = {"sql": f"{COUNT} WHERE pay > 3", "spend": "0.2"}
+
+    def dies(*_: Any) -> Any:
+        raise RuntimeError("the process was killed here")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("cloister.session.buying.measured", dies)
+        assert stage.post("/questions", asked, rea).status_code >= 500
+    assert drawn(stage, rea) == PureDP("0.2"), "it was charged"
+    assert asks(stage, rea, "0.2").status_code == 403, "the share is full for anything else"
+    assert stage.post("/questions", {**asked, "spend": "0.19"}, rea).status_code == 403, "and for another price"
+    assert stage.post("/questions", asked, rea).status_code == 201
+    assert drawn(stage, rea) == PureDP("0.2"), "under the same charge"
+    assert stage.hub.ledger.verify() is True
+
+
 def test_a_smaller_share_given_anew_gives_nothing_more(stage: Stage, rea: Visitor):
     first = given(stage, rea, "0.4")
     assert asks(stage, rea, "0.3").status_code == 201

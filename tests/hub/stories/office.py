@@ -59,13 +59,20 @@ def verifies(somebody: Visitor) -> None:
     somebody.reads("Every line was checked: none was changed, dropped or rolled back.")
 
 
-def looks_after(sam: Visitor) -> None:
-    """The steward reads what was shown to them, an alert, and the trail by filters."""
+def is_shown(sam: Visitor) -> None:
+    """The steward reads what was shown to them."""
     sam.go("Answers")
     sam.follow("Shown to me")
     sam.follow("Care by sex")
     sam.reads("ε = 0.1", "Asked by\nAna" if sam.narrow else "Ana", "care paths")
     assert sam.main.get_by_label("Name of the answer").count() == 0, "an answer of somebody else is not renamed"
+
+
+def looks_after(sam: Visitor) -> None:
+    """What was shown by somebody whose grant is revoked is not shown any more; an alert, and the trail by filters."""
+    sam.go("Answers")
+    sam.follow("Shown to me")
+    assert "Care by sex" not in sam.main.inner_text()
     sam.go("Overview")
     sam.follow("Alerts")
     sam.reads("Two questions that differ by a few people", "age >= 40", "age >= 41")

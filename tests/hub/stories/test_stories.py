@@ -45,6 +45,7 @@ def test_a_first_week(tmp_path: Path, visit: Callable[..., Guarded], scripts: tu
         owner.sees_the_uses(olga)
         owner.decides_on_the_budget(olga)
         analyst.goes_on(ana)
+        office.is_shown(sam)
         owner.revokes(olga)
         analyst.is_denied(ana)
 

@@ -53,7 +53,8 @@ def identify(hub: Hub, request: Request) -> Caller:
     address = str(request.state.address)
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and request.scope["path"] not in _OWN_TOKEN:
-        return caller_of_token(hub, value.strip(), address)
+        token = value.strip()
+        return at_one_moment((hub, "caller", token, address), lambda: caller_of_token(hub, token, address))
     secret = request.cookies.get(cookie_name(hub.settings), "")
     return _of_session(hub, digest(secret), address) if secret else Caller(address=address)
 
@@ -63,7 +64,8 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
     now = hub.now()
     row = None
     if token.startswith(TOKEN_PREFIX):
-        row = at_one_moment((hub, "token", token), lambda: _row_of(hub, token))
+        with hub.database.looking(once=True) as db:
+            row = _one(_OF_DIGEST.rows(db, {"digest": digest(token)}))
     if row is None or not _good(row, now):
         raise Unauthenticated(
             "The API token was refused",
@@ -81,11 +83,6 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
         with hub.database.begin() as db:
             db.execute(update(ApiToken).where(ApiToken.id == row.token_id).values(used=now))
     return _by_token(row, roles, address)
-
-
-def _row_of(hub: Hub, token: str) -> Any | None:
-    with hub.database.looking(once=True) as db:
-        return _one(_OF_DIGEST.rows(db, {"digest": digest(token)}))
 
 
 def caller_again(hub: Hub, db: Session, caller: Caller) -> Caller | None:

@@ -23,6 +23,7 @@ from cloister.ledger import Bound
 from cloister.privacy import Guarantee, text_of, zero_of
 from cloister.privacy.rational import exact_positive
 from cloister.query import Session, parse
+from cloister.session import Plan
 from cloister.session.buying import Bounds
 from cloister.session.spend import amount_of, less
 
@@ -83,7 +84,7 @@ def money_of(
     """What the policy has to know of the money: what is still to be charged to each population that is touched, what was spent of
     it and what this purse drew. Without a session nothing is to be charged. A δ that would pass the hub's floor is refused.
     """
-    costs = {} if session is None else _costs(session, wish, spend)
+    costs = {} if session is None else _costs(hub, session, wish, spend, who)
     found = {}
     for population in _populations(objects):
         cost = costs.get(population)
@@ -140,12 +141,25 @@ def own_share(
     return min(found, key=lambda each: amount_of(each[1]), default=None)
 
 
-def _costs(session: Session, wish: Wish, spend: str | Guarantee | None) -> Mapping[str, Guarantee]:
-    """What is still to be paid of each population: what was bought before is counted in."""
+def _costs(hub: Hub, session: Session, wish: Wish, spend: str | Guarantee | None, who: str) -> Mapping[str, Guarantee]:
+    """What is still to be paid of each population: what was bought before is counted in, and what this purse was charged for an
+    attempt that died before its answer left. (If that is not taken over after all, the ledger holds the charge against the same
+    bounds.)"""
     if not wish.more:
-        return session.explain(wish.sql, spend, dialect=wish.dialect).costs
-    questions = [each for text in wish.texts for each in parse(text, session.tables, wish.dialect).questions]
-    return session.explain_workload(questions, spend or "").costs
+        plan = session.explain(wish.sql, spend, dialect=wish.dialect)
+    else:
+        questions = [each for text in wish.texts for each in parse(text, session.tables, wish.dialect).questions]
+        plan = session.explain_workload(questions, spend or "")
+    return {} if _is_paid(hub, plan, who) else plan.costs
+
+
+def _is_paid(hub: Hub, plan: Plan, who: str) -> bool:
+    """Whether a first attempt at the same was charged, and is waiting to be made once more."""
+    for population, cost in plan.costs.items():
+        for each in hub.ledger.charges(population, what=plan.digest):
+            if each.who == who and each.state == "reserved" and each.attempt == 1 and each.cost == cost:
+                return True
+    return False
 
 
 def _populations(objects: Iterable[Object]) -> list[str]:

@@ -137,7 +137,7 @@ def _shapes(history: History, question: Question, chosen: Sensitivity) -> Iterat
     shape = question.shape
     if shape is None:
         return
-    variations = 1
+    variations, here = 1, shape.parts
     narrow = False
     paired, lately = question.when - chosen.pairs, question.when - chosen.within
     for other, when in reversed(history.shapes.items()):
@@ -147,7 +147,8 @@ def _shapes(history: History, question: Question, chosen: Sensitivity) -> Iterat
             break
         if other.aggregate != shape.aggregate:
             continue
-        apart = len(shape.parts ^ other.parts)
+        there = other.parts
+        apart = len(here) + len(there) if here.isdisjoint(there) else len(here ^ there)  # most have nothing in common
         if apart and when >= lately:
             variations += 1
         if apart <= _NEAR and not narrow and closeness(shape, other) == "narrow":

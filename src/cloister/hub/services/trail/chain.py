@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 __all__ = ["ALGORITHM", "DATA_SET", "START", "Act", "BrokenLine", "about", "cleaned", "key_of", "no_secrets", "seal"]
@@ -101,8 +102,13 @@ def no_secrets(names: Iterable[str]) -> None:
     ValueError: the trail keeps no secrets: new_password
     """
     for name in names:
-        if any(word in name.lower() for word in _SECRET):
+        if _of_secret(name):
             raise ValueError(f"the trail keeps no secrets: {name}")
+
+
+@lru_cache(maxsize=256)
+def _of_secret(name: str) -> bool:
+    return any(word in name.lower() for word in _SECRET)
 
 
 def text_of(value: Any, longest: int = _LONGEST) -> str:
