@@ -27,7 +27,7 @@ from pydantic import BaseModel
 QUICK = bool(os.environ.get("CLOISTER_BENCH_QUICK"))
 ROWS = 2_000 if QUICK else 50_000
 ASKED = 40 if QUICK else 300
-CLIENTS, FEW = 64, 8
+CLIENTS, FEW = 128, 8
 SECONDS = 1.5 if QUICK else 6.0
 TURNS = 2 if QUICK else 5
 LEAST, MOST_MS = 1 / 3, 25.0

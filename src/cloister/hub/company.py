@@ -32,7 +32,7 @@ Answer = TypeVar("Answer")
 
 _IDLE = 5.0
 """Seconds after which the thread ends, until somebody comes again."""
-_MOST = 64
+_MOST = 128
 """Guests at once: more would wait for longer, and share no more."""
 
 
