@@ -294,6 +294,23 @@ class Ledger:
         with self._reading() as store:
             return reading.bound(store, source)
 
+    def waiting(self, costs: Mapping[str, Guarantee], *, who: str, what: str) -> int | None:
+        """The charge of an attempt that did not come to its end, and that `reserve` would take over; None: it would charge anew.
+
+        >>> from cloister.privacy import PureDP
+        >>> ledger = Ledger()
+        >>> _ = ledger.open("people", PureDP(1), who="owner")
+        >>> charge = ledger.reserve({"people": PureDP("0.1")}, who="ada", what="plan-1")
+        >>> ledger.waiting({"people": PureDP("0.1")}, who="ada", what="plan-1") == charge.id
+        True
+        >>> ledger.waiting({"people": PureDP("0.1")}, who="bob", what="plan-1") is None
+        True
+        """
+        _check_request(costs, who=who, what=what, purpose="")
+        request = Request.of(costs, who, what, "", rerun=True)
+        with self._reading() as store:
+            return reading.waiting(store, request)
+
     def drawn(self, population: str, who: str, what: str) -> Guarantee:
         """What a person's share was debited for releases of this plan that others had bought."""
         with self._reading() as store:

@@ -87,7 +87,7 @@ def reserve(book: Book, request: Request) -> Reservation:
     with it, or not at all."""
     owed = _still_owed(book, request, request.drawn) if request.drawn else None
     if request.rerun:
-        earlier = _earlier_attempt(book, request)
+        earlier = earlier_attempt(book, request)
         if earlier is not None:
             _draw(book, owed, _debits(book, owed))
             book.live.pop(earlier, None)
@@ -343,7 +343,7 @@ def _reservation(request: Request, number: int, *, attempt: int) -> Reservation:
     )
 
 
-def _earlier_attempt(book: Book, request: Request) -> int | None:
+def earlier_attempt(book: Book, request: Request) -> int | None:
     """The reservation that this request may take over, if there is one."""
     place = (next(iter(request.costs)), request.what)
     for (number,) in book.store.execute(_EARLIER, place).fetchall():

@@ -12,7 +12,9 @@ from cloister.errors import LedgerTampered
 from cloister.ledger.book import Book, Population, budget_of
 from cloister.ledger.chain import BEGINNING, chained, moment
 from cloister.ledger.measure import decode, guarantee_of, in_measure
+from cloister.ledger.operations import earlier_attempt
 from cloister.ledger.records import Charge, Line, State, StoredRelease
+from cloister.ledger.request import Request
 from cloister.ledger.store import Store
 from cloister.privacy.guarantee import Guarantee
 
@@ -54,6 +56,11 @@ def allotment(store: Store, name: str, user: str) -> tuple[Guarantee, Guarantee]
     book = Book(store, b"", time.time)
     found, spender = book.population(name), book.spender(name, user)
     return None if spender.share is None else (spender.share, guarantee_of(found.kind, spender.left()))
+
+
+def waiting(store: Store, request: Request) -> int | None:
+    """The reservation that the request would take over."""
+    return earlier_attempt(Book(store, b"", time.time), request)
 
 
 def spent_by(store: Store, name: str, user: str) -> Guarantee:

@@ -23,7 +23,6 @@ from cloister.ledger import Bound
 from cloister.privacy import Guarantee, text_of, zero_of
 from cloister.privacy.rational import exact_positive
 from cloister.query import Session, parse
-from cloister.session import Plan
 from cloister.session.buying import Bounds
 from cloister.session.spend import amount_of, less
 
@@ -150,16 +149,8 @@ def _costs(hub: Hub, session: Session, wish: Wish, spend: str | Guarantee | None
     else:
         questions = [each for text in wish.texts for each in parse(text, session.tables, wish.dialect).questions]
         plan = session.explain_workload(questions, spend or "")
-    return {} if _is_paid(hub, plan, who) else plan.costs
-
-
-def _is_paid(hub: Hub, plan: Plan, who: str) -> bool:
-    """Whether a first attempt at the same was charged, and is waiting to be made once more."""
-    for population, cost in plan.costs.items():
-        for each in hub.ledger.charges(population, what=plan.digest):
-            if each.who == who and each.state == "reserved" and each.attempt == 1 and each.cost == cost:
-                return True
-    return False
+    paid = plan.costs and hub.ledger.waiting(plan.costs, who=who, what=plan.digest) is not None
+    return {} if paid else plan.costs
 
 
 def _populations(objects: Iterable[Object]) -> list[str]:

@@ -21,7 +21,7 @@ made the first one die is seen by that at most once more than was paid for, as t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cloister.hub.problems import Conflict
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from cloister.session import Door, Outcome, Release
 
 __all__ = ["Charges", "Watched"]
-
-_LOOKED_AMONG = 8
-"""The ledger takes a reservation over that is among so many newest charges of its plan (`Ledger.reserve`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +52,9 @@ class _Noted:
     """The reservation of an earlier attempt at the same that was about to be taken over; 0: none was there."""
 
     @classmethod
-    def of(cls, ledger: Ledger, what: str, population: str, who: str, cost: Guarantee) -> _Noted:
+    def of(cls, ledger: Ledger, what: str, population: str, who: str, cost: Guarantee, *, over: int) -> _Noted:
         whole = in_measure(cost, kind_of(ledger.budget(population)))
-        found = cls(what=what, population=population, who=who, cost=whole, after=ledger.head[0], over=0)
-        waiting = [each for each in ledger.charges(population, what=what)[-_LOOKED_AMONG:] if found.fits(each) and _waits(each)]
-        return replace(found, over=waiting[0].id) if waiting else found
+        return cls(what=what, population=population, who=who, cost=whole, after=ledger.head[0], over=over)
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> _Noted:
@@ -129,7 +124,8 @@ class Charges:
         """Write a charge down before it is made. After a killed attempt nothing new is charged until all that it was charged for
         was answered again; where that cannot be any more, it is refused."""
         ledger = self._hub.ledger
-        noted = [_Noted.of(ledger, what, population, who, cost) for population, cost in costs.items()]
+        over = ledger.waiting(costs, who=who, what=what) or 0
+        noted = [_Noted.of(ledger, what, population, who, cost, over=over) for population, cost in costs.items()]
         left = {each.id for each in self._earlier} - self._answered
         if left and left != {each.over for each in noted}:
             raise Conflict(
@@ -190,10 +186,6 @@ class Watched:
         for each in releases:
             self._charges.answered(each.provenance.charges)
         self._tell("learning")
-
-
-def _waits(charge: Charge) -> bool:
-    return charge.state == "reserved" and charge.attempt == 1
 
 
 def _sums(charges: Sequence[Charge]) -> dict[str, Guarantee]:
