@@ -2,15 +2,15 @@
 
 PYTHON ?= python3
 BIN    := .venv/bin
-JOBS   ?= 2
+JOBS   ?= 3
 ARGS   ?=
 
 # What linters read. A folder that does not exist yet is left out.
 CODE := $(wildcard src tests benchmarks scripts docs examples conftest.py)
 
-# Tests run in as many processes as there are cores: a second thread for a product of matrices would only take turns with them. They
-# start many programs, too, which read their bytecode rather than compile the package each time. Files run in their order, which ends
-# with short pages: no process waits long for the other's last file.
+# Tests wait a quarter of their time, so there is one process more than two cores have; a second thread for a product of matrices
+# would only take turns with them. They start many programs, too, which read their bytecode rather than compile the package each
+# time. Files run in their order, which ends with short pages: no process waits long for another's last file.
 test slow nightly: export OMP_NUM_THREADS := 1
 test slow nightly: export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE

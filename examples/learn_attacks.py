@@ -5,14 +5,14 @@ python examples/learn_attacks.py
 
 from __future__ import annotations
 
-import math
-
 import cloister as cl
 from cloister.attacks import audit
 from cloister.noise import DiscreteLaplace
+from cloister.privacy import About, Inference
 from cloister.session import Question, Sum
 
 BOUND = 200_000
+ABOUT: tuple[About, ...] = ("presence", "value")
 
 
 def main() -> None:
@@ -36,7 +36,9 @@ def main() -> None:
 
     found = audit(DiscreteLaplace.for_epsilon(1, sensitivity=BOUND), sum(february), sum(march), runs=100_000)
     print(f"the best attack that an audit finds: ε of at least {found.epsilon:.2f}; promised was 1")
-    print(f"at ε = 1 a guess that is right 1 time in 2 becomes right {math.e / (1 + math.e):.0%} of the time at best")
+    presence, value = (float(Inference.of(cl.PureDP(1), about=about).right) for about in ABOUT)
+    print(f"at ε = 1 a guess that is right 1 time in 2 becomes right {presence:.0%} of the time at best: who is on the payroll?")
+    print(f"and {value:.0%} of the time: what does somebody earn who is? ε counts twice there")
 
 
 if __name__ == "__main__":

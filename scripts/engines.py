@@ -20,6 +20,8 @@ from scripts import postgres
 
 JAVA_PACKAGES = ("openjdk-17-jre-headless", "openjdk-21-jre-headless")
 JAVA_RELEASES = range(17, 22)
+NODE = Path(__file__).resolve().parent.parent / ".venv" / "node"
+NODE_PG = "8.16.0"
 STARTS = Path("/usr/sbin/policy-rc.d")
 """What Debian asks before a freshly installed service is started."""
 
@@ -44,6 +46,46 @@ def provide() -> None:
             apt_install("nginx-light", "nginx", any_of=True)
         if nginx() is None:
             warn("nginx (for several hub processes)", "nginx-light")
+    clients()
+
+
+def clients() -> None:
+    """The drivers of other languages that the PostgreSQL front is tested with."""
+    if odbc_driver() is None:
+        apt_install("odbc-postgresql")
+        if odbc_driver() is None:
+            warn("psqlODBC", "odbc-postgresql")
+    if jdbc_driver() is None:
+        apt_install("libpostgresql-jdbc-java")
+        if jdbc_driver() is None:
+            warn("pgjdbc", "libpostgresql-jdbc-java")
+    if node_modules() is None and shutil.which("npm"):
+        print("installing from npm: pg", flush=True)
+        words = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(NODE), f"pg@{NODE_PG}"]
+        subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+
+def odbc_driver() -> Path | None:
+    """The driver that ODBC reaches PostgreSQL by, or None."""
+    return next(iter(sorted(Path("/usr/lib").glob("*/odbc/psqlodbcw.so"))), None)
+
+
+def jdbc_driver() -> Path | None:
+    """The driver that Java reaches PostgreSQL by, or None."""
+    found = Path("/usr/share/java/postgresql.jar")
+    return found if found.exists() else None
+
+
+def java_compiler() -> Path | None:
+    """A Java that runs a source file, or None: a runtime alone does not."""
+    home = java_home()
+    return home / "bin" / "java" if home is not None and (home / "bin" / "javac").exists() else None
+
+
+def node_modules() -> Path | None:
+    """The folder that holds node-pg, or None."""
+    found = NODE / "node_modules"
+    return found if (found / "pg").is_dir() else None
 
 
 def postgres_programs() -> Path | None:

@@ -24,7 +24,8 @@ from scripts import engines  # noqa: E402  (the tree is on the path only now)
 
 VENV = ROOT / ".venv"
 OLDEST = (3, 11)
-WANTS = {"base": ".[hub]", "all": ".[all]"}
+WANTS = {"base": ".[hub,anonymize,learn,mining]", "all": ".[all]"}
+"""Of the base: the hub, and whatever its menu and the command line offer without a server of others."""
 
 
 def main(arguments: list[str]) -> int:
@@ -51,7 +52,8 @@ def install(wanted: str) -> None:
     if not python_of(VENV).exists():
         print("making .venv", flush=True)
         create()
-    print(f"installing cloister ({'all extras but torch' if wanted == 'all' else 'library and hub'}) into .venv", flush=True)
+    what = "all extras but torch" if wanted == "all" else "library, hub and what its menu offers"
+    print(f"installing cloister ({what}) into .venv", flush=True)
     pip = [str(python_of(VENV)), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
     subprocess.run([*pip, "-c", "constraints.txt", "-e", WANTS[wanted]], cwd=ROOT, check=True)
     for name in WANTS:
@@ -89,8 +91,8 @@ def digest() -> str:
 
 
 def stamp_of(wanted: str) -> Path:
-    """The file that says: this was installed."""
-    return VENV / f".stamp-{wanted}"
+    """The file that says: these extras were installed."""
+    return VENV / f".stamp-{WANTS[wanted].strip('.[]').replace(',', '-')}"
 
 
 def python_of(venv: Path) -> Path:

@@ -9,6 +9,7 @@ and <name>-dark.svg, which are kept in the tree because the README shows them.
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -32,9 +33,12 @@ def draw_for_build() -> None:
 
 
 def draw(script: Path, target: Path) -> list[Path]:
-    """Draw one figure; the files that it is in. What is newer than its script and the package is not drawn again."""
+    """Draw one figure; the files that it is in. What is newer than its script, the package and its page is not drawn again."""
     drawn = target / "figures" / f"{script.stem}.svg"
-    if drawn.exists() and drawn.stat().st_mtime > max(path.stat().st_mtime for path in [script, *PACKAGE.rglob("*.py")]):
+    sources = [script, *PACKAGE.rglob("*.py")]
+    if re.search(r"scripts\.gallery|\.md\b", script.read_text(encoding="utf-8")):
+        sources += DOCS.rglob("*.md")  # it is drawn by a page's own snippet
+    if drawn.exists() and drawn.stat().st_mtime > max(path.stat().st_mtime for path in sources):
         return [drawn]
     names = runpy.run_path(str(script))
     if "svg" in names:

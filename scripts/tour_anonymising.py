@@ -24,18 +24,18 @@ def anonymised_pictures(owner: Page, address: str, picture: Callable[[Page, str,
     """Take them. `picture` takes the page, a name, what stands at the upper edge, and a height."""
     owner.goto(f"{address}/anonymise?about=census")
     for column in _DROPPED:
-        owner.get_by_label(f"What {column} is").select_option("identifying")
-    owner.get_by_label("What income is").select_option("sensitive")
+        owner.get_by_label(f"Role of {column}").select_option("identifying")
+    owner.get_by_label("Role of income").select_option("sensitive")
     owner.get_by_label("Purpose").fill("a course in statistics")
-    press(owner, "Look first")
+    press(owner, "Preview")
     trial = _result(owner)
     files = [picture(owner, "anonymise-choose", "form h2", 780)]
     owner.get_by_text("race", exact=False).last.click()
     owner.get_by_role("link", name="Change this hierarchy").locator("visible=true").first.click()
     files.append(picture(owner, "anonymise-hierarchy", "form h2", 660))
     owner.goto(trial)
-    fill(owner, Title="Census, for teaching", **{"Name in questions": "census_open"})
-    owner.get_by_label("I know what this means").check()
+    fill(owner, Title="Census, for teaching", **{"Name in queries": "census_open"})
+    owner.get_by_label("I understand this").check()
     press(owner, "Release")
     _result(owner)
     return [*files, picture(owner, "anonymise-table", "", 880)]

@@ -28,11 +28,12 @@ def survey_pictures(analyst: Page, visitor: Page, address: str, picture: Callabl
     analyst.goto(f"{address}/surveys")
     fill(analyst, Title="Sleep and screens", Purpose="a study of sleep at our school")
     press(analyst, "Begin")
-    fill(analyst, **{"What you ask": "Do you look at a screen in bed?", "Short name": "screen"})
+    fill(analyst, **{"Questions asked": "Do you look at a screen in bed?", "Short name": "screen"})
     press(analyst, "Add")
     analyst.get_by_role("link", name="One of several").click()
     fill(
-        analyst, **{"What you ask": "At which one most?", "Short name": "which", "Options": "telephone\ntablet\ntelevision\nnone"}
+        analyst,
+        **{"Questions asked": "At which one most?", "Short name": "which", "Options": "telephone\ntablet\ntelevision\nnone"},
     )
     press(analyst, "Add")
     draft = picture(analyst, "survey-draft", "", 1150)
@@ -57,10 +58,10 @@ def _respondent(page: Page, address: str, number: str, picture: Callable[[Page, 
         page.get_by_role("button", name="To the questions").click()
         page.get_by_label("yes", exact=True).check()
         page.get_by_label("tablet").check()
-        page.get_by_role("button", name="What we would see of it").first.click()
+        page.get_by_role("button", name="Preview of sent data for it").first.click()
         return picture(page, "survey-questions", "#step-questions", 900)
     page.get_by_role("button", name="Change them by chance").click()
-    page.get_by_text("Byte for byte").click()
+    page.get_by_text("Exact bytes").click()
     return picture(page, "survey-leaving", "#step-send", 535)
 
 

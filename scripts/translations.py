@@ -3,7 +3,8 @@
     python -m scripts.translations           # bring the catalogues up to date, and list what has no translation
     python -m scripts.translations --check   # change nothing; fail where a text is missing or is not used any more
 
-Texts are found by Babel's extractors: `_("…")`, `ngettext("…", "…", n)`, `N_("…")` and `{% trans %}`. What reaches a page in
+Texts are found by Babel's extractors: `_("…")`, `ngettext("…", "…", n)`, `N_("…")` and `{% trans %}`; with a context before
+the text, `pgettext`, `npgettext` and `NC_`. What reaches a page in
 other ways is found in the code (`scripts/translations_found.py`). What was translated stays; a text that is not used any more is
 dropped.
 """
@@ -26,7 +27,10 @@ from scripts.translations_found import said
 ROOT = Path(__file__).resolve().parents[1]
 HUB = ROOT / "src" / "cloister" / "hub"
 BELOW = (
-    *(f"anonymize/{each}.py" for each in ("encoded", "models/diversity", "models/k", "searches/at_levels", "searches/unmet")),
+    *(
+        f"anonymize/{each}.py"
+        for each in ("encoded", "held", "models/diversity", "models/k", "searches/at_levels", "searches/unmet")
+    ),
     "lazily.py",
     *(f"learn/{each}.py" for each in ("class_tables", "from_tables", "kmeans_tables", "purse", "regression_tables", "trees")),
     *(f"ledger/{each}.py" for each in ("book", "measure", "opening", "operations", "writer")),
@@ -36,12 +40,18 @@ BELOW = (
     "query/*.py",
     *(
         f"session/{each}.py"
-        for each in ("answer", "buying", "door", "grid", "limits", "narrowing", "plan", "refinement", "registry")
+        for each in ("answer", "buying", "door", "grid", "limits", "lineage", "narrowing", "plan", "refinement", "registry")
     ),
     *(f"session/{each}.py" for each in ("rehearsal", "sealed", "shape", "sharing", "spend", "threshold", "view", "within")),
     *(f"tables/{each}.py" for each in ("casts", "choices", "columns", "dates", "derived", "encrypted", "expressions", "guard")),
-    *(f"tables/{each}.py" for each in ("joins", "lines", "plain", "quotients", "scalar", "sources", "table", "texts")),
-    *(f"tables/{each}.py" for each in ("postgres", "spark", "spark_calls", "spark_connect", "spark_connection")),
+    *(
+        f"tables/{each}.py"
+        for each in ("joins", "lines", "plain", "quotients", "scalar", "sources", "table", "texts", "workspace")
+    ),
+    *(
+        f"tables/{each}.py"
+        for each in ("postgres", "postgres_lineage", "spark", "spark_calls", "spark_connect", "spark_connection")
+    ),
 )
 """Files below the hub whose errors and notes an analyst or an owner reads on a page."""
 FOLDER = HUB / "web" / "translations"
@@ -64,7 +74,12 @@ SHOWN = (
     "storage/",
     "web/",
 )
-KEYWORDS = {"_": None, "gettext": None, "N_": None, "ngettext": (1, 2)}
+KEYWORDS = {
+    **dict.fromkeys(("_", "gettext", "N_")),
+    "ngettext": (1, 2),
+    **dict.fromkeys(("pgettext", "NC_"), ((1, "c"), 2)),
+    "npgettext": ((1, "c"), 2, 3),
+}
 HEADER = "# The pages of cloister's hub. Maintained by hand; `python -m scripts.translations` adds new texts."
 
 
@@ -116,7 +131,8 @@ def unused(kept: Catalog, used: Catalog) -> list[str]:
     """What is kept and not used any more."""
 
     def names(catalogue: Catalog) -> dict[str, None]:
-        return {message.id if isinstance(message.id, str) else message.id[0]: None for message in catalogue if message.id}
+        texts = ((message.context, message.id if isinstance(message.id, str) else message.id[0]) for message in catalogue)
+        return {f"{text} [{context}]" if context else text: None for context, text in texts if text}
 
     now = names(used)
     return [name for name in names(kept) if name not in now]

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from cloister.hub.web.formats import is_address, is_code
+from cloister.voices import pieces_of
 
 __all__ = ["said", "text_of"]
 
@@ -127,8 +128,16 @@ def _texts(nodes: list[ast.expr | None], *, code: bool = False) -> Iterator[str]
         plain = re.sub(r"\{\w+\}", "9", text) if isinstance(node, ast.JoinedStr) else text
         if isinstance(node, ast.JoinedStr) and " " not in plain:
             continue
-        if re.search(r"[a-z]", plain) and not is_address(plain) and (code or not is_code(plain)):
+        if re.search(r"[a-z]", plain) and not is_address(plain) and (code or not is_code(plain) or _in_prose(plain)):
             yield text
+
+
+def _in_prose(text: str) -> bool:
+    """Whether a line has pieces of Python among words: a page tells the pieces by its fields, and the words are translated."""
+    pieces = pieces_of(text)
+    for piece in pieces:
+        text = text.replace(piece, "")
+    return bool(pieces) and re.search(r"[a-z]{3}", re.sub(r"\{\w+\}", "", text)) is not None
 
 
 def _parts(named: Mapping[str, ast.expr]) -> Iterator[str]:

@@ -15,7 +15,7 @@ TABLE = {
 
 def chart() -> alt.HConcatChart:
     """Left the quasi-identifiers, right the sensitive values, both by group."""
-    pieces = Anatomy(quasi="age", sensitive="disease", l=2).apply(TABLE, random=Random.deterministic(3))
+    pieces = Anatomy(quasi="age", sensitive="disease", l=2).apply(TABLE, random=Random.deterministic(3), shuffle=False)
     people = [{"age": age, "group": group + 1} for age, group in zip(pieces.quasi["age"], pieces.quasi["group"], strict=True)]
     held = [
         {"disease": value, "group": group + 1, "count": count}

@@ -11,8 +11,8 @@ from cloister.anonymize.perturbing import Rounding, TopBottomCoding
 def chart() -> alt.Chart:
     """Three rows of marks: as it was, cut off at 5,000, rounded to 500."""
     pays = np.round(np.random.default_rng(5).lognormal(7.9, 0.45, 90)).astype(int).tolist()
-    cut = TopBottomCoding(column="pay", top=5000).apply({"pay": pays}).frame["pay"]
-    coarse = Rounding(columns="pay", base=500).apply({"pay": cut})["pay"]
+    cut = TopBottomCoding(column="pay", top=5000).apply({"pay": pays}, shuffle=False).frame["pay"]
+    coarse = Rounding(columns="pay", base=500).apply({"pay": cut}, shuffle=False)["pay"]
     names = ["original", "top at 5,000", "and rounded to 500"]
     rows = [{"pay": pay, "table": name} for name, column in zip(names, (pays, cut, coarse), strict=True) for pay in column]
     return (

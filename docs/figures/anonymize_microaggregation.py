@@ -21,7 +21,7 @@ def records() -> dict[str, list[float]]:
 def chart() -> alt.LayerChart:
     """Groups as rectangles, people as dots, means as diamonds."""
     table = records()
-    done = Microaggregation(columns=["age", "pay"], k=K).apply(table)
+    done = Microaggregation(columns=["age", "pay"], k=K).apply(table, shuffle=False)
     groups = [np.flatnonzero(done.groups == group) for group in range(int(done.groups.max()) + 1)]
     age, pay = np.array(table["age"]), np.array(table["pay"])
     boxes = [

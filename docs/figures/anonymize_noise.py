@@ -21,7 +21,9 @@ def minutes() -> np.ndarray:
 def chart() -> alt.LayerChart:
     """Bars for the truth, a step line for the noised column, dots with whiskers for the estimate."""
     truth = minutes()
-    done = AdditiveNoise(columns="minutes", scale=20, law="laplace").apply({"minutes": truth}, random=Random.deterministic(1))
+    done = AdditiveNoise(columns="minutes", scale=20, law="laplace").apply(
+        {"minutes": truth}, random=Random.deterministic(1), shuffle=False
+    )
     noised = np.array(done.frame["minutes"])
     found = reconstruct(noised, done.laws["minutes"], bins=EDGES)
     margins = found.margin(0.95)

@@ -16,7 +16,9 @@ def left(columns: int, kind: str) -> float:
     generator = np.random.default_rng(columns)
     values = generator.normal(size=(3000, 2)) @ generator.normal(size=(2, columns)) + 0.2 * generator.normal(size=(3000, columns))
     table = {f"c{place}": column for place, column in enumerate(values.T)}
-    done = AdditiveNoise(columns=list(table), ratio=0.5, kind=kind).apply(table, random=Random.deterministic(columns))
+    done = AdditiveNoise(columns=list(table), ratio=0.5, kind=kind).apply(
+        table, random=Random.deterministic(columns), shuffle=False
+    )
     before, after = remove_noise(done.frame, list(table), done.covariance).errors(values)
     return float(np.sqrt(np.mean((after / before) ** 2)))
 

@@ -12,7 +12,7 @@ JOBS = {"job": ["care"] * 500 + ["craft"] * 300 + ["sales"] * 150 + ["judge"] * 
 
 def chart() -> alt.LayerChart:
     """Squares with their probabilities: old category down, new one across."""
-    done = PRAM(column="job", stay=0.7).apply(JOBS, random=Random.deterministic(1))
+    done = PRAM(column="job", stay=0.7).apply(JOBS, random=Random.deterministic(1), shuffle=False)
     order = ["care", "craft", "sales", "judge"]
     rows = [
         {"old": old, "new": new, "probability": float(done.matrix[i, j]), "text": f"{done.matrix[i, j]:.2f}"}

@@ -16,7 +16,7 @@ def chart() -> alt.Chart:
     values = np.arange(RECORDS)
     rows = []
     for percent in (5, 20):
-        done = RankSwap(columns="rank", percent=percent).apply({"rank": values}, random=Random.deterministic(1))
+        done = RankSwap(columns="rank", percent=percent).apply({"rank": values}, random=Random.deterministic(1), shuffle=False)
         rows += [
             {"before": int(old), "after": int(new), "reach": f"p = {percent} %"} for old, new in enumerate(done.frame["rank"])
         ]

@@ -23,11 +23,13 @@ def chances() -> alt.Chart:
         for place in range(-40, 21)
     ]
     y = alt.Y("chance:Q", title="best chance after the answer", axis=alt.Axis(format="%"))
-    return lines(points, "epsilon", "ε", y, "before", PRIORS, "chance before").properties(title="One person")
+    return lines(points, "epsilon", "ε", y, "before", PRIORS, "chance before").properties(
+        title="One person's presence (a value: at 2ε)"
+    )
 
 
 def groups() -> alt.Chart:
-    """e^{kε}: the most by which a group's odds may grow."""
+    """e^{kε}: the most by which the odds of a group's presence may grow."""
     points = [
         {"size": size, "factor": math.exp(size * float(epsilon)), "epsilon": epsilon}
         for epsilon in EPSILONS
@@ -37,7 +39,9 @@ def groups() -> alt.Chart:
     y = alt.Y(
         "factor:Q", title="odds grow by at most", scale=alt.Scale(type="log", domain=[1, 100_000]), axis=alt.Axis(format="~s")
     )
-    return lines(points, "size", "persons in the group", y, "epsilon", EPSILONS, "ε").properties(title="A group")
+    return lines(points, "size", "persons in the group", y, "epsilon", EPSILONS, "ε").properties(
+        title="A group's presence (values: at 2ε)"
+    )
 
 
 def lines(

@@ -13,8 +13,9 @@ The public names, and nothing else; each loads what it needs when it is first us
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from cloister.lazily import Lazily
 
 __version__ = "0.1.0"
 
@@ -51,18 +52,20 @@ if TYPE_CHECKING:
     from cloister.tables import Real as Real
     from cloister.tables import Text as Text
 
-_HOMES = {
-    "cloister.client": "RemoteSession connect",
-    "cloister.errors": """AccessDenied BudgetExceeded CloisterError EngineError InvalidDeclaration InvalidParameter LedgerError
-        MissingBound UnknownColumn UnknownTable UnsupportedQuery""",
-    "cloister.ledger": "Ledger",
-    "cloister.privacy": "ApproxDP PureDP ZCDP",
-    "cloister.query": "Session",
-    "cloister.query.controls": "ControlledSession Controls",
-    "cloister.session": "Release",
-    "cloister.tables": "Binned Boolean Category Date Identifier Integer PrivateTable PublicTable Real Text",
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+_NAMES = Lazily(
+    "cloister",
+    {
+        ".client": "RemoteSession connect",
+        ".errors": """AccessDenied BudgetExceeded CloisterError EngineError InvalidDeclaration InvalidParameter LedgerError
+            MissingBound UnknownColumn UnknownTable UnsupportedQuery""",
+        ".ledger": "Ledger",
+        ".privacy": "ApproxDP PureDP ZCDP",
+        ".query": "Session",
+        ".query.controls": "ControlledSession Controls",
+        ".session": "Release",
+        ".tables": "Binned Boolean Category Date Identifier Integer PrivateTable PublicTable Real Text",
+    },
+)
 
 __all__ = [
     "ZCDP",
@@ -101,13 +104,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'cloister' has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
-    globals()[name] = value
-    return value
+    return _NAMES.get(name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

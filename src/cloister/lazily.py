@@ -5,13 +5,34 @@ A package writes which of its modules each public name lives in; nothing of them
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 
 from cloister.errors import MissingDependency
 
-__all__ = ["Lazily"]
+__all__ = ["Lazily", "loading"]
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """While modules load, nobody looks for garbage: what they make is kept, and to look through it takes an eighth of the time.
+
+    >>> with loading():
+    ...     gc.isenabled()
+    False
+    >>> gc.isenabled()
+    True
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class Lazily:
@@ -48,7 +69,8 @@ class Lazily:
         if name not in self.homes:
             raise AttributeError(f"module {self.package!r} has no attribute {name!r}")
         try:
-            value: object = getattr(import_module(self.homes[name]), name)
+            with loading():
+                value: object = getattr(import_module(self.homes[name]), name)
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
             if missing not in self.extras:

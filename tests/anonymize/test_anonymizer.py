@@ -76,25 +76,29 @@ def test_suppressed_rows_say_nothing() -> None:
     assert len(dropped["age"]) == 199
     starred = Anonymizer(**arguments, suppressed="star").fit_transform(table)
     assert len(starred["age"]) == 200
-    assert starred["age"][0] == "*"
-    assert starred["disease"][0] == "*"
+    assert starred["age"].count("*") == 1
+    assert starred["disease"][starred["age"].index("*")] == "*"
     assert "a rare one" not in starred["disease"]
 
 
-def test_the_frame_comes_back_in_its_kind_with_its_order() -> None:
+def test_the_frame_comes_back_in_its_kind_and_with_its_labels_and_order_where_they_are_asked_for() -> None:
     table = pd.DataFrame(people(60)).set_index("name")
-    anonymizer = Anonymizer(quasi=["age"], models=[KAnonymity(2)], suppression="0.3")
-    with pytest.warns(HiddenRows, match="the index 'name' stays"):
+    anonymizer = Anonymizer(quasi=["age"], models=[KAnonymity(2)], suppression="0.3", shuffle=False, keep_index=True)
+    with pytest.warns(HiddenRows, match="the index 'name' stays") as told:
         released = anonymizer.fit_transform(table)
     assert isinstance(released, pd.DataFrame)
+    assert any("the order of the rows stays as it is" in str(each.message) for each in told)
     assert released.index.tolist() == [name for name in table.index if name in set(released.index)]
-    assert anonymizer.fit_transform(pl.DataFrame(people(60))).columns == list(people(1))
+    with pytest.raises(InvalidParameter, match="no labels"):
+        anonymizer.fit_transform(pl.DataFrame(people(60)))
+    plain = Anonymizer(quasi=["age"], models=[KAnonymity(2)], suppression="0.3")
+    assert plain.fit_transform(pl.DataFrame(people(60))).columns == list(people(1))
 
 
 def test_shuffled_rows_are_the_same_rows() -> None:
     table = people(300)
-    plain = Anonymizer(quasi=["age", "town"]).fit_transform(table)
-    mixed = Anonymizer(quasi=["age", "town"], shuffle=True, random=Random.deterministic(1)).fit_transform(table)
+    plain = Anonymizer(quasi=["age", "town"], shuffle=False).fit_transform(table)
+    mixed = Anonymizer(quasi=["age", "town"], random=Random.deterministic(1)).fit_transform(table)
     assert plain["name"] != mixed["name"]
     assert sorted(plain["name"]) == sorted(mixed["name"])
 
@@ -104,13 +108,13 @@ def test_a_column_that_names_each_row_is_pointed_at() -> None:
         Anonymizer(quasi=["age"]).fit_transform(people())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Anonymizer(quasi=["age"], identifying=["name", "born", "zip"]).fit_transform(people())
+        Anonymizer(quasi=["age"], identifying=["name", "born", "zip", "town", "disease"]).fit_transform(people())
 
 
 def test_missing_values() -> None:
     table: dict[str, list[Any]] = {"age": [20, 20, 30, 30, None, None], "sex": ["F", "F", "?", "?", "M", "M"]}
     own = Anonymizer(quasi=["age", "sex"], models=[KAnonymity(2)], suppression=0, missing_values=["?"])
-    assert own.fit_transform(table)["sex"] == ["F", "F", "?", "?", "M", "M"]
+    assert sorted(own.fit_transform(table)["sex"]) == ["?", "?", "F", "F", "M", "M"]
     gone = Anonymizer(quasi=["age", "sex"], models=[KAnonymity(2)], suppression=0, missing="suppress", missing_values=["?"])
     assert gone.fit_transform(table) == {"age": [20, 20], "sex": ["F", "F"]}
     assert gone.report_.suppressed == 4
@@ -126,8 +130,8 @@ def test_missing_values() -> None:
         ({"quasi": ["height"]}, "no such column"),
         ({"quasi": ["age", "age"]}, "stands there twice"),
         ({"quasi": ["age"], "sensitive": ["age"]}, "it has two roles"),
-        ({"quasi": ["age"], "models": []}, "there is none"),
-        ({"quasi": ["age"], "models": [5]}, "one is no privacy model"),
+        ({"quasi": ["age"], "models": []}, "it is missing"),
+        ({"quasi": ["age"], "models": [5]}, "one is not a privacy model"),
         ({"quasi": ["age"], "models": [LDiversity(2)]}, "no column was declared sensitive"),
         ({"quasi": ["age"], "models": [LDiversity(2, column="age")]}, "the column is a quasi-identifier"),
         ({"quasi": ["age"], "models": [KAnonymity(500)]}, "the table has 400 rows"),
@@ -136,7 +140,7 @@ def test_missing_values() -> None:
         ({"quasi": ["age"], "suppressed": "hide"}, "neither drop nor star"),
         ({"quasi": ["age"], "search": "magic"}, "magic"),
         ({"quasi": ["age"], "metric": "beauty"}, "beauty"),
-        ({"quasi": ["age"], "hierarchies": {"zip": Hierarchy.flat()}}, "it is no quasi-identifier"),
+        ({"quasi": ["age"], "hierarchies": {"zip": Hierarchy.flat()}}, "it is not a quasi-identifier"),
         ({"quasi": ["age"], "hierarchies": {"age": "ages.csv"}}, "it is a str"),
         ({"quasi": ["age"], "weights": {"age": -1}}, "not a positive number"),
         ({"quasi": ["age"], "hierarchies": {"age": Hierarchy.of({1: ["*"]})}}, "no line for the value"),

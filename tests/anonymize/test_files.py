@@ -178,15 +178,23 @@ def test_what_counts_as_one_value_is_written_in_one_way(tmp_path: Path) -> None:
     assert (tmp_path / "released.csv").read_text(encoding="utf-8").count("-0") == 0
 
 
-def test_sorted_rows_tell_nothing_of_the_old_order(tmp_path: Path) -> None:
-    table = people(200).drop("name")
-    both = []
-    for number, rows in enumerate((table, table.reverse())):
-        rows.write_parquet(tmp_path / "people.parquet")
-        asked = anonymizer("mondrian", identifying=[], shuffle=True)
-        anonymize_file(asked, tmp_path / "people.parquet", tmp_path / f"{number}.csv")
-        both.append((tmp_path / f"{number}.csv").read_bytes())
-    assert both[0] == both[1]
+def test_rows_leave_in_a_secret_order(tmp_path: Path) -> None:
+    """An order that is neither the old one nor one that the rows decide; the chance that two agree is 1 in 200!."""
+    people(200).with_row_index("place").write_parquet(tmp_path / "people.parquet")
+    orders = []
+    for number in range(2):
+        asked = anonymizer("mondrian", identifying=["name"])
+        with pytest.warns(HiddenRows, match="'place'"):
+            anonymize_file(asked, tmp_path / "people.parquet", tmp_path / f"{number}.csv")
+        orders.append(pl.read_csv(tmp_path / f"{number}.csv")["place"].to_list())
+    assert sorted(orders[0]) == sorted(orders[1])
+    assert len({tuple(sorted(orders[0])), *map(tuple, orders)}) == 3
+    kept = anonymizer("mondrian", identifying=["name"], shuffle=False)
+    with pytest.warns(HiddenRows, match="the order of the rows stays"):
+        anonymize_file(kept, tmp_path / "people.parquet", tmp_path / "kept.csv")
+    assert kept.report_.kept == ("place", "the order of the rows")
+    with pytest.raises(InvalidParameter, match="no labels"):
+        anonymize_file(anonymizer("mondrian", keep_index=True), tmp_path / "people.parquet", tmp_path / "kept.csv")
 
 
 def test_the_type_of_a_column_is_that_of_all_its_values(tmp_path: Path) -> None:

@@ -74,7 +74,8 @@ def test_labels_are_those_of_the_hierarchy(table: Table, relaxed: bool) -> None:
     ladders = local.problem_.ladders
     for name in ("age", "town"):
         values = local.problem_.table.columns[name].values
-        for value, label in zip(table[name], released[name], strict=True):
+        came = [table[name][row] for row in local.rows_.tolist()]
+        for value, label in zip(came, released[name], strict=True):
             place, ladder = values.index(value), ladders[name]
             above = [names[codes[place]] for names, codes in zip(ladder.labels, ladder.codes, strict=True)]
             assert label in {STAR, *(str(each) if each is not None else "(missing)" for each in above), value}

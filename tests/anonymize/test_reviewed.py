@@ -216,7 +216,7 @@ def test_numbers_over_64_bits_are_refused_in_words(tmp_path: Path, ending: str) 
     source.write_text("id,x\n" + f"{2**70},a\n" * 5 + f"{2**70 + 1},a\n" * 5, encoding="utf-8")
     asked = Anonymizer(quasi=["id"], models=[KAnonymity(2)], search="mondrian")
     for act in (lambda: asked.fit_transform(source), lambda: asked.transform_file(source, tmp_path / f"out.{ending}")):
-        with pytest.raises(InvalidParameter, match="'id' was refused: it holds whole numbers of more than 64 bits"):
+        with pytest.raises(InvalidParameter, match="'id' is invalid: it holds whole numbers of more than 64 bits"):
             act()
 
 
@@ -245,7 +245,7 @@ def test_suppressed_rows_that_stay_say_nothing_in_any_column(tmp_path: Path) -> 
         hierarchies={"age": Hierarchy.flat()},
     )  # fmt: skip
     released = asked.fit_transform(table)
-    assert released.row(5) == ("*", "*", None, None, None)
+    assert [row for row in released.rows() if row[0] == "*"] == [("*", "*", None, None, None)]
     assert released["n"].dtype == pl.Int64
     assert asked.certificate(released, learning=False).holds
     table.write_parquet(tmp_path / "people.parquet")
@@ -315,7 +315,7 @@ def test_a_table_of_which_nothing_is_left_is_refined_to_nothing(suppressed: str)
     assert asked.report_.suppressed == 3
     paper = asked.certificate(released, learning=False)
     assert paper.risk.rows == asked.report_.risk.rows == 0
-    assert "Nothing is left in the table" in str(paper)
+    assert "All rows of the table are suppressed" in str(paper)
 
 
 @pytest.mark.parametrize("suppressed", ["drop", "star"])

@@ -85,7 +85,7 @@ def test_with_a_list_of_the_population_journalist_and_marketer_risk_are_exact() 
     assert found.population_uniques is not None
     assert found.population_uniques.counted
     assert found.population_uniques.people == 1
-    assert "no list of the whole population" not in found.to_html()
+    assert "not a list of the whole population" not in found.to_html()
 
 
 def test_a_list_that_lacks_people_of_the_table_is_said_to() -> None:
@@ -112,7 +112,7 @@ def test_unknown_columns_and_roles_are_refused() -> None:
 def test_an_empty_table_has_no_risk() -> None:
     found = risk({"age": pl.Series([], dtype=pl.Int64), "ill": pl.Series([], dtype=pl.String)}, ["age"], ["ill"])
     assert (found.rows, found.k, found.l, found.prosecutor, found.marketer) == (0, 0, None, 0.0, 0.0)
-    assert "Nothing is left" in str(found)
+    assert "All rows of the table are suppressed" in str(found)
     assert found.to_html()
 
 

@@ -100,14 +100,16 @@ def test_nor_in_the_memory_that_an_arrow_table_shares() -> None:
 def test_the_labels_of_a_pandas_frame_are_looked_at() -> None:
     ages = [20 + number % 2 for number in range(40)]
     frame = pd.DataFrame({"age": ages}, index=pd.Index([f"person {number}" for number in range(40)], name="who"))
-    anonymizer = Anonymizer(quasi=["age"])
+    anonymizer = Anonymizer(quasi=["age"], keep_index=True)
     with pytest.warns(HiddenRows, match="the index 'who' stays as it is"):
         released = anonymizer.fit_transform(frame)
     assert anonymizer.report_.kept == ("the index 'who'",)
     assert anonymizer.certificate(released, learning=False).made["published as they are"] == "the index 'who'"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Anonymizer(quasi=["age"]).fit_transform(frame.reset_index(drop=True))
+        fresh = Anonymizer(quasi=["age"]).fit_transform(frame)
+    assert fresh.index.equals(pd.RangeIndex(40))
+    assert fresh.index.name is None
 
 
 @pytest.mark.parametrize("index", [None, [f"person {number}" for number in range(40)]])
@@ -128,7 +130,8 @@ def test_who_is_only_on_the_public_list_is_not_published() -> None:
         hierarchies={"age": Hierarchy.intervals(20)},
     )  # fmt: skip
     released = anonymizer.fit_transform(town)
-    assert released == {"age": ["20–39", "20–39"], "ill": ["a", "d"]}
+    assert released["age"] == ["20–39", "20–39"]
+    assert sorted(released["ill"]) == ["a", "d"]
     assert anonymizer.report_.kept == ()
     assert anonymizer.report_.dropped == ("in_study",)
     assert anonymizer.certificate(released, learning=False).risk.rows == 2
@@ -138,7 +141,7 @@ def test_a_column_that_only_a_model_names_is_starred_too() -> None:
     table = {"age": [30] * 8 + [99], "ill": ["flu", "gout"] * 4 + [SECRET]}
     models = [KAnonymity(4), LDiversity(2, column="ill")]
     anonymizer = Anonymizer(quasi=["age"], models=models, suppression="0.2", suppressed="star")
-    assert anonymizer.fit_transform(table)["ill"] == ["flu", "gout"] * 4 + ["*"]
+    assert sorted(anonymizer.fit_transform(table)["ill"]) == ["*", *["flu"] * 4, *["gout"] * 4]
     assert anonymizer.report_.kept == ()
 
 

@@ -220,7 +220,7 @@ def test_what_can_not_be_audited_is_refused() -> None:
         audit_protocol(Coin(), left=0, right=1)
     with pytest.raises(InvalidParameter, match="no values"):
         audit_protocol(RAPPOR())
-    with pytest.raises(InvalidParameter, match="no array"):
+    with pytest.raises(InvalidParameter, match="not an array"):
         audit_protocol(Scattered(), left=1, right=2)
     with pytest.raises(InvalidParameter, match="One value"):
         audit_protocol(RandomizedResponse(epsilon=1), left=True)

@@ -191,7 +191,7 @@ def test_what_does_not_fit_is_refused(folder: Path, arguments: tuple[str, ...], 
 
 @pytest.mark.parametrize("line", ["age", "age=", "age=1-2", "age=1:2,age=1:3", "=1:2", "", "age=x:y"])
 def test_wrong_bounds_are_refused(line: str) -> None:
-    with pytest.raises(InvalidDeclaration, match="--bounds was refused"):
+    with pytest.raises(InvalidDeclaration, match="--bounds is invalid"):
         domains_of_line(line)
 
 

@@ -32,8 +32,8 @@ def cloister(*arguments: str, at: Path, code: int = 0, refused: bool = False) ->
 
 def test_it_answers_the_question(folder: Path) -> None:
     said = cloister("people.csv", "--quasi", "age, sex", "--sensitive", "ill", at=folder)
-    assert "Everybody looks like at least 1 other in age and sex" in said
-    assert "'ill' of 2 rows is told all the same" in said
+    assert "Everyone looks like at least 1 other in age and sex" in said
+    assert "'ill' of 2 rows is disclosed all the same" in said
     assert "not differential privacy" in said
 
 

@@ -64,7 +64,7 @@ def test_from_the_trial_to_the_frame(served_house: tuple[House, Visitor, str]) -
         assert found["refused"] is None
         point = next(each for each in found["points"] if each["k"] == 5 and "loss" in each)
         assert not house.hub.ledger.unbounded("people")
-        with pytest.raises(errors.InvalidParameter, match="The release was refused"):
+        with pytest.raises(errors.InvalidParameter, match="The release is invalid"):
             session.anonymize(Anonymizer(**WANTED), "people", **{**NAMED, "understood": False})
         table = session.anonymize(Anonymizer(**WANTED), "people", levels=point["levels"], **NAMED)
         assert house.hub.ledger.unbounded("people")
@@ -75,7 +75,7 @@ def test_from_the_trial_to_the_frame(served_house: tuple[House, Visitor, str]) -
         assert len(rows) == table.to_polars().height == table.to_arrow().num_rows == 300
         assert rows.groupby(["age", "sex"]).size().min() >= 5
         assert [each.id for each in session.anonymized()] == [table.id]
-    assert set(told) <= {"waiting", "running", "looking at the rows", "comparing risk and loss", "comparing levels"}
+    assert set(told) <= {"waiting", "running", "reading the rows", "comparing risk and information loss", "comparing levels"}
 
 
 def test_what_an_anonymizer_wants_travels_whole() -> None:

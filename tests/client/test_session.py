@@ -206,7 +206,7 @@ def test_plain_http_is_for_this_machine(url: str) -> None:
     "url", ["hub.example.org", "ftp://x", "https://", "https://me:word@hub.example.org", "https://x/?token=1", ""]
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(errors.InvalidParameter, match="is none"):
+    with pytest.raises(errors.InvalidParameter, match="is not an http"):
         cl.connect(url, token="clo_x")
 
 

@@ -130,7 +130,7 @@ def test_each_step_falls_to_the_next_attack() -> None:
 
 def test_anatomy_gives_each_person_three_reasons() -> None:
     pieces = example("learn_sanitising")["torn"](Random.deterministic(20))
-    assert pieces.quasi["age"] == example("learn_sanitising")["STAFF"]["age"]
+    assert sorted(pieces.quasi["age"]) == sorted(example("learn_sanitising")["STAFF"]["age"])
     for group in range(pieces.groups):
         held = [reason for own, reason in zip(pieces.sensitive["group"], pieces.sensitive["absent"], strict=True) if own == group]
         assert sorted(held) == ["burnout", "flu", "injury"]

@@ -20,6 +20,7 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@pytest.mark.xdist_group("documentation")  # after the figures are drawn
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_to_files_that_exist(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)

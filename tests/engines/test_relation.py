@@ -267,7 +267,7 @@ def test_persons_without_a_unit_and_a_public_table_of_the_engine(loader: Loader,
         found = ask(related, keys=("size",), aggregates=(Aggregate("age", "sum", ("age",)),))
         nulls = {(31,): {"age": 9}} if outer else {}
         assert found == {(10,): {"age": 1}, (20,): {"age": 1}, **nulls}
-        with pytest.raises(UnsupportedQuery, match="persons"):
+        with pytest.raises(UnsupportedQuery, match="Counting people"):
             related.aggregate(Aggregation(None, aggregates=(Aggregate("n", "units"),)))
         with pytest.raises(UnsupportedQuery, match="whose"):
             related.rows(["age"], unit=True)

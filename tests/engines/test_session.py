@@ -175,3 +175,21 @@ def test_every_construct_has_the_same_answer_on_every_engine(
             assert found == pytest.approx(values, rel=1e-6, abs=1e-6), name
         else:
             assert found == values, name
+
+
+def test_in_bounded_memory_keys_and_rows_come_in_pieces(people: cl.PrivateTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows at a time make what all at once make."""
+    for module in ("engine", "spark"):
+        monkeypatch.setattr(f"cloister.tables.{module}.PIECE", 2)
+    spend, found = cl.ApproxDP(20, "1e-6"), []
+    for limit in (None, "64MiB"):
+        budget, random = cl.ApproxDP(100, "1e-3"), Random.deterministic(3)
+        with cl.Session({"people": people}, budget=budget, random=random, memory_limit=limit) as session:
+            answer = session.sql("SELECT town, COUNT(*) AS n, SUM(age) AS ages FROM people GROUP BY town", spend=spend)
+            none = session.sql("SELECT town, COUNT(*) AS n FROM people WHERE age > 89 AND age < 18 GROUP BY town", spend=spend)
+            rows = session.house.registry.prepare("people").rows(["age", "town"], unit=True)
+            found.append((answer.to_pydict(), none.num_rows, sorted(zip(*(rows[name].tolist() for name in rows), strict=True))))
+    assert found[0] == found[1]
+    assert found[0][0]["town"] == sorted({*DATA["town"]})
+    assert found[0][1:] == (0, found[1][2])
+    assert len(found[0][2]) == 300

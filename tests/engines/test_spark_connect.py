@@ -16,6 +16,7 @@ import pytest
 
 import cloister as cl
 from cloister.errors import EngineError, InvalidDeclaration, MissingDependency
+from cloister.session.lineage import SharedRows
 from cloister.tables import Aggregation, Category, Integer, PrivateTable, PublicTable, prepare
 from cloister.tables.spark_connect import SparkConnectSource, read_address
 from cloister.tables.spark_connection import SparkConnection, SparkPlace
@@ -46,6 +47,25 @@ def test_a_table_is_known_by_its_whole_name(spark_connect: spark.Server) -> None
         assert source.schema == {"age": "integer", "sex": "text"}
         assert source.identity() == f"sc://127.0.0.1:{spark_connect.port}::spark_catalog.default.people"
         assert spark_connect.token not in repr(source.place) + source.shown + source.describe()
+
+
+def test_a_view_is_of_the_population_of_the_table_below_it(spark_connect: spark.Server) -> None:
+    people = SparkConnectSource.from_url(f"{spark_connect.url}::people")
+    session = people.session
+    try:
+        session.sql("CREATE VIEW default.seen AS SELECT age, sex FROM default.people WHERE age > 30").collect()
+        session.sql("CREATE VIEW default.seen_again AS SELECT age + 1 AS age, sex FROM default.seen").collect()
+        session.sql("CREATE TABLE default.apart AS SELECT 30 AS age, 'F' AS sex").collect()
+        for name, shared in (("seen", True), ("seen_again", True), ("apart", False)):
+            other = SparkConnectSource.from_url(f"{spark_connect.url}::{name}")
+            assert bool(other.lineage() & people.lineage()) is shared, name
+        seen = cl.PrivateTable(f"{spark_connect.url}::seen", columns=COLUMNS, population="fresh")
+        tables = {"people": cl.PrivateTable(people, columns=COLUMNS)}
+        with cl.Session(tables, budget=cl.PureDP(1)) as asked, pytest.raises(SharedRows, match="'people'"):
+            asked.add("seen", seen)
+    finally:
+        for kind, name in (("VIEW", "seen_again"), ("VIEW", "seen"), ("TABLE", "apart")):
+            session.sql(f"DROP {kind} IF EXISTS default.{name}").collect()
 
 
 def test_it_is_prepared_and_asked_and_nothing_stays(spark_connect: spark.Server) -> None:
@@ -127,7 +147,7 @@ def test_no_name_reads_a_file_of_the_server(spark_connect: spark.Server, tmp_pat
     with pytest.raises(AnalysisException):
         source.session.table(f"csv.`{tmp_path / 'secret'}`").collect()
     for name in ("csv.`/etc/passwd`", "csv.`file:///etc/passwd`", "people WHERE 1=1", "`a``b`", "people;x", "a..b", ".a", "a."):
-        with pytest.raises(InvalidDeclaration, match="table is no name"):
+        with pytest.raises(InvalidDeclaration, match="table is not a name"):
             SparkConnectSource.from_url(f"{spark_connect.url}::{name}")
 
 
@@ -151,24 +171,24 @@ def test_what_a_person_may_have_meant(spark_connect: spark.Server) -> None:
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("sc://spark.example.org", "no sc:// address"),
-        ("sc://::t", "no sc:// address"),
-        ("sc://a,b::t", "no sc:// address"),
-        ("sc://u@a::t", "no sc:// address"),
-        ("sc://a:0::t", "no sc:// address"),
-        ("sc://a:99999::t", "no sc:// address"),
-        ("sc://a/path;token=x::t", "no sc:// address"),
-        ("sc://a/;token=x y::t", "no sc:// address"),
+        ("sc://spark.example.org", "not an sc:// address"),
+        ("sc://::t", "not an sc:// address"),
+        ("sc://a,b::t", "not an sc:// address"),
+        ("sc://u@a::t", "not an sc:// address"),
+        ("sc://a:0::t", "not an sc:// address"),
+        ("sc://a:99999::t", "not an sc:// address"),
+        ("sc://a/path;token=x::t", "not an sc:// address"),
+        ("sc://a/;token=x y::t", "not an sc:// address"),
         ("sc://a/;token=x;token=y::t", "twice"),
         ("sc://a/;session_id=x::t", "session_id= is not taken"),
         ("sc://a/;user_agent=x::t", "user_agent= is not taken"),
         ("sc://a/;x-forwarded-user=x::t", "x-forwarded-user= is not taken"),
-        ("sc://a::", "table is no name"),
-        ("sc://a::t.", "table is no name"),
+        ("sc://a::", "table is not a name"),
+        ("sc://a::t.", "table is not a name"),
     ],
 )
 def test_what_an_address_may_not_say(address: str, why: str) -> None:
-    with pytest.raises(InvalidDeclaration, match="address was refused") as caught:
+    with pytest.raises(InvalidDeclaration, match="address is invalid") as caught:
         SparkConnectSource.from_url(address)
     assert why in caught.value.why
 

@@ -62,6 +62,22 @@ def test_what_was_spent_after_the_backup_is_known_where_the_head_survived(copied
     again.close()
 
 
+def test_a_hub_without_its_key_makes_no_other(copied: tuple[House, Visitor, Path]) -> None:
+    """A new key would open nothing, and would stand where the right one is to be put."""
+    house, _, backup = copied
+    key = house.settings.data / "master.key"
+    kept = key.read_bytes()
+    lost(house, heads=False)
+    put_back(backup, house.settings)
+    key.unlink()
+    for _ in range(2):
+        with pytest.raises(cl.CloisterError, match=r"master key master\.key is missing"):
+            House(house.settings.data, Clock())
+        assert not key.exists()
+    key.write_bytes(kept)
+    House(house.settings.data, Clock()).close()
+
+
 def test_without_the_head_it_is_frozen_too_and_what_the_backup_knows_is_the_least_loss(
     copied: tuple[House, Visitor, Path],
 ) -> None:

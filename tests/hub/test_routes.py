@@ -92,7 +92,7 @@ def test_those_that_check_it_by_other_means_check_it(whole: House) -> None:
         path = filled(name.partition(" ")[2].replace("{name}", "forged"))
         for given in ({"form_token": "0" * 64}, {}):
             answer = olga.client.post(path, data=given, files={"file": ("a.csv", b"age,sex,pay\n30,F,1\n", "text/csv")})
-            assert (answer.status_code, "does not come from a page" in answer.text) == (403, True), (name, given)
+            assert (answer.status_code, "comes from another session" in answer.text) == (403, True), (name, given)
 
 
 def _calls(dependant: Dependant) -> Iterator[object]:
@@ -147,7 +147,7 @@ def outcome_for(who: str, role: str) -> str:
 
 def outcome_of(answer: httpx.Response) -> str:
     """Which class an answer is of. A denial by the gate names the roles; what the policy or a form denies has other words."""
-    if answer.status_code == 401 and "nobody is logged in" in answer.text:
+    if answer.status_code == 401 and "you are not signed in" in answer.text:
         return "log in"
     if answer.status_code == 303 and answer.headers["location"].startswith("/login?next="):
         return "log in"

@@ -154,7 +154,7 @@ def test_old_protocols_are_refused_and_cookies_are_for_tls_alone(secure: tuple[s
     context.maximum_version = ssl.TLSVersion.TLSv1_1
     with socket.create_connection(place(url), timeout=10) as plain, pytest.raises((ssl.SSLError, OSError)):
         context.wrap_socket(plain, server_hostname="localhost")
-    page = httpx.get(f"{url}/login", verify=ssl.create_default_context(cafile=ours.file))
+    page = httpx.get(f"{url}/login", verify=ssl.create_default_context(cafile=ours.file), timeout=60)
     assert page.headers["strict-transport-security"].startswith("max-age=")
     assert all("secure" in cookie.lower() for cookie in page.headers.get_list("set-cookie"))
 
@@ -199,7 +199,7 @@ def test_it_ends_in_order_when_it_is_told_to(tmp_path: Path, how: signal.Signals
         assert process.stdout.readline() == f"cloister is at http://127.0.0.1:{port}\n"
         assert "makes the administrator" in process.stdout.readline()
         link = process.stdout.readline().strip()
-        assert httpx.get(link).status_code == 200
+        assert httpx.get(link, timeout=60).status_code == 200
         process.send_signal(how)
         _, err = process.communicate(timeout=60)
     finally:

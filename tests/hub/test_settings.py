@@ -57,10 +57,10 @@ def test_names_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="no such file"):
         load(tmp_path, file=tmp_path / "missing.toml")
     (tmp_path / "broken.toml").write_text("port = = 1")
-    with pytest.raises(InvalidParameter, match="no TOML"):
+    with pytest.raises(InvalidParameter, match="are not TOML"):
         load(tmp_path, file=tmp_path / "broken.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidParameter, match="no TOML"):
+    with pytest.raises(InvalidParameter, match="are not TOML"):
         load(tmp_path, file=tmp_path / "binary.toml")
 
 

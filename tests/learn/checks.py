@@ -54,6 +54,7 @@ EXPECTED: dict[str, str] = {
     "check_estimators_nan_inf": _VALUES,
     "check_estimators_empty_data_messages": _ROWS,
     "check_dtype_object": _WORDS,
+    "check_complex_data": "one complex number makes complex numbers of a whole array, so that kind is a private fact",
     "check_supervised_y_no_nan": _VALUES,
     "check_supervised_y_2d": _NOISE,
     "check_fit_idempotent": _NOISE,
@@ -148,7 +149,7 @@ def check_pickle(name: str) -> None:
 def check_sample_weight(name: str) -> None:
     """Weights are refused, and the refusal says why."""
     X, y = rows_of(name)
-    with pytest.raises(InvalidParameter, match="sample_weight was refused: one person would count as much"):
+    with pytest.raises(InvalidParameter, match="sample_weight is invalid: one person would count as much"):
         model_of(name).fit(X, y, sample_weight=np.ones(len(X)))
 
 
@@ -307,13 +308,14 @@ def check_refusals_show_no_value(name: str) -> None:
     X, y = rows_of(name)
     texts = X.astype(object)
     texts[3, 1] = "secret-42"
-    for wrong, target in ((texts, y), (np.full(7, 31337.25), y)):
+    assert learned(model_of(name).fit(texts, y)) == learned(model_of(name).fit(X, y)), "a text is a missing value"
+    for wrong, target in ((np.full(7, 31337.25), y), (np.full((4, 3, 2), 31337.25), y)):
         with pytest.raises(CloisterError) as caught:
             model_of(name).fit(wrong, target)
         assert "secret" not in str(caught.value)
         assert "31337" not in str(caught.value)
         assert caught.value.__cause__ is None
-        assert caught.value.__suppress_context__
+        assert caught.value.__suppress_context__ or caught.value.__context__ is None
     if y is not None:
         with pytest.raises(CloisterError):
             model_of(name).fit(X, y[:-1])

@@ -98,7 +98,7 @@ def test_groups_and_directions_are_judged_by_what_they_capture(model: PrivateMod
     assert found.plain is not None
     assert found.measure == "captured"
     assert found.points[0].mean < 0.9 < found.points[1].mean <= found.plain.mean + 0.01 <= 1.01
-    assert "captured variance" in found.text()
+    assert "explained variance" in found.text()
 
 
 def test_what_is_captured_is_told_exactly() -> None:

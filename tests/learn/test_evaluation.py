@@ -245,3 +245,11 @@ def test_a_table_must_be_declared_as_the_model_s_was() -> None:
         with pytest.raises(InvalidParameter, match="learnt from age, sex=F, sex=M"):
             evaluate_table(door, model, "people", "rich", 1)
         assert door.spent == PureDP(0)
+
+
+def test_the_margin_of_an_accuracy_is_the_one_that_the_page_states() -> None:
+    """About 3.70/(εm) at 95 % (docs/reference/models/evaluation.md): half a miss in forty for each of two Laplace numbers."""
+    y = np.arange(20_000) % 2
+    X = (y * 0.6 + 0.2)[:, None]
+    found = accuracy(Threshold(bounds=(0, 1)).fit(X, y), X, y, epsilon="0.1", random=Random.deterministic(1))
+    assert float(found.margin(0.95)) * 0.1 * len(y) == pytest.approx(3.70, abs=0.01)

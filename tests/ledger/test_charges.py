@@ -355,7 +355,7 @@ class TestAllotments:
     def test_a_debit_and_a_charge_stand_or_fall_together(self, people):
         people.allot("people", "bob", PureDP("0.3"), who="owner")
         head = people.head
-        with pytest.raises(BudgetExceeded, match="a debit for what others paid"):
+        with pytest.raises(BudgetExceeded, match="a charge to the share for stored answers"):
             people.reserve({"people": PureDP("0.2")}, who="bob", what="plan", drawn={"people": PureDP("0.2")})
         assert people.head == head
         first = people.reserve({"people": PureDP("0.1")}, who="bob", what="plan", drawn={"people": PureDP("0.2")})

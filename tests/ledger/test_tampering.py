@@ -165,6 +165,26 @@ class TestTables:
         with filled.open() as ledger, pytest.raises(LedgerTampered):
             ledger.find("plan 0", ["people"])
 
+    @pytest.mark.parametrize(
+        ("statement", "what"),
+        [
+            ("DELETE FROM releases WHERE id = 4", "plan 0"),
+            ("UPDATE releases SET id = 99 WHERE id = 4", "plan 0"),
+            ("DELETE FROM outcomes", "a plan that failed"),
+            ("DELETE FROM outcomes", "a plan taken over"),
+        ],
+    )
+    def test_what_ended_is_not_taken_over_where_its_row_is_gone(self, filled, sql, statement, what):
+        """It would be answered once more under a charge that is used up, or that was given back."""
+        with filled.open() as ledger:
+            sql(statement)
+            spent, head = ledger.spent("people"), ledger.head
+            with pytest.raises(LedgerTampered, match="had ended"):
+                ledger.reserve({"people": TENTH}, who="ada", what=what)
+            assert (ledger.spent("people"), ledger.head) == (spent, head)
+            assert ledger.reserve({"people": TENTH}, who="ada", what="a plan that waits").attempt == 2
+            assert ledger.reserve({"people": TENTH}, who="ada", what='4,"id":4,"kind":"settled').attempt == 1
+
 
 class TestKeys:
     def test_the_wrong_key_opens_nothing(self, filled):

@@ -116,7 +116,7 @@ def test_bad_values_and_reports_are_refused_without_being_shown() -> None:
     with pytest.raises(InvalidParameter, match="outside the domain"):
         DirectEncoding(range(-5, 5), 1).randomize(np.array([2**64 - 3], dtype=np.uint64))  # −3, if it were read as signed
     for reports in ([3], [-1], [[0, 1]], [0.5], ["a"]):
-        with pytest.raises(InvalidParameter, match="The reports were refused"):
+        with pytest.raises(InvalidParameter, match="The reports are invalid"):
             oracle.aggregate(reports)
     with pytest.raises(InvalidParameter, match="has two answers"):
         RandomizedResponse(["a", "b", "c"])

@@ -108,7 +108,8 @@ def test_reports_have_the_probabilities_of_the_channel(forms: tuple[str, ...]) -
 @pytest.mark.statistical
 @pytest.mark.parametrize("forms", [(D, D), (U, U), (D, U)])
 def test_errors_are_what_the_formulas_say_and_margins_cover(forms: tuple[str, ...]) -> None:
-    """1,000 surveys, 12 cells each: mean squares within 8 % (5.5 deviations of √(2/12000)); coverage within 5.5 deviations."""
+    """1,000 surveys, 12 cells each: mean squares within 8 % (5.5 deviations of √(2/12000)); coverage at
+    least 95 % less 5.5 deviations, and somewhat more, as nobody holds half of the values."""
     n, runs, sizes = 400, 1_000, (2, 10)
     fake, random = made(sizes, forms, 1), Random.deterministic(4)
     table = {"a": [0] * n, "b": np.arange(n) % 5}
@@ -124,7 +125,7 @@ def test_errors_are_what_the_formulas_say_and_margins_cover(forms: tuple[str, ..
             covered.append(abs(errors) <= found[name].margin(0.95))
             means.append(errors / np.sqrt(stated))
     assert np.concatenate(squares).mean() == pytest.approx(1, abs=0.08)
-    assert np.concatenate(covered).mean() == pytest.approx(0.95, abs=0.012)
+    assert 0.938 < np.concatenate(covered).mean() < 0.99
     assert abs(np.concatenate(means[1::2]).reshape(runs, 10).mean(axis=0)).max() < 5.5 / math.sqrt(runs)
 
 
@@ -155,7 +156,7 @@ def test_sketches_are_its_own_and_add_up() -> None:
     sketches = fake.aggregate(reports)
     assert {name: (sketch + sketch).n for name, sketch in sketches.items()} == {"a": 6, "b": 6}
     plain = {name: fake.oracles[name].aggregate(reports[name]) for name in "ab"}
-    with pytest.raises(InvalidParameter, match="sketches were refused"):
+    with pytest.raises(InvalidParameter, match="sketches are invalid"):
         fake.estimate(plain)
     nobody = fake.estimate(fake.aggregate(fake.randomize({"a": [], "b": []})))
     assert nobody["b"].counts.tolist() == [0.0] * 3
@@ -179,7 +180,7 @@ def test_bad_input_is_refused_with_its_own_message() -> None:
         fake.aggregate({"a": reports["a"]})
     with pytest.raises(InvalidParameter, match="could not come"):
         fake.aggregate({"a": np.array([9, 9]), "b": reports["b"]})
-    with pytest.raises(InvalidParameter, match="none of these"):
+    with pytest.raises(InvalidParameter, match="not one of these"):
         fake.variance("c", 1)
     with pytest.raises(InvalidParameter, match="too many records"):
         FakeData({"a": range(50), "b": range(50)}, 1).channel()

@@ -130,7 +130,7 @@ def test_sketches_add_up_and_travel() -> None:
 def test_bad_input_is_refused_with_its_own_message() -> None:
     oracle = LocalHashing(range(5), 1)
     for reports in ([-1], [10**6], [[1]], [0.5], ["a"]):
-        with pytest.raises(InvalidParameter, match="The reports were refused"):
+        with pytest.raises(InvalidParameter, match="The reports are invalid"):
             oracle.aggregate(reports)
     with pytest.raises(InvalidParameter, match="outside the domain"):
         oracle.randomize([5])

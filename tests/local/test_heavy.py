@@ -170,7 +170,7 @@ def test_bad_input_is_refused_with_its_own_message() -> None:
         with pytest.raises(InvalidParameter, match="not a list of values"):
             words.randomize(values)
     for reports in ([-1], [10**9], [[1]], [0.5], ["a"]):
-        with pytest.raises(InvalidParameter, match="The reports were refused"):
+        with pytest.raises(InvalidParameter, match="The reports are invalid"):
             words.aggregate(reports)
     for bits in (7, 12, 2000, True):
         with pytest.raises(InvalidParameter, match="multiple of 8"):

@@ -146,7 +146,7 @@ def test_bad_input_is_refused_with_its_own_message() -> None:
     assert isinstance(oracle, Summed)
     beyond = 2 * int(oracle.client["reach"], 16) + 1
     for reports in ([[beyond, 0, 0]], [[-1, 0, 0]], [[0, 0]], [1], [[0.5, 0, 0]]):
-        with pytest.raises(InvalidParameter, match="The reports were refused"):
+        with pytest.raises(InvalidParameter, match="The reports are invalid"):
             oracle.aggregate(reports)
     with pytest.raises(InvalidParameter, match="too many reports"):
         oracle.channel()

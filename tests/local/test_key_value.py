@@ -92,23 +92,26 @@ def crowd(n: int, padding: int) -> npt.NDArray[np.float64]:
 @pytest.mark.parametrize(("epsilon", "padding"), [(1, 1), (2, 2), (5, 3)])
 def test_counts_and_sums_are_unbiased_errors_are_the_formulas_and_margins_cover(how: str, epsilon: int, padding: int) -> None:
     """600 surveys of 1,200 people at a fixed seed. Means of errors within 5.5 deviations; squares of four counts each within 20 %
-    (5.5 deviations of 2,400 squares: 16 %); margins cover at least 95 % less 5.5 deviations (5 %)."""
+    (5.5 deviations of 2,400 squares: 16 %); margins cover at least 95 % less 5.5 deviations, and are on average at most
+    40 % wider than the normal law's."""
     protocol, n, runs = KeyValue(range(4), 0, 10, epsilon, padding=padding, how=how), 1_200, 600
     people, random = crowd(n, padding), Random.deterministic(6)
     truth = (~np.isnan(people)).sum(axis=0)
     expected = np.array([protocol.variance(n, count / n) for count in truth])
-    errors, sums, counted, covered = [], [], [], []
+    errors, sums, counted, covered, margins = [], [], [], [], []
     for _ in range(runs):
         found = protocol.estimate(protocol.aggregate(protocol.randomize(people, random=random)))
         errors.append(found.counts.counts - truth)
         sums.append(found.sums - truth * VALUES)
-        counted.append(abs(errors[-1]) <= found.counts.margin(0.95))
+        margins.append(found.counts.margin(0.95))
+        counted.append(abs(errors[-1]) <= margins[-1])
         covered.append(abs(found.means - VALUES) <= found.margin(0.95))
     scaled = np.stack(errors) / np.sqrt(expected)
     assert abs(scaled.mean(axis=0)).max() < 5.5 / math.sqrt(runs)
     assert (scaled**2).mean() == pytest.approx(1, abs=0.2)
     assert (abs(np.mean(sums, axis=0)) < 5.5 * np.std(sums, axis=0) / math.sqrt(runs)).all()
-    assert np.mean(counted) == pytest.approx(0.95, abs=0.03)
+    assert np.mean(counted) > 0.92
+    assert np.mean(margins / (1.96 * np.sqrt(expected))) < 1.4
     assert np.mean(covered, axis=0).min() > 0.90
 
 
@@ -223,8 +226,8 @@ def test_bad_input_is_refused_with_its_own_message_that_holds_no_value() -> None
         ([{"a": 11.5}], "outside of the declared interval"),
         ([{"a": math.nan}], "NaN"),
         ([{"a": math.inf}], "outside of the declared interval"),
-        ([{"a": "11.5 of ten"}], "refused"),
-        ([{"a": None}], "refused"),
+        ([{"a": "11.5 of ten"}], "invalid"),
+        ([{"a": None}], "invalid"),
         ([["a", 1]], "no mapping"),
         ({"a": 1}, "not a list of mappings"),
         ("a", "not a list of mappings"),
@@ -239,11 +242,11 @@ def test_bad_input_is_refused_with_its_own_message_that_holds_no_value() -> None
     assert protocol.randomize([]).shape == (0, 2)
     assert protocol.randomize([{}, {"a": 99}], clip=True).shape == (2, 2)
     for reports in ([[4, 0]], [[1, 2]], [[-1, 0]], [[1, -1]], [[1]], [3], [[0.5, 0.5]]):
-        with pytest.raises(InvalidParameter, match="The reports were refused"):
+        with pytest.raises(InvalidParameter, match="The reports are invalid"):
             protocol.aggregate(reports)
     cells = KeyValue(["a", "b"], 0, 10, 1, padding=1, how="direct")
     for garbage in ([5], [-1], [[1]], [0.5]):
-        with pytest.raises(InvalidParameter, match="The reports were refused"):
+        with pytest.raises(InvalidParameter, match="The reports are invalid"):
             cells.aggregate(garbage)
     for padding in (0, 3, True, 1.5):
         with pytest.raises(InvalidParameter, match="padding"):

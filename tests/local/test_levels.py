@@ -95,10 +95,10 @@ def test_the_test_of_homogeneity_names_the_value_that_differs() -> None:
 def test_chi_square_is_scipys() -> None:
     from scipy import stats
 
-    from cloister.local.levels import _beyond
+    from cloister.local.survey.anomalies import chi_square_tail
 
     for statistic, degrees in ((0.0, 1), (3.84, 1), (5.99, 2), (40.0, 3)):
-        assert _beyond(statistic, degrees) == pytest.approx(stats.chi2.sf(statistic, degrees), rel=1e-9)
+        assert chi_square_tail(statistic, degrees) == pytest.approx(stats.chi2.sf(statistic, degrees), rel=1e-9)
 
 
 def test_groups_are_counted_with_their_own_level() -> None:

@@ -111,11 +111,11 @@ def test_what_is_kept_holds_no_answer() -> None:
 
 def test_bad_input_is_refused_with_its_own_message() -> None:
     for waves in (0, -1, True, "2", 10_001):
-        with pytest.raises(InvalidParameter, match="waves was refused"):
+        with pytest.raises(InvalidParameter, match="waves is invalid"):
             LocalMemory(waves=waves)  # type: ignore[arg-type]
     memory, oracle = LocalMemory(waves=2), DirectEncoding(range(3), 1)
     for wave in (-1, True, "0"):
-        with pytest.raises(InvalidParameter, match="wave was refused"):
+        with pytest.raises(InvalidParameter, match="wave is invalid"):
             memory.report("q", oracle, 0, wave=wave)  # type: ignore[arg-type]
     memory.report("q", oracle, 0)
     kept = json.loads(memory.to_json())
@@ -128,5 +128,5 @@ def test_bad_input_is_refused_with_its_own_message() -> None:
         {"questions": {"q": kept["questions"]["q"] | {"type": "float64"}}},
     ]
     for text in [json.dumps(kept | change) for change in broken] + ["", "[]", "{}"]:
-        with pytest.raises(InvalidParameter, match="The memory was refused"):
+        with pytest.raises(InvalidParameter, match="The memory is invalid"):
             LocalMemory.from_json(text)

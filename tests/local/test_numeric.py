@@ -98,7 +98,8 @@ def test_several_dimensions_are_unbiased_with_the_stated_variance(
     squares = ((values - truth) ** 2 / stated).mean()
     assert squares == pytest.approx(1, abs=6 * math.sqrt(2 / (runs * dimensions)) + 0.03)
     told = np.array([each.variance for each in found]).mean(axis=0) / stated
-    assert bool((np.abs(told - 1) < 0.15).all())
+    assert told.min() > 0.85
+    assert told.max() < 1.25  # of few reports it is bounded from above
 
 
 @pytest.mark.parametrize("made", ALL)
@@ -126,7 +127,7 @@ def test_reports_are_whole_numbers_and_checked(made: type[NumericMechanism]) -> 
     assert json.loads(json.dumps(dict(mechanism.client))) == dict(mechanism.client)
     assert 1 <= mechanism.report_size <= 64
     for wrong in ([1 << 40], [0.5], [[1, 2]], ["1"]):
-        with pytest.raises(InvalidParameter, match="reports were refused"):
+        with pytest.raises(InvalidParameter, match="reports are invalid"):
             mechanism.aggregate(wrong)
 
 

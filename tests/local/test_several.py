@@ -27,17 +27,19 @@ def test_errors_are_what_the_formulas_say(how: str) -> None:
     several = SeveralAttributes(DOMAINS, 1, how=how)
     table = {"smokes": ["yes"] * n, "town": np.arange(n) % 20}
     random = Random.deterministic(8)
-    errors, smokes, covered = [], [], []
+    errors, smokes, covered, margins = [], [], [], []
     for _ in range(runs):
         found = several.estimate(several.aggregate(several.randomize(table, random=random)))
         assert found["town"].n == n
         errors.append(found["town"].counts - n / 20)
-        covered.append(abs(errors[-1]) < found["town"].margin(0.95))
+        margins.append(found["town"].margin(0.95))
+        covered.append(abs(errors[-1]) < margins[-1])
         smokes.append(found["smokes"].counts[0] - n)
     town, share = several.oracles["town"], 1 / 20
     expected = 2 * n * town.variance(1, share) + n * share * (1 - share) if how == "sampling" else n * town.variance(1, share)
     assert np.mean(np.square(errors)) / expected == pytest.approx(1, abs=0.04)
-    assert np.mean(covered) == pytest.approx(0.95, abs=0.012)
+    assert np.mean(covered) > 0.938  # twenty people a town: margins of few are wider than the normal law's, and cover more
+    assert np.mean(margins) < 1.3 * 1.96 * expected**0.5
     assert abs(np.mean(smokes)) < 5 * np.std(smokes) / runs**0.5
 
 
@@ -49,7 +51,7 @@ def test_other_protocols_and_nobody_asked() -> None:
     found = several.estimate(several.aggregate(one))
     unasked = next(name for name, reports in one.items() if len(reports) == 0)
     assert found[unasked].counts.tolist() == [0.0] * len(found[unasked])
-    assert found[unasked].margin(0.95).min() > 1
+    assert found[unasked].margin(0.95).tolist() == [1.0] * len(found[unasked])  # from nobody to the one person that there is
 
 
 def test_bad_input_is_refused_with_its_own_message() -> None:

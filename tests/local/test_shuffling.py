@@ -82,7 +82,7 @@ def test_rows_stay_whole_and_estimates_stay_the_same() -> None:
 
 def test_bad_input_is_refused_with_its_own_message() -> None:
     for reports in (0, -1, True, 1.5):
-        with pytest.raises(InvalidParameter, match="reports was refused"):
+        with pytest.raises(InvalidParameter, match="reports is invalid"):
             after_shuffling(1, reports=reports, delta="1e-6")  # type: ignore[arg-type]
     with pytest.raises(NotConvertible, match="δ = 0"):
         after_shuffling(1, reports=100, delta=0)

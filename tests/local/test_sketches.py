@@ -88,7 +88,7 @@ def test_sketches_add_up_and_travel() -> None:
 def test_bad_input_is_refused_with_its_own_message() -> None:
     plain, signs = CountMeanSketch(range(9), 1, buckets=4), CountMeanSketch(range(9), 1, buckets=4, hadamard=True)
     for oracle, bad in ((plain, [[5, 1]]), (plain, [[0, 16]]), (plain, [3]), (signs, [40]), (signs, [-1]), (signs, [[1]])):
-        with pytest.raises(InvalidParameter, match="The reports were refused"):
+        with pytest.raises(InvalidParameter, match="The reports are invalid"):
             oracle.aggregate(bad)
     for buckets in (3, 1, 8192, True):
         with pytest.raises(InvalidParameter, match="power of two"):

@@ -96,7 +96,7 @@ def test_sketches_add_up_and_bad_input_is_refused() -> None:
     assert oracle.aggregate(reports[:150]) + oracle.aggregate(reports[150:]) == oracle.aggregate(reports)
     assert oracle.randomize([]).shape == (0, 1)
     for bad in ([[7]], [[64 + 1]], [3], [[0.5]], [[-3]]):
-        with pytest.raises(InvalidParameter, match="The reports were refused"):
+        with pytest.raises(InvalidParameter, match="The reports are invalid"):
             oracle.aggregate(bad)
     with pytest.raises(InvalidParameter, match="outside the domain"):
         oracle.randomize(["g"])

@@ -186,7 +186,7 @@ def test_a_spoilt_tally_is_refused(spoil: Any) -> None:
     survey = small()
     tally = Tally(survey)
     tally.add([respond(survey, {}, "careful")])
-    with pytest.raises(InvalidParameter, match="tally was refused"):
+    with pytest.raises(InvalidParameter, match="tally is invalid"):
         Tally.from_json(survey, spoil(json.loads(tally.to_json())))
 
 

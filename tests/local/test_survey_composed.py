@@ -28,7 +28,7 @@ def survey(*questions: Any, **given: Any) -> Survey:
     [
         (lambda: YesNo("", "Have you?"), "small letters"),
         (lambda: YesNo("Copied", "Have you?"), "small letters"),
-        (lambda: YesNo("copied", " "), "1 to 500 letters"),
+        (lambda: YesNo("copied", " "), "1 to 500 printable characters"),
         (lambda: YesNo("copied", "Have you?", no_answer=1), "neither True nor False"),  # type: ignore[arg-type]
         (lambda: Choice("pet", "Which?", []), "fewer than 2"),
         (lambda: Choice("pet", "Which?", ["cat"]), "fewer than 2"),
@@ -162,7 +162,7 @@ def test_half_letters_are_refused_and_not_written() -> None:
         lambda: survey(levels={"\ud800": 1}),
         lambda: Survey("exam", "\ud800", [YesNo("copied", "Have you copied?")], levels=LEVELS),
     ):
-        with pytest.raises(InvalidParameter, match="refused"):
+        with pytest.raises(InvalidParameter, match="is invalid"):
             make()
 
 

@@ -111,9 +111,9 @@ def test_levels_that_answer_numbers_alike_seldom_seem_to_differ(want: str) -> No
 
 @pytest.mark.parametrize("want", ["mean", "spread"])
 def test_levels_that_answer_numbers_differently_are_noticed(want: str) -> None:
-    """Long hours go with the open level: the means differ by some 24 of 40."""
+    """Long hours go with the open level: the means differ by some 24 of 40. A p-value for few reports too says so."""
     made = Survey("n", "N", [Number("hours", "How many?", low=0, high=40, want=want)], levels={"careful": 1, "open": 4}, cap=4)
-    assert _alike(made, 1, lambda hours, _: hours > 20) < 1e-6
+    assert _alike(made, 1, lambda hours, _: hours > 20) < 1e-3
 
 
 def _alike(made: Survey, seed: int, is_open: Any) -> float:

@@ -134,7 +134,7 @@ def test_a_report_has_a_bit_for_each_value() -> None:
 def test_bad_input_is_refused_with_its_own_message() -> None:
     oracle = UnaryEncoding(["a", "b", "c"], 1)
     for reports in ([[8]], [[-1]], [[1, 2]], [3], [[0.5]], [["a"]]):
-        with pytest.raises(InvalidParameter, match="The reports were refused"):
+        with pytest.raises(InvalidParameter, match="The reports are invalid"):
             oracle.aggregate(reports)
     with pytest.raises(InvalidParameter, match="outside the domain"):
         oracle.randomize(["d"])

@@ -27,6 +27,8 @@ class Trials:
     """By `variance(n, true frequency)`."""
     covered: npt.NDArray[np.bool_]
     """Whether the 95 % interval of an estimate holds the truth."""
+    widths: npt.NDArray[np.float64]
+    """How wide those intervals are, in half-widths of the normal law by `variance(n, true frequency)`."""
 
 
 def skewed(size: int, n: int) -> npt.NDArray[np.int64]:
@@ -41,12 +43,13 @@ def trials(oracle: FrequencyOracle, *, n: int, seed: int, cells: int = CELLS) ->
     places = skewed(size, n)
     truth = np.bincount(places, minlength=size)
     variances = np.array([oracle.variance(n, count / n) for count in truth])
-    errors, covered = [], []
+    errors, covered, widths = [], [], []
     for reports in _surveys(oracle, places, -(-cells // size), Random.deterministic(seed)):
         estimate = oracle.estimate(oracle.aggregate(reports))
         errors.append(estimate.counts - truth)
         covered.append(abs(errors[-1]) <= estimate.margin(0.95))
-    return Trials(np.stack(errors), variances, np.stack(covered))
+        widths.append(estimate.margin(0.95) / (1.96 * np.sqrt(variances)))
+    return Trials(np.stack(errors), variances, np.stack(covered), np.stack(widths))
 
 
 def _surveys(oracle: FrequencyOracle, places: npt.NDArray[np.int64], surveys: int, random: Random) -> Iterator[Any]:
@@ -60,8 +63,10 @@ def _surveys(oracle: FrequencyOracle, places: npt.NDArray[np.int64], surveys: in
 
 def within_theory(found: Trials) -> None:
     """Unbiased to 5.5 deviations in every column (false alarm 4e-8 each); mean squared error within 3 % of theory; margins that
-    cover 95 % (a deviation is 0.08 %). They may cover a little more, where a margin follows a share that is itself uncertain."""
+    cover 95 % (a deviation is 0.08 %). They may cover more, where a margin follows a share that is itself uncertain, or where so
+    few people hold a value that the law is not the normal one: but no column's is, on average, 30 % wider than that."""
     scaled = found.errors / np.sqrt(found.variances)
     assert abs(scaled.mean(axis=0)).max() < 5.5 / np.sqrt(len(scaled))
     assert abs((scaled**2).mean() - 1) < 0.03
-    assert 0.944 < found.covered.mean() < 0.97
+    assert found.covered.mean() > 0.944
+    assert found.widths.mean(axis=0).max() < 1.3

@@ -183,7 +183,7 @@ def test_when_time_is_up_the_gap_is_told() -> None:
 
 
 def test_one_call_hides_and_reports() -> None:
-    result = hide_rules(SMALL, [("beer", "crisps")], min_support="0.2", min_confidence="0.6")
+    result = hide_rules(SMALL, [("beer", "crisps")], min_support="0.2", min_confidence="0.6", shuffle=False)
     assert association_rules(result.data, min_support="0.2", min_confidence="0.6").found.keys.isdisjoint({((0,), (0, 1))})
     assert "NOT differentially private" in result.not_private
     assert "NOT differentially private" in str(result)
@@ -209,7 +209,7 @@ def test_the_comparison_has_every_method_and_a_picture() -> None:
 
 def test_a_rule_that_is_not_found_is_hidden_already() -> None:
     result = hide_rules(SMALL, [("tea", "beer")], min_support="0.2", min_confidence="0.6")
-    assert result.baskets.lists() == Baskets.of(SMALL).lists()
+    assert sorted(map(sorted, result.baskets.lists())) == sorted(map(sorted, Baskets.of(SMALL).lists()))
     assert result.effects.hiding_failure == 0
     assert "was not found before" in str(result)
 

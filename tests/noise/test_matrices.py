@@ -141,3 +141,32 @@ def test_symmetric_gaussian_for_rho_and_its_noise() -> None:
 def test_refused_moments(bad: object) -> None:
     with pytest.raises(InvalidParameter):
         SymmetricGaussian(dimension=2, scale=1, bound=1, step="0.1").release(bad)
+
+
+def excesses(weights: np.ndarray, shift: int, epsilon: float) -> tuple[float, float]:
+    """The δ at ε between a law on a grid and its shift, both ways."""
+    law = weights / weights.sum()
+    here, there = np.append(law, np.zeros(shift)), np.append(np.zeros(shift), law)
+    grown = math.exp(epsilon)
+    return float(np.maximum(here - grown * there, 0).sum()), float(np.maximum(there - grown * here, 0).sum())
+
+
+K = np.arange(-120, 121)
+LOG_CONCAVE = {
+    "discrete Gaussian": np.exp(-(K**2) / 50),
+    "discrete Laplace": np.exp(-np.abs(K) / 4),
+    "chi-square": np.arange(1, 400) ** 1.5 * np.exp(-np.arange(1, 400) / 12),
+    "one-sided": np.exp(-np.arange(200) / 7),
+}
+
+
+@pytest.mark.parametrize("name", LOG_CONCAVE)
+@pytest.mark.parametrize("epsilon", [-1.0, 0.0, 0.2, 1.0, 3.0])
+def test_every_divergence_of_a_shift_grows_with_it_for_log_concave_laws(name: str, epsilon: float) -> None:
+    found = np.array([excesses(LOG_CONCAVE[name], shift, epsilon) for shift in range(25)])
+    assert (np.diff(found, axis=0) >= -1e-12).all()
+
+
+def test_without_log_concavity_a_larger_shift_may_be_closer() -> None:
+    comb = np.where(K % 5 == 0, 1.0, 0.01) * np.exp(-np.abs(K) / 40)
+    assert excesses(comb, 5, 0.5)[0] < excesses(comb, 2, 0.5)[0]

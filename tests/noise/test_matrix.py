@@ -239,3 +239,12 @@ def test_refusals() -> None:
     with pytest.raises(InvalidParameter) as caught:
         MatrixMechanism.best(workload, PureDP(1)).release([1, 2, 3])
     assert "[1, 2, 3]" not in str(caught.value)
+
+
+def test_a_strategy_of_huge_numbers_never_wraps() -> None:
+    """A sum beyond 64 bits is a Python integer: answers that wrapped would be 2⁶⁴ apart between neighbours."""
+    matrix = 2**60 * np.ones((8, 8), dtype=np.int64) + 2**59 * np.eye(8, dtype=np.int64)
+    strategy = Written(matrix * 2)
+    for cells in (np.ones(8, dtype=np.int64), np.arange(8) - 4, np.full(8, 2**40)):
+        assert strategy.apply(cells).tolist() == (matrix.astype(object) * 2 @ cells.astype(object)).tolist()
+    assert strategy.l1 == 8 * 2**61 + 2**60

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ from cloister.errors import InvalidParameter
 from cloister.noise._exponentials import exp_down, exp_floors, exponents, ln_down, ln_up
 from cloister.noise.enclosure import exp_below
 from cloister.noise.random import Random
-from cloister.noise.selection import Exponential, PermuteAndFlip, ReportNoisyMax, categorical
+from cloister.noise.selection import Exponential, PermuteAndFlip, ReportNoisyMax, _exact_grid, categorical
 from cloister.privacy.guarantee import PureDP
 
 DISEASES = [50, 20, 30]  # cancer, HIV, HPV
@@ -137,12 +138,50 @@ def test_names_places_and_guarantee(kind: type) -> None:
         [-(2**63), 2**63 - 1],
         [10**400, -(10**400)][::-1],
         [Fraction(-1, 3), Decimal("1000.5")],
+        np.array([Fraction(-1, 3), Decimal("1000.5")], dtype=object),
         np.array([0, 2**64 - 1], dtype=np.uint64),
     ],
-    ids=["int64 ends", "huge", "fractions", "uint64"],
+    ids=["int64 ends", "huge", "fractions", "an array of fractions", "uint64"],
 )
 def test_extreme_utilities(kind: type, utilities: object) -> None:
     assert kind(epsilon=1).release(utilities, random=Random.deterministic(1)) == 1
+
+
+def test_laplace_noise_lies_on_a_declared_grid_whatever_the_utilities_are() -> None:
+    """[0, 1] and [1/1000, 1] are neighbours with Δu = 1/1000, and have the same law but for a factor of e^ε = 1.01."""
+    mechanism = ReportNoisyMax(epsilon="0.01", sensitivity="0.001")
+    n, random = 200_000, Random.deterministic(1)
+    worlds = ([0, 1], [Fraction(1, 1000), Fraction(1)], [Fraction(1, 1000), 1], [Fraction(0), Fraction(999, 1000)])
+    shares = [1 - mechanism.sample(n, world, random=random).mean() for world in worlds]
+    assert max(shares) - min(shares) < 0.012 * 0.01 + 6 * math.sqrt(2 * 0.012 / n)  # six deviations: below 10⁻⁸
+    assert {"unit": mechanism.unit, "rate": mechanism.rate} == {"unit": Fraction(1, 1000), "rate": Fraction(5)}
+
+
+def test_utilities_are_rounded_to_the_unit_and_the_sensitivity_grows_to_whole_units() -> None:
+    mechanism = ReportNoisyMax(epsilon=1, sensitivity="0.25", unit="0.1")
+    assert mechanism.sensitivity == Fraction(1, 4)
+    assert mechanism.rate == 1 / (2 * Fraction(3, 10))
+    assert ReportNoisyMax(epsilon=1, sensitivity="0.25", unit="0.1", monotone=True).rate == Fraction(10, 3)
+    assert mechanism.margin(candidates=2) > ReportNoisyMax(epsilon=1, sensitivity="0.3", unit="0.001").margin(candidates=2)
+    for written in ([Fraction(3, 10), Decimal("0.5")], [Decimal("0.3499"), Fraction(9, 20)], [Fraction(1, 4), Fraction(1, 2)]):
+        drawn = [mechanism.release(written, random=Random.deterministic(seed)) for seed in range(40)]
+        assert drawn == [
+            mechanism.release([Fraction(3, 10), Fraction(5, 10)], random=Random.deterministic(seed)) for seed in range(40)
+        ]
+    assert ReportNoisyMax(epsilon=1, sensitivity="3/7").unit == Fraction(1, 7)
+    for noise in ("laplace", "gumbel", "exponential"):
+        assert replace(ReportNoisyMax(epsilon=1, sensitivity="3/7", noise=noise), epsilon=2).rate == Fraction(7, 3)
+    for refused in ({"unit": 0}, {"unit": "0.5", "noise": "gumbel"}):
+        with pytest.raises(InvalidParameter, match="unit="):
+            ReportNoisyMax(epsilon=1, **refused)
+
+
+@pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip])
+def test_a_common_denominator_changes_no_law(kind: type) -> None:
+    """The same numbers, and beside them one that no coin ever takes, which makes the denominator huge."""
+    plain = kind(epsilon=2).probabilities([0, 1, -1000])
+    fine = kind(epsilon=2).probabilities([0, Fraction(1), -1000 - Fraction(1, 10**40)])
+    assert fine.tolist() == pytest.approx(plain.tolist(), abs=1e-15)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -282,3 +321,15 @@ def test_logarithms_and_exponentials_are_rounded_the_safe_way() -> None:
             truth = mpmath.exp(mpmath.mpf(x.numerator) / x.denominator)
             below = mpmath.mpf(near.numerator) / near.denominator
             assert truth * (1 - mpmath.mpf(2) ** -60) < below <= truth
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_of_fixed_width_beside_fractions_do_not_overflow(kind: type[ReportNoisyMax]) -> None:
+    """On the grid of all utilities numpy's integers, and fractions that are made of them, would wrap around in silence."""
+    for wide in (np.int8(100), np.int64(2**62), np.uint64(2**63), Fraction(np.int64(2**62), np.int64(3))):
+        grid, unit = _exact_grid([wide, Fraction(1, 1000)], "utilities")
+        assert [int(place) * unit for place in grid.tolist()] == [
+            Fraction(int(wide.numerator), int(wide.denominator)),
+            Fraction(1, 1000),
+        ]
+        assert kind(epsilon=100).release([wide, Fraction(1, 1000)], random=Random.deterministic(1)) == 0

@@ -65,7 +65,15 @@ KNOWN = {
     APPROX: (0, 1, 1, 0, 1),
     RHO: (0, 0, 1, 1, 0),
     SAMPLED: (0, 0, 0, 1, 1),
-    Sampled(LAPLACE, rate="0.1"): (1, 1, 0, 1, 0),
+    Sampled(LAPLACE, rate="0.1"): (1, 1, 0, 1, 1),
+    Sampled(DISCRETE_LAPLACE, rate="0.1"): (1, 1, 0, 1, 1),
+    Sampled(RESPONSE, rate="0.1"): (1, 1, 0, 1, 1),
+    Sampled(APPROX, rate="0.1"): (0, 1, 0, 0, 1),
+    Sampled(Composed((LAPLACE, PURE)), rate="0.1"): (1, 1, 0, 1, 1),
+    Sampled(LaplaceRelease(scale=1, sensitivity=3, entries=3), rate="0.1"): (1, 1, 0, 1, 1),
+    Sampled(DISCRETE_GAUSSIAN, rate="0.1"): (0, 0, 0, 0, 0),
+    Sampled(RHO, rate="0.1"): (0, 0, 0, 0, 0),
+    Sampled(Sampled(LAPLACE, rate="0.1"), rate="0.1"): (1, 1, 0, 1, 1),
     Nothing(): (1, 1, 1, 1, 1),
     NotPrivate("a table"): (0, 0, 0, 0, 0),
     Composed((LAPLACE, GAUSSIAN)): (0, 0, 1, 1, 1),
@@ -181,3 +189,42 @@ def test_events_are_values() -> None:
     assert len({LaplaceRelease(scale=10), LaplaceRelease(scale="10.0"), GAUSSIAN}) == 2
     with pytest.raises((AttributeError, TypeError)):
         LAPLACE.scale = Fraction(1)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("rate", ["0.001", "0.3", "0.999999"])
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "6"])
+def test_a_sampled_laplace_release_is_its_exact_curve(epsilon: str, rate: str) -> None:
+    """Removal: δ at ln(1 + q(e^ε′ − 1)) is q times δ at ε′ (Balle, Barthe & Gaboardi 2018), which no addition exceeds."""
+    found = LossAccountant.of([Sampled(LaplaceRelease(scale=1 / Fraction(epsilon)), rate=rate)])
+    q, top = float(Fraction(rate)), float(Fraction(epsilon))
+    for share in (0.0, 0.3, 0.9):
+        base = 1 - math.exp((share * top - top) / 2)
+        told = float(found.delta(math.log1p(q * math.expm1(share * top))))
+        assert q * base <= told * (1 + 1e-9) + 1e-15
+        assert told <= q * base * (1 + 1e-3) + 1e-9
+    assert found.delta(PureAccountant().after(Sampled(LaplaceRelease(scale=1 / Fraction(epsilon)), rate=rate)).spent.epsilon) == 0
+
+
+@pytest.mark.parametrize("rate", ["0.01", "0.5"])
+def test_samples_of_the_worst_mechanism_are_what_amplification_says(rate: str) -> None:
+    """One ε-private release of which no more is known: its sample has the curve of the amplified promise, or a lower one."""
+    event = Sampled(Promised(PureDP(2)), rate=rate)
+    amplified = PureAccountant().after(event).spent
+    once = LossAccountant.of([event])
+    assert once.to_approx(0).epsilon == amplified.epsilon
+    many = LossAccountant.of([Repeated(event, times=200)]).to_approx("1e-6").epsilon
+    assert many <= LossAccountant.of([Repeated(Promised(amplified), times=200)]).to_approx("1e-6").epsilon
+    assert LossAccountant.of([Sampled(LAPLACE, rate=1)]) == LossAccountant.of([LAPLACE])
+    assert LossAccountant.of([Sampled(LAPLACE, rate=0)]).to_approx(0) == ApproxDP(0, 0)
+
+
+def test_a_sample_is_composed_with_what_was_not_sampled() -> None:
+    batch = [Repeated(Sampled(LAPLACE, rate="0.01"), times=1000), GAUSSIAN, PURE]
+    found = LossAccountant.of(batch).to_approx("1e-6").epsilon
+    assert (
+        LossAccountant.of(batch[1:]).to_approx("1e-6").epsilon
+        < found
+        < LossAccountant.of(batch[1:]).to_approx("1e-6").epsilon + 1
+    )
+    with pytest.raises(NotConvertible, match="LossAccountant"):
+        LossAccountant.of([Sampled(Composed((LAPLACE, GAUSSIAN)), rate="0.1")])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cloister import privacy
 from cloister.errors import InvalidParameter, NotConvertible
 from cloister.privacy import (
     ZCDP,
@@ -218,3 +221,60 @@ def test_shuffling_is_its_formula_where_the_theorem_reaches() -> None:
         shuffled(PureDP(1), reports=1000, delta=0)
     with pytest.raises(NotConvertible):
         shuffled(ZCDP(1), reports=1000, delta="1e-6")  # type: ignore[arg-type]
+
+
+def test_a_number_stands_for_its_epsilon_wherever_a_guarantee_is_taken() -> None:
+    """And for its ρ where a ρ is."""
+    for number in (1, "1", Fraction(1), 1.0, Decimal(1)):
+        pure = PureDP(1)
+        assert privacy.optimal(number, 500, "1e-5") == privacy.optimal(pure, 500, "1e-5")
+        assert privacy.optimal_delta(number, 3, 2) == privacy.optimal_delta(pure, 3, 2)
+        assert privacy.advanced(number, 10, "1e-5") == privacy.advanced(pure, 10, "1e-5")
+        assert privacy.for_groups(number, 3) == PureDP(3)
+        assert privacy.to_bounded(number) == PureDP(2)
+        assert privacy.between_neighbours(number, source="bounded", target="bounded") == pure
+        assert privacy.sequential([number, pure]) == PureDP(2)
+        assert privacy.parallel([number, "0.5"]) == pure
+        assert privacy.best_of([number] * 5, 0) == ApproxDP(5, 0)
+        assert privacy.heterogeneous([number, 2], "1e-6") == privacy.heterogeneous([pure, PureDP(2)], "1e-6")
+        assert privacy.poisson(number, "0.1") == privacy.poisson(pure, "0.1")
+        assert privacy.without_replacement(number, taken=1, of=10) == privacy.without_replacement(pure, taken=1, of=10)
+        assert privacy.shuffled(number, reports=10**5, delta="1e-6") == privacy.shuffled(pure, reports=10**5, delta="1e-6")
+        assert privacy.delta_of_pure(number, 0) == privacy.delta_of_approx(number, 0) == privacy.delta_of_pure(pure, 0)
+        assert privacy.epsilon_of_pure(number, "0.1") == privacy.epsilon_of_pure(pure, "0.1")
+        assert privacy.zcdp_of_pure(number) == privacy.zcdp_of_approx(number) == privacy.zcdp_of_pure(pure)
+        assert privacy.epsilon_of_zcdp(number, "1e-6") == privacy.epsilon_of_zcdp(ZCDP(1), "1e-6")
+        assert privacy.simple_epsilon_of_zcdp(number, "1e-6") == privacy.simple_epsilon_of_zcdp(ZCDP(1), "1e-6")
+        assert privacy.delta_of_zcdp(number, 2) == privacy.delta_of_zcdp(ZCDP(1), 2)
+        assert privacy.PrivacyLossDistribution.of_guarantee(number) == privacy.PrivacyLossDistribution.of_guarantee(pure)
+
+
+@pytest.mark.parametrize("bad", [None, -1, "a lot", float("nan"), [1], True])
+def test_what_is_neither_a_guarantee_nor_a_number_is_refused_in_our_own_words(bad: Any) -> None:
+    for take in (
+        lambda: privacy.optimal(bad, 2, "1e-5"),
+        lambda: privacy.advanced(bad, 2, "1e-5"),
+        lambda: privacy.for_groups(bad, 2),
+        lambda: privacy.sequential([bad]),
+        lambda: privacy.zcdp_of_pure(bad),
+        lambda: privacy.epsilon_of_zcdp(bad, "1e-6"),
+    ):
+        with pytest.raises(InvalidParameter):
+            take()
+
+
+def test_a_promise_of_the_wrong_kind_is_refused_and_never_read_as_another() -> None:
+    for take in (
+        lambda: privacy.optimal(ZCDP(1), 2, "1e-5"),
+        lambda: privacy.advanced(ZCDP(1), 2, "1e-5"),
+        lambda: privacy.optimal_delta(ZCDP(1), 2, 1),
+        lambda: privacy.epsilon_of_pure(ApproxDP(1, "0.5"), "0.6"),
+        lambda: privacy.zcdp_of_pure(ApproxDP(1, "0.5")),
+        lambda: privacy.epsilon_of_zcdp(ApproxDP(1, "1e-9"), "1e-6"),
+        lambda: privacy.PureOdometer().after(ApproxDP(1, "0.5")),
+        lambda: privacy.PureOdometer().after(ZCDP(1)),
+        lambda: privacy.RenyiCurve.pure(ApproxDP(1, "0.5")),
+        lambda: privacy.RenyiCurve.zcdp(ApproxDP(1, "0.5")),
+    ):
+        with pytest.raises(NotConvertible):
+            take()

@@ -265,3 +265,13 @@ def test_threads_do_not_share_a_precision() -> None:
     for thread in threads:
         thread.join()
     assert found == [alone] * 4
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "1e-40", "1e-90", "1e-300"])
+def test_what_a_tiny_delta_buys_is_never_overstated(delta: str) -> None:
+    """The digits of 1 − δ(1 + e^−ε) must not cancel: against the formula in a thousand digits."""
+    with mpmath.workdps(1000):
+        slack = mpmath.mpf(delta)
+        truth = -mpmath.log(1 - slack * (1 + mpmath.exp(-1)))
+        bought = 1 - epsilon_of_pure(PureDP(1), delta)
+        assert 0 <= mpmath.mpf(bought.numerator) / bought.denominator <= truth

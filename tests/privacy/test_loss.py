@@ -311,3 +311,11 @@ def test_a_broken_grid_would_be_seen() -> None:
     truth = 0.75 - math.exp(0.3) * 0.25
     assert -math.expm1(0.3 - down) * 0.75 < truth <= honest * (1 + 1e-12)
     assert issubclass(InvalidParameter, CloisterError)
+
+
+def test_a_discrete_gaussian_that_hides_nothing_costs_no_memory() -> None:
+    """As for the continuous one: its loss counts as infinite, and a sensitivity of a billion makes no grid of a billion."""
+    batch = PrivacyLossDistribution.discrete_gaussian(sigma_squared=1, sensitivity=10**12)
+    assert batch.delta(1) == 1
+    with pytest.raises(NotConvertible):
+        batch.epsilon("1e-6")

@@ -168,3 +168,14 @@ def test_what_was_computed_and_is_too_long_is_told_apart() -> None:
 def test_any_text_is_a_number_or_a_refusal(text: str) -> None:
     with suppress(CloisterError):
         assert isinstance(exact(text), Fraction)
+
+
+def test_fractions_of_numpys_integers_are_made_of_pythons() -> None:
+    """Sums and products of the others wrap around in silence, and with them a charge."""
+    narrow = Fraction(np.int32(1), np.int32(2**30))
+    for value in (narrow, np.int64(2**62), Fraction(np.int64(2**62))):
+        found = exact(value)
+        assert type(found.numerator) is type(found.denominator) is int
+    assert (PureDP(narrow) + PureDP(Fraction(np.int32(1), np.int32(2**30 - 1)))).epsilon == Fraction(
+        2**31 - 1, 2**30 * (2**30 - 1)
+    )

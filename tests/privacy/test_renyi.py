@@ -153,3 +153,11 @@ def test_extreme_parameters_stay_within_their_bounds(size: str) -> None:
 def test_what_is_no_curve_is_refused(make: object) -> None:
     with pytest.raises(InvalidParameter):
         make()  # type: ignore[operator]
+
+
+def test_a_curve_is_repeated_whole_times() -> None:
+    curve = RenyiCurve.gaussian(mu_squared=1, orders=[2])
+    assert (curve * 3).divergences == (Fraction(3),)
+    for times in (Fraction(1, 2), "0.5", -1):
+        with pytest.raises(InvalidParameter):
+            curve * times

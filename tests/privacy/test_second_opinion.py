@@ -239,5 +239,24 @@ def test_the_export_knows_every_event_and_rounds_towards_more_spending(theirs: A
     nested = to_dp_accounting(Composed((Repeated(Sampled(GaussianRelease(scale=1), rate=third), times=2), Nothing())))
     assert nested.events[0].count == 2
     assert Fraction(nested.events[0].event.sampling_probability) >= third
-    with pytest.raises(ValueError, match="no event"):
+    with pytest.raises(ValueError, match="not an event"):
         to_dp_accounting("LaplaceRelease")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rate", "times"), [("1", "0.01", 1000), ("0.1", "0.3", 200), ("5", "0.001", 100), ("1", "0.999", 20)]
+)
+def test_sampled_laplace_noise_within_a_thousandth_and_never_below(theirs: Any, epsilon: str, rate: str, times: int) -> None:
+    """Both directions of a Poisson sample, composed; their optimistic estimate is a lower bound on the truth."""
+    event = Repeated(Sampled(LaplaceRelease(scale=1 / Fraction(epsilon)), rate=rate), times=times)
+    mine = LossAccountant.of([event])
+    above, below = (
+        theirs.distributions.from_laplace_mechanism(
+            1 / float(epsilon), sampling_prob=float(rate), value_discretization_interval=1e-4, pessimistic_estimate=pessimistic
+        ).self_compose(times)
+        for pessimistic in (True, False)
+    )
+    for delta in (1e-3, 1e-6):
+        found = float(mine.to_approx(str(delta)).epsilon)
+        assert found == pytest.approx(above.get_epsilon_for_delta(delta), rel=1e-3)
+        assert found >= below.get_epsilon_for_delta(delta)

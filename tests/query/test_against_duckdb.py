@@ -21,6 +21,7 @@ SETS = (
     "SELECT sex, town, COUNT(*) AS n FROM people GROUP BY CUBE (sex, town)",
     "SELECT sex, town, COUNT(pay) AS n FROM people GROUP BY GROUPING SETS ((sex, town), (sex), ())",
     "SELECT sex, COUNT(*) AS n FROM people WHERE age > 30 GROUP BY sex WITH ROLLUP",
+    "SELECT sex, town, COUNT(*) AS n FROM people GROUP BY GROUPING SETS (ROLLUP (sex, town), (town))",
 )
 OTHERWISE = {
     "SELECT TOP 3 town, COUNT(*) AS c FROM people GROUP BY town ORDER BY c DESC, town": (

@@ -49,9 +49,9 @@ def test_rows_that_fit_one_another(inside: str, expected: tuple[str, ...]) -> No
     [
         ("SELECT town FROM towns LEFT JOIN provinces USING (province)", "LEFT JOIN of public tables"),
         ("SELECT town FROM towns t JOIN provinces p ON t.n = p.province", "numbers are compared with texts"),
-        ("SELECT town FROM towns, people", "reads persons' rows"),
+        ("SELECT town FROM towns, people", "reads people's rows"),
         ("SELECT province FROM towns, provinces", "more than one table"),
-        ("SELECT town FROM towns WHERE province IN (SELECT town FROM people)", "reads persons' rows"),
+        ("SELECT town FROM towns WHERE province IN (SELECT town FROM people)", "reads people's rows"),
         ("SELECT town FROM towns WHERE n IN (SELECT n FROM provinces WHERE region = town)", "town"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 
 import cloister as cl
 from cloister.query import Parsed, parse
+from cloister.query.dialect import DIALECTS
 from cloister.session import Count, Mean, Persons, Sum
 from cloister.session.question import Combined, Quantile, Variance
 from cloister.tables import Column, Compare, In, IsNull, Literal, Not, Relation
@@ -159,6 +160,92 @@ def test_grouping_sets_are_questions_about_the_same_rows() -> None:
         Not(IsNull("town")).describe(),
     ]
     assert [parsed.layout.constants(number)["g"] for number in range(3)] == [0, 1, 1]
+
+
+GROUPINGS = {
+    "sex, town": [("sex", "town")],
+    "(sex, town)": [("sex", "town")],
+    "ROLLUP (sex, town)": [("sex", "town"), ("sex",), ()],
+    "ROLLUP ((sex, town))": [("sex", "town"), ()],
+    "ROLLUP (sex), town": [("town", "sex"), ("town",)],
+    "town, ROLLUP (sex)": [("town", "sex"), ("town",)],
+    "ROLLUP (sex), ROLLUP (town)": [("sex", "town"), ("sex",), ("town",), ()],
+    "CUBE (sex, town)": [("sex", "town"), ("sex",), ("town",), ()],
+    "sex, CUBE (town)": [("sex", "town"), ("sex",)],
+    "GROUPING SETS ((sex, town), (sex), ())": [("sex", "town"), ("sex",), ()],
+    "GROUPING SETS (sex, town)": [("sex",), ("town",)],
+    "GROUPING SETS (CUBE (sex), (town))": [("sex",), (), ("town",)],
+    "GROUPING SETS (GROUPING SETS (sex, ()), ROLLUP (town))": [("sex",), (), ("town",)],
+    "GROUPING SETS ((sex), ()), GROUPING SETS ((town))": [("sex", "town"), ("town",)],
+    "sex, town WITH ROLLUP": [("sex", "town"), ("sex",), ()],
+    "sex, town WITH CUBE": [("sex", "town"), ("sex",), ("town",), ()],
+}
+LIMITS: dict[str, tuple[int | None, int]] = {
+    "": (None, 0),
+    "LIMIT 2": (2, 0),
+    "LIMIT 2 OFFSET 1": (2, 1),
+    "OFFSET 1 LIMIT 2": (2, 1),
+    "OFFSET 1": (None, 1),
+    "OFFSET 1 ROWS": (None, 1),
+    "FETCH FIRST 2 ROWS ONLY": (2, 0),
+    "fetch next 2 rows only": (2, 0),
+    "OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY": (2, 1),
+}
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+def test_every_clause_stands_behind_every_grouping(grouping: str) -> None:
+    """In each of its spellings, with and without HAVING and ORDER BY between; the same clause means the same behind each."""
+    for having in ("", "HAVING COUNT(*) > 3"):
+        for order in ("", "ORDER BY n DESC, 1"):
+            for limit, expected in LIMITS.items():
+                text = f"SELECT sex AS sex, COUNT(*) AS n FROM people GROUP BY {grouping} {having} {order} {limit}"
+                if "sex" not in grouping:
+                    text = text.replace("sex AS sex, ", "")
+                parsed = read(text)
+                assert [question.by for question in parsed.questions] == GROUPINGS[grouping], text
+                layout = parsed.layout
+                assert (layout.limit, layout.offset or 0) == expected, text
+                assert (layout.having is not None, bool(layout.order)) == (bool(having), bool(order)), text
+
+
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "ansi"])
+def test_every_dialect_reads_what_stands_behind_a_grouping(dialect: str) -> None:
+    for grouping, sets in GROUPINGS.items():
+        for limit in ("LIMIT 2", "ORDER BY n LIMIT 2", "ORDER BY n OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY"):
+            parsed = read(f"SELECT sex, COUNT(*) AS n FROM people GROUP BY {grouping} {limit}", dialect)
+            assert [question.by for question in parsed.questions] == sets
+            assert parsed.layout.limit == 2
+
+
+@pytest.mark.parametrize(
+    ("behind", "named"),
+    [
+        ("WINDOW w AS (PARTITION BY sex)", "WINDOW"),
+        ("QUALIFY 1 = 1", "QUALIFY"),
+        ("FOR UPDATE", "LOCKS"),
+        ("FETCH FIRST 2 ROWS WITH TIES", "WITH TIES"),
+        ("LIMIT 10 PERCENT", "PERCENT"),
+        ("LIMIT ALL", "LIMIT"),
+        ("UNION ALL SELECT sex, COUNT(*) FROM people GROUP BY sex", "UNION"),
+        ("FROBNICATE 3", "'FROBNICATE'"),
+    ],
+)
+def test_what_is_not_answered_behind_a_grouping_is_named(behind: str, named: str) -> None:
+    for grouping in ("sex", "ROLLUP (sex)", "CUBE (sex)", "GROUPING SETS ((sex), ())", "sex WITH ROLLUP"):
+        with pytest.raises(cl.UnsupportedQuery) as refusal:
+            read(f"SELECT sex, COUNT(*) AS n FROM people GROUP BY {grouping} {behind}")
+        assert named in refusal.value.what, behind
+
+
+@pytest.mark.parametrize("name", ["ties", "totals", "rollup", "cube"])
+def test_a_word_of_grouping_hides_no_statement(name: str) -> None:
+    for text in (
+        f"WITH {name} AS (COPY x FROM 'y') SELECT 1",
+        f"SELECT 1 UNION ALL WITH {name} (a) AS (COPY x FROM 'y') SELECT 1",
+    ):
+        with pytest.raises(cl.UnsupportedQuery, match="WITH"):
+            read(text)
 
 
 def test_public_questions_become_constants() -> None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from scripts import engines, environment
 
@@ -64,6 +70,66 @@ def test_the_wanted_extras_are_declared() -> None:
     }
     everything = project["optional-dependencies"]["all"][0]
     assert "torch" not in everything
+
+
+def of_base() -> set[str]:
+    """The modules that `make demo` installs, by what this machine knows of the packages."""
+    wanted = re.fullmatch(r"\.\[([a-z,]+)\]", environment.WANTS["base"])
+    assert wanted is not None
+    waiting, seen = [("cloister", extra) for extra in ("", *wanted[1].split(","))], set()
+    while waiting:
+        name, extra = waiting.pop()
+        if (name, extra) in seen:
+            continue
+        seen.add((name, extra))
+        try:
+            requires = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:  # for another system
+            continue
+        for each in map(Requirement, requires):
+            if each.marker is None or each.marker.evaluate({"extra": extra}):
+                waiting += [(canonicalize_name(each.name), more) for more in ("", *each.extras)]
+    names = {name for name, _ in seen}
+    return {module for module, owners in metadata.packages_distributions().items() if {*map(canonicalize_name, owners)} & names}
+
+
+ALONE = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class OfTheBase(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in HIDDEN:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name.partition(".")[0])
+
+sys.meta_path.insert(0, OfTheBase())
+"""
+
+
+def test_the_demo_installs_what_its_menu_and_the_command_line_offer(tmp_path: Path) -> None:
+    """Each is tried in a process that finds no other package."""
+    hidden = set(metadata.packages_distributions()) - of_base()
+    assert {"hypothesis", "pandas", "pyspark"} <= hidden
+    (tmp_path / "people.csv").write_text("age,sex,ill\n" + "30,F,flu\n40,M,gout\n" * 60)
+    anonymised = ["anonymize", "people.csv", "--quasi", "age,sex", "--model", "k=2", "--out", "out.csv"]
+    tried = f"""
+from pathlib import Path
+from click.testing import CliRunner
+from cloister.cli.main import cli
+for words in (["risk", "people.csv", "--quasi", "age,sex"], {anonymised!r}, ["learn", "--help"], ["mine", "--help"]):
+    said = CliRunner().invoke(cli, words)
+    assert said.exit_code == 0, (words, said.output, said.exception)
+from cloister.hub.services.anonymizing.ready import _installed
+from cloister.hub.services.learning.order import class_of
+from cloister.learn.catalogue import METHODS
+_installed()
+for method in METHODS:
+    class_of(method)
+import cloister.hub.services, cloister.mining
+"""
+    text = f"HIDDEN = {sorted(hidden)!r}\n{ALONE}{tried}"
+    said = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
 
 
 @pytest.mark.parametrize(

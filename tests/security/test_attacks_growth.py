@@ -33,7 +33,7 @@ def test_texts_that_grow_are_refused(session: cl.Session, steps: int) -> None:
 
 def test_texts_that_are_joined_again_and_again_are_refused(session: cl.Session) -> None:
     long = "CONCAT(" + ", ".join(["g"] * 12 + [f"'{'x' * 9000}'"] * 2) + ")"
-    with pytest.raises(cl.UnsupportedQuery, match="CONCAT was refused"):
+    with pytest.raises(cl.UnsupportedQuery, match=r"CONCAT\(.* is not supported"):
         session.explain(f"SELECT COUNT({long}) AS n FROM small", spend=1)
 
 

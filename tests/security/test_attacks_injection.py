@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloister as cl
+from cloister.printable import is_text
 from cloister.tables import Identifier
 from tests.security.naive import Naive
 
@@ -75,7 +76,13 @@ def table_of(name: str) -> cl.PrivateTable:
     )
 
 
-@pytest.mark.parametrize("name", NASTY)
+@pytest.mark.parametrize("name", [name for name in NASTY if not is_text(f"{name} number")])
+def test_a_name_that_cannot_be_printed_is_refused_where_it_is_declared(name: str) -> None:
+    with pytest.raises(cl.CloisterError, match="a name has 1 to 200 characters, all of them printable"):
+        table_of(name)
+
+
+@pytest.mark.parametrize("name", [name for name in NASTY if is_text(f"{name} number")])
 def test_a_name_or_a_literal_is_nothing_but_itself(name: str) -> None:
     t, kind, number, text, unit = (
         quoted(each) for each in (name, f"{name} class", f"{name} number", f"{name} text", f"{name} unit")

@@ -101,7 +101,7 @@ def test_what_one_was_given_is_given_again_for_nothing(house: cl.Session) -> Non
         assert who.stored(COUNT) is not None
         assert used(house, who.who) == PureDP(debited)
     zoe = house.on_behalf("zoe")
-    with pytest.raises(cl.BudgetExceeded, match="others paid for it, its use debits one's own share") as refusal:
+    with pytest.raises(cl.BudgetExceeded, match="it was charged to others, its use counts against your own share") as refusal:
         zoe.stored(COUNT)
     assert "ε = 0.3" in str(refusal.value)
     assert zoe.stored(COUNT, spend="0.3") is not None, "as the refusal says"
@@ -123,7 +123,7 @@ def test_a_coarser_answer_debits_the_finer_one_up_to_the_spend(house: cl.Session
 def test_a_share_that_is_too_small_for_debit_and_purchase_together_loses_nothing(house: cl.Session) -> None:
     house.on_behalf("ana").sql(COUNT, spend="0.9")
     bob, head = house.on_behalf("bob"), house.ledger.head
-    with pytest.raises(cl.BudgetExceeded, match="a debit for what others paid"):
+    with pytest.raises(cl.BudgetExceeded, match="a charge to the share for stored answers"):
         bob.sql(COUNT, spend="1.05")
     assert used(house, "bob") == PureDP(0)
     assert house.ledger.head == head

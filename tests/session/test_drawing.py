@@ -15,7 +15,7 @@ from cloister.session.drawing import svg
 key = "".join(map(chr, range(32))) + "\\ufffe\\uffff\\ud800 ok \\u202e\\U0001F600"
 spec = {"data": {"values": [{"a\\x01": key, "b": 1}]}, "mark": "bar",
         "encoding": {"x": {"field": "a\\x01", "type": "nominal"}, "y": {"field": "b", "type": "quantitative"}}}
-assert "ok" in svg(spec)
+assert "⟨U+0000⟩" in svg(spec)
 """
 
 
@@ -25,7 +25,11 @@ def test_characters_that_no_picture_can_hold_do_not_end_the_process() -> None:
     assert done.returncode == 0, done.stderr[-500:]
 
 
-def test_what_is_left_out_is_only_that() -> None:
-    kept = "\t\n\r é東🏠\u202e"
+def test_what_cannot_be_printed_is_shown_by_its_number_and_long_texts_are_cut() -> None:
+    kept = "r é東🏠\u200d"
     assert clean(kept) == kept
-    assert clean({"a": ("\x0b", 1, None, 2.5)}) == {"a": ["", 1, None, 2.5]}
+    assert clean("\t\u202e") == "⟨U+0009⟩⟨U+202E⟩"
+    assert clean({"a": ("\x0b", 1, None, 2.5)}) == {"a": ["⟨U+000B⟩", 1, None, 2.5]}
+    one, other = (clean({"values": ["🏠" * 50 + end]})["values"][0] for end in "ab")
+    assert one != other, "two keys stay two"
+    assert one.startswith("🏠" * 18 + "… ")

@@ -422,3 +422,17 @@ def test_raws_are_exact_in_64_bits_and_beyond() -> None:
         aggregates = {name: np.array([each * rows], dtype=kind) for name, each in codes.items()}
         wanted = [rows, rows * 2 * (width - 1), rows * (width - 1) ** 2]
         assert [int(raw.exact(aggregates)[0]) for raw in block.raws] == wanted
+
+
+def test_an_extreme_of_fewer_than_twice_its_rank_is_the_median_and_says_so() -> None:
+    """MIN and MAX count r rows from their end, and never past the middle: 30 rows with r ≥ 19 have one value for all three."""
+    table = cl.PrivateTable({"age": list(range(20, 50))}, columns={"age": cl.Integer(0, 99)})
+    with cl.Session({"people": table}, budget=cl.PureDP(2), random=Random.deterministic(1)) as session:
+        answer = session.sql("SELECT MIN(age) AS low, MAX(age) AS high, MEDIAN(age) AS middle FROM people", spend=2)
+    low, high, middle = (answer[name][0] for name in ("low", "high", "middle"))
+    assert abs(low - middle) <= 1
+    assert abs(high - middle) <= 1
+    ranks = [int(note.split("value that ")[1].split(" ")[0]) for note in answer.notes if "rows reach" in note]
+    assert len(ranks) == 2
+    assert all(2 * rank > 30 for rank in ranks)
+    assert all("in a group of fewer than twice as many, its median" in note for note in answer.notes if "rows reach" in note)

@@ -141,7 +141,7 @@ def texts() -> list[str]:
     ],
 )
 def test_what_is_no_release_is_refused(wrong: Any) -> None:
-    with pytest.raises(cl.InvalidParameter, match="The text was refused"):
+    with pytest.raises(cl.InvalidParameter, match="The text is invalid"):
         from_json(wrong)
 
 

@@ -201,7 +201,7 @@ def reference(x: s.Scalar, domains: Mapping[str, Domain], row: Mapping[str, Any]
         case s.Ceiling():
             return Fraction(math.ceil(parts[0]))
         case s.Round():
-            return math.floor(parts[0] * Fraction(10) ** x.digits + Fraction(1, 2)) / Fraction(10) ** x.digits
+            return to_whole(parts[0] * Fraction(10) ** x.digits, x.mode) / Fraction(10) ** x.digits
         case s.DatePart():
             day = parts[0]
             return Fraction(
@@ -231,7 +231,20 @@ def cast(value: Any, kind: str) -> Any:
         number = Fraction(value)
     except ValueError:
         return None
-    return Fraction(math.floor(number + Fraction(1, 2))) if kind == "integer" else number
+    if kind == "integer" and isinstance(value, str) and not value.lstrip("-").isdigit():
+        return None
+    return to_whole(number, "half even") if kind == "integer" else number
+
+
+def to_whole(number: Fraction, mode: str) -> Fraction:
+    """The whole number next to one, by comparing with both of its neighbours."""
+    below = number.numerator // number.denominator
+    neighbours = [below, below if number.denominator == 1 else below + 1]
+    if mode == "half away":
+        return Fraction(min(neighbours, key=lambda each: (abs(number - each), -abs(each))))
+    if mode == "half even":
+        return Fraction(min(neighbours, key=lambda each: (abs(number - each), each % 2)))
+    return Fraction({"floor": min, "ceiling": max, "truncate": min if number >= 0 else max}[mode](neighbours))
 
 
 def spelled(name: str, text: Any, *others: Any) -> Any:

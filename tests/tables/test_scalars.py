@@ -33,6 +33,9 @@ ON_NUMBERS = [
     lambda x, y: s.GreatestOf((x, y)), lambda x, y: s.Add(s.Negate(x), s.Absolute(y)),
     lambda x, y: s.Multiply(s.Sign(x), s.Floor(y)),
     lambda x, y: s.Subtract(s.Ceiling(x), s.Round(y, 1)), lambda x, y: s.Round(s.Multiply(x, y), -1),
+    lambda x, y: s.Subtract(s.Round(x, 1, "half even"), s.Round(y, 0, "half even")),
+    lambda x, y: s.Add(s.Round(s.Multiply(x, y), -1, "half even"), s.Round(y, 0, "truncate")),
+    lambda x, y: s.Add(s.Round(x, 1, "ceiling"), s.Round(y, -1, "floor")), lambda x, y: s.Round(s.Divide(x, s.Const(8)), 1),
     lambda x, y: s.Clamp(x, -3, Fraction(7, 2)),
     lambda x, y: s.Clamp(s.Divide(x, y), Fraction(-1, 3), 10**6), lambda x, y: s.Clamp(s.Round(s.Divide(x, y), 2), 0, 5),
     lambda x, y: s.Add(s.Power(x, 2), s.Power(y, 3)), lambda x, y: s.Case(((YOUNG, x), (IsNull("b"), s.Const(2))), y),
@@ -129,7 +132,9 @@ A, B, HUGE_REF, D, E, C, N = (s.Ref(name) for name in ("a", "b", "huge", "d", "e
         (s.TextFunction("upper", C), Category(["A", "B", "🎉", "SS", " B "])),
         (s.TextFunction("length", C), Integer(1, 3)),
         (s.Cast(s.Ref("code"), "real"), Stepped(first=-6, last=200, step_size=Fraction(1, 2))),
-        (s.Cast(s.Ref("r"), "integer"), Integer(-1, 3)),
+        (s.Cast(s.Ref("r"), "integer"), Integer(-1, 2)),
+        (s.Round(s.Ref("r")), Integer(-1, 3)),
+        (s.Round(s.Ref("r"), 0, "truncate"), Integer(-1, 2)),
         (s.Truth(IsNull("n")), Boolean()),
         (s.Truth(Compare("<", Column("n"), Literal(0))), Boolean(nullable=True)),
         (s.DatePart("year", D), Integer(2019, 2020)),
@@ -217,7 +222,7 @@ def test_a_scalar_is_hashable_and_described_as_plain_data() -> None:
     assert json.loads(json.dumps(first.describe())) == [
         "case",
         [[["compare", "<", ["column", "a"], ["literal", "number", "3"]], ["const", "integer", "1"]]],
-        ["round", ["ref", "r"], 1],
+        ["round", ["ref", "r"], 1, "half away"],
     ]
     assert s.Const("1").describe() != s.Const(1).describe()
     assert first.columns() == {"a", "r"}

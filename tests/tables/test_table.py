@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,15 @@ import pyarrow.parquet
 import pytest
 
 from cloister.errors import CloisterError, EngineError, InvalidDeclaration, MissingBound, UnknownColumn
+from cloister.privacy import PureDP
+from cloister.query import Session
 from cloister.tables import (
     Aggregate,
     Aggregation,
     Boolean,
     Category,
     Date,
+    Identifier,
     Integer,
     PrivateTable,
     PublicTable,
@@ -251,3 +255,30 @@ def test_the_same_file_is_known_again(tmp_path: Path) -> None:
     (tmp_path / "link.csv").symlink_to(path)
     assert recognise(path).identity() == recognise(str(tmp_path / "link.csv")).identity() is not None
     assert recognise({"x": [1]}).identity() is None
+
+
+def test_a_table_of_events_is_warned_of_by_name() -> None:
+    """An identifier and no unit: each row would be protected, and not whoever has several."""
+    rows = {"visit": ["a", "a", "b"], "who": ["p", "p", "q"]}
+    with pytest.warns(UserWarning, match="'visit' may name events.*row_is_person=True"):
+        PrivateTable(rows, columns={"visit": Identifier()})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = PrivateTable(rows, columns={"visit": Identifier()}, row_is_person=True)
+        PrivateTable(rows, columns={"visit": Identifier()}, unit="who", max_rows=2)
+        PrivateTable(rows, columns={"visit": Text()})
+        with Session({"visits": table}, budget=PureDP(1)) as session:
+            session.sql("SELECT COUNT(*) AS n FROM visits", spend="0.5")
+            session.sql("SELECT COUNT(*) AS n FROM visits", spend="0.5", rehearse=True)
+
+
+@pytest.mark.parametrize(("unit", "expected"), [(None, {"visit": (2, 3)}), ("who", {"who": (3, 2), "visit": (2, 3)})])
+def test_the_owner_learns_how_many_units_there_are_and_how_full_the_fullest_is(
+    unit: str | None, expected: dict[str, tuple[int, int]]
+) -> None:
+    """As the rows were given, before the cap; what names nobody is counted nowhere."""
+    rows = {"visit": ["a", "a", "b", None, "a"], "who": ["p", "p", "q", "r", None]}
+    whose: dict[str, Any] = {"row_is_person": True} if unit is None else {"unit": unit, "max_rows": 1}
+    with prepare(PrivateTable(rows, columns={"visit": Identifier()}, **whose)) as prepared:
+        report = prepared.owner_report()
+    assert {name: (each.units, each.fullest) for name, each in report.units.items()} == expected

@@ -20,8 +20,8 @@ Nothing here is differential privacy but `SafePub`, and every report says so. Wh
 
 >>> from cloister.anonymize import Anonymizer, KAnonymity
 >>> anonymizer = Anonymizer(quasi=["age"], models=[KAnonymity(2)], suppression=0)
->>> anonymizer.fit_transform({"age": [30, 31, 60, 61]})
-{'age': ['30–31', '30–31', '60–61', '60–61']}
+>>> sorted(anonymizer.fit_transform({"age": [30, 31, 60, 61]})["age"])
+['30–31', '30–31', '60–61', '60–61']
 """
 
 from __future__ import annotations

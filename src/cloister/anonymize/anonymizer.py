@@ -5,14 +5,25 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cloister.anonymize.encoded import Encoded, encode
-from cloister.anonymize.frames import Frame, check_columns, read_frame
+from cloister.anonymize.encoded import Encoded, EncodedColumn, encode
+from cloister.anonymize.frames import (
+    INDEX_KEPT,
+    ORDER_KEPT,
+    Frame,
+    HiddenRows,
+    check_columns,
+    kept_index,
+    read_frame,
+    secret_order,
+)
 from cloister.anonymize.hierarchies.chosen import choose_hierarchy
 from cloister.anonymize.hierarchies.hierarchy import Hierarchy
 from cloister.anonymize.hierarchies.ladder import Ladder
@@ -24,9 +35,10 @@ from cloister.anonymize.models.presence import DeltaPresence, KMap, of_what_leav
 from cloister.anonymize.naming import named_by_what_is_published
 from cloister.anonymize.padding import padded_as_published
 from cloister.anonymize.problem import Problem, Search, silent
-from cloister.anonymize.publishing import published
+from cloister.anonymize.publishing import leaving, published
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.report import Report, report_on
+from cloister.anonymize.risks.added import added_by
 from cloister.anonymize.roles import check_roles, incomplete, research_rows, share_of
 from cloister.anonymize.searches.named import search_of
 from cloister.anonymize.searches.unmet import check_presence
@@ -41,11 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Anonymizer", "HiddenRows"]
 
-_LOOKS_LIKE_A_NAME = 0.9
-
-
-class HiddenRows(UserWarning):
-    """Something that a publisher should look at before the table leaves: a column that nearly names each row."""
+_LINKING = "kept, as was asked for: they link this table, row by row, to every other table about the same rows"
 
 
 class Anonymizer:
@@ -88,8 +96,12 @@ class Anonymizer:
         For δ-presence and k-map: the boolean column that says which rows are in the table that will be published; the others are
         the public list. Those rows alone leave, without that column, and every other model is judged on them alone.
     shuffle
-        Whether rows leave in another order than they came: a file in the old order links its rows to every other file in it. A
-        pandas frame's labels stay behind then.
+        Rows leave in a secret order, drawn by `random`: a file in the old order links its rows, one by one, to every other file
+        in that order (another release of the same table), and shows where rows were left out. With False they keep their order;
+        that is warned of, and stands in report and certificate.
+    keep_index
+        Whether the labels of a pandas frame's rows leave with them. They link rows as their order does, and gaps in them show
+        what was left out; so rows are numbered afresh, unless this asks for the labels.
     seconds
         A time budget for the search; the best that was found by then is taken, with how far it may be from the best of all.
 
@@ -97,6 +109,9 @@ class Anonymizer:
     ----------
     report_
         What was done: `.levels`, `.score`, `.classes`, `.suppressed`, `.models`, `.risk`, `.utility`.
+    rows_
+        The positions, in the table that came in, of the rows that left, in the order in which they did. Secret: for the owner's
+        own comparisons, such as `attack_tables(raw, released, …, kept=anonymizer.rows_)`.
 
     Examples
     --------
@@ -104,7 +119,7 @@ class Anonymizer:
     ...          "disease": ["flu", "cold", "flu", "cold", "gout", "flu", "gout", "cold"]}
     >>> anonymizer = Anonymizer(quasi=["age", "town"], sensitive=["disease"], models=[KAnonymity(2)],
     ...                         hierarchies={"age": Hierarchy.intervals(10, 20)}, suppression=0)
-    >>> anonymizer.fit_transform(table)["age"]
+    >>> sorted(anonymizer.fit_transform(table)["age"])
     ['20–29', '20–29', '30–39', '30–39', '30–39', '50–59', '50–59', '50–59']
     >>> anonymizer.report_.levels, anonymizer.report_.classes, anonymizer.report_.suppressed
     ({'age': 1, 'town': 0}, 3, 0)
@@ -128,7 +143,8 @@ class Anonymizer:
         aggregates: Mapping[str, str] | None = None,
         research: str | None = None,
         seconds: float | None = 60.0,
-        shuffle: bool = False,
+        shuffle: bool = True,
+        keep_index: bool = False,
         random: Random | None = None,
         progress: Callable[[str, float], None] | None = None,
         stop: Callable[[], bool] | None = None,
@@ -149,6 +165,7 @@ class Anonymizer:
         self.research = research
         self.seconds = seconds
         self.shuffle = shuffle
+        self.keep_index = keep_index
         self.random = random
         self.progress = progress
         self.stop = stop
@@ -174,6 +191,8 @@ class Anonymizer:
         learnt = {name: ladder for name, ladder in problem.ladders.items() if isinstance(self._chosen.get(name), Learnt)}
         recoded = named_by_what_is_published(asked.find(problem), problem.table, learnt)
         recoded = padded_as_published(recoded, problem.table, self._chosen)
+        if any(model.of_sensitive for model in problem.models) and problem.research is None:
+            recoded = replace(recoded, again=partial(_again, replace(problem, progress=silent, stop=bool), asked))
         _check(problem, recoded)
         self.problem_, self.recoded_, self.kept_ = problem, recoded, kept
         self.report_: Report = report_on(
@@ -181,7 +200,8 @@ class Anonymizer:
             recoded,
             search=asked.name,
             incomplete=0 if kept is None else frame.stands_for(~kept),
-            kept=self._as_they_are(frame),
+            kept=[*self._as_they_are(frame), *self._linking(frame)],
+            added=added_by(frame, recoded, kept, self._as_they_are(frame)),
             dropped=self._dropped,
             hierarchies={name: hierarchy.describe() for name, hierarchy in self._chosen.items()},
             seconds=time.perf_counter() - start,
@@ -191,16 +211,24 @@ class Anonymizer:
     def publish(self, table: Any, recoded: Recoded) -> Any:
         """The table that a recoding of it makes."""
         frame = read_frame(table)
-        self._warn(frame)
+        labelled = kept_index(frame, self.keep_index)
+        order = secret_order(frame.rows, self.random or Random(), shuffle=self.shuffle)
+        outside = ~research_rows(frame, self.research, None) if self.research else None
+        star = self.suppressed == "star"
+        self.rows_ = leaving(recoded, order, star=star, left_out=outside)
+        if hasattr(self, "report_"):
+            self._warn()
         return published(
             frame,
             recoded,
             sensitive=self._watched,
             dropped=self._dropped,
-            star=self.suppressed == "star",
+            star=star,
             missing_values=self.missing_values,
-            left_out=~research_rows(frame, self.research, None) if self.research else None,
-            order=(self.random or Random()).permutation(frame.rows) if self.shuffle else None,
+            left_out=outside,
+            read=self.kept_ if self.kept_ is not None and len(self.kept_) == frame.rows else None,
+            rows=order,
+            keep_index=labelled,
         )
 
     def certificate(self, released: Any, **attacking: Any) -> Certificate:
@@ -219,6 +247,8 @@ class Anonymizer:
         made = {
             "search": report.search + (f"; {report.proof}" if report.proof else ""),
             "rows": report.published,
+            "order of the rows": "secret, drawn for this table" if self.shuffle else _LINKING,
+            **({"labels of the rows": _LINKING} if self.keep_index else {}),
             **{f"hierarchy of {name}": words for name, words in report.hierarchies.items()},
         }
         return certify(
@@ -244,14 +274,14 @@ class Anonymizer:
         for model in self.models:
             if model.of_sensitive and not model.columns_of(sensitive):
                 raise InvalidParameter(
-                    f"{model.name} was refused",
+                    f"{model.name} is invalid",
                     why="no column was declared sensitive",
                     instead='Anonymizer(…, sensitive=["disease"])',
                 )
             if model.column in quasi:
                 raise InvalidParameter(
-                    f"{model.name} of {model.column!r} was refused",
-                    why="the column is a quasi-identifier: who knows it has nothing to learn of it",
+                    f"{model.name} of {model.column!r} is invalid",
+                    why="the column is a quasi-identifier: someone who knows it has nothing to learn of it",
                     instead="another column, or quasi= without it",
                 )
         extra = [self.research] if self.research else []
@@ -264,11 +294,12 @@ class Anonymizer:
             ),
         ]
         check_columns(frame, [*named, *extra], "named")
-        table = encode(frame, named, missing=self.missing, missing_values=self.missing_values)
+        told = named[len(quasi) :]
+        table = encode(frame, named, missing=self.missing, missing_values=self.missing_values, told=told)
         limit = int(share_of(self.suppression) * table.total)
         kept = ~incomplete(table, quasi) if self.missing == "suppress" else None
         if kept is not None and not kept.all():  # read afresh, so that no value that only such rows have is known to anything
-            table = encode(frame.among(kept), named, missing_values=self.missing_values)
+            table = encode(frame.among(kept), named, missing_values=self.missing_values, told=told)
         research = research_rows(frame, self.research, kept) if self.research else None
         leaving = table if research is None else table.take(research)
         for model in self.models:
@@ -301,13 +332,14 @@ class Anonymizer:
         wrong = next((name for name, hierarchy in self._chosen.items() if not isinstance(hierarchy, Hierarchy)), None)
         if wrong is not None:
             raise InvalidParameter(
-                f"The hierarchy of {wrong!r} was refused",
+                f"The hierarchy of {wrong!r} is invalid",
                 why=f"it is a {type(self._chosen[wrong]).__name__}",
                 instead="Hierarchy.of({…}), Hierarchy.read_csv(path), Hierarchy.intervals(5, 10)",
             )
         return {name: hierarchy.ladder(table.columns[name], known) for name, hierarchy in self._chosen.items()}
 
     _chosen: Mapping[str, Hierarchy] = {}
+    kept_: npt.NDArray[np.bool_] | None = None
 
     @property
     def _watched(self) -> list[str]:
@@ -321,27 +353,25 @@ class Anonymizer:
         return [*self.identifying, *([self.research] if self.research else [])]
 
     def _as_they_are(self, frame: Frame) -> list[str]:
-        """What is published and nothing looks at: columns, and the labels of a pandas frame's rows."""
+        """Columns that are published and that no model looks at."""
         named = {*self.quasi, *self._watched, *self._dropped}
-        labels = [frame.labelled] if frame.labelled and not self.shuffle else []
-        return [*(name for name in frame.names if name not in named), *labels]
+        return [name for name in frame.names if name not in named]
 
-    def _warn(self, frame: Frame) -> None:
-        if frame.rows < 20:
-            return
-        for name in self._as_they_are(frame):
-            if name == frame.labelled:
-                unique, called, instead = frame.index.nunique(), name, "shuffle=True, or frame.reset_index(drop=True)"
-            else:
-                unique, called = frame.data[name].n_unique(), f"the column {name!r}"
-                instead = f"quasi=[…, {name!r}], or identifying=[{name!r}]"
-            if unique > _LOOKS_LIKE_A_NAME * frame.rows:
-                warnings.warn(
-                    f"{called} stays as it is, and nearly every row has a value of its own there: if others know it, it names "
-                    f"people. Instead: {instead}",
-                    HiddenRows,
-                    stacklevel=4,
-                )
+    def _linking(self, frame: Frame) -> list[str]:
+        """What links rows to those of other tables, and was asked for: their labels, their order."""
+        labels = [frame.labelled or INDEX_KEPT] if self.keep_index and frame.index is not None else []
+        return [*labels, *([] if self.shuffle else [ORDER_KEPT])]
+
+    def _warn(self, stacklevel: int = 4) -> None:
+        told = [each.warning for each in self.report_.risk.added if each.grows]
+        if told:
+            warnings.warn("; ".join(told), HiddenRows, stacklevel=stacklevel)
+
+
+def _again(problem: Problem, search: Search, sensitive: Mapping[str, EncodedColumn]) -> Recoded:
+    """The same search, had the people had these sensitive values."""
+    columns = {**problem.table.columns, **sensitive}
+    return search.find(replace(problem, table=replace(problem.table, columns=columns)))
 
 
 def _check(problem: Problem, recoded: Recoded) -> None:

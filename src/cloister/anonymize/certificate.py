@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -24,24 +23,39 @@ from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.models.base import Attained, PrivacyModel
 from cloister.anonymize.models.presence import attained_of
 from cloister.anonymize.paper import document, facts, section, signature, table
+from cloister.anonymize.readings import shown
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.risks import Risk, digest_of, risk_of, risk_of_released
-from cloister.anonymize.risks.words import answer, percent, spelling_warnings
+from cloister.anonymize.risks.words import added_warnings, answer, percent, spelling_warnings
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
+from cloister.printable import escape
 
 __all__ = ["NOT_PROMISED", "Certificate", "certify"]
 
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d) 00:00:00\Z")
 
 NOT_PROMISED = (
-    "This table is NOT differentially private. What follows holds for the columns and the attackers that are named here.",
-    "Somebody who knows more of a person than the quasi-identifiers named may find them, and may learn more of them.",
-    "Another release about the same people, by anybody, can undo what this one promises: two safe tables may be unsafe together.",
-    "Who knows how the table was made, and most of its rows, may learn about the rest.",
+    "This table is NOT differentially private. The statements below hold only for the columns and the attackers named here.",
+    "Someone who knows more about a person than the quasi-identifiers named may find that person, and may learn more about them.",
+    "Another release about the same people, by anyone, can undo the protection of this one: two tables that are "
+    "k-anonymous need not be so together.",
+    "Versions of one table about people who come and go are such releases: what keeps their classes apart is m-invariance (Xiao "
+    "and Tao 2007), and nothing here has it.",
+    "Someone who knows how the table was made, and most of its rows, may learn about the rest.",
+    "Models are counted for attackers who do not use the algorithm: someone who knows that it leaves as little as "
+    "it can may rule values out (minimality).",
     "What the table teaches about people in general, it teaches also about people who are not in it.",
 )
 """What an attacker may still learn."""
+
+
+_TRIED = "the models assume that attackers do not use it; one who does was tried (minimality)"
+_NOT_RUN = (
+    "the models assume that attackers do not use it; one who does was not tried, since the search takes too long to run often"
+)
+_NOT_TOLD = "learns nothing by it that is known of: the search was not said to look at sensitive values"
+"""What is assumed of an attacker's knowledge of the algorithm."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +110,7 @@ class Certificate:
             f"  {answer(self.risk)}",
             f"  prosecutor risk {percent(self.risk_before.prosecutor)} before, {percent(self.risk.prosecutor)} after; "
             f"marketer {percent(self.risk_before.marketer)} before, {percent(self.risk.marketer)} after",
-            *(f"  {each}" for each in spelling_warnings(self.risk)),
+            *(f"  {each}" for each in self._warned),
             "",
             *(f"  {each}" for each in self.attacks),
             "",
@@ -116,19 +130,23 @@ class Certificate:
             f"<p class='said{'' if self.holds else ' warned'}'>{escape(verdict)} {escape(answer(self.risk))}</p>",
             section("The table", facts([*self.made.items(), ("SHA-256 of the table as CSV", self.digest)])),
             section(
-                "What was proved",
+                "Proof",
                 table(
                     ["Model", "Column", "Asked", "Reached", ""],
                     [[m.model, m.column or "", m.asked, m.reached, "holds" if m.holds else "fails"] for m in self.models],
                 ),
-                *(f"<p class='said warned'>{escape(each)}</p>" for each in spelling_warnings(self.risk)),
+                *(f"<p class='said warned'>{escape(each)}</p>" for each in self._warned),
             ),
             section("Risk", self._risks()),
-            *([section("What was lost", self._losses())] if self.utility else []),
-            section("What attackers came to", self._attacks()),
-            section("What is not promised", "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in NOT_PROMISED) + "</ul>"),
+            *([section("Information loss", self._losses())] if self.utility else []),
+            section("Attack results", self._attacks()),
+            section("Limits", "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in NOT_PROMISED) + "</ul>"),
             section("Signature", signature("Name", "Function", "Date", "Signature")),
         )
+
+    @property
+    def _warned(self) -> list[str]:
+        return [*spelling_warnings(self.risk), *added_warnings(self.risk)]
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -136,7 +154,7 @@ class Certificate:
     def _risks(self) -> str:
         pair = (self.risk_before, self.risk)
         rows = [
-            ["largest chance to find somebody who is in the table", *(percent(each.prosecutor) for each in pair)],
+            ["largest probability of finding a person who is in the table", *(percent(each.prosecutor) for each in pair)],
             ["share of names that are right, if all are named", *(percent(each.marketer) for each in pair)],
             ["rows that are the only ones of their kind", *(percent(self._alone(each)) for each in pair)],
         ]
@@ -201,6 +219,7 @@ def certify(
         )
     frame = read_frame(released)
     quasi = list(recoded.columns)
+    tried = recoded.again is not None
     everybody = np.ones(frame.rows, dtype=bool)
     silent = frame.stands_for(everybody) - recoded.leaving.classes.rows
     found = risk_of_released(frame, quasi, [name for name in sensitive if name in frame.names], silent)
@@ -220,14 +239,21 @@ def certify(
     columns = [raw.columns[name] for name in quasi]
     ids, count = alike([column.codes for column in columns], [len(column) for column in columns])
     before = Classes.of(ids, count, sensitive=recoded.sensitive, weights=raw.weights)
+    attacks = attack(raw, recoded, random=random, **attacking)
+    knowing = _NOT_RUN if tried else _NOT_TOLD
+    if any(each.name == "minimality" for each in attacks):
+        knowing = _TRIED
     return Certificate(
         models=reached,
         risk=found,
         risk_before=risk_of(before, quasi=quasi),
-        attacks=attack(raw, recoded, random=random, **attacking),
+        attacks=attacks,
         digest=digest_of(frame),
         utility=dict(utility or {}),
-        made=dict(made or {}) | compared | ({"published as they are": ", ".join(as_they_are)} if as_they_are else {}),
+        made=dict(made or {})
+        | compared
+        | {"attacker who knows the algorithm": knowing}
+        | ({"published as they are": ", ".join(as_they_are)} if as_they_are else {}),
     )
 
 
@@ -239,7 +265,7 @@ def _agree(frame: Frame, recoded: Recoded, missing_values: Sequence[Any]) -> Non
     counted = {name: (column.codes, column.labels) for name, column in recoded.columns.items()}
     counted |= {name: (column.codes, column.values) for name, column in recoded.sensitive.items() if name in frame.names}
     kept = recoded.published
-    read = encode(frame, list(counted), missing_values=missing_values)
+    read = encode(frame, list(counted), missing_values=missing_values, told=list(recoded.sensitive), apart=list(recoded.columns))
     shown = {name: (column.codes, column.values) for name, column in read.columns.items()}
     names = [f"column {place}" for place in range(len(counted))]
     both = [
@@ -279,8 +305,9 @@ def _kinds(
 
 
 def _read(value: Any, missing: set[str]) -> str | None:
+    """A value as it looks: which of several spellings was written decides nothing."""
     text = None if value is None else _text(value)
-    return None if text in missing else text
+    return None if text in missing else shown(text)
 
 
 def _text(value: Any) -> str:

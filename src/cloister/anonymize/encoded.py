@@ -7,16 +7,18 @@ few arrays. Missing values are a value of their own (the last one) unless the us
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.anonymize.frames import Frame, check_columns, need_polars
+from cloister.anonymize.held import in_own_words, too_long
 from cloister.anonymize.numbering import few_texts, near_numbers
+from cloister.anonymize.readings import one_reading
 from cloister.errors import InvalidParameter
 
 __all__ = ["MISSING_CHOICES", "Codes", "Encoded", "EncodedColumn", "encode", "one_writing", "one_zero", "tally_of", "too_long"]
@@ -112,27 +114,43 @@ def tally_of(codes: npt.NDArray[np.integer], values: int, weights: npt.NDArray[n
     return np.bincount(codes, weights=weights, minlength=values).astype(np.int64)
 
 
-def encode(frame: Frame, names: Sequence[str], *, missing: str = "value", missing_values: Sequence[Any] = ()) -> Encoded:
-    """Encode columns; `missing_values` are values that stand for a missing one, such as "?"."""
+def encode(
+    frame: Frame,
+    names: Sequence[str],
+    *,
+    missing: str = "value",
+    missing_values: Sequence[Any] = (),
+    told: Sequence[str] = (),
+    apart: Sequence[str] = (),
+) -> Encoded:
+    """Encode columns; `missing_values` are values that stand for a missing one, such as "?".
+
+    What looks alike is one value (`readings`); in the columns `told`, which are sensitive, also what some reader takes for one.
+    In the columns `apart` it would be to a table's credit that values are one: there, whatever a program could tell apart is.
+    """
     if missing not in MISSING_CHOICES:
         raise InvalidParameter(
-            f"missing={missing!r} was refused",
-            why="it is none of " + ", ".join(map(repr, MISSING_CHOICES)),
+            f"missing={missing!r} is invalid",
+            why="it is not one of " + ", ".join(map(repr, MISSING_CHOICES)),
             instead='missing="value"',
         )
     check_columns(frame, list(names), "named")
-    columns = {name: _encode(frame, name, missing, missing_values) for name in names}
+    columns = {}
+    for name in names:
+        with in_own_words(f"The column {name!r} is invalid", "polars cannot order its values", "the same values as text"):
+            read = partial(one_reading, told=name in told) if name not in apart else _as_itself
+            columns[name] = _encode(frame, name, missing, missing_values, read)
     return Encoded(rows=frame.rows, columns=columns, weights=frame.weights)
 
 
-def _encode(frame: Frame, name: str, missing: str, missing_values: Sequence[Any]) -> EncodedColumn:
+def _as_itself(values: Sequence[Any], **_how: bool) -> None:
+    return None
+
+
+def _encode(
+    frame: Frame, name: str, missing: str, missing_values: Sequence[Any], reading: Callable[..., list[int | None] | None]
+) -> EncodedColumn:
     series, kind = _plain(frame.data[name], name, missing_values)
-    if missing == "refuse" and series.null_count():
-        raise InvalidParameter(
-            f"The column {name!r} was refused",
-            why=f"{series.null_count()} of its values are missing",
-            instead='missing="value" (a value of its own) or missing="suppress"',
-        )
     fast = {"text": few_texts, "integer": near_numbers}.get(kind)
     ranked = fast(series) if fast is not None else None
     if ranked is None:
@@ -140,10 +158,34 @@ def _encode(frame: Frame, name: str, missing: str, missing_values: Sequence[Any]
         distinct = known.unique().sort()
         ranked = _ranks(series, distinct, kind), distinct.to_list()
     codes, values = ranked
+    read = reading(values, missing=series.null_count() > 0, single=_is_single(series))
     if series.null_count():
         values.append(None)
+    if read is not None:
+        codes, values = _as_read(codes, values, read)
+    if missing == "refuse" and None in values[-1:]:
+        count = int((codes == len(values) - 1).sum())
+        raise InvalidParameter(
+            f"The column {name!r} is invalid",
+            why=f"{count} of its values are missing",
+            instead='missing="value" (a value of its own) or missing="suppress"',
+        )
     tally = None if frame.weights is None else tally_of(codes, len(values), frame.weights)
     return EncodedColumn(name=name, codes=codes, values=values, kind=kind, tally=tally)
+
+
+def _as_read(codes: Codes, values: list[Any], read: Sequence[int | None]) -> tuple[Codes, list[Any]]:
+    """Codes and values in which what is read as another value, or as a missing one, is that."""
+    kept = sorted({place for place in read if place is not None})
+    number = {place: code for code, place in enumerate(kept)}
+    gone = len(kept)
+    new = [gone if place is None else number[place] for place in read] + [gone] * (len(values) - len(read))
+    found = [values[place] for place in kept]
+    return np.array(new, dtype=np.int32)[codes], [*found, None] if gone in new else found
+
+
+def _is_single(series: Any) -> bool:
+    return str(series.dtype) == "Float32"
 
 
 def _plain(series: Any, name: str, missing_values: Sequence[Any]) -> tuple[Any, str]:
@@ -154,7 +196,7 @@ def _plain(series: Any, name: str, missing_values: Sequence[Any]) -> tuple[Any, 
         series = series.fill_nan(None)
         if series.is_infinite().any():
             raise InvalidParameter(
-                f"The column {name!r} was refused",
+                f"The column {name!r} is invalid",
                 why="it holds infinite values",
                 instead="finite numbers, or None where one is unknown",
             )
@@ -173,7 +215,10 @@ def _as_held(series: Any, values: Sequence[Any]) -> list[Any]:
     pl = need_polars()
     found = []
     for value in values:
-        [held] = pl.Series([value]).cast(series.dtype, strict=False).to_list()
+        try:
+            [held] = pl.Series([value]).cast(series.dtype, strict=False).to_list()
+        except (OverflowError, ValueError, pl.exceptions.PolarsError):  # too long, or half of a character
+            continue
         same = held == value or series.dtype.is_float() or (isinstance(held, datetime.date) and _number(held) == _number(value))
         if held is not None and same:
             found.append(held)
@@ -193,24 +238,43 @@ def one_zero(series: Any) -> Any:
     return pl.select(pl.when(series == 0).then(0.0).otherwise(series).alias(series.name)).to_series().cast(series.dtype)
 
 
-def one_writing(series: Any, missing_values: Sequence[Any] = ()) -> Any:
-    """A column whose values are published as they are: what counts as one value is written in one way.
+def one_writing(series: Any, missing_values: Sequence[Any] = (), *, told: bool = False) -> Any:
+    """A column whose values are published as they are: what is read as one value (`readings`) is written in one way.
 
-    NaN, a null and what stands for a missing value are one value to whoever counts classes, and so are 0.0 and −0.0; a reader of
-    the file tells them apart. A missing value that is written in one way throughout stays as it is.
+    NaN, a null, an empty text and what stands for a missing value are one value to anyone who counts classes, and so are 0.0 and
+    −0.0, or "gout" and "gout" with a character that has no glyph; a program tells them apart. What is written in one way
+    throughout stays as it is.
 
     >>> import polars as pl
     >>> one_writing(pl.Series("pay", [-0.0, 0.0, float("nan"), None], strict=False)).to_list()
     [0.0, 0.0, None, None]
     >>> one_writing(pl.Series("work", ["?", "State", "?"]), ["?"]).to_list()
     ['?', 'State', '?']
+    >>> one_writing(pl.Series("ill", ["gout", "gout ", "", None])).to_list()
+    ['gout', 'gout', None, None]
     """
     pl = need_polars()
     series = one_zero(series)
-    absent = _plain(series, series.name, missing_values)[0].is_null()
+    plain, kind = _plain(series, series.name, missing_values)
+    absent = plain.is_null()
+    written = series
+    if kind == "text" or series.dtype.is_float() or (told and kind == "integer"):
+        distinct = plain.drop_nulls().unique().sort()
+        values = distinct.to_list()
+        read = one_reading(values, told=told, missing=bool(absent.any()), single=_is_single(series))
+        if read is not None:
+            changed = [place for place, as_ in enumerate(read) if as_ != place]
+            gone = {values[place] for place in changed if read[place] is None}
+            if absent.any() or len(gone) > 1:
+                absent = absent | plain.is_in(pl.Series(sorted(gone), dtype=plain.dtype).implode()).fill_null(False)
+            other = [(values[place], values[as_]) for place in changed if (as_ := read[place]) is not None]
+            if other:
+                old, new = (pl.Series(each, dtype=plain.dtype) for each in zip(*other, strict=True))
+                base = series.cast(plain.dtype) if plain.dtype != series.dtype else series
+                written = base.replace(old, new).cast(series.dtype)
     if series.filter(absent).n_unique() < 2:
-        return series
-    return pl.select(pl.when(absent).then(None).otherwise(series).alias(series.name)).to_series().cast(series.dtype)
+        return written
+    return pl.select(pl.when(absent).then(None).otherwise(written).alias(series.name)).to_series().cast(series.dtype)
 
 
 def _ranks(series: Any, distinct: Any, kind: str) -> Codes:
@@ -227,7 +291,8 @@ def _ranks(series: Any, distinct: Any, kind: str) -> Codes:
         first = distinct.to_physical()[0]
         marked = np.zeros(span, dtype=np.int32)
         marked[_above(distinct, first)] = 1
-        codes: Codes = (np.cumsum(marked, dtype=np.int32) - np.int32(1))[_above(series.fill_null(distinct[0]), first)]
+        # filled as whole numbers: a moment of nanoseconds is filled with one of microseconds
+        codes: Codes = (np.cumsum(marked, dtype=np.int32) - np.int32(1))[_above(series.to_physical().fill_null(first), first)]
         codes[series.is_null().to_numpy()] = len(distinct)
         return codes
     else:
@@ -262,14 +327,7 @@ def _kind_of(series: Any, name: str) -> str:
     if kind in (pl.String, pl.Categorical, pl.Enum, pl.Null):
         return "text"
     raise InvalidParameter(
-        f"The column {name!r} was refused", why=f"it holds values of the type {kind}", instead="numbers, texts, dates or booleans"
-    )
-
-
-def too_long(name: str) -> InvalidParameter:
-    """The refusal of whole numbers that no engine holds exactly."""
-    return InvalidParameter(
-        f"The column {name!r} was refused", why="it holds whole numbers of more than 64 bits", instead="the same numbers as text"
+        f"The column {name!r} is invalid", why=f"it holds values of the type {kind}", instead="numbers, texts, dates or booleans"
     )
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 import os
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,10 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.anonymize.anonymizer import Anonymizer, HiddenRows
+from cloister.anonymize.anonymizer import Anonymizer
 from cloister.anonymize.encoded import encode, one_writing, too_long
-from cloister.anonymize.files_checked import check_written
-from cloister.anonymize.frames import Frame, need_polars
+from cloister.anonymize.files_checked import check_written, rows_of
+from cloister.anonymize.frames import ORDER_KEPT, Frame, need_polars, secret_order
 from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.problem import silent
@@ -33,13 +32,15 @@ from cloister.anonymize.publishing import starred
 from cloister.anonymize.queries import columns_of, kinds_of, literal, quoted, run, table_function, under_another_name, watched
 from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.report import Report
+from cloister.anonymize.risks import Risk
+from cloister.anonymize.risks.added import Added
 from cloister.anonymize.roles import research_rows
 from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.noise import Random
 
 __all__ = ["Written", "anonymize_file"]
 
 _ENDINGS = (".parquet", ".csv")
-_LOOKS_LIKE_A_NAME = 0.9
 _MEMORY = "1GiB"
 """What DuckDB's buffers may take where nobody says so; the search needs the rest."""
 
@@ -70,8 +71,11 @@ def anonymize_file(
 
     What is written is what `fit_transform` makes of the table (but relaxed Mondrian, which parts rows that are equal in memory,
     and counts them here: its classes may be larger, and meet the models as well). It is read and counted again before it gets
-    its name: where something fails or is interrupted, no half of a table is left, and a file that was there stays as it was. The
-    order of rows is not kept; with `shuffle=True` they are sorted by what is published, so that their order tells nothing.
+    its name: where something fails or is interrupted, no half of a table is left, and a file that was there stays as it was.
+
+    Rows leave in a secret order: DuckDB sorts them, on the disk where memory is short, by SHA-256 of a key of 256 bits from
+    `cloister.noise.Random` and their number, which is a uniform order for all who lack the key. With `shuffle=False` they come as
+    DuckDB reads them, which is nearly the old order, and warned of.
 
     With `connection=` (DuckDB's), `source` is the name of a table or view there. `memory_limit` ("2GiB"; 1 GiB when left out) is
     for DuckDB's own buffers; what does not fit is put into `temporary_directory`.
@@ -90,21 +94,21 @@ def anonymize_file(
     goal = Path(target)
     if goal.suffix not in _ENDINGS:
         raise InvalidParameter(
-            f"target={goal.name!r} was refused", why="its ending says neither CSV nor Parquet", instead='"released.parquet"'
+            f"target={goal.name!r} is invalid", why="its ending says neither CSV nor Parquet", instead='"released.parquet"'
         )
     if goal.is_dir():
         raise InvalidParameter(
-            f"target={goal.name!r} was refused", why="a folder has that name", instead="the name of a file, which may be there"
+            f"target={goal.name!r} is invalid", why="a folder has that name", instead="the name of a file, which may be there"
         )
     if connection is not None and str(source).lower().startswith((_MAPPING, _LABELS)):
         raise InvalidParameter(
-            f"The table {str(source)!r} was refused",
+            f"The table {str(source)!r} is invalid",
             why="what is written passes by a table of that name for a while",
             instead="a view of it under another name",
         )
     if not goal.parent.is_dir():
         raise InvalidParameter(
-            f"target={goal.name!r} was refused", why="there is no such folder", instead="a folder that is there"
+            f"target={goal.name!r} is invalid", why="there is no such folder", instead="a folder that is there"
         )
     with _opened(connection, memory_limit, temporary_directory) as duck:
         try:
@@ -124,11 +128,15 @@ def _anonymize(
     progress = anonymizer.progress or silent
     rows = quoted(str(source)) if named else table_function(duck, source)
     names = columns_of(duck, rows, source)
+    if anonymizer.keep_index:
+        raise InvalidParameter("keep_index=True is invalid", why="the rows of a file have no labels", instead="keep_index=False")
+    random = anonymizer.random or Random()
+    secret_order(0, random, shuffle=anonymizer.shuffle, stacklevel=6)
     dropped = anonymizer._dropped
     for name in dropped:
         if name not in names:
             raise UnknownColumn(
-                f"The column {name!r} was refused", why="the table has no such column", instead=", ".join(names[:12])
+                f"The column {name!r} is unknown", why="the table has no such column", instead=", ".join(names[:12])
             )
     needed = _needed(anonymizer, names)
     for name, kind in kinds_of(duck, rows).items():
@@ -137,12 +145,11 @@ def _anonymize(
     frame = _counted(duck, rows, needed, progress)
     inner = copy.copy(anonymizer)
     inner.identifying = []
+    inner.shuffle = True
     recoded = inner.recode(frame)
     vars(anonymizer).update({name: value for name, value in vars(inner).items() if name.endswith("_") or name == "_chosen"})
     kept = [name for name in names if name not in {*needed, *dropped}]
-    anonymizer.report_ = report = replace(inner.report_, kept=tuple(kept), dropped=tuple(dropped))
     total = frame.stands_for(np.ones(frame.rows, dtype=bool))
-    _warn(duck, rows, kept, total, progress)
     published = _Published(
         columns=tuple(name for name in names if name not in dropped),
         needed=needed,
@@ -157,13 +164,18 @@ def _anonymize(
             with tempfile.TemporaryDirectory(dir=folder) as between:
                 joined = Path(between) / "rows.parquet"
                 _copy(duck, query, joined, "writing", progress)
-                query = f"SELECT * FROM read_parquet({literal(str(joined))}) ORDER BY ALL"
-                written = _copy(duck, query, path, "sorting", progress)
+                written = _copy(duck, _in_secret_order(duck, joined, random), path, "shuffling", progress)
         else:
             written = _copy(duck, query, path, "writing", progress)
-        sensitive = encode(frame, published.watched, missing_values=published.missing_values).columns
+        sensitive = encode(frame, published.watched, missing_values=published.missing_values, told=published.watched).columns
         outside = published.outside
         check_written(duck, path, frame, recoded, sensitive, star=published.star, outside=outside, progress=progress)
+        added = _added(duck, path, list(recoded.columns), kept, inner.report_.risk, progress)
+        linking = [] if anonymizer.shuffle else [ORDER_KEPT]
+        anonymizer.report_ = report = replace(
+            inner.report_, kept=(*kept, *linking), dropped=tuple(dropped), risk=replace(inner.report_.risk, added=added)
+        )
+        anonymizer._warn(stacklevel=6)
     return Written(rows=total, written=written, combinations=frame.rows, report=report)
 
 
@@ -261,9 +273,11 @@ class _Published:
         for place, name in enumerate(frame.names):
             as_it_is = recoded.columns[name].intact if name in recoded.columns else name in self.watched
             kind = frame.data[name].dtype
+            if not as_it_is:
+                continue
             as_text = self.star and recoded.suppressed.any() and kind not in (pl.String, pl.Categorical)
-            if as_it_is and (self.missing_values or kind.is_float() or as_text):
-                now = one_writing(frame.data[name], self.missing_values)
+            now = one_writing(frame.data[name], self.missing_values, told=name in self.watched)
+            if kind.is_float() or as_text or not now.equals(frame.data[name], null_equal=True):
                 columns.append((starred(now, recoded.suppressed) if as_text else now).alias(f"now_{place}"))
                 written.add(name)
         for place, column in enumerate(recoded.columns.values()):
@@ -280,16 +294,31 @@ class _Published:
         return written
 
 
-def _warn(duck: Any, rows: str, kept: Sequence[str], total: int, progress: Callable[[str, float], None]) -> None:
-    if not kept or total < 20:
-        return
-    columns = ", ".join(f"approx_count_distinct({quoted(name)})" for name in kept)
-    [found] = run(duck, f"SELECT {columns} FROM {rows}", "looking for names", progress)
-    for name, distinct in zip(kept, found, strict=True):
-        if distinct > _LOOKS_LIKE_A_NAME * total:
-            warnings.warn(
-                f"the column {name!r} stays as it is, and nearly every row has a value of its own there: if others know it, it "
-                f"names people. Instead: quasi=[…, {name!r}], or identifying=[{name!r}]",
-                HiddenRows,
-                stacklevel=4,
-            )
+def _in_secret_order(duck: Any, joined: Path, random: Random) -> str:
+    """The rows of a Parquet file in an order that a key decides, which nobody has afterwards."""
+    number = "cloister_row"
+    key = random.bytes(32).hex()
+    # 64 bits of a keyed hash: two rows of 10⁹ share them with a chance of 3 %, and then stand side by side
+    place = f"('0x' || left(sha256({literal(key)} || CAST({number} AS VARCHAR)), 16))::UBIGINT"
+    columns = ", ".join(f"r.{quoted(name)}" for name in columns_of(duck, f"read_parquet({literal(str(joined))})", joined))
+    numbered = f"SELECT *, file_row_number AS {number} FROM read_parquet({literal(str(joined))}, file_row_number = true)"
+    return f"SELECT {columns} FROM ({numbered}) AS r ORDER BY {place}"
+
+
+def _added(
+    duck: Any, path: Path, quasi: Sequence[str], kept: Sequence[str], risk: Risk, progress: Callable[[str, float], None]
+) -> tuple[Added, ...]:
+    """What each column that stays as it is adds to the risk, counted in the file; and all of them together."""
+    found = []
+    rows = rows_of(path)
+    for names in [(name,) for name in kept] + ([tuple(kept)] if len(kept) > 1 else []):
+        columns = ", ".join(quoted(name) for name in (*quasi, *names))
+        query = (
+            f"SELECT sum(n), count(*) FILTER (n = 1), coalesce(sum(n) FILTER (n < {risk.k}), 0), min(n) "
+            f"FROM (SELECT count(*) AS n FROM {rows} GROUP BY {columns})"
+        )
+        [(total, alone, below, k)] = run(duck, query, "counting what other columns add", progress)
+        if total:
+            numbers = {"rows": int(total), "alone": int(alone), "below": int(below), "k": int(k)}
+            found.append(Added(columns=names, alone_before=risk.sample_uniques, k_before=risk.k, **numbers))
+    return tuple(found)

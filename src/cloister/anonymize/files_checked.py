@@ -19,7 +19,7 @@ from cloister.anonymize.queries import literal, quoted, run
 from cloister.anonymize.recoding import Recoded
 from cloister.errors import CloisterError
 
-__all__ = ["check_written"]
+__all__ = ["check_written", "rows_of"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -40,9 +40,7 @@ def check_written(
     Compared are how many rows and classes there are, the smallest class, and the sum of the squares of their sizes; then the same
     of each class together with one value of a sensitive column, for each such column.
     """
-    rows = f"read_parquet({literal(str(path))})"
-    if path.suffix == ".csv":
-        rows = f"read_csv({literal(str(path))}, all_varchar = true, header = true, allow_quoted_nulls = false)"
+    rows = rows_of(path)
     quasi = list(recoded.columns)
     for column, values in [(None, None), *sensitive.items()]:
         expected = _expected(frame, recoded, values, star=star, outside=outside)
@@ -56,6 +54,13 @@ def check_written(
                 why=why,
                 instead="the same again, with a source that does not change meanwhile",
             )
+
+
+def rows_of(path: Path) -> str:
+    """A written file as a table of DuckDB's: a CSV file's cells as the texts that stand there."""
+    if path.suffix == ".csv":
+        return f"read_csv({literal(str(path))}, all_varchar = true, header = true, allow_quoted_nulls = false)"
+    return f"read_parquet({literal(str(path))})"
 
 
 def _expected(

@@ -6,6 +6,7 @@ other, and it sorts ten million values in about a second.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,70 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cloister.anonymize.held import check_held, in_own_words, without_nan
 from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Frame", "check_columns", "need_polars", "read_frame"]
+    from cloister.noise import Random
+
+__all__ = [
+    "INDEX_KEPT",
+    "ORDER_KEPT",
+    "Frame",
+    "HiddenRows",
+    "check_columns",
+    "kept_index",
+    "need_polars",
+    "read_frame",
+    "secret_order",
+]
+
+ORDER_KEPT = "the order of the rows"
+INDEX_KEPT = "the index"
+"""What links a published table, row by row, to every other table about the same rows."""
+
+
+class HiddenRows(UserWarning):
+    """Something that a publisher should look at before the table leaves: what is published as it is, and may name people."""
+
+
+def secret_order(rows: int, random: Random, *, shuffle: bool = True, stacklevel: int = 4) -> npt.NDArray[np.int64]:
+    """An order to publish rows in: drawn uniformly from all, or with `shuffle=False` the one that they have, which is warned of.
+
+    >>> from cloister.noise import Random
+    >>> secret_order(4, Random.deterministic(1)).tolist()
+    [1, 3, 2, 0]
+    """
+    if shuffle:
+        return np.asarray(random.permutation(rows), dtype=np.int64)
+    warnings.warn(
+        f"{ORDER_KEPT} stays as it is (shuffle=False): it links this table, row by row, to every other table about the same "
+        "rows, and shows where rows were left out. Instead: shuffle=True",
+        HiddenRows,
+        stacklevel=stacklevel,
+    )
+    return np.arange(rows, dtype=np.int64)
+
+
+def kept_index(frame: Frame, keep_index: bool, *, stacklevel: int = 4) -> bool:
+    """Whether the labels of a pandas frame's rows leave: only where that is asked for, which is warned of."""
+    if not keep_index:
+        return False
+    if frame.index is None:
+        raise InvalidParameter(
+            "keep_index=True is invalid",
+            why="the rows of this table have no labels",
+            instead="keep_index=False, or a pandas frame",
+        )
+    warnings.warn(
+        f"{frame.labelled or INDEX_KEPT} stays as it is (keep_index=True): it links this table, row by row, to every other table "
+        "about the same rows, and shows which were left out. Instead: keep_index=False",
+        HiddenRows,
+        stacklevel=stacklevel,
+    )
+    return True
 
 
 def need_polars() -> Any:
@@ -28,7 +87,7 @@ def need_polars() -> Any:
         import polars
     except ImportError as error:
         raise MissingDependency(
-            "Anonymising was refused", why="polars is not installed", instead='pip install "cloister[anonymize]"'
+            "Anonymising is not available", why="polars is not installed", instead='pip install "cloister[anonymize]"'
         ) from error
     return polars
 
@@ -78,15 +137,16 @@ class Frame:
         if self.index is None:
             return None
         names = ", ".join(repr(name) for name in self.index.names if name is not None)
-        if not names and getattr(self.index.dtype, "kind", "O") == "i":
+        whole = getattr(self.index.dtype, "kind", "O") == "i"
+        if not names and whole and (self.index.to_numpy() == np.arange(len(self.index))).all():
             return None
-        return f"the index {names}" if names else "the index"
+        return f"{INDEX_KEPT} {names}" if names else INDEX_KEPT
 
-    def give_back(self, data: pl.DataFrame, kept: Any = None, *, numbered: bool = False) -> Any:
-        """Another table in the kind that this one came in; `kept` are the positions of its rows in this one.
+    def give_back(self, data: pl.DataFrame, labelled: npt.NDArray[np.integer] | None = None) -> Any:
+        """Another table in the kind that this one came in.
 
-        It has memory of its own: nothing of a row that was left out goes with it. With `numbered`, the rows of a pandas frame
-        are numbered afresh, and keep no label.
+        It has memory of its own: nothing of a row that was left out goes with it. The rows of a pandas frame are numbered afresh;
+        with `labelled`, their positions in this one, they keep their labels.
         """
         if self.kind == "dict":
             return data.to_dict(as_series=False)
@@ -94,12 +154,12 @@ class Frame:
             import pandas as pd
 
             columns = {name: _to_pandas(data[name]) for name in data.columns}
-            index = self.index if kept is None else self.index[kept]
+            index = pd.RangeIndex(data.height) if labelled is None or self.index is None else self.index[labelled]
             if isinstance(index, pd.MultiIndex):
                 index = index.remove_unused_levels()
             elif isinstance(index, pd.CategoricalIndex):
                 index = index.remove_unused_categories()
-            return pd.DataFrame(columns, index=pd.RangeIndex(data.height) if numbered else index, columns=data.columns)
+            return pd.DataFrame(columns, index=index, columns=data.columns)
         data = data.with_columns([_of_its_own(series) for series in data.get_columns()])
         if self.kind == "arrow":
             from arro3.core import Table
@@ -119,14 +179,25 @@ def read_frame(source: Any) -> Frame:
     if isinstance(source, pl.DataFrame):
         return Frame(source, "polars")
     if isinstance(source, pl.LazyFrame):
-        return Frame(source.collect(), "polars")
+        with in_own_words("The table is invalid", "polars could not collect it", "the frame, collected"):
+            return Frame(source.collect(), "polars")
     if isinstance(source, str | Path):
         return Frame(_from_path(Path(source)), "polars")
     if isinstance(source, Mapping):
+        single = next(
+            (str(name) for name, values in source.items() if isinstance(values, str | bytes) or not hasattr(values, "__len__")),
+            None,
+        )
+        if single is not None:
+            raise InvalidParameter(
+                f"The column {single!r} is invalid",
+                why="it is not a list of values",
+                instead='{"age": [31, 45], "sex": ["F", "M"]}',
+            )
         lengths = {str(name): len(values) for name, values in source.items()}
         if len(set(lengths.values())) > 1:
             raise InvalidParameter(
-                "The table was refused",
+                "The table is invalid",
                 why=f"its columns have different lengths: {lengths}",
                 instead='{"age": [31, 45], "sex": ["F", "M"]}',
             )
@@ -140,9 +211,12 @@ def read_frame(source: Any) -> Frame:
             source.index,
         )
     if hasattr(source, "__arrow_c_stream__"):
-        return Frame(pl.DataFrame(source), "arrow")
+        with in_own_words(
+            "The table is invalid", "one of its columns is of a type that polars does not hold", "its columns as texts"
+        ):
+            return Frame(pl.DataFrame(source), "arrow")
     raise InvalidParameter(
-        "The table was refused",
+        "The table is invalid",
         why=f"it is a {type(source).__name__}",
         instead="a pandas, polars or Arrow frame, a dictionary of lists, or a path of a CSV or Parquet file",
     )
@@ -154,14 +228,14 @@ def check_columns(frame: Frame, names: list[str], role: str) -> None:
     for name in names:
         if name not in frame.names:
             near = ", ".join(repr(each) for each in frame.names[:12])
-            raise UnknownColumn(f"The {role} column {name!r} was refused", why="the table has no such column", instead=near)
+            raise UnknownColumn(f"The {role} column {name!r} is unknown", why="the table has no such column", instead=near)
 
 
 def _refuse_twice(names: list[str], role: str = "table's") -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidParameter(
-            f"The {role} columns were refused", why=f"{twice[0]!r} stands there twice", instead="each column once"
+            f"The {role} columns are invalid", why=f"{twice[0]!r} stands there twice", instead="each column once"
         )
 
 
@@ -169,19 +243,15 @@ def _from_path(path: Path) -> Any:
     pl = need_polars()
     if not path.exists():
         raise InvalidParameter(
-            f"{path.name!r} was refused", why="there is no such file", instead="the path of a CSV or Parquet file"
+            f"{path.name!r} is invalid", why="there is no such file", instead="the path of a CSV or Parquet file"
         )
-    try:
+    with in_own_words(
+        f"{path.name!r} is invalid", "it could not be read as a table", "a CSV file with a line of names, or Parquet"
+    ):
         if path.suffix == ".parquet":
             return pl.read_parquet(path)
         _refuse_twice_in_a_line(path)
         return _with_leading_zeros(path, pl.read_csv(path, infer_schema_length=None, try_parse_dates=True))
-    except pl.exceptions.PolarsError as error:
-        raise InvalidParameter(
-            f"{path.name!r} was refused",
-            why="it could not be read as a table",
-            instead="a CSV file with a line of names, or Parquet",
-        ) from error
 
 
 def _refuse_twice_in_a_line(path: Path) -> None:
@@ -209,17 +279,24 @@ def _series(name: str, values: Any) -> Any:
     pl = need_polars()
     if isinstance(values, pl.Series):
         return values.alias(name)
+    array = hasattr(values, "dtype") and getattr(values.dtype, "kind", "O") not in "OU"
+    plain = values if array else without_nan(list(values))
+    if not array:
+        check_held(name, plain)
+    kinds = [str(values.dtype)] if array else sorted({type(value).__name__ for value in plain if value is not None})
     try:
-        return pl.Series(name, values if hasattr(values, "dtype") else list(values), strict=True, nan_to_null=False)
-    except (TypeError, pl.exceptions.PolarsError, OverflowError) as error:
-        kinds = sorted({type(value).__name__ for value in values if value is not None})
-        if set(kinds) <= {"int", "float"}:
-            return pl.Series(name, [None if value is None else float(value) for value in values])
-        raise InvalidParameter(
-            f"The column {name!r} was refused",
-            why=f"it holds values of several types: {', '.join(kinds)}",
-            instead=f"one type, as in [str(value) for value in table[{name!r}]]",
-        ) from error
+        return pl.Series(name, plain, strict=True, nan_to_null=False)
+    except (TypeError, ValueError, pl.exceptions.PolarsError, OverflowError):
+        if not array and set(kinds) <= {"int", "float"}:
+            return pl.Series(name, [None if value is None else float(value) for value in plain])
+    except BaseException as error:  # a panic of polars is no Exception
+        if not isinstance(error, pl.exceptions.PanicException):
+            raise
+    raise InvalidParameter(
+        f"The column {name!r} is invalid",
+        why=f"it holds values of {'several types' if len(kinds) > 1 else 'a type that no file holds'}: {', '.join(kinds)}",
+        instead=f"one type, as in [str(value) for value in table[{name!r}]]",
+    )
 
 
 def _from_pandas(name: str, series: Any) -> Any:
@@ -231,8 +308,10 @@ def _from_pandas(name: str, series: Any) -> Any:
         found = pl.Series(name, series.astype("datetime64[us]").to_numpy())
         dates = found.cast(pl.Date)
         return dates if (dates.cast(pl.Datetime("us")) == found).all() else found
-    values = series.astype(object)
-    return _series(name, values.where(series.notna(), None).tolist())
+    import pandas as pd
+
+    values = pd.Series(without_nan(series.astype(object).tolist()), dtype=object)
+    return _series(name, values.where(values.notna(), None).tolist())
 
 
 def _of_its_own(series: Any) -> Any:
@@ -256,6 +335,8 @@ def _to_pandas(series: Any) -> Any:
     pl = need_polars()
     import pandas as pd
 
+    if series.dtype in (pl.Int128, pl.UInt128):  # NumPy has none
+        return pd.Series(series.to_list(), dtype=object)
     if series.dtype.is_numeric() and series.null_count() == 0:
         return series.to_numpy()
     if series.dtype.is_numeric():

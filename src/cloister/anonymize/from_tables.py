@@ -75,7 +75,7 @@ def check_one_row_each(name: str, declaration: PrivateTable) -> None:
     """Refuse a table of which a person may have several rows."""
     if declaration.unit is not None and declaration.max_rows != 1:
         raise InvalidParameter(
-            f"Anonymising {name!r} was refused",
+            f"Anonymising {name!r} is invalid",
             why="a person may have several rows of it, and k rows that look alike could all be one person's",
             instead="a table with one row a person (max_rows=1)",
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+
+from cloister.printable import escape
 
 __all__ = ["bars", "document", "facts", "paired_bars", "section", "signature", "table"]
 

@@ -14,7 +14,7 @@ from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.recoding import Recoded, RecodedColumn
 
-__all__ = ["published", "starred"]
+__all__ = ["leaving", "published", "starred"]
 
 
 def published(
@@ -27,14 +27,17 @@ def published(
     replaced: Mapping[str, Any] | None = None,
     missing_values: Sequence[Any] = (),
     left_out: npt.NDArray[np.bool_] | None = None,
-    order: npt.NDArray[np.int64] | None = None,
+    read: npt.NDArray[np.bool_] | None = None,
+    rows: npt.NDArray[np.int64],
+    keep_index: bool = False,
 ) -> Any:
     """The table with recoded columns, without those that identify.
 
     Suppressed rows are left out; with `star` they stay, and say nothing: quasi-identifiers and sensitive values are a star, and
     every other column is empty there.
-    `missing_values` stand for a missing one; `left_out` are rows that are no part of the table; `order` is an order of the rows
-    to publish them in, and then the labels of a pandas frame's rows stay behind: they say the old one.
+    `missing_values` stand for a missing one; `left_out` are rows that are no part of the table, and those that are not in `read`
+    were never looked at. `rows` is the order to publish them in; the labels of a pandas frame's rows stay behind, unless they are
+    kept.
     """
     pl = need_polars()
     hidden = recoded.suppressed
@@ -43,25 +46,37 @@ def published(
         if name in dropped:
             continue
         series = frame.data[name]
+        if read is not None and (name in recoded.columns or name in sensitive):
+            series = _of_read(series, read)
         if name in recoded.columns:
             series = _series(name, series, recoded.columns[name], missing_values)
         elif replaced is not None and name in replaced:
             series = pl.Series(name, replaced[name])
         elif name in sensitive:
-            series = one_writing(series, missing_values)
+            series = one_writing(series, missing_values, told=True)
         if star and hidden.any():
             watched = name in recoded.columns or name in sensitive
             series = starred(series, hidden) if watched else _emptied(series, hidden)
         columns.append(series)
-    data = pl.DataFrame(columns)
-    kept = np.arange(frame.rows) if order is None else np.asarray(order)
-    if not star:
-        kept = kept[~hidden[kept]]
-    if left_out is not None:
-        kept = kept[~left_out[kept]]
-    if order is None and len(kept) == frame.rows:
-        return frame.give_back(data)
-    return frame.give_back(data[kept], kept, numbered=order is not None)
+    kept = leaving(recoded, rows, star=star, left_out=left_out)
+    return frame.give_back(pl.DataFrame(columns)[kept], kept if keep_index else None)
+
+
+def leaving(
+    recoded: Recoded, rows: npt.NDArray[np.int64], *, star: bool = False, left_out: npt.NDArray[np.bool_] | None = None
+) -> npt.NDArray[np.int64]:
+    """Which rows leave, in the order in which they do."""
+    kept = rows if star else rows[~recoded.suppressed[rows]]
+    return kept if left_out is None else kept[~left_out[kept]]
+
+
+def _of_read(series: Any, read: npt.NDArray[np.bool_]) -> Any:
+    """The column with a value of somebody else in the rows that nobody looked at: how these are spelt decides nothing."""
+    pl = need_polars()
+    if read.all() or not read.any():
+        return series
+    places = np.where(read, np.arange(len(read)), int(np.argmax(read)))
+    return series.gather(pl.Series(places, dtype=pl.UInt32))
 
 
 def _series(name: str, original: Any, column: RecodedColumn, missing_values: Sequence[Any]) -> Any:

@@ -51,7 +51,7 @@ def table_function(duck: Any, source: str | Path) -> str:
         text = glob.escape(text)
     elif not pattern:
         raise InvalidParameter(
-            f"{Path(text).name!r} was refused", why="there is no such file", instead="the path of a CSV or Parquet file"
+            f"{Path(text).name!r} is invalid", why="there is no such file", instead="the path of a CSV or Parquet file"
         )
     if text.endswith(".parquet"):
         if there:
@@ -105,7 +105,7 @@ def _refuse_alike(source: str | Path, names: Sequence[str]) -> None:
         return
     same = names.count(twice) > 1
     raise InvalidParameter(
-        f"{Path(str(source)).name!r} was refused",
+        f"{Path(str(source)).name!r} is invalid",
         why=f"two of its columns are called {twice!r}"
         + ("" if same else " but for capitals, and DuckDB tells them apart by no more"),
         instead="a file in which one of them has another name"
@@ -119,7 +119,7 @@ _EMPTY = "(empty)"
 
 def _unreadable(source: str | Path) -> InvalidParameter:
     return InvalidParameter(
-        f"{Path(str(source)).name!r} was refused",
+        f"{Path(str(source)).name!r} is invalid",
         why="it could not be read as a table",
         instead="a CSV file with a line of names, Parquet, or with connection= the name of a table",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -75,6 +75,9 @@ class Recoded:
     research: npt.NDArray[np.bool_] | None = None
     weights: npt.NDArray[np.int64] | None = None
     """How many rows of the table each row here stands for; None: one each."""
+    again: Callable[[Mapping[str, EncodedColumn]], Recoded] | None = None
+    """The same search over the same quasi-identifiers and other sensitive values: what an attacker can run who knows the
+    algorithm. None where sensitive values decide nothing."""
 
     @cached_property
     def classes(self) -> Classes:
@@ -111,6 +114,7 @@ class Recoded:
             sensitive={name: column.among(there, weights) for name, column in self.sensitive.items()},
             research=None,
             weights=weights,
+            again=None,
         )
 
     @property

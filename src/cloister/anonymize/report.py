@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from cloister.anonymize.models.base import Attained, attained_by
 from cloister.anonymize.problem import Problem
 from cloister.anonymize.recoding import Proof, Recoded, RecodedColumn
 from cloister.anonymize.risks import Risk, risk_of
-from cloister.anonymize.risks.words import spelling_warnings
+from cloister.anonymize.risks.added import Added
+from cloister.anonymize.risks.words import added_warnings, spelling_warnings
 
 if TYPE_CHECKING:
     import altair as alt
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["NOT_PRIVATE", "Report", "recognised", "report_on"]
 
 NOT_PRIVATE = (
-    "NOT differentially private: the models speak of this table alone; who knows more about somebody, or has another release "
-    "about the same people, may learn more"
+    "NOT differentially private: the models cover this table alone. Someone who knows more about a person, or has another "
+    "release about the same people, may learn more"
 )
 
 
@@ -61,7 +62,7 @@ class Report:
     hierarchies: dict[str, str]
     """In words, the hierarchy of each quasi-identifier."""
     kept: tuple[str, ...]
-    """Columns that were published as they are."""
+    """Columns that were published as they are; and, where that was asked for, the labels or the order of the rows."""
     dropped: tuple[str, ...]
     seconds: float
 
@@ -91,7 +92,7 @@ class Report:
             f"{self.classes:,} classes, rows: {self.published}; {NOT_PRIVATE}",
             "",
             *(f"  {'✓' if each.holds else '✗'} {each}" for each in self.models),
-            *(f"  ! {each}" for each in spelling_warnings(self.risk)),
+            *(f"  ! {each}" for each in (*spelling_warnings(self.risk), *added_warnings(self.risk))),
             "",
             f"  search {self.search}, {self.metric} = {self.score:.6g}" + (f"; {self.proof}" if self.proof else ""),
         ]
@@ -153,8 +154,8 @@ class Report:
 def recognised(before: Risk, after: Risk) -> list[tuple[str, float, float]]:
     """Chances of being recognised, before and after, in words."""
     return [
-        ("the most exposed person is found", before.prosecutor, after.prosecutor),
-        ("a person on average", before.marketer, after.marketer),
+        ("highest probability of a person", before.prosecutor, after.prosecutor),
+        ("average probability", before.marketer, after.marketer),
         ("share of rows that are alone", _alone(before), _alone(after)),
     ]
 
@@ -173,6 +174,7 @@ def report_on(
     dropped: Sequence[str],
     hierarchies: Mapping[str, str],
     seconds: float,
+    added: Sequence[Added] = (),
 ) -> Report:
     """The report of a recoding; everything in it is counted from the labels that are published."""
     before = untouched(problem)
@@ -184,7 +186,7 @@ def report_on(
         classes=recoded.leaving.classes.count,
         suppressed=recoded.suppressed_rows + incomplete,
         rows=problem.table.total + incomplete,
-        risk=risk_of(recoded.leaving.classes),
+        risk=replace(risk_of(recoded.leaving.classes), added=tuple(added)),
         risk_before=risk_of(before.leaving.classes),
         utility={name: (metric_of(name).score(problem, before), metric_of(name).score(problem, recoded)) for name in METRICS},
         search=search,

@@ -26,6 +26,7 @@ def report_chart(report: Report) -> alt.VConcatChart:
     import altair as alt
 
     from cloister.anonymize.report import recognised
+    from cloister.notebook import offline
 
     risks = [
         {"what": words, "when": when, "value": value}
@@ -52,4 +53,6 @@ def report_chart(report: Report) -> alt.VConcatChart:
             .properties(width=360)
         )
 
-    return alt.vconcat(bars(risks, "chance of being recognised"), bars(losses, "share of what could be lost"))
+    return offline(
+        alt.vconcat(bars(risks, "chance of being recognised"), bars(losses, "information loss (share of the largest possible)"))
+    )

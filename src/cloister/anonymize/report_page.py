@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 from cloister.anonymize.paper import document, facts, paired_bars, section, table
-from cloister.anonymize.risks.words import spelling_warnings
+from cloister.anonymize.risks.words import added_warnings, spelling_warnings
+from cloister.printable import escape
 
 if TYPE_CHECKING:
     from cloister.anonymize.report import Report
@@ -45,7 +45,7 @@ def body_of(report: Report) -> str:
         [
             f"<p class='said'>{escape(NOT_PRIVATE)}.</p>",
             section(
-                "What holds",
+                "Models",
                 table(
                     ["model", "column", "asked", "the table has", ""],
                     [
@@ -53,14 +53,19 @@ def body_of(report: Report) -> str:
                         for m in report.models
                     ],
                 ),
-                *(f"<p class='said warned'>{escape(each)}</p>" for each in spelling_warnings(report.risk)),
+                *(
+                    f"<p class='said warned'>{escape(each)}</p>"
+                    for each in (*spelling_warnings(report.risk), *added_warnings(report.risk))
+                ),
             ),
             section("The table", facts(pairs)),
             section(
                 "Risk",
                 paired_bars("Chance of being recognised", ("before", "after"), recognised(report.risk_before, report.risk)),
             ),
-            section("What was lost", paired_bars("Share of what could be lost", ("before", "after"), lost)),
+            section(
+                "Information loss", paired_bars("Information loss (share of the largest possible)", ("before", "after"), lost)
+            ),
             section(
                 "Columns",
                 table(

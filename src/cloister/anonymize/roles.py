@@ -25,33 +25,33 @@ def check_roles(asked: Anonymizer, frame: Frame) -> None:
     quasi, sensitive = list(asked.quasi), list(asked.sensitive)
     if not quasi:
         raise InvalidParameter(
-            "quasi=[] was refused", why="no quasi-identifier was named", instead='Anonymizer(quasi=["age", "sex"])'
+            "quasi=[] is invalid", why="no quasi-identifier was named", instead='Anonymizer(quasi=["age", "sex"])'
         )
     if isinstance(asked.quasi, str) or isinstance(asked.sensitive, str):
-        raise InvalidParameter("A text was refused", why="quasi and sensitive are lists of columns", instead='quasi=["age"]')
+        raise InvalidParameter("A text is invalid", why="quasi and sensitive are lists of columns", instead='quasi=["age"]')
     for role, names in (("quasi-identifying", quasi), ("sensitive", sensitive), ("identifying", list(asked.identifying))):
         check_columns(frame, names, role)
     both = sorted(set(asked.identifying) & {*quasi, *sensitive}) or sorted(set(quasi) & set(sensitive))
     if both:
-        raise InvalidParameter(f"The column {both[0]!r} was refused", why="it has two roles", instead="one role for each column")
+        raise InvalidParameter(f"The column {both[0]!r} is invalid", why="it has two roles", instead="one role for each column")
     if not asked.models or not all(isinstance(model, PrivacyModel) for model in asked.models):
         raise InvalidParameter(
-            "The models were refused", why="there is none, or one is no privacy model", instead="models=[KAnonymity(5)]"
+            "The models are invalid", why="it is missing, or one is not a privacy model", instead="models=[KAnonymity(5)]"
         )
     if asked.suppressed not in ("drop", "star"):
         raise InvalidParameter(
-            f"suppressed={asked.suppressed!r} was refused", why="it is neither drop nor star", instead='suppressed="drop"'
+            f"suppressed={asked.suppressed!r} is invalid", why="it is neither drop nor star", instead='suppressed="drop"'
         )
     for what, given in (("weights", asked.weights), ("hierarchies", asked.hierarchies), ("aggregates", asked.aggregates)):
         wrong = next((name for name in given or {} if name not in quasi), None)
         if wrong is not None:
             raise InvalidParameter(
-                f"{what}={{{wrong!r}: …}} was refused", why="it is no quasi-identifier", instead=f"one of {quasi}"
+                f"{what}={{{wrong!r}: …}} is invalid", why="it is not a quasi-identifier", instead=f"one of {quasi}"
             )
     for name, weight in (asked.weights or {}).items():
         if not weight > 0 or not np.isfinite(weight):
             raise InvalidParameter(
-                f"weights={{{name!r}: {weight!r}}} was refused", why="it is not a positive number", instead=f'{{"{name}": 1}}'
+                f"weights={{{name!r}: {weight!r}}} is invalid", why="it is not a positive number", instead=f'{{"{name}": 1}}'
             )
 
 
@@ -67,7 +67,7 @@ def share_of(given: float | str | Fraction) -> Fraction:
         share = Fraction(-1)
     if not 0 <= share <= 1:
         raise InvalidParameter(
-            f"suppression={given!r} was refused", why="it is not a share from 0 to 1", instead='suppression="0.02"'
+            f"suppression={given!r} is invalid", why="it is not a share from 0 to 1", instead='suppression="0.02"'
         )
     return share
 
@@ -87,7 +87,7 @@ def research_rows(frame: Frame, name: str, kept: npt.NDArray[np.bool_] | None) -
     series = frame.data[name]
     if str(series.dtype) != "Boolean" or series.null_count():
         raise InvalidParameter(
-            f"research={name!r} was refused", why="the column is not one of True and False", instead="a column of booleans"
+            f"research={name!r} is invalid", why="the column is not one of True and False", instead="a column of booleans"
         )
     marked = np.asarray(series.to_numpy(), dtype=bool)
     return marked if kept is None else marked[kept]

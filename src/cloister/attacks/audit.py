@@ -1,6 +1,6 @@
 """A lower bound on what a mechanism gives away, with a confidence that is proved: run it in two worlds and tell them apart.
 
-A guarantee says of *every* event how much likelier one world may make it than its neighbour. So one event that breaks the
+A guarantee says of *every* event how much more likely one world may make it than its neighbour. So one event that breaks the
 ratio refutes it, and estimating that event's two probabilities from independent runs needs nothing but coin-tossing statistics.
 This is the approach of StatDP (Ding, Wang, Wang, Zhang & Kifer 2018) and DP-Sniffer/DP-Opt (Bichsel, Gehr, Drachsler-Cohen,
 Tsankov & Vechev 2018), with many more events compared at once.
@@ -90,13 +90,13 @@ def audit(
 
     if not isinstance(runs, int) or runs < _FEWEST:
         raise InvalidParameter(
-            f"runs={runs!r} was refused", why=f"an audit needs at least {_FEWEST} runs in each world", instead="runs=1_000_000"
+            f"runs={runs!r} is invalid", why=f"an audit needs at least {_FEWEST} runs in each world", instead="runs=1_000_000"
         )
     sure = exact_probability(confidence, "confidence")
     if sure < Fraction(1, 2):
         raise InvalidParameter(
-            f"confidence={text_of(sure)} was refused",
-            why="less than one half is no confidence",
+            f"confidence={text_of(sure)} is invalid",
+            why="a confidence is at least one half",
             instead='confidence="0.999999999"',
         )
     target_delta, target_epsilon = check_target(delta, epsilon, against)
@@ -137,7 +137,7 @@ def _batches(n: int) -> list[int]:
 def _same_shape(left: Array, right: Array) -> None:
     if left.shape != right.shape:
         raise InvalidParameter(
-            "Rows of different lengths were refused",
+            "Rows of different lengths are invalid",
             why="the shape of an output must not depend on the data; where it does, that alone tells the worlds apart",
             instead="pad the rows, or return tuples, which are compared whole",
         )

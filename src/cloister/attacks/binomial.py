@@ -104,10 +104,10 @@ def _nonzero(value: float) -> float:
 def _check(successes: int, runs: int, error: Fraction) -> None:
     if runs < 1 or not 0 <= successes <= runs:
         raise InvalidParameter(
-            f"{successes} successes in {runs} runs were refused",
+            f"{successes} successes in {runs} runs are invalid",
             why="a count lies between 0 and the number of runs, of which there is one or more",
         )
     if not 0 < error <= Fraction(1, 4):
         raise InvalidParameter(
-            f"error={error} was refused", why="it must lie between 0 and 1/4", instead="error=Fraction(1, 10**9)"
+            f"error={error} is invalid", why="it must lie between 0 and 1/4", instead="error=Fraction(1, 10**9)"
         )

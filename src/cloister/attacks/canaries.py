@@ -138,7 +138,7 @@ def audit_model(
     promised = getattr(first, "guarantee_", None) if claims is None else claims
     if promised is None:
         raise InvalidParameter(
-            f"The {type(first).__name__} was refused",
+            f"The {type(first).__name__} is invalid",
             why="it promises nothing, so nothing can be refuted",
             instead="claims=PureDP(1)",
         )
@@ -250,6 +250,6 @@ def _worlds(rows: Rows, canary: tuple[Any, Any], instead_of: tuple[Any, Any] | N
 def _joined(X: Floats, y: NDArray[Any] | None, more: tuple[Any, Any]) -> Rows:
     row = np.asarray(more[0], dtype=np.float64)
     if X.ndim != 2 or row.shape != X.shape[1:]:
-        raise InvalidParameter("The canary was refused", why="it is no row like the others", instead="canary=([1.0, 0.0], 1)")
+        raise InvalidParameter("The canary is invalid", why="it is not a row like the others", instead="canary=([1.0, 0.0], 1)")
     target = None if y is None else np.concatenate([y, np.asarray([more[1]], dtype=y.dtype)])
     return np.concatenate([X, row[None, :]]), target

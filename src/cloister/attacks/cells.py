@@ -62,7 +62,7 @@ class Cells:
         return np.bincount(self.index(values), minlength=self.number).astype(np.int64)
 
     def log_ratios(self, left: Array, right: Array) -> NDArray[np.float64]:
-        """ln of how much likelier each cell is on the left, smoothed towards 0 where little was seen."""
+        """ln of how much more likely each cell is on the left, smoothed towards 0 where little was seen."""
         ratio: NDArray[np.float64] = np.log((self.counts(left) + _SMOOTHING) / (self.counts(right) + _SMOOTHING))
         return ratio
 

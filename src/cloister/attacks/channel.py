@@ -161,14 +161,14 @@ def audit_channel(matrix: Sequence[Sequence[Exact]], *, pairs: Sequence[tuple[in
     rows = tuple(tuple(exact_nonnegative(entry, "entry") for entry in row) for row in matrix)
     if len(rows) < 2 or len({len(row) for row in rows}) != 1 or not rows[0]:
         raise InvalidParameter(
-            "The channel was refused",
+            "The channel is invalid",
             why="it needs two or more rows of one length",
             instead='audit_channel([["3/4", "1/4"], ["1/4", "3/4"]])',
         )
     for place, row in enumerate(rows):
         if abs(sum(row, Fraction(-1))) > _SUM_SLACK:
             raise InvalidParameter(
-                f"Row {place} of the channel was refused",
+                f"Row {place} of the channel is invalid",
                 why="its probabilities do not sum to 1",
                 instead="rows are inputs, columns outputs: transpose the matrix if they are the other way round",
             )
@@ -176,7 +176,7 @@ def audit_channel(matrix: Sequence[Sequence[Exact]], *, pairs: Sequence[tuple[in
     every = [(i, j) for i in range(len(rows)) for j in range(i + 1, len(rows))]
     chosen = tuple((int(i), int(j)) for i, j in (every if pairs is None else pairs))
     if not chosen or any(not (0 <= i < len(rows) and 0 <= j < len(rows)) for i, j in chosen):
-        raise InvalidParameter("pairs= was refused", why="each pair names two rows of the channel", instead="pairs=[(0, 1)]")
+        raise InvalidParameter("pairs= is invalid", why="each pair names two rows of the channel", instead="pairs=[(0, 1)]")
     return ChannelAudit(rows=rows, pairs=chosen, slack=_FLOAT_SLACK if inexact else Fraction(0))
 
 

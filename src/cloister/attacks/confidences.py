@@ -90,4 +90,4 @@ def _margins(decided: Floats, places: NDArray[np.intp]) -> Floats:
 
 
 def _refused(why: str) -> InvalidParameter:
-    return InvalidParameter("The model was refused", why=why, instead="confidence=lambda model, X, y: …")
+    return InvalidParameter("The model is invalid", why=why, instead="confidence=lambda model, X, y: …")

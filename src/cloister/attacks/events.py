@@ -30,7 +30,7 @@ _LONG = 60
 
 @dataclass(frozen=True)
 class Event:
-    """Some cells of one feature, thought likelier on one side."""
+    """Some cells of one feature, thought more likely on one side."""
 
     feature: Feature
     cells: Cells

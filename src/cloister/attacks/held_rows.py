@@ -40,7 +40,7 @@ def holds_rows(model: Any, X: Any, *, images: tuple[Any, ...] = ()) -> dict[str,
     rows = _matrix(X)
     forms = [rows, *(_matrix(each) for each in images)]
     if any(form.shape != rows.shape for form in forms):
-        raise InvalidParameter("images= was refused", why="each is another form of all rows", instead="images=(scaled,)")
+        raise InvalidParameter("images= is invalid", why="each is another form of all rows", instead="images=(scaled,)")
     found: dict[str, int] = {}
     for where, array in _arrays(model, "", {}, 0):
         held = np.zeros(len(rows), dtype=bool)
@@ -55,7 +55,7 @@ def _matrix(X: Any) -> NDArray[np.float64]:
     rows = np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] < 2 or not np.isfinite(rows).all():
         raise InvalidParameter(
-            "The rows were refused",
+            "The rows are invalid",
             why="one number alone is met by chance; a row of two features or more, all finite, is not",
             instead="holds_rows(model, X) with X of two or more columns",
         )

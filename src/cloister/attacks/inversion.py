@@ -8,8 +8,10 @@
 
 **What a guarantee says, and what it doesn't.** What holds of a population is learnt by a private model too, and may be guessed of
 anybody, in the training set or not: that is what the model is for. What privacy forbids is to guess *better because somebody was
-in*. So an attribute attack is told by its advantage: right guesses of members less right guesses of others, which is at most
-(e^ε − 1)·(rate of the others) + δ in expectation; and a portrait is that of a class that one row makes.
+in*. So an attribute attack is told by its advantage: right guesses of members less right guesses of others. A member in another's
+place, or with another value, is a row less and a row more: two steps between neighbours. So in expectation members are guessed
+right at most e^{2ε}·(rate of the others) + (1 + e^ε)·δ of the time (`AttributeInference.most_under`); only against a model of the
+rows without them is it e^ε and δ. A portrait is that of a class that one row makes.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloister.attacks.confidences import Confidence, Floats, class_logits, confidence_of
-from cloister.attacks.scores import Rate, rate_of
+from cloister.attacks.scores import MembershipResult, Rate, rate_of
 from cloister.errors import InvalidParameter
+from cloister.privacy import Exact, Guarantee, Inference
 
 __all__ = ["AttributeInference", "guess_attribute", "infer_attribute", "likeness", "reconstruct_class"]
 
@@ -51,6 +54,19 @@ class AttributeInference:
     def advantage(self) -> float:
         """What the model tells of its own rows, beyond what it tells of everybody."""
         return self.members.rate - self.others.rate
+
+    @staticmethod
+    def most_under(guarantee: Guarantee, others: Exact) -> float:
+        """The largest share of members that any attack can guess right, where it guesses this share of others right.
+
+        Guarantee: for one person more or less, used twice (`cloister.privacy.Inference`, "value").
+
+        >>> from cloister.privacy import PureDP
+        >>> [round(AttributeInference.most_under(PureDP(epsilon), "0.5"), 3) for epsilon in (1, "0.1")]
+        [0.932, 0.591]
+        """
+        promise = Inference.of(guarantee, about="value").promise
+        return 1.0 if promise is None else MembershipResult.most_under(promise, others)
 
     def as_card(self) -> dict[str, Any]:
         """For a model card: plain texts and numbers."""
@@ -121,7 +137,7 @@ def infer_attribute(
 def guess_attribute(
     model: Any, X: Any, y: Any, *, hidden: int, marginal: Mapping[float, float], confidence: Confidence = confidence_of
 ) -> Floats:
-    """For each row the likeliest value of the hidden feature: marginal × p(y | row with that value). That column isn't read.
+    """For each row the most likely value of the hidden feature: marginal × p(y | row with that value). That column isn't read.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = np.array([[0.0, 1.0], [1.0, 1.0]] * 50), np.array([0, 1] * 50)  # the first feature decides
@@ -130,12 +146,10 @@ def guess_attribute(
     """
     rows = np.array(X, dtype=np.float64)
     if rows.ndim != 2 or not 0 <= hidden < rows.shape[1]:
-        raise InvalidParameter(
-            f"hidden={hidden!r} was refused", why="it is the number of one of the features", instead="hidden=0"
-        )
+        raise InvalidParameter(f"hidden={hidden!r} is invalid", why="it is the number of one of the features", instead="hidden=0")
     if len(marginal) < 2 or min(marginal.values()) <= 0:
         raise InvalidParameter(
-            "marginal= was refused", why="it gives two values or more, each with its share", instead="marginal={0: 0.7, 1: 0.3}"
+            "marginal= is invalid", why="it gives two values or more, each with its share", instead="marginal={0: 0.7, 1: 0.3}"
         )
     values = np.array(list(marginal), dtype=np.float64)
     belief = np.empty((len(rows), len(values)))
@@ -168,7 +182,7 @@ def reconstruct_class(
     classes = list(np.asarray(model.classes_))
     if bottom.ndim != 1 or (bottom > top).any() or label not in classes:
         raise InvalidParameter(
-            "The class was refused",
+            "The class is invalid",
             why="the model knows the class, and low and high give bounds of each feature",
             instead="reconstruct_class(model, model.classes_[0], low=[0, 0], high=[1, 1])",
         )

@@ -15,7 +15,8 @@ false alarms of 1 in 1000.
 
 **What a guarantee says.** Under (ε, δ) no attack finds more than e^ε·(false alarms) + δ of the members (Wasserman & Zhou 2010;
 Kairouz, Oh & Viswanath 2015): `MembershipResult.most_under`. An attack that finds less proves nothing; one that finds more, on a
-fixed row, refutes the guarantee (that is what `audit_model` is for).
+fixed row, refutes the guarantee (that is what `audit_model` is for). Of what is true of a member it speaks less: there ε counts
+twice (`AttributeInference.most_under`).
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Shadows:
         _check_attack(attack)
         if not 1 <= targets <= len(self.member) - 4:
             raise InvalidParameter(
-                f"targets={targets!r} was refused",
+                f"targets={targets!r} is invalid",
                 why=f"of {len(self.member)} models at least one is attacked, and 4 or more are left as shadows",
                 instead="targets=1",
             )
@@ -152,9 +153,9 @@ def train_shadows(
 
     rows, target = np.asarray(X), None if y is None else np.asarray(y)
     if rows.ndim != 2 or (target is not None and len(target) != len(rows)) or len(rows) < 4:
-        raise InvalidParameter("The rows were refused", why="X is a matrix of 4 rows or more, and y has one value for each row")
+        raise InvalidParameter("The rows are invalid", why="X is a matrix of 4 rows or more, and y has one value for each row")
     if isinstance(models, bool) or not isinstance(models, int) or models < 5:
-        raise InvalidParameter(f"{models!r} models were refused", why="one is attacked and 4 are shadows", instead="shadows=64")
+        raise InvalidParameter(f"{models!r} models are invalid", why="one is attacked and 4 are shadows", instead="shadows=64")
     source = default_random() if random is None else random
     member = _halves(models, len(rows), source)
     said = np.empty((models, len(rows)))
@@ -187,5 +188,5 @@ def _log_density(value: Floats, mean: Floats, spread: Floats) -> Floats:
 def _check_attack(attack: str) -> None:
     if attack not in _ATTACKS:
         raise InvalidParameter(
-            f"attack={attack!r} was refused", why=f"known are {', '.join(map(repr, _ATTACKS))}", instead='attack="online"'
+            f"attack={attack!r} is invalid", why=f"known are {', '.join(map(repr, _ATTACKS))}", instead='attack="online"'
         )

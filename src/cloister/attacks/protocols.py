@@ -39,7 +39,7 @@ def audit_protocol(
     features: Mapping[str, Callable[[Array], Any]] = _NONE,
     random: Random | None = None,
 ) -> ChannelAudit | AuditResult:
-    """How much likelier a protocol makes a report under one value than under another: `.epsilon` of either result.
+    """How much more likely a protocol makes a report under one value than under another: `.epsilon` of either result.
 
     Exact, for the worst of all values, where the protocol writes its channel out and that is small. This is arithmetic on what
     the protocol *states*. Otherwise, and wherever two values are named, `runs` reports of each are made and told apart: a lower
@@ -68,7 +68,7 @@ def audit_protocol(
     (True, True)
     """
     if (left is None) != (right is None):
-        raise InvalidParameter("One value was refused", why="two are told apart", instead="left=first, right=second, or neither")
+        raise InvalidParameter("One value is invalid", why="two are told apart", instead="left=first, right=second, or neither")
     randomize = getattr(protocol, "randomize", None)
     if left is None:
         rows = _channel(protocol, needed=randomize is None)
@@ -122,7 +122,7 @@ def _runner(randomize: Callable[..., Any]) -> Runner:
         if reports.ndim == 0 or len(reports) != n:
             raise InvalidParameter(
                 "The protocol was not audited",
-                why="its reports are no array of one row for each value",
+                why="its reports are not an array of one row for each value",
                 instead="audit_protocol of each of its .oracles",
             )
         if reports.ndim == 2 and reports.dtype == np.uint64:

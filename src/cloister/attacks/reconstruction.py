@@ -6,7 +6,7 @@ O(n) subset sums whenever the error of each is o(√n), however the errors came 
 2007) with squares for absolute values; then the bits are rounded, and single bits and pairs of bits are changed for as long as
 that brings the sums closer to the answers.
 
-What it says of noise. With m sums over random halves of n persons, least squares leaves an error of variance about 4σ²/(m − n)
+What it says of noise. With m sums over random halves of n people, least squares leaves an error of variance about 4σ²/(m − n)
 in each bit. So noise of standard deviation σ protects from this attack only when σ is about √m or larger: a fixed noise of b = 1
 on each answer protects nobody, whereas noise that pays for all m answers from one budget has σ = √2·m/ε, and leaves each bit
 nearly as unknown as before. Whatever the attack, ε-differential privacy bounds what can be recovered: a bit that was a fair coin
@@ -39,7 +39,7 @@ def subsets_of(persons: int, number: int, *, random: Random | None = None) -> Bi
     """
     for name, value in (("persons", persons), ("number", number)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidParameter(f"{name}={value!r} was refused", why="it must be a whole number above 0", instead=f"{name}=64")
+            raise InvalidParameter(f"{name}={value!r} is invalid", why="it must be a whole number above 0", instead=f"{name}=64")
     drawn = (random or default_random()).below(2, persons * number)
     return drawn.astype(np.int64).reshape(number, persons)
 
@@ -59,7 +59,7 @@ def reconstruct(subsets: npt.NDArray[Any], answers: npt.NDArray[Any]) -> Bits:
     matrix, target = np.asarray(subsets, dtype=np.float64), np.asarray(answers, dtype=np.float64)
     if matrix.ndim != 2 or target.shape != matrix.shape[:1]:
         raise InvalidParameter(
-            "The answers were refused",
+            "The answers are invalid",
             why="there is not one for each subset",
             instead="reconstruct(subsets, answers) with a row of subsets for each answer",
         )

@@ -1,6 +1,6 @@
 """What an audit found: one event, how likely it is in each of two worlds at least and at most, and which promises that breaks.
 
-Write p for the lower bound of the event's probability where it is likelier, and q for the upper bound where it is rarer. Both
+Write p for the lower bound of the event's probability where it is more likely, and q for the upper bound where it is rarer. Both
 hold together with the stated confidence, and every number below follows from them without further chance:
 
 - (ε, δ) needs p ≤ e^ε·q + δ, so ε ≥ ln((p − δ)/q) and δ ≥ p − e^ε·q;
@@ -157,7 +157,7 @@ def check_target(delta: Exact, epsilon: Exact | None, against: Guarantee | None)
     fixed = exact_probability(delta)
     if sum([fixed != 0, epsilon is not None, against is not None]) > 1:
         raise InvalidParameter(
-            "More than one of delta=, epsilon= and against= was refused",
+            "More than one of delta=, epsilon= and against= is invalid",
             why="one event is chosen for one question: ε at a δ, δ at an ε, or whether a guarantee can be broken",
             instead="audit(…, delta=1e-6)",
         )

@@ -44,7 +44,7 @@ def runner_of(mechanism: object) -> Runner:
     if release is not None:
         return lambda value, n, random: [_whole(release(value, random=random)) for _ in range(n)]
     raise InvalidParameter(
-        f"mechanism of type {type(mechanism).__name__} was refused",
+        f"mechanism of type {type(mechanism).__name__} is invalid",
         why="it can't be called, and has neither .sample nor .release",
         instead="audit(lambda data, n, random: …, left, right)",
     )
@@ -64,7 +64,7 @@ def outputs(run: Runner, data: Any, n: int, random: Random, labels: dict[int, st
     array = _as_array(run(data, n, random), labels)
     if array.ndim == 0 or len(array) != n:
         raise InvalidParameter(
-            "What the mechanism returned was refused",
+            "What the mechanism returned is invalid",
             why=f"{n} runs were asked for, and something else than {n} outputs came back",
             instead="def mechanism(data, n, random): return value + noise.sample(n, random=random)",
         )

@@ -76,7 +76,7 @@ class MembershipResult:
 
     def __post_init__(self) -> None:
         if not (len(self.members) and len(self.others)) or np.isnan(self.members).any() or np.isnan(self.others).any():
-            raise InvalidParameter("The scores were refused", why="there are members and others, and each has a number")
+            raise InvalidParameter("The scores are invalid", why="there are members and others, and each has a number")
 
     @property
     def auc(self) -> float:
@@ -164,10 +164,12 @@ class MembershipResult:
         """True against false positives, both axes logarithmic, with guessing dashed; more results in the same picture."""
         import altair as alt
 
+        from cloister.notebook import offline
+
         curves = (self, *others)
         called = names or tuple(each.attack for each in curves)
         if len(called) != len(curves):
-            raise InvalidParameter("names= was refused", why="it has one name for each curve", instead='names=("raw", "private")')
+            raise InvalidParameter("names= is invalid", why="it has one name for each curve", instead='names=("raw", "private")')
         rows = [row for name, each in zip(called, curves, strict=True) for row in _curve(name, each)]
         share = alt.Scale(type="log", domain=[_LEAST_SHOWN, 1], clamp=True)
         ticks = alt.Axis(format="~%", values=[1e-4, 1e-3, 1e-2, 1e-1, 1])
@@ -186,7 +188,7 @@ class MembershipResult:
         )
         ends = [{"false": value, "true": value} for value in (_LEAST_SHOWN, 1.0)]
         guess = alt.Chart(alt.Data(values=ends)).mark_line(strokeDash=[2, 4], color="#8b8378").encode(x=across, y=up)
-        return alt.layer(guess, lines).properties(width=360, height=300)
+        return offline(alt.layer(guess, lines).properties(width=360, height=300))
 
 
 def _most(epsilon: float, delta: float, false: float) -> float:

@@ -1,7 +1,7 @@
 """Differencing and trackers: what one person's value is, from answers about many.
 
 Schlörer (1975) and Denning, Denning & Schwartz (*The tracker: a threat to statistical database security*, ACM TODS 4(1), 1979)
-showed that a rule against small sets of persons protects nobody: a sum over a set that may not be asked about follows from sums
+showed that a rule against small sets of people protects nobody: a sum over a set that may not be asked about follows from sums
 over large ones. With a *tracker* T, any set that may be asked about together with its complement, and a condition C that names
 the victim,
 
@@ -23,7 +23,7 @@ Ask: TypeAlias = Callable[[str], float]
 
 
 def differenced(ask: Ask, group: str, victim: str) -> float:
-    """The victim's value as the group's answer less that of the group without the victim: both are of many persons.
+    """The victim's value as the group's answer less that of the group without the victim: both are of many people.
 
     >>> pay = {"ann": 3, "bob": 4, "eve": 9}
     >>> answers = {"(office)": 16, "(office) AND NOT (name = 'eve')": 7}
@@ -34,7 +34,7 @@ def differenced(ask: Ask, group: str, victim: str) -> float:
 
 
 def tracked(ask: Ask, victim: str, tracker: str) -> float:
-    """The victim's value through a general tracker: four answers, none of them about few persons.
+    """The victim's value through a general tracker: four answers, none of them about few people.
 
     >>> asked = []
     >>> tracked(lambda condition: asked.append(condition) or 0, "name = 'eve'", "sex = 'F'")

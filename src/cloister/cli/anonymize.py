@@ -32,7 +32,7 @@ _LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
 
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path), required=False)
-@click.option("--quasi", help="Columns that others may know of a person as well, with commas between.")
+@click.option("--quasi", help="Columns that others may know about a person (quasi-identifiers), separated by commas.")
 @click.option("--sensitive", default="", help="Columns that others must not learn.")
 @click.option("--identifying", default="", help="Columns that name a person: they are dropped.")
 @click.option(
@@ -49,38 +49,44 @@ _LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
 @click.option(
     "--search", default="optimal", show_default=True, help="optimal, mondrian, local, topdown, greedy, microaggregation."
 )
-@click.option("--metric", default="loss", show_default=True, help="What is lost: loss, discernibility, entropy, …")
-@click.option("--suppression", default="0.02", show_default=True, help="The largest share of the rows that may be left out.")
 @click.option(
-    "--suppressed", type=click.Choice(["drop", "star"]), default="drop", show_default=True, help="What becomes of those rows."
+    "--metric", default="loss", show_default=True, help="The information loss to minimise: loss, discernibility, entropy, …"
+)
+@click.option("--suppression", default="0.02", show_default=True, help="The largest share of the rows that may be suppressed.")
+@click.option(
+    "--suppressed",
+    type=click.Choice(["drop", "star"]),
+    default="drop",
+    show_default=True,
+    help="Whether suppressed rows are dropped or starred.",
 )
 @click.option("--missing", type=click.Choice(["value", "suppress", "refuse"]), default="value", show_default=True)
 @click.option("--missing-value", "missing_values", multiple=True, help="A text that stands for a missing value; may be repeated.")
 @click.option("--seconds", type=click.FloatRange(min=0.01), default=60.0, show_default=True, help="A time budget for the search.")
-@click.option("-o", "--out", type=_OUT, help="Write the table: .csv or .parquet; printed as CSV when left out.")
+@click.option("-o", "--out", type=_OUT, help="Write the table: .csv or .parquet (default: print CSV).")
 @click.option(
     "--larger-than-memory/--in-memory",
     "larger",
     default=None,
-    help="Whether DuckDB reads and writes the table, which is then never in memory; by its size when left out.",
+    help="Let DuckDB read and write the table, without loading it into memory (default: by its size).",
 )
-@click.option("--memory-limit", metavar="SIZE", help="What DuckDB may take of the memory then, for example 2GiB.")
+@click.option("--memory-limit", metavar="SIZE", help="The most memory that DuckDB may use, for example 2GiB.")
 @spreadsheets.OPTION
 @click.option("--report", type=_OUT, help="Write the report: .html, .json or .txt.")
-@click.option("--certificate", type=_OUT, help="Run the attackers, and write the certificate: .html, .json or .txt.")
+@click.option("--certificate", type=_OUT, help="Simulate attacks and write the certificate: .html, .json or .txt.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON instead of words.")
 def anonymize(**given: Any) -> None:
-    """Make a table safe to publish; DATA is a CSV or Parquet file, or `census`, a sample.
+    """Anonymise a table by k-anonymity and other models; DATA is a CSV or Parquet file, or `census`, a sample.
 
-    NOT differential privacy: the report says what remains.
+    NOT differential privacy: the report states the remaining risk.
 
     \b
     cloister anonymize people.csv --quasi age,sex,zip --sensitive disease --model k=5 --model l=3 --out released.csv
     cloister anonymize people.csv --quasi age,sex --hierarchy age=age.csv --search mondrian --out out.csv --report report.html
     cloister anonymize people.csv --quasi age,sex --sensitive disease --out released.csv --certificate certificate.html
 
-    Rows leave in an order of chance (a large table, sorted by what is published): a file in the old order would link its rows to
-    every other file in it. The file takes its name when it is whole: who interrupts keeps what was there.
+    Rows are written in random order (large tables: sorted by the published values), so that their order links them to no other
+    file. The output file appears only when complete; after an interruption the old file is intact.
 
     CSV holds every value as it is, for programs. A spreadsheet computes texts that begin with =, +, - or @: --for-spreadsheets
     writes an apostrophe before them, and numbers as they are. Without it, columns with such texts are named.
@@ -100,7 +106,7 @@ def anonymize(**given: Any) -> None:
     for text in given["hierarchies"]:
         column, between, path = text.partition("=")
         if not between:
-            raise InvalidParameter(f"--hierarchy {text} was refused", why="it has no =", instead="--hierarchy age=age.csv")
+            raise InvalidParameter(f"--hierarchy {text} is invalid", why="it has no =", instead="--hierarchy age=age.csv")
         hierarchies[column] = Hierarchy.read_csv(path)
     released: Any = None
     with _ended_by_a_signal(), _progress() as progress:
@@ -198,11 +204,9 @@ def model_of(text: str) -> PrivacyModel:
     except ValueError as error:
         if isinstance(error, InvalidParameter):
             raise
-        raise InvalidParameter(
-            f"--model {text} was refused", why=f"{rest!r} has no such number", instead="--model k=5"
-        ) from error
+        raise InvalidParameter(f"--model {text} is invalid", why=f"{rest!r} has no such number", instead="--model k=5") from error
     raise InvalidParameter(
-        f"--model {text} was refused",
+        f"--model {text} is invalid",
         why="it is none of k=, l=, l=…:entropy, l=…:recursive:c, t=, t=…:distance, beta=, beta=…:enhanced, delta=, alpha=…:k",
         instead="--model k=5 --model l=3",
     )
@@ -215,7 +219,7 @@ def _names(text: str) -> list[str]:
 def _check_endings(given: dict[str, Any]) -> None:
     if given["for_spreadsheets"] and given["out"] is not None and given["out"].suffix == ".parquet":
         raise InvalidParameter(
-            "--for-spreadsheets was refused", why="it changes CSV alone", instead=f"--out {given['out'].stem}.csv"
+            "--for-spreadsheets is invalid", why="it changes CSV alone", instead=f"--out {given['out'].stem}.csv"
         )
     for option, endings in (
         ("out", (".csv", ".parquet")),
@@ -225,13 +229,13 @@ def _check_endings(given: dict[str, Any]) -> None:
         path = given[option]
         if path is not None and path.suffix not in endings:
             raise InvalidParameter(
-                f"--{option} {path.name} was refused",
+                f"--{option} {path.name} is invalid",
                 why="the ending says no format",
                 instead=f"--{option} {path.stem}{endings[0]}",
             )
         if path is not None and not path.parent.is_dir():
             raise InvalidParameter(
-                f"--{option} {path.name} was refused", why="there is no such folder", instead="a folder that is there"
+                f"--{option} {path.name} is invalid", why="there is no such folder", instead="a folder that is there"
             )
 
 
@@ -249,7 +253,7 @@ def _is_larger(given: dict[str, Any]) -> bool:
         return large and given["out"] is not None and wanted is None
     if larger and (given["out"] is None or wanted is not None):
         raise InvalidParameter(
-            "--larger-than-memory was refused",
+            "--larger-than-memory is invalid",
             why=f"{wanted} wants the table in memory" if wanted else "--out is missing",
             instead="--in-memory" if wanted else "--larger-than-memory --out released.parquet",
         )

@@ -32,24 +32,24 @@ _SECONDS = 0.2
 @click.command()
 @click.argument("mechanism", required=False)
 @click.argument("sql", required=False)
-@click.option("--epsilon", help="The ε that is promised, for example 0.5.")
-@click.option("--delta", help="The δ that is promised, beside an ε or a ρ.")
-@click.option("--rho", help="The ρ that is promised.")
-@click.option("--sensitivity", help="By how much one person moves what is noised; 1 when left out.")
-@click.option("--categories", type=int, help="Of kary-response: how many answers there are; 4 when left out.")
+@click.option("--epsilon", help="The claimed ε, for example 0.5.")
+@click.option("--delta", help="The claimed δ, with an ε or a ρ.")
+@click.option("--rho", help="The claimed ρ.")
+@click.option("--sensitivity", help="How much one person changes the noised value (default: 1).")
+@click.option("--categories", type=int, help="Of kary-response: the number of answers (default: 4).")
 @click.option("--left", help="One world: JSON such as 0, '[1, 0]' or true, or package.module:object.")
 @click.option("--right", help="Its neighbour.")
-@click.option("--runs", type=int, help="Runs in each world; left out, as many as take seconds.")
+@click.option("--runs", type=int, help="Runs in each world (default: as many as take seconds).")
 @click.option("--confidence", default=_CONFIDENCE, show_default=True, help="The probability with which the bound holds.")
-@click.option("--spend", help="Of sql: what the answer may cost.")
+@click.option("--spend", help="Of sql: the spend of the answer.")
 @click.option("--remove", help="Of sql: a row of the person who is missing in the other world, 0 being the first; or visits:0.")
 @click.option("--tables", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Of sql: a TOML file of tables.")
-@click.option("--dialect", help="Of sql: the SQL that the question is written in.")
+@click.option("--dialect", help="Of sql: the SQL dialect of the query.")
 @click.option("--broken", metavar="NAME", help="A mechanism that is broken on purpose; the audit must refute it.")
 @click.option("--list", "listed", is_flag=True, help="Name the mechanisms and the broken ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def audit(mechanism: str | None, sql: str | None, **given: Any) -> None:
-    """Try to break a promise: a lower bound on ε from many runs in two neighbouring worlds.
+    """Test a privacy guarantee: a lower bound on ε from many runs in two neighbouring worlds.
 
     MECHANISM is a name (cloister audit --list), package.module:object of your own code, or sql with a question. The exit code is
     1 where a promise is refuted.
@@ -81,19 +81,19 @@ def _check(mechanism: str | None, sql: str | None, given: dict[str, Any]) -> Non
     question, broken = mechanism == "sql", given["broken"] is not None
     if (mechanism is None) != broken:
         why = "--broken brings its own mechanism" if broken else "it names nothing to audit"
-        raise InvalidParameter("The audit was refused", why=why, instead="cloister audit laplace --epsilon 0.5")
+        raise InvalidParameter("The audit is invalid", why=why, instead="cloister audit laplace --epsilon 0.5")
     if question and sql is None:
         raise InvalidParameter(
-            "The audit was refused", why="sql needs a question", instead='cloister audit sql "SELECT COUNT(*) FROM census"'
+            "The audit is invalid", why="sql needs a question", instead='cloister audit sql "SELECT COUNT(*) FROM census"'
         )
     if sql is not None and not question:
         raise InvalidParameter(
-            "A second word was refused", why=f"{mechanism} takes options alone", instead='cloister audit sql "SELECT …"'
+            "A second word is invalid", why=f"{mechanism} takes options alone", instead='cloister audit sql "SELECT …"'
         )
     for name in ("spend", "remove"):
         if question and given[name] is None:
             raise InvalidParameter(
-                "The audit was refused", why=f"a question needs --{name}", instead=f"--{name} {'0.5' if name == 'spend' else '0'}"
+                "The audit is invalid", why=f"a question needs --{name}", instead=f"--{name} {'0.5' if name == 'spend' else '0'}"
             )
     of_sql = ("spend", "remove", "tables", "dialect")
     of_mechanisms = ("epsilon", "delta", "rho", "sensitivity", "categories", "left", "right")
@@ -102,12 +102,12 @@ def _check(mechanism: str | None, sql: str | None, given: dict[str, Any]) -> Non
         if given[name] is not None:
             owner = "a mechanism" if name in of_mechanisms else "sql"
             raise InvalidParameter(
-                f"--{name} was refused", why=f"it belongs to an audit of {owner}", instead="cloister audit --help"
+                f"--{name} is invalid", why=f"it belongs to an audit of {owner}", instead="cloister audit --help"
             )
     runs = given["runs"]
     if runs is not None and runs < _FEWEST:
         raise InvalidParameter(
-            f"--runs {runs} was refused", why=f"an audit needs at least {_FEWEST} runs in each world", instead="--runs 100000"
+            f"--runs {runs} is invalid", why=f"an audit needs at least {_FEWEST} runs in each world", instead="--runs 100000"
         )
 
 

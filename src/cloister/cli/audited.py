@@ -62,7 +62,7 @@ class Options:
         """
         if self.rho is not None and self.epsilon is not None:
             raise InvalidParameter(
-                "--epsilon and --rho together were refused", why="a guarantee is stated in one of them", instead="--epsilon 1"
+                "--epsilon and --rho together are invalid", why="a guarantee is stated in one of them", instead="--epsilon 1"
             )
         if self.rho is not None:
             return ZCDP(self.rho, self.delta or 0)
@@ -70,7 +70,7 @@ class Options:
             return PureDP(self.epsilon) if self.delta is None else ApproxDP(self.epsilon, self.delta)
         if self.delta is not None:
             raise InvalidParameter(
-                "--delta alone was refused", why="it belongs to an ε", instead=f"--epsilon 1 --delta {self.delta}"
+                "--delta alone is invalid", why="it belongs to an ε", instead=f"--epsilon 1 --delta {self.delta}"
             )
         return None
 
@@ -88,7 +88,7 @@ def world(option: str, text: str) -> Any:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise InvalidParameter(
-            f"{option} {text[:80]} was refused",
+            f"{option} {text[:80]} is invalid",
             why="it is neither JSON (a number, a list, true, a text in quotes) nor package.module:object",
             instead=f"{option} 0",
         ) from None
@@ -99,25 +99,25 @@ def imported(path: str, options: Options) -> Subject:
     mechanism = _found(path, what=f"The mechanism {path!r}")
     if isinstance(mechanism, type):
         raise InvalidParameter(
-            f"The mechanism {path!r} was refused",
+            f"The mechanism {path!r} is invalid",
             why="it is a class; what runs is an object of it",
             instead="a variable that holds one",
         )
     for option, given in (("--sensitivity", options.sensitivity), ("--categories", options.categories)):
         if given is not None:
             raise InvalidParameter(
-                f"{option} was refused",
+                f"{option} is invalid",
                 why="what an imported mechanism needs, it holds already",
                 instead=f"cloister audit {path}",
             )
     stated = options.claim() or getattr(mechanism, "guarantee", None)
     if not isinstance(stated, PureDP | ApproxDP | ZCDP):
         raise InvalidParameter(
-            f"The mechanism {path!r} was refused", why="it states no guarantee that could be broken", instead="--epsilon 1"
+            f"The mechanism {path!r} is invalid", why="it states no guarantee that could be broken", instead="--epsilon 1"
         )
     if options.left is None or options.right is None:
         raise InvalidParameter(
-            f"The mechanism {path!r} was refused",
+            f"The mechanism {path!r} is invalid",
             why="an audit needs two worlds, which only you can know to be neighbours",
             instead="--left 0 --right 1",
         )
@@ -183,7 +183,7 @@ def _found(path: str, *, what: str) -> Any:
     module, _, name = path.partition(":")
     if not module or not name:
         raise InvalidParameter(
-            f"{what} was refused", why="a path names a module and an object in it", instead="package.module:object"
+            f"{what} is invalid", why="a path names a module and an object in it", instead="package.module:object"
         )
     with _folder_of_the_call():
         try:

@@ -80,7 +80,7 @@ def _gaussian(options: Options) -> Any:
 
     if options.rho is None or options.epsilon is not None or options.delta is not None:
         raise InvalidParameter(
-            "The mechanism 'gaussian' was refused", why="its guarantee is ρ-zCDP, which --rho states", instead="--rho 0.1"
+            "The mechanism 'gaussian' is invalid", why="its guarantee is ρ-zCDP, which --rho states", instead="--rho 0.1"
         )
     return DiscreteGaussian.for_rho(options.rho, sensitivity=options.sensitivity or 1)
 
@@ -141,7 +141,7 @@ def named(name: str, options: Options) -> Subject:
         ("--categories", options.categories, name == "kary-response"),
     ):
         if given is not None and not used:
-            raise InvalidParameter(f"{option} was refused", why=f"{name} has no such parameter", instead=f"cloister audit {name}")
+            raise InvalidParameter(f"{option} is invalid", why=f"{name} has no such parameter", instead=f"cloister audit {name}")
     mechanism = kind.make(options)
     left, right = (
         _checked_world(option, given or usual, kind)
@@ -162,7 +162,7 @@ def named(name: str, options: Options) -> Subject:
 def _epsilon(options: Options, name: str) -> str:
     if options.epsilon is None or options.rho is not None or options.delta is not None:
         raise InvalidParameter(
-            f"The mechanism {name!r} was refused",
+            f"The mechanism {name!r} is invalid",
             why="its guarantee is a pure ε, which --epsilon states",
             instead="--epsilon 0.5",
         )
@@ -175,7 +175,7 @@ def _checked_world(option: str, text: str, kind: _Named) -> Any:
     if not right:
         wanted = {"a truth": "true or false", "one": "a whole number", "a list": "a list of whole numbers"}[kind.shape]
         raise InvalidParameter(
-            f"{option} {text[:80]} was refused", why=f"this mechanism takes {wanted}", instead=f"{option} {kind.worlds[0]!r}"
+            f"{option} {text[:80]} is invalid", why=f"this mechanism takes {wanted}", instead=f"{option} {kind.worlds[0]!r}"
         )
     return value
 
@@ -183,14 +183,14 @@ def _checked_world(option: str, text: str, kind: _Named) -> Any:
 def _check_neighbours(name: str, kind: _Named, left: Any, right: Any, sensitivity: Fraction) -> None:
     if isinstance(left, list) and len(left) != len(right):
         raise InvalidParameter(
-            "The two worlds were refused", why="their lists differ in length", instead=f"--right {kind.worlds[1]!r}"
+            "The two worlds are invalid", why="their lists differ in length", instead=f"--right {kind.worlds[1]!r}"
         )
     if kind.apart is None:
         return
     apart = kind.apart(left, right)
     if apart > sensitivity:
         raise InvalidParameter(
-            "The two worlds were refused",
+            "The two worlds are invalid",
             why=f"they are {apart} apart, and {name} promises something only within its sensitivity of {sensitivity}",
             instead=f"--sensitivity {apart}",
         )

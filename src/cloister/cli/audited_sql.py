@@ -133,7 +133,7 @@ class _Answers:
 
 def _differs(why: str) -> UnsupportedQuery:
     return UnsupportedQuery(
-        "The question was refused for an audit", why=why, instead="a question with declared keys, without HAVING and LIMIT"
+        "The query is not supported for an audit", why=why, instead="a question with declared keys, without HAVING and LIMIT"
     )
 
 
@@ -170,17 +170,17 @@ def _removed(sql: str, remove: str, session: Session, dialect: str | None) -> tu
     named, colon, place = remove.rpartition(":")
     if not place.isdecimal() or len(place) > 12:
         raise InvalidParameter(
-            f"--remove {remove} was refused", why="it is the number of a row, the first being 0", instead="--remove 0"
+            f"--remove {remove} is invalid", why="it is the number of a row, the first being 0", instead="--remove 0"
         )
     if not colon and len(private) > 1:
         raise InvalidParameter(
-            f"--remove {remove} was refused",
+            f"--remove {remove} is invalid",
             why=f"the question reads the private tables {', '.join(private)}, and a row number belongs to one",
             instead=f"--remove {private[0]}:{place}",
         )
     if colon and named not in private:
         raise InvalidParameter(
-            f"--remove {remove} was refused",
+            f"--remove {remove} is invalid",
             why=f"the question reads no private table {named!r}",
             instead=f"--remove {private[0]}:{place}",
         )
@@ -201,7 +201,7 @@ def _without(tables: Tables, table: str, place: int) -> Tables:
                 else "its rows belong to persons through another table"
             )
             raise InvalidParameter(
-                f"Removing a person from {name!r} was refused", why=why, instead="a table of a CSV or Parquet file with unit="
+                f"Removing a person from {name!r} is invalid", why=why, instead="a table of a CSV or Parquet file with unit="
             )
     unit = _unit_of(declared, table, place)
     changed: Tables = dict(tables)
@@ -224,16 +224,16 @@ def _unit_of(table: PrivateTable, name: str, place: int) -> str:
         found = connection.execute(f"SELECT {what} FROM {rows} LIMIT 1 OFFSET {place}").fetchall()  # noqa: S608
         table.source.detach(connection)
     if not found:
-        raise InvalidParameter(f"--remove {place} was refused", why=f"{name} has no such row", instead="--remove 0")
+        raise InvalidParameter(f"--remove {place} is invalid", why=f"{name} has no such row", instead="--remove 0")
     if found[0][0] is None:
         raise InvalidParameter(
-            f"--remove {place} was refused", why=f"that row of {name} names nobody: its unit is missing", instead="another row"
+            f"--remove {place} is invalid", why=f"that row of {name} names nobody: its unit is missing", instead="another row"
         )
     return "'" + str(found[0][0]).replace("'", "''") + "'"
 
 
 def _with(table: PrivateTable, source: Source) -> PrivateTable:
-    return PrivateTable(source, table.columns, table.unit, table.max_rows, table.population, table.size, during=table.during)
+    return PrivateTable.declared(source, table.columns, like=table, version=None, through=None)
 
 
 def _quoted(name: str) -> str:

@@ -22,8 +22,9 @@ from typing import Any
 
 from cloister.errors import InvalidDeclaration
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from cloister.tables import PrivateTable, PublicTable
+from cloister.tables import Domain, PrivateTable, PublicTable
 from cloister.tables.plain import domain_of
+from cloister.tables.table import check_events
 
 _OPTIONS: dict[str, tuple[type, str]] = {
     "source": (str, "a text"),
@@ -35,8 +36,9 @@ _OPTIONS: dict[str, tuple[type, str]] = {
     "version": (str, "a text"),
     "during": (list, "a column with a first and a last day"),
     "public": (bool, "true or false"),
+    "row_is_person": (bool, "true or false"),
 }
-_PASSED = ("unit", "max_rows", "population", "size", "version", "during")
+_PASSED = ("unit", "max_rows", "population", "size", "version", "during", "row_is_person")
 _NUMBER = (str, int, float)
 
 
@@ -64,7 +66,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _unreadable(path: Path, why: str, instead: str = '[tables.people]\nsource = "people.csv"') -> InvalidDeclaration:
-    return InvalidDeclaration(f"The file {path.name} was refused", why=why, instead=instead)
+    return InvalidDeclaration(f"The file {path.name} is invalid", why=why, instead=instead)
 
 
 def _table(name: str, declared: Any, folder: Path) -> PrivateTable | PublicTable:
@@ -86,7 +88,18 @@ def _table(name: str, declared: Any, folder: Path) -> PrivateTable | PublicTable
         return PublicTable(source)
     columns = {column: domain_of(column, kind, table=name) for column, kind in declared.get("columns", {}).items()}
     options = {option: declared[option] for option in _PASSED if option in declared}
+    if not options.get("row_is_person"):
+        asked_of_events(columns, options.get("unit"))
     return PrivateTable(source, columns=columns, **options)
+
+
+def asked_of_events(columns: Mapping[str, Domain], unit: str | None) -> None:
+    """A table of events that is declared as one of persons is asked about by name, in the words of a declarations file."""
+    try:
+        check_events(columns, unit)
+    except InvalidDeclaration as error:
+        instead = 'unit = "person" and max_rows = 10; or row_is_person = true where each row is all of one person'
+        raise InvalidDeclaration("The unit is invalid", why=error.why, instead=instead) from None
 
 
 def _budget(population: str, declared: Any) -> Guarantee:
@@ -98,11 +111,11 @@ def _budget(population: str, declared: Any) -> Guarantee:
     if numbers and "epsilon" in declared:
         return ApproxDP(declared["epsilon"], declared["delta"]) if "delta" in declared else PureDP(declared["epsilon"])
     raise InvalidDeclaration(
-        f"The budget of {population!r} was refused",
+        f"The budget of {population!r} is invalid",
         why="it names neither epsilon nor rho, or not as numbers",
         instead=f'{population} = {{ epsilon = "1" }}',
     )
 
 
 def _wrong(table: str, why: str, instead: str) -> InvalidDeclaration:
-    return InvalidDeclaration(f"The declaration of table {table!r} was refused", why=why, instead=instead)
+    return InvalidDeclaration(f"The declaration of table {table!r} is invalid", why=why, instead=instead)

@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["hub", "open_hub", "settings_of"]
 
 _HERE = Path("hub")
-_DATA = click.option(
-    "--data", type=click.Path(file_okay=False, path_type=Path), help="The hub's folder; without it, the folder hub in this one."
-)
+_DATA = click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="The hub's folder (default: ./hub).")
 _SETTINGS = click.option(
     "--settings",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The settings file; without it, hub.toml in the folder.",
+    help="The settings file (default: hub.toml in the folder).",
 )
 
 
@@ -40,10 +38,10 @@ _SETTINGS = click.option(
 @click.option("--port", type=int, help="The port to listen on.")
 @click.option("--pg-port", type=int, help="The port for PostgreSQL clients.")
 @click.option("--database", help="postgresql://… of the hub's own database, for several processes.")
-@click.option("--ledger", help="postgresql://… of the ledger; without it, the one of --database.")
+@click.option("--ledger", help="postgresql://… of the ledger (default: that of --database).")
 @click.pass_context
 def hub(context: click.Context, /, data: Path | None, file: Path | None, **given: Any) -> None:
-    """Run a hub: people, data sets, budgets and questions, in a browser, in Python and in psql.
+    """Run a hub: people, data sets, budgets and queries, in a browser, in Python and in psql.
 
     \b
     cloister hub --data /srv/cloister
@@ -63,7 +61,7 @@ def hub(context: click.Context, /, data: Path | None, file: Path | None, **given
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def check(context: click.Context, data: Path | None, file: Path | None, as_json: bool) -> None:
-    """Say what is wrong or weak about the settings, and which stored grants, rules and policies can't be read; exit code 1 where
+    """Report errors and weaknesses of the settings, and stored grants, rules and policies that can't be read; exit code 1 where
     something is wrong.
 
     \b
@@ -107,7 +105,7 @@ def key() -> None:
 @_SETTINGS
 @click.pass_context
 def link(context: click.Context, data: Path | None, file: Path | None, email: str | None) -> None:
-    """Print a one-time link: the first administrator's, or one with which a person sets a new password.
+    """Print a one-time link: the first administrator's, or one to reset a person's password.
 
     \b
     cloister hub link --data /srv/cloister
@@ -129,7 +127,9 @@ def link(context: click.Context, data: Path | None, file: Path | None, email: st
 @_SETTINGS
 @click.pass_context
 def rotate_key(context: click.Context, data: Path | None, file: Path | None, new: Path) -> None:
-    """Wrap every stored key by a new master key. Refused while a hub or a worker runs; interrupted, it is simply run again.
+    """Re-encrypt every stored key under a new master key.
+
+    Stop the hub and its workers first; after an interruption, run it again.
 
     \b
     cloister hub key > new.key
@@ -151,8 +151,9 @@ def rotate_key(context: click.Context, data: Path | None, file: Path | None, new
 @_SETTINGS
 @click.pass_context
 def backup(context: click.Context, data: Path | None, file: Path | None, folder: Path) -> None:
-    """Copy a hub into a new folder, while it runs: databases, encrypted tables, the trail's head. The master key is left out on
-    purpose.
+    """Copy a hub into a new folder while it runs: databases, encrypted tables, the head of the audit log.
+
+    The master key is left out on purpose.
 
     \b
     cloister hub backup /backup/monday --data /srv/cloister
@@ -168,7 +169,7 @@ def backup(context: click.Context, data: Path | None, file: Path | None, folder:
 @_SETTINGS
 @click.pass_context
 def restore(context: click.Context, data: Path | None, file: Path | None, folder: Path) -> None:
-    """Put a backup into the place of a hub that is gone. Its ledger is frozen until its owner has said what was spent in all.
+    """Restore a backup in place of a lost hub. Its ledger stays frozen until the total spending is entered.
 
     \b
     cloister hub restore /backup/monday --data /srv/cloister
@@ -233,7 +234,7 @@ def _password_link(opened: Hub, email: str) -> str:
         person = person_by_email(db, email)
         if person is None:
             raise InvalidParameter(
-                "No link was made", why="nobody here has this e-mail address", instead="the page /people, to invite"
+                "No link was made", why="no one here has this e-mail address", instead="the page /people, to invite"
             )
         return password_link(db, opened, Caller(name="command line", via="system"), person)
 

@@ -29,21 +29,21 @@ _BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, Y
 @click.command()
 @click.argument("data", required=False)
 @click.option("--model", "name", help="A method, for example GaussianNB (--list names them).")
-@click.option("--features", help="The columns to learn from, with commas between.")
+@click.option("--features", help="The columns to learn from, separated by commas.")
 @click.option("--target", help="The column to predict, where the method has one.")
 @click.option("--bounds", help=_BOUNDS)
-@click.option("--epsilon", help="The ε that is promised, and spent; 1 when left out.")
-@click.option("--delta", help="The δ that is promised beside it, for example 1e-6.")
+@click.option("--epsilon", help="The ε to spend (default: 1).")
+@click.option("--delta", help="The δ to spend, for example 1e-6.")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the method, in JSON; may be repeated."
 )
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the model as JSON.")
 @click.option("--card", type=click.Path(dir_okay=False, path_type=Path), help="Write the model card: .md, .html, .json or .txt.")
-@click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); without it, none remembers the charge.")
+@click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
 @click.option("--predict", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Predict with a saved model.")
-@click.option("--curve", is_flag=True, help="What privacy costs. NOT PRIVATE: for public rows, or the owner's own eyes.")
-@click.option("--epsilons", help="Of --curve: the values of ε, with commas between; 0.1,0.3,1,3,10 when left out.")
-@click.option("--runs", type=click.IntRange(1, 10_000), help="Of --curve: runs of each ε; 10 when left out.")
+@click.option("--curve", is_flag=True, help="Plot quality against ε. NOT PRIVATE: for public rows, or for the owner alone.")
+@click.option("--epsilons", help="Of --curve: the values of ε, separated by commas (default: 0.1,0.3,1,3,10).")
+@click.option("--runs", type=click.IntRange(1, 10_000), help="Of --curve: runs of each ε (default: 10).")
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Of --curve: .html, .svg, .png or .json; of --predict: .csv."
 )
@@ -95,7 +95,7 @@ def _check(given: dict[str, Any]) -> None:
         if given[key] not in (None, ()):
             option = {"name": "--model", "settings": "--set"}.get(key, f"--{key}")
             raise InvalidParameter(
-                f"{option} was refused",
+                f"{option} is invalid",
                 why=f"it does not belong to {asked}"
                 if asked
                 else "it belongs to --curve" + (" or --predict" if key == "out" else ""),
@@ -103,12 +103,12 @@ def _check(given: dict[str, Any]) -> None:
             )
     if given["for_spreadsheets"] and (asked != "--predict" or given["as_json"]):
         raise InvalidParameter(
-            "--for-spreadsheets was refused",
+            "--for-spreadsheets is invalid",
             why="it changes CSV alone",
             instead="cloister learn --predict model.json people.csv --for-spreadsheets",
         )
     if given["predict"] is not None and given["curve"]:
-        raise InvalidParameter("--curve was refused", why="--predict learns nothing", instead="cloister learn --help")
+        raise InvalidParameter("--curve is invalid", why="--predict learns nothing", instead="cloister learn --help")
     needed = ("data",) if asked == "--predict" else ("data", "name", "features")
     for key in needed:
         if not given[key]:
@@ -127,7 +127,7 @@ def _model(given: dict[str, Any]) -> PrivateModel:
 
     name = given["name"]
     if name not in METHODS:
-        raise InvalidParameter(f"--model {name} was refused", why=f"known are {', '.join(METHODS)}", instead="--model GaussianNB")
+        raise InvalidParameter(f"--model {name} is invalid", why=f"known are {', '.join(METHODS)}", instead="--model GaussianNB")
     model: PrivateModel = getattr(cloister.learn, name)()
     known = model.get_params(deep=False)
     chosen = {key: given[key] for key in ("epsilon", "delta") if given[key] is not None}
@@ -138,7 +138,7 @@ def _model(given: dict[str, Any]) -> PrivateModel:
                 each for each in known if each not in ("random", "privacy", "bounds", "bounds_y", "classes", "epsilon", "delta")
             ]
             raise InvalidParameter(
-                f"--set {setting} was refused",
+                f"--set {setting} is invalid",
                 why=f"parameters of {name} are {', '.join(free) or 'none'}",
                 instead="--set NAME=VALUE",
             )
@@ -148,7 +148,7 @@ def _model(given: dict[str, Any]) -> PrivateModel:
             chosen[key] = text
     strange = [key for key in chosen if key not in known]
     if strange:
-        raise InvalidParameter(f"--{strange[0]} was refused", why=f"{name} has no such parameter", instead=f"--model {name}")
+        raise InvalidParameter(f"--{strange[0]} is invalid", why=f"{name} has no such parameter", instead=f"--model {name}")
     return model.set_params(**chosen)  # type: ignore[no-any-return]
 
 
@@ -209,7 +209,7 @@ def _show_curve(curve: Curve, given: dict[str, Any]) -> None:
     if out is not None:
         if out.suffix not in (".html", ".svg", ".png", ".json"):
             raise InvalidParameter(
-                f"--out {out.name} was refused", why="its ending says no known form", instead="--out curve.html"
+                f"--out {out.name} is invalid", why="its ending says no known form", instead="--out curve.html"
             )
         if out.suffix in (".svg", ".png"):
             import vl_convert  # noqa: F401  # its absence is then told as that of a package
@@ -226,7 +226,7 @@ def _show_model(model: PrivateModel, given: dict[str, Any], name: str, features:
         forms = {".md": card.markdown, ".html": card.fragment, ".json": card.to_json, ".txt": card.text}
         if given["card"].suffix not in forms:
             raise InvalidParameter(
-                f"--card {given['card'].name} was refused", why="its ending says no known form", instead="--card card.md"
+                f"--card {given['card'].name} is invalid", why="its ending says no known form", instead="--card card.md"
             )
         given["card"].write_text(forms[given["card"].suffix](), encoding="utf-8")
     if not given["as_json"]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cloister.cli.declared import asked_of_events
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.tables import Boolean, Category, Domain, Integer, PrivateTable, Real
 from cloister.tables.metadata import read_metadata
@@ -24,7 +25,8 @@ __all__ = ["declared_table", "domains_of_line"]
 
 _RANGE = re.compile(r"^(-?[0-9.]+(?:[eE][-+]?[0-9]+)?):(-?[0-9.]+(?:[eE][-+]?[0-9]+)?)$")
 _LINE = "--bounds age=17:90,sex=Female|Male"
-_OPTIONS = ("columns", "unit", "max_rows", "population", "size", "version", "source", "public")
+_OPTIONS = ("columns", "unit", "max_rows", "population", "size", "version", "source", "public", "row_is_person")
+_TAKEN = ("unit", "max_rows", "population", "size")
 
 
 def declared_table(data: str, bounds: str | None) -> tuple[str, PrivateTable]:
@@ -34,7 +36,7 @@ def declared_table(data: str, bounds: str | None) -> tuple[str, PrivateTable]:
     path = Path(data)
     if not path.is_file():
         raise InvalidParameter(
-            f"The file {data!r} was refused", why="no such file can be read", instead="cloister learn people.csv …"
+            f"The file {data!r} is invalid", why="no such file can be read", instead="cloister learn people.csv …"
         )
     name = re.sub(r"\W", "_", path.stem) or "rows"
     return name, PrivateTable(str(path), **_arguments(bounds, name))
@@ -72,7 +74,7 @@ def _sample(data: str) -> tuple[str, PrivateTable]:
     samples = {name: table for name, table in tables().items() if isinstance(table, PrivateTable)}
     if data not in samples:
         raise InvalidParameter(
-            f"The rows {data!r} were refused",
+            f"The rows {data!r} are invalid",
             why=f"their bounds are not declared, and they are no sample table ({', '.join(samples)})",
             instead=_LINE,
         )
@@ -96,7 +98,9 @@ def _arguments(bounds: str, name: str) -> dict[str, Any]:
     if declared is None:
         return _of_metadata(document)
     columns = {column: domain_of(column, kind, table=name) for column, kind in declared["columns"].items()}
-    return {"columns": columns} | {key: declared[key] for key in ("unit", "max_rows", "population", "size") if key in declared}
+    if declared.get("row_is_person") is not True:
+        asked_of_events(columns, declared.get("unit"))
+    return {"columns": columns, "row_is_person": True} | {key: declared[key] for key in _TAKEN if key in declared}
 
 
 def _declared(document: Any, name: str) -> Mapping[str, Any] | None:
@@ -125,4 +129,4 @@ def _of_metadata(metadata: Path | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refused(why: str) -> InvalidDeclaration:
-    return InvalidDeclaration("--bounds was refused", why=why, instead=_LINE)
+    return InvalidDeclaration("--bounds is invalid", why=why, instead=_LINE)

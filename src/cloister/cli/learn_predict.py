@@ -30,14 +30,14 @@ def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, fo
     model = load(model_path)
     if not hasattr(model, "predict"):
         raise InvalidParameter(
-            f"The model {model_path.name} was refused",
+            f"The model {model_path.name} is invalid",
             why=f"a {type(model).__name__} predicts nothing",
             instead="--model GaussianNB",
         )
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
         raise InvalidParameter(
-            f"The model {model_path.name} was refused",
+            f"The model {model_path.name} is invalid",
             why="it learnt from arrays without names, so no column can be found for its features",
             instead="cloister.learn.load(path).predict(X)",
         )
@@ -70,7 +70,7 @@ def features_of(path: Path, names: list[str]) -> npt.NDArray[np.float64]:
     import duckdb
 
     if not path.is_file():
-        raise InvalidParameter(f"The file {str(path)!r} was refused", why="no such file can be read", instead="rows.csv")
+        raise InvalidParameter(f"The file {str(path)!r} is invalid", why="no such file can be read", instead="rows.csv")
     with duckdb.connect() as engine:
         try:
             rows = engine.read_parquet(str(path)) if path.suffix == ".parquet" else engine.read_csv(str(path), all_varchar=True)
@@ -78,7 +78,7 @@ def features_of(path: Path, names: list[str]) -> npt.NDArray[np.float64]:
             made = [_expression(name, columns) for name in names]
             values = rows.project(", ".join(f"{text} AS f{place}" for place, text in enumerate(made))).fetchnumpy()
         except duckdb.Error:
-            raise InvalidParameter(f"The file {path.name!r} was refused", why="it is no table", instead="rows.csv") from None
+            raise InvalidParameter(f"The file {path.name!r} is invalid", why="it is no table", instead="rows.csv") from None
     filled = [np.ma.filled(np.ma.asarray(values[f"f{place}"], dtype=np.float64), np.nan) for place in range(len(names))]
     X = np.column_stack(filled)
     for column in dict.fromkeys(name.partition("=")[0] for name in names if name not in columns):

@@ -31,7 +31,7 @@ def budget_of(epsilon: str | None, delta: str | None, rho: str | None) -> Guaran
         return ZCDP(rho, delta or 0)
     if epsilon is not None and rho is None:
         return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
-    raise InvalidParameter("The budget was refused", why="it needs either --epsilon or --rho", instead="--epsilon 2")
+    raise InvalidParameter("The budget is invalid", why="it needs either --epsilon or --rho", instead="--epsilon 2")
 
 
 def restore(book: Ledger, losses: tuple[str, ...], *, who: str, why: str) -> None:
@@ -45,7 +45,7 @@ def restore(book: Ledger, losses: tuple[str, ...], *, who: str, why: str) -> Non
         population, sign, amount = loss.rpartition("=")
         if not sign or population not in least:
             raise InvalidParameter(
-                f"--loss {loss} was refused",
+                f"--loss {loss} is invalid",
                 why=f"the populations are {', '.join(least)}",
                 instead=loss_option(next(iter(least), "people"), "1"),
             )

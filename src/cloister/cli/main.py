@@ -2,30 +2,57 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
 import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from cloister.cli.anonymize import anonymize
-from cloister.cli.audit import audit
-from cloister.cli.hub import hub
-from cloister.cli.learn import learn
-from cloister.cli.mine import mine
 from cloister.cli.opened import existing_ledger, waiting
-from cloister.cli.questions import explain, query
-from cloister.cli.risk import risk
-from cloister.cli.survey import survey
-from cloister.cli.trail import trail
-from cloister.cli.worker import worker
+from cloister.cli.speaking import on_command_line
 from cloister.errors import CloisterError, MissingDependency
 
+_HOMES = {
+    "anonymize": "anonymize",
+    "audit": "audit",
+    "audit-trail": "trail",
+    "explain": "questions",
+    "hub": "hub",
+    "learn": "learn",
+    "mine": "mine",
+    "query": "questions",
+    "risk": "risk",
+    "survey": "survey",
+    "worker": "worker",
+}
+"""The module of each command that has one. It is imported when the command is called: a question needs no attacks."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+
+_OBJECTS = 50_000
+"""After how many new objects the garbage collector looks for cycles: importing makes many, and no garbage."""
+
+
+class _Commands(click.Group):
+    """The commands of this file, and those of the modules beside it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All, sorted."""
+        return sorted({*super().list_commands(ctx), *_HOMES})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Imported with its module."""
+        if cmd_name in _HOMES and cmd_name not in self.commands:
+            home = import_module(f"cloister.cli.{_HOMES[cmd_name]}")
+            self.add_command(getattr(home, cmd_name.replace("-", "_")))
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 def cli() -> None:
     """Share what the data says, not the data.
 
@@ -46,10 +73,11 @@ def main() -> None:
     >>> main()  # doctest: +ELLIPSIS
     cloister ...
     """
+    gc.set_threshold(_OBJECTS)
     try:
         cli(standalone_mode=False)
     except CloisterError as error:
-        click.echo(f"{type(error).__name__}: {error}", err=True)
+        click.echo(f"{type(error).__name__}: {on_command_line(error, cli, sys.argv[1:])}", err=True)
         sys.exit(1)
     except click.ClickException as error:
         error.show()
@@ -94,12 +122,12 @@ def _failed(error: Exception) -> NoReturn:
 
 @cli.command()
 @click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="Keep the hub in this folder.")
-@click.option("--port", type=click.IntRange(0, 65535), help="The port; 0: a free one; without it CLOISTER_HUB_PORT, or 8765.")
-@click.option("--once", is_flag=True, help="End after printing.")
+@click.option("--port", type=click.IntRange(0, 65535), help="The port; 0: a free one (default: CLOISTER_HUB_PORT, or 8765).")
+@click.option("--once", is_flag=True, help="Exit after printing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--terminal", is_flag=True, help="No hub: a session in this terminal, with a prompt.")
 def demo(data: Path | None, port: int | None, once: bool, as_json: bool, terminal: bool) -> None:
-    """A hub on this machine with sample tables and four people, and a first private answer, with its error and its cost.
+    """Start a hub on this machine with sample tables and four people, and print a first private answer.
 
     \b
     cloister demo
@@ -114,10 +142,6 @@ def demo(data: Path | None, port: int | None, once: bool, as_json: bool, termina
     from cloister.cli.demo_hub import run_hub
 
     run_hub(data, port=port, once=once, as_json=as_json)
-
-
-for command in (anonymize, audit, query, explain, learn, mine, risk, survey, hub, worker, trail):
-    cli.add_command(command)
 
 
 @cli.group()
@@ -137,7 +161,7 @@ def ledger() -> None:
 @click.argument("population", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def ledger_show(where: str, population: str | None, as_json: bool) -> None:
-    """Every population with its budget, or the charges of one.
+    """Show every population with its budget, or the charges of one.
 
     \b
     cloister ledger show budget.db
@@ -152,7 +176,7 @@ def ledger_show(where: str, population: str | None, as_json: bool) -> None:
 @ledger.command("verify")
 @click.argument("where")
 def ledger_verify(where: str) -> None:
-    """Check every line of the chain; exit code 1 and the first broken line where one was changed, dropped or rolled back.
+    """Check every line of the chain. Exit code 1, with the first broken line, if one was changed, dropped or rolled back.
 
     \b
     cloister ledger verify budget.db
@@ -173,7 +197,7 @@ def ledger_verify(where: str) -> None:
 @click.option("--epsilon", help="The new ε.")
 @click.option("--delta", help="The new δ, of an (ε, δ) or a zCDP budget.")
 @click.option("--rho", help="The new ρ.")
-@click.option("--who", required=True, help="Who decides.")
+@click.option("--who", required=True, help="The person who decides.")
 @click.option("--why", required=True, help="The reason; the ledger keeps it.")
 def ledger_raise(
     where: str, population: str, epsilon: str | None, delta: str | None, rho: str | None, who: str, why: str
@@ -199,10 +223,10 @@ def ledger_raise(
     metavar="POPULATION=AMOUNT",
     help="What a population has spent in all, for example people=0.7.",
 )
-@click.option("--who", required=True, help="Who decides.")
+@click.option("--who", required=True, help="The person who decides.")
 @click.option("--why", required=True, help="The reason; the ledger keeps it.")
 def ledger_restore(where: str, losses: tuple[str, ...], who: str, why: str) -> None:
-    """Thaw a ledger that was put back from a backup: say what each population has spent until now, no less than is known.
+    """Unfreeze a restored ledger: enter the total that each population has spent (at least the known amount).
 
     \b
     cloister ledger restore budget.db --loss people=0.7 --who "data board" --why "disk of May"
@@ -231,7 +255,7 @@ def ledger_export(where: str, population: str | None) -> None:
 @cli.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def version(as_json: bool) -> None:
-    """The version of cloister and of what it stands on.
+    """Print the version of cloister and of its dependencies.
 
     \b
     cloister version --json

@@ -25,7 +25,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.group()
 def mine() -> None:
-    """Baskets: what is frequent, what follows from what, and how to hide it or publish it.
+    """Mine baskets: frequent itemsets and rules, and how to hide or publish them.
 
     DATA is a CSV or Parquet file with a row for each item of a basket (--basket and --item name its columns), or with a column of
     yes and no for each item; or a text file with a basket on each line, its items between commas (.txt, .basket). "shop" names
@@ -43,14 +43,14 @@ def mine() -> None:
 @click.argument("data", type=_FILE)
 @click.option("--min-support", required=True, help=_SUPPORT)
 @click.option("--max-size", type=click.IntRange(1), help="The most items of a set.")
-@click.option("--basket", help="The column that says which basket.")
-@click.option("--item", help="The column that says which item.")
-@click.option("--most", type=click.IntRange(1), default=50, show_default=True, help="So many lines; --json has all.")
+@click.option("--basket", help="The basket's column.")
+@click.option("--item", help="The item's column.")
+@click.option("--most", type=click.IntRange(1), default=50, show_default=True, help="The most lines to print; --json has all.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def items(
     data: Path, min_support: str, max_size: int | None, basket: str | None, item: str | None, most: int, as_json: bool
 ) -> None:
-    """The frequent itemsets. NOT PRIVATE: exact counts, for the owner's own eyes.
+    """Print the frequent itemsets. NOT PRIVATE: exact counts, for the owner alone.
 
     \b
     cloister mine items groceries.csv --min-support 0.05
@@ -74,9 +74,9 @@ def items(
 @click.option("--min-support", required=True, help=_SUPPORT)
 @click.option("--min-confidence", required=True, help="The least confidence, for example 0.5.")
 @click.option("--max-size", type=click.IntRange(2), help="The most items of a rule, both sides together.")
-@click.option("--basket", help="The column that says which basket.")
-@click.option("--item", help="The column that says which item.")
-@click.option("--most", type=click.IntRange(1), default=50, show_default=True, help="So many lines; --json has all.")
+@click.option("--basket", help="The basket's column.")
+@click.option("--item", help="The item's column.")
+@click.option("--most", type=click.IntRange(1), default=50, show_default=True, help="The most lines to print; --json has all.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def rules(
     data: Path,
@@ -88,7 +88,7 @@ def rules(
     most: int,
     as_json: bool,
 ) -> None:
-    """The association rules. NOT PRIVATE: exact counts, for the owner's own eyes.
+    """Print the association rules. NOT PRIVATE: exact counts, for the owner alone.
 
     \b
     cloister mine rules groceries.csv --min-support 0.01 --min-confidence 0.5
@@ -125,14 +125,14 @@ def rules(
 @click.option("--min-support", required=True, help=_SUPPORT)
 @click.option("--min-confidence", required=True, help="The least confidence, for example 0.3.")
 @click.option("--method", default="auto", show_default=True, help="auto, exact, 1.a, 1.b, 2.a, 2.b, SWA, BBA or max-min.")
-@click.option("--insertions", is_flag=True, help="The exact method may put items in: entries that are made up.")
+@click.option("--insertions", is_flag=True, help="Let the exact method insert items: made-up entries.")
 @click.option("--time-limit", default="30", show_default=True, help="Seconds for the exact method.")
 @click.option("--compare", "compared", is_flag=True, help="Every method side by side; nothing is written but --chart.")
 @click.option("--out", type=_FILE, help="Write the changed baskets, in the shape in which they were read.")
 @spreadsheets.OPTION
 @click.option("--chart", type=_FILE, help="Of --compare: .html, .svg, .png or .json.")
-@click.option("--basket", help="The column that says which basket.")
-@click.option("--item", help="The column that says which item.")
+@click.option("--basket", help="The basket's column.")
+@click.option("--item", help="The item's column.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def hide(**given: Any) -> None:
     """Change baskets until no sensitive rule is found. The result is NOT differentially private, and says so.
@@ -146,13 +146,13 @@ def hide(**given: Any) -> None:
     wanted, out = _sensitive(given["sensitive"], given["listed"]), given["out"]
     if given["compared"] and (out is not None or given["method"] != "auto" or given["insertions"]):
         raise InvalidParameter(
-            "--compare was refused",
+            "--compare is invalid",
             why="it tries every method and writes no baskets",
             instead="cloister mine hide --help",
         )
     chart = given["chart"]
     if chart is not None and (not given["compared"] or chart.suffix not in (".html", ".svg", ".png", ".json")):
-        raise InvalidParameter("--chart was refused", why="it draws what --compare found", instead="--compare --chart all.html")
+        raise InvalidParameter("--chart is invalid", why="it draws what --compare found", instead="--compare --chart all.html")
     thresholds = {name: given[name] for name in ("min_support", "min_confidence", "time_limit")}
     with waiting("reading") as progress:
         read = _read(given["data"], given["basket"], given["item"])
@@ -162,7 +162,7 @@ def hide(**given: Any) -> None:
             table = compare(read.baskets, wanted, progress=progress, **thresholds)
         else:
             result = hide_rules(
-                read.baskets, wanted, method=given["method"], insertions=given["insertions"], progress=progress, **thresholds
+                read, wanted, method=given["method"], insertions=given["insertions"], progress=progress, **thresholds
             )
     if given["compared"]:
         if chart is not None:
@@ -178,14 +178,14 @@ def hide(**given: Any) -> None:
 
 @mine.command()
 @click.argument("data", type=_FILE)
-@click.option("--items", "universe", type=_FILE, help="All items that count, one a line: public, never looked up.")
-@click.option("--max-items", type=click.IntRange(1), required=True, help="So many items of a basket count.")
-@click.option("--count", "k", type=click.IntRange(1), default=10, show_default=True, help="How many sets.")
+@click.option("--items", "universe", type=_FILE, help="All items that count, one per line: public, never read from the data.")
+@click.option("--max-items", type=click.IntRange(1), required=True, help="The most items of a basket that count.")
+@click.option("--count", "k", type=click.IntRange(1), default=10, show_default=True, help="Number of itemsets.")
 @click.option("--max-size", type=click.IntRange(1), default=2, show_default=True, help="The most items of a set.")
-@click.option("--epsilon", default="1", show_default=True, help="The ε that is promised, and spent.")
-@click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); without it, none remembers the charge.")
-@click.option("--basket", default="basket", show_default=True, help="The column that says which basket.")
-@click.option("--item", default="item", show_default=True, help="The column that says which item.")
+@click.option("--epsilon", default="1", show_default=True, help="The ε to spend.")
+@click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
+@click.option("--basket", default="basket", show_default=True, help="The basket's column.")
+@click.option("--item", default="item", show_default=True, help="The item's column.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def top(
     data: Path,
@@ -199,7 +199,7 @@ def top(
     item: str,
     as_json: bool,
 ) -> None:
-    """The most frequent itemsets under differential privacy: these may be published. A basket is one person's.
+    """Print the most frequent itemsets under differential privacy: these may be published. A basket is one person's.
 
     \b
     cloister mine top groceries.csv --items items.txt --max-items 10 --count 20 --epsilon 1
@@ -285,7 +285,7 @@ def _columns(path: Path, lines: Any) -> dict[str, list[Any]]:
     names = next(lines, None)
     if not names or len(set(names)) < len(names):
         raise InvalidParameter(
-            f"The file {path.name!r} was refused",
+            f"The file {path.name!r} is invalid",
             why="its first line does not name its columns once each",
             instead="basket,item",
         )
@@ -293,7 +293,7 @@ def _columns(path: Path, lines: Any) -> dict[str, list[Any]]:
     for number, row in enumerate(rows, start=2):
         if len(row) != len(names):
             raise InvalidParameter(
-                f"The file {path.name!r} was refused",
+                f"The file {path.name!r} is invalid",
                 why=f"row {number} has {len(row)} cells and the first line {len(names)}",
                 instead="a .txt file, where each line is a basket",
             )
@@ -307,7 +307,7 @@ def _columns(path: Path, lines: Any) -> dict[str, list[Any]]:
 def _writable(out: Path, read: Read) -> None:
     if out.suffix not in (".csv", ".txt", ".basket") or (read.shape == "lists") != (out.suffix != ".csv"):
         raise InvalidParameter(
-            f"--out {out.name} was refused",
+            f"--out {out.name} is invalid",
             why="baskets are written in the shape in which they were read",
             instead="--out safe.txt" if read.shape == "lists" else "--out safe.csv",
         )
@@ -329,7 +329,7 @@ def _write(out: Path, read: Read, baskets: Any, *, for_spreadsheets: bool) -> No
             csv.writer(file, lineterminator="\n").writerows(rows)
         beside.replace(out)
     except OSError:
-        raise InvalidParameter(f"--out {out} was refused", why="it cannot be written", instead="--out safe.csv") from None
+        raise InvalidParameter(f"--out {out} is invalid", why="it cannot be written", instead="--out safe.csv") from None
 
 
 def _sensitive(given: tuple[str, ...], listed: Path | None) -> list[Any]:
@@ -340,7 +340,7 @@ def _sensitive(given: tuple[str, ...], listed: Path | None) -> list[Any]:
         except (OSError, ValueError):
             raise _unreadable(listed) from None
         if not isinstance(more, list):
-            raise InvalidParameter("--rules was refused", why="it is no list of rules", instead='[[["A", "B"], ["C"]], "D -> E"]')
+            raise InvalidParameter("--rules is invalid", why="it is no list of rules", instead='[[["A", "B"], ["C"]], "D -> E"]')
         found += [tuple(rule) if isinstance(rule, list) else rule for rule in more]
     if not found:
         raise InvalidParameter("Nothing was hidden", why="no rule was named", instead='--rule "butter -> whole milk"')
@@ -355,5 +355,5 @@ def _more(found: int, most: int) -> None:
 
 def _unreadable(path: Path) -> InvalidParameter:
     return InvalidParameter(
-        f"The file {str(path)!r} was refused", why="no such file can be read", instead="a CSV, Parquet or text file of baskets"
+        f"The file {str(path)!r} is invalid", why="no such file can be read", instead="a CSV, Parquet or text file of baskets"
     )

@@ -28,12 +28,15 @@ def session_over(
     from cloister.cli.declared import load
     from cloister.privacy import PureDP
     from cloister.query import Session
-    from cloister.samples import tables as sample_tables
 
-    found: dict[str, PrivateTable | PublicTable] = dict(sample_tables())
+    found: dict[str, PrivateTable | PublicTable]
     budgets: dict[str, Guarantee] = {}
     if tables is not None:
         found, budgets = load(tables)
+    else:
+        from cloister.samples import tables as sample_tables
+
+        found = sample_tables()
     default = PureDP(budget) if budget is not None else PureDP(1) if tables is None else None
     with open_ledger(ledger) as book:
         names = {getattr(table, "population", None) or name for name, table in found.items()}
@@ -64,7 +67,7 @@ def existing_ledger(where: str) -> Iterator[Ledger]:
         return
     if "://" not in where and not Path(where).is_file():
         raise InvalidParameter(
-            f"The ledger {where!r} was refused", why="there is no such file", instead="cloister ledger show budget.db"
+            f"The ledger {where!r} is invalid", why="there is no such file", instead="cloister ledger show budget.db"
         )
     with open_ledger(where) as book:
         yield book

@@ -30,19 +30,19 @@ _TABLES_HELP = (
 _LEDGER_HELP = "The ledger: a file, or a postgresql:// address. Without it, one in memory that ends with the command."
 _API_HELP = "With --hub: an API token; better in the variable CLOISTER_TOKEN, since other users see what commands are given."
 _AUTHORITY_HELP = "With --hub: the authority (PEM) that signed its certificate, where the system doesn't know it."
-_DIALECT = click.option("--dialect", help="The SQL that the question is written in, for example postgres, bigquery or tsql.")
+_DIALECT = click.option("--dialect", help="The SQL dialect of the query, for example postgres, bigquery or tsql.")
 
 
 def _question_options(command: _Command) -> _Command:
     for option in (
-        click.option("--project", help="With --hub: the id of the project in which it is asked."),
-        click.option("--purpose", default="", help="What the question is for; the ledger keeps it."),
+        click.option("--project", help="With --hub: the id of the project to run the query in."),
+        click.option("--purpose", default="", help="The purpose of the query; the ledger keeps it."),
         click.option("--authority", type=click.Path(exists=True, dir_okay=False), help=_AUTHORITY_HELP),
         click.option("--token", envvar="CLOISTER_TOKEN", help=_API_HELP),
-        click.option("--hub", help="Ask a hub, as https://hub.example.org, instead of tables on this machine."),
+        click.option("--hub", help="Query a hub, such as https://hub.example.org, instead of tables on this machine."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--who", help="The name that the ledger writes beside the charge; without it, command line."),
-        click.option("--budget", help="ε of a budget where the ledger has none and the file declares none, for example 1."),
+        click.option("--who", help="The name that the ledger records with the charge (default: command line)."),
+        click.option("--budget", help="ε of the budget if neither the ledger nor the file has one, for example 1."),
         click.option("--ledger", "ledger", help=_LEDGER_HELP),
         click.option("--tables", "tables", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=_TABLES_HELP),
     ):
@@ -52,13 +52,13 @@ def _question_options(command: _Command) -> _Command:
 
 @click.command()
 @click.argument("sql")
-@click.option("--spend", help="What the answer may cost: ε, or ρ under a zCDP budget.")
+@click.option("--spend", help="The spend of the answer: ε, or ρ under a zCDP budget.")
 @click.option("--within", type=float, help="Instead of --spend: the widest 95 % margin wanted.")
-@click.option("--pilot", help="With --within, for means and quantiles: what a first noisy answer may cost.")
+@click.option("--pilot", help="With --within, for means and quantiles: the spend of a first noisy answer.")
 @_DIALECT
 @click.option("--rehearse", is_flag=True, help="Answer from made-up rows: nothing private is read, nothing is spent.")
-@click.option("--fresh", is_flag=True, help="Buy anew what would follow from a finer answer that was paid for.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with a column of margins beside each statistic.")
+@click.option("--fresh", is_flag=True, help="Run the query again even if it follows from a finer answer that was charged before.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with a column of margins after each statistic.")
 @spreadsheets.OPTION
 @click.option(
     "--chart",
@@ -80,7 +80,7 @@ def query(
     as_json: bool,
     **where: Any,
 ) -> None:
-    """Answer a question in SQL, privately: from tables on this machine, or from a hub.
+    """Answer an SQL query privately: from tables on this machine, or from a hub.
 
     \b
     cloister query "SELECT sex, COUNT(*) AS n FROM census GROUP BY sex" --spend 0.1
@@ -89,7 +89,7 @@ def query(
     cloister query "SELECT COUNT(*) AS n FROM census" --spend 0.1 --hub https://hub.example.org
     """
     if for_spreadsheets and (as_json or not as_csv):
-        raise InvalidParameter("--for-spreadsheets was refused", why="it changes CSV alone", instead="--csv --for-spreadsheets")
+        raise InvalidParameter("--for-spreadsheets is invalid", why="it changes CSV alone", instead="--csv --for-spreadsheets")
     with waiting("reading the question") as progress, _session(progress, **where) as session:
         answer = session.sql(
             sql,
@@ -113,7 +113,7 @@ def query(
 
 @click.command()
 @click.argument("sql")
-@click.option("--spend", help="What the answer may cost (ε, or ρ under zCDP); without it, what a range of spends would buy.")
+@click.option("--spend", help="The spend of the answer (ε, or ρ under zCDP); otherwise the margins for a range of spends.")
 @_DIALECT
 @_question_options
 def explain(
@@ -123,7 +123,7 @@ def explain(
     as_json: bool,
     **where: Any,
 ) -> None:
-    """Say what a question would measure, cost and know: spends nothing, reads no row.
+    """Explain a query: its statistics, cost and margins of error. Spends nothing, reads no row.
 
     \b
     cloister explain "SELECT sex, AVG(age) AS age FROM census GROUP BY sex" --spend 0.1
@@ -163,15 +163,13 @@ def _session(
     """A session with a hub where one is named, or else over tables on this machine."""
     if hub is None:
         if project is not None or authority is not None:
-            raise InvalidParameter(
-                "The question was refused", why="that is for a hub, and none is named", instead="--hub https://…"
-            )
+            raise InvalidParameter("The query is invalid", why="that is for a hub, and none is named", instead="--hub https://…")
         return session_over(tables, ledger, budget, who or "command line", progress)
     here = {"--tables": tables, "--ledger": ledger, "--budget": budget, "--who": who}
     given = next((name for name, value in here.items() if value is not None), None)
     if given is not None:
         raise InvalidParameter(
-            f"{given} was refused", why="tables, budgets and names are the hub's own", instead=f"--hub {hub} without it"
+            f"{given} is invalid", why="tables, budgets and names are the hub's own", instead=f"--hub {hub} without it"
         )
     from cloister.client import connect
 
@@ -208,6 +206,6 @@ def _print_csv(answer: Release, *, for_spreadsheets: bool) -> None:
 def _write_chart(answer: Release, path: Path) -> None:
     if path.suffix not in (".html", ".json", ".svg", ".png"):
         raise InvalidParameter(
-            f"The chart {path.name!r} was refused", why="its ending says no known form", instead="--chart answer.html"
+            f"The chart {path.name!r} is invalid", why="its ending says no known form", instead="--chart answer.html"
         )
     answer.plot().save(str(path))

@@ -17,10 +17,12 @@ __all__ = ["risk"]
 
 @click.command()
 @click.argument("data", type=click.Path(dir_okay=False, path_type=Path), required=False)
-@click.option("--quasi", help="Columns that others may know of a person as well, with commas between.")
+@click.option("--quasi", help="Columns that others may know about a person (quasi-identifiers), separated by commas.")
 @click.option("--sensitive", default="", help="Columns that others must not learn.")
 @click.option("--population", metavar="FILE|NUMBER", help="A table of the population in the same words, or its size.")
-@click.option("--threshold", type=click.FloatRange(0, 1), help="Exit code 1 where a row has a larger chance to be found.")
+@click.option(
+    "--threshold", type=click.FloatRange(0, 1), help="Exit with code 1 if a row is more likely than this to be re-identified."
+)
 @click.option(
     "--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page to read and sign: .html, .json or .txt."
 )
@@ -34,8 +36,8 @@ def risk(
     report: Path | None,
     as_json: bool,
 ) -> None:
-    """Is this table anonymous? DATA is a CSV or Parquet file; `census`, where there is no such file, a sample table. Says
-    k, l, t, and who can be found how easily; changes nothing.
+    """Is this table anonymous? DATA is a CSV or Parquet file; `census`, where there is no such file, a sample table.
+    Reports k, l, t and the risks of re-identification; changes nothing.
 
     \b
     cloister risk people.csv --quasi age,sex,zip --sensitive disease
@@ -53,7 +55,7 @@ def risk(
         )
     if report is not None and report.suffix not in (".html", ".json", ".txt"):
         raise InvalidParameter(
-            f"--report {report.name} was refused", why="the ending says no format", instead=f"--report {report.stem}.html"
+            f"--report {report.name} is invalid", why="the ending says no format", instead=f"--report {report.stem}.html"
         )
     found = risk_of_table(table_of(data), _names(quasi), _names(sensitive), population=_population(population))
     document = found.to_dict()

@@ -23,7 +23,7 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 
 @click.group()
 def survey() -> None:
-    """Ask sensitive questions: each answer is randomised where the person is, and nobody needs to be trusted.
+    """Ask sensitive questions: each answer is randomised on the respondent's device, and no one needs to be trusted.
 
     \b
     cloister survey make questions.toml --out exams.json
@@ -35,7 +35,7 @@ def survey() -> None:
 @survey.command("make")
 @click.argument("questions", type=_FILE, required=False)
 @click.option("--out", type=_OUT, help="Write the survey as JSON; printed when left out.")
-@click.option("--tokens", type=click.IntRange(1, 10**7), help="Issue so many one-time tokens, one for each invitation.")
+@click.option("--tokens", type=click.IntRange(1, 10**7), help="Number of one-time tokens to issue, one for each invitation.")
 @click.option("--tokens-out", type=_OUT, help="Of --tokens: write the tokens to send, one a line; forget them afterwards.")
 @click.option("--invited-out", type=_OUT, help="Of --tokens: write their hashes, to keep.")
 @click.option("--example", is_flag=True, help="Print (or with --out write) questions to start from.")
@@ -49,7 +49,7 @@ def make(
     example: bool,
     as_json: bool,
 ) -> None:
-    """Compose a survey from a file of questions (TOML): protocols, promises and a version are worked out.
+    """Compose a survey from a file of questions (TOML): protocols, guarantees and a version are computed.
 
     \b
     cloister survey make --example --out questions.toml
@@ -105,12 +105,12 @@ def make(
 )
 @click.option("--answer", "given", multiple=True, metavar="NAME=ANSWER", help="May be repeated; a question left out: no answer.")
 @click.option("--answers", type=_FILE, help="The answers as JSON: an object with a value for each name.")
-@click.option("--token", help="The invitation's token; without it a fresh one.")
+@click.option("--token", help="The invitation's token (default: a new one).")
 @click.option("--out", type=_OUT, help="Write the report; printed when left out.")
 def respond(
     file: Path, levels: tuple[str, ...], given: tuple[str, ...], answers: Path | None, token: str | None, out: Path | None
 ) -> None:
-    """Randomise one person's answers, on that person's own machine. What is printed or written is all that may be sent.
+    """Randomise one person's answers, on that person's own device. Send only what is printed or written.
 
     Levels are sent as they are, so choose them before you know the questions. They come to no more than the survey's cap. Several
     options are given with | between them, a place as "row,column".
@@ -137,15 +137,15 @@ def respond(
 @click.argument("file", type=_FILE)
 @click.argument("reports", type=_FILE, nargs=-1)
 @click.option("--invited", type=_FILE, help="The hashes of the tokens that were sent, one a line: only these count, each once.")
-@click.option("--tally", type=_OUT, help="Go on from this tally if it is there, and write it back: reports may come bit by bit.")
-@click.option("--confidence", default="0.95", help="Of the margins; 0.95 when left out.")
+@click.option("--tally", type=_OUT, help="Continue from this tally if it exists, and write it back: reports may come in parts.")
+@click.option("--confidence", default="0.95", help="Confidence of the margins (default: 0.95).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def collect(
     file: Path, reports: tuple[Path, ...], invited: Path | None, tally: Path | None, confidence: str, as_json: bool
 ) -> None:
     """Estimate what people answered, with margins, from files of reports: JSON, one report a line.
 
-    Garbage is counted with its reason, and never believed. FILE is a survey, or the file of reports that a hub gives, which has
+    Invalid reports are counted by reason and ignored. FILE is a survey, or the file of reports that a hub writes, which has
     both.
 
     \b
@@ -172,10 +172,10 @@ def collect(
 @survey.command("expected")
 @click.argument("file", type=_FILE)
 @click.argument("people", type=click.IntRange(1))
-@click.option("--confidence", default="0.95", help="Of the margins; 0.95 when left out.")
+@click.option("--confidence", default="0.95", help="Confidence of the margins (default: 0.95).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def expected(file: Path, people: int, confidence: str, as_json: bool) -> None:
-    """How exact the results will be with so many respondents, all at one level: half-widths of shares (or of means).
+    """Show the expected margins of error for a number of respondents, all at one level: half-widths of shares (or of means).
 
     \b
     cloister survey expected exams.json 1000
@@ -237,13 +237,13 @@ def _composed(path: Path) -> Survey:
         said = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         raise InvalidParameter(
-            f"{path.name} was refused", why="it is not TOML", instead="cloister survey make --example"
+            f"{path.name} is invalid", why="it is not TOML", instead="cloister survey make --example"
         ) from None
     strange = sorted(set(said) - {"id", "title", "cap", "revision", "levels", "questions"})
     missing = [name for name in ("id", "title", "levels", "questions") if name not in said]
     if strange or missing or not isinstance(said["questions"], list):
         why = f"{strange[0]} is unknown" if strange else f"{missing[0]} is missing" if missing else "questions are not a list"
-        raise InvalidParameter(f"{path.name} was refused", why=why, instead="cloister survey make --example")
+        raise InvalidParameter(f"{path.name} is invalid", why=why, instead="cloister survey make --example")
     return Survey(
         said["id"],
         said["title"],
@@ -281,7 +281,7 @@ def _levels(asked: Survey, said: tuple[str, ...]) -> str | dict[str, str]:
     whole = [each for each in said if each in offered or each.partition("=")[0] not in names]
     if len(whole) > 1:
         raise InvalidParameter(
-            "--level was refused", why="two are for all questions", instead="--level open --level hours=careful"
+            "--level is invalid", why="two are for all questions", instead="--level open --level hours=careful"
         )
     alone = dict(each.split("=", 1) for each in said if each not in whole)
     if not alone:
@@ -296,14 +296,14 @@ def _answers(asked: Survey, given: tuple[str, ...], path: Path | None) -> dict[s
         try:
             said = json.loads(path.read_bytes())
         except ValueError:
-            raise InvalidParameter(f"{path.name} was refused", why="it is not JSON", instead='{"copied": "yes"}') from None
+            raise InvalidParameter(f"{path.name} is invalid", why="it is not JSON", instead='{"copied": "yes"}') from None
         if not isinstance(said, dict):
-            raise InvalidParameter(f"{path.name} was refused", why="it is not an object", instead='{"copied": "yes"}')
+            raise InvalidParameter(f"{path.name} is invalid", why="it is not an object", instead='{"copied": "yes"}')
     kinds = {question.name: question.kind for question in asked.questions}
     for each in given:
         name, equals, text = each.partition("=")
         if not equals:
-            raise InvalidParameter("--answer was refused", why="it has no =", instead="--answer copied=yes")
+            raise InvalidParameter("--answer is invalid", why="it has no =", instead="--answer copied=yes")
         said[name] = _typed(kinds.get(name, ""), text)
     return said
 

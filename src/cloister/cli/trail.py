@@ -14,19 +14,19 @@ import click
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["trail"]
+__all__ = ["audit_trail"]
 
 _DATA = click.option(
     "--data", required=True, type=click.Path(path_type=Path, file_okay=False, exists=True), help="The hub's folder."
 )
 _SETTINGS = click.option(
-    "--settings", type=click.Path(path_type=Path, dir_okay=False), help="Another file of settings than DIR/hub.toml."
+    "--settings", type=click.Path(path_type=Path, dir_okay=False), help="The settings file (default: DIR/hub.toml)."
 )
 
 
 @click.group("audit-trail")
-def trail() -> None:
-    """Who did what to which, when, why and at what cost.
+def audit_trail() -> None:
+    """Verify or export the audit log: who did what, to what, when, why and at what cost.
 
     \b
     cloister audit-trail verify --data /srv/hub
@@ -34,11 +34,11 @@ def trail() -> None:
     """
 
 
-@trail.command()
+@audit_trail.command()
 @_DATA
 @_SETTINGS
 def verify(data: Path, settings: Path | None) -> None:
-    """Check every line of the chain; exit code 1 and the first broken line where one was changed, dropped or rolled back.
+    """Check every entry of the chain. Exit code 1, with the first broken line, if one was changed, dropped or rolled back.
 
     \b
     cloister audit-trail verify --data /srv/hub
@@ -53,13 +53,15 @@ def verify(data: Path, settings: Path | None) -> None:
     click.echo("every line was checked: none was changed, dropped or rolled back")
 
 
-@trail.command()
+@audit_trail.command()
 @_DATA
 @_SETTINGS
-@click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True, help="The form.")
-@click.option("--person", default="", help="Lines of a person: an id, or a part of the address or the name.")
-@click.option("--action", default="", help='Lines of an action, or of an area such as "dataset".')
-@click.option("--object", "object_", default="", help="Lines about an object.")
+@click.option(
+    "--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True, help="The file format."
+)
+@click.option("--person", default="", help="Entries of a person: an id, or a part of the address or the name.")
+@click.option("--action", default="", help='Entries of an action, or of an area such as "dataset".')
+@click.option("--object", "object_", default="", help="Entries about an object.")
 @click.option("--since", default="", help="From this day on.")
 @click.option("--until", default="", help="Up to this day.")
 @click.option("--outcome", default="", help="done, denied or failed.")
@@ -74,7 +76,7 @@ def export(
     until: str,
     outcome: str,
 ) -> None:
-    """Print the lines, the oldest first.
+    """Print the entries, the oldest first.
 
     \b
     cloister audit-trail export --data /srv/hub --action question --since 2026-01-01 > questions.jsonl
@@ -88,13 +90,13 @@ def export(
             sys.stdout.write(piece)
 
 
-@trail.command()
+@audit_trail.command()
 @_DATA
 @_SETTINGS
-@click.option("--who", required=True, help="Who answers for the loss.")
-@click.option("--why", required=True, help="The reason; the trail keeps it.")
+@click.option("--who", required=True, help="The person who acknowledges the loss.")
+@click.option("--why", required=True, help="The reason; the audit log keeps it.")
 def accept(data: Path, settings: Path | None, who: str, why: str) -> None:
-    """Answer for lines that are lost, as after a restored backup: the trail then verifies, and says so for ever.
+    """Acknowledge missing lines, for example after a restore; the log then verifies and records the gap.
 
     \b
     cloister audit-trail accept --data /srv/hub --who "data board" --why "the disk of May"

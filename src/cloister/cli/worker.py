@@ -15,11 +15,11 @@ __all__ = ["worker"]
 
 @click.command()
 @click.option("--data", required=True, type=click.Path(path_type=Path, file_okay=False, exists=True), help="The hub's folder.")
-@click.option("--settings", type=click.Path(path_type=Path, dir_okay=False), help="Another file of settings than DIR/hub.toml.")
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="How many jobs run at once.")
-@click.option("--grace", default=30.0, show_default=True, type=click.FloatRange(0), help="Seconds to finish in when told to end.")
+@click.option("--settings", type=click.Path(path_type=Path, dir_okay=False), help="The settings file (default: DIR/hub.toml).")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of jobs that run at once.")
+@click.option("--grace", default=30.0, show_default=True, type=click.FloatRange(0), help="Seconds to finish when asked to stop.")
 def worker(data: Path, settings: Path | None, jobs: int, grace: float) -> None:
-    """Run a hub's jobs. SIGTERM lets the current ones end, and gives back those that take longer than the grace.
+    """Run a hub's jobs. SIGTERM lets the current jobs finish, and returns those that take longer than the grace period.
 
     \b
     cloister worker --data /srv/hub

@@ -77,7 +77,7 @@ class AnonymizedTable:
         from cloister.anonymize.frames import Frame
 
         data = self.to_polars()
-        return Frame(data, kind).give_back(data, numbered=True)
+        return Frame(data, kind).give_back(data)
 
     @property
     def _hub(self) -> Transport:
@@ -208,7 +208,7 @@ def _lines(name: str, hierarchy: Any) -> str:
 
 
 def _not_there(what: str, instead: str) -> InvalidParameter:
-    return InvalidParameter(f"{what} was refused", why="a hub does not take it", instead=instead)
+    return InvalidParameter(f"{what} is invalid", why="a hub does not take it", instead=instead)
 
 
 def _done(transport: Transport, path: str, order: Mapping[str, Any], progress: Callable[[str], None]) -> Mapping[str, Any]:

@@ -54,7 +54,7 @@ def connect(
     >>> connect("http://hub.example.org", token="clo_secret")
     Traceback (most recent call last):
     ...
-    cloister.errors.InvalidParameter: The address of the hub was refused: plain http would show the token to the network.
+    cloister.errors.InvalidParameter: The address of the hub is invalid: plain http would show the token to the network.
       Instead: cloister.connect("https://hub.example.org")
     >>> connect("https://hub.example.org", token="clo_secret")
     <RemoteSession: https://hub.example.org>
@@ -64,11 +64,11 @@ def connect(
     if not known or not known.isascii() or not known.isprintable() or " " in known:
         raise InvalidParameter(
             "The session was not opened",
-            why="no API token was given" if not known else "the token is none that a hub gives",
+            why="no API token was given" if not known else "no hub gives such a token",
             instead=f'token="clo_…", from {address}/account/tokens, or the environment variable {TOKEN}',
         )
     if not timeout > 0:
-        raise InvalidParameter(f"timeout={timeout} was refused", why="it must be greater than 0", instead="timeout=600")
+        raise InvalidParameter(f"timeout={timeout} is invalid", why="it must be greater than 0", instead="timeout=600")
     secure = address.startswith("https:")
     client = httpx.Client(
         base_url=address,
@@ -97,7 +97,7 @@ def checked_address(url: str) -> str:
         raise _no_address()
     if found.scheme == "http" and not _loopback(found.host):
         raise InvalidParameter(
-            "The address of the hub was refused",
+            "The address of the hub is invalid",
             why="plain http would show the token to the network",
             instead=f'cloister.connect("https://{found.netloc.decode()}")',
         )
@@ -107,15 +107,15 @@ def checked_address(url: str) -> str:
 def _context(verify: str | Path | bool, certificate: str | Path | tuple[str | Path, str | Path] | None) -> ssl.SSLContext:
     if verify is False:
         raise InvalidParameter(
-            "verify=False was refused",
-            why="whoever stands in between would get the token",
+            "verify=False is invalid",
+            why="anyone in between would get the token",
             instead='verify="authority.pem", the authority that signed the hub\'s certificate',
         )
     try:
         context = ssl.create_default_context(cafile=None if verify is True else str(verify))
     except (OSError, ssl.SSLError):
         raise InvalidParameter(
-            "The authority was refused", why="its file cannot be read as PEM", instead='verify="authority.pem"'
+            "The authority is invalid", why="its file cannot be read as PEM", instead='verify="authority.pem"'
         ) from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if certificate is not None:
@@ -124,7 +124,7 @@ def _context(verify: str | Path | bool, certificate: str | Path | tuple[str | Pa
             context.load_cert_chain(*(None if file is None else str(file) for file in files))  # type: ignore[arg-type]
         except (OSError, ssl.SSLError):
             raise InvalidParameter(
-                "The client's certificate was refused",
+                "The client's certificate is invalid",
                 why="its files cannot be read, or do not belong together",
                 instead='certificate=("client.pem", "client-key.pem")',
             ) from None
@@ -140,5 +140,7 @@ def _loopback(host: str) -> bool:
 
 def _no_address() -> InvalidParameter:
     return InvalidParameter(
-        "The address of the hub was refused", why="it is none", instead='cloister.connect("https://hub.example.org")'
+        "The address of the hub is invalid",
+        why="it is not an http:// or https:// address",
+        instead='cloister.connect("https://hub.example.org")',
     )

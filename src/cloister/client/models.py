@@ -79,7 +79,7 @@ def _written(spend: Spending) -> dict[str, str]:
             return {"spend": text_of(spend.rho), "kind": "zcdp"}
         case ZCDP():
             raise InvalidParameter(
-                f"{spend!r} was refused", why="models are learnt under ρ without a δ", instead=f"cl.ZCDP({text_of(spend.rho)!r})"
+                f"{spend!r} is invalid", why="models are learnt under ρ without a δ", instead=f"cl.ZCDP({text_of(spend.rho)!r})"
             )
     return {"spend": text_of(exact_positive(spend, "spend"))}
 
@@ -99,7 +99,7 @@ def _plain(name: str, value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise InvalidParameter(
-        f"{name}={value!r} was refused", why="a hub takes numbers, texts and lists of them", instead=f"the model without {name}="
+        f"{name}={value!r} is invalid", why="a hub takes numbers, texts and lists of them", instead=f"the model without {name}="
     )
 
 
@@ -108,9 +108,7 @@ def _fill(model: PrivateModel, text: str) -> None:
 
     learnt = load(text)
     if type(learnt) is not type(model):
-        raise InvalidParameter(
-            "The model was refused", why="the hub learnt one of another kind", instead="the same version there"
-        )
+        raise InvalidParameter("The model is invalid", why="the hub learnt one of another kind", instead="the same version there")
     parameters = [name for name in ("bounds", "bounds_y", "classes") if hasattr(model, name)]
     names = ("n_features_in_", "guarantee_", "spent_", "marked_", *type(model)._learned, *parameters)
     for name in dict.fromkeys(names):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from cloister.errors import InvalidParameter
+from cloister.printable import escape
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.session.frames import Frame, Series
 from cloister.session.spend import amount_of
@@ -35,7 +35,7 @@ def guarantee_from(told: Mapping[str, Any]) -> Guarantee:
     except InvalidParameter:
         pass  # a number that is none
     raise InvalidParameter(
-        "The hub's answer was refused", why="it names a guarantee of no known form", instead="a newer version of cloister"
+        "The hub's answer is invalid", why="it names a guarantee of no known form", instead="a newer version of cloister"
     )
 
 

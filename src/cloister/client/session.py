@@ -134,7 +134,7 @@ class RemoteSession(RemoteBalance):
         texts = [_text(each) for each in questions]
         if not texts:
             raise InvalidParameter(
-                "The workload was refused", why="it has no question", instead='session.workload(["SELECT …"], spend=1)'
+                "The workload is invalid", why="it has no question", instead='session.workload(["SELECT …"], spend=1)'
             )
         body = self._body(texts[0], spend, purpose, project, dialect) | {"questions": texts}
         del body["sql"]
@@ -233,7 +233,9 @@ class RemoteSession(RemoteBalance):
         takes a grant of `release.download` on the data that it came from, as a file of it does."""
         number = address.rstrip("/").rpartition("/")[2]
         if not number or not number.replace("-", "").replace("_", "").isalnum() or not number.isascii():
-            raise InvalidParameter("The address was refused", why="it is none of a release", instead="session.address_of(answer)")
+            raise InvalidParameter(
+                "The address is invalid", why="it is not the address of a release", instead="session.address_of(answer)"
+            )
         return self._kept(self._transport.get(f"/releases/{number}"))
 
     def address_of(self, answer: Release) -> str:
@@ -284,7 +286,7 @@ class RemoteSession(RemoteBalance):
             same = type(cost) is type(spend) and cost.delta <= spend.delta and amount_of(cost) <= amount_of(spend)
             if not same:
                 raise NotConvertible(
-                    f"{name}={spend!r} was refused",
+                    f"{name}={spend!r} is invalid",
                     why=f"the budget of {population!r} would be charged {cost}, which that does not cover",
                     instead=f'{name}="{text}", counted as the budget counts',
                 )
@@ -322,7 +324,7 @@ def _text(question: object) -> str:
 
 def _no_objects(name: str) -> UnsupportedQuery:
     return UnsupportedQuery(
-        f"{name}() was refused",
+        f"{name}() is not supported",
         why="a hub takes questions as SQL; objects and methods stay on the machine that has the tables",
-        instead='session.sql("SELECT COUNT(*) AS n FROM people", spend="0.1")',
+        instead='session.sql("SELECT …", spend="0.1")',
     )

@@ -88,7 +88,7 @@ class Transport:
         raw: bool = False,
     ) -> Any:
         if self._closed.is_set():
-            raise InvalidParameter("The question was refused", why="the session is closed", instead="cloister.connect(…)")
+            raise InvalidParameter("The query is invalid", why="the session is closed", instead="cloister.connect(…)")
         lost, waits, ends = False, iter(_WAITS), self._now() + self._timeout
         while True:
             try:

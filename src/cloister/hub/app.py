@@ -9,7 +9,6 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -23,7 +22,7 @@ from cloister.hub.problems import Problem, problem_of
 from cloister.hub.web.assets import Assets
 from cloister.hub.web.home import home_pages
 from cloister.hub.web.languages import N_
-from cloister.hub.web.render import render
+from cloister.hub.web.render import ExactJSON, render
 
 __all__ = ["make_app"]
 
@@ -44,6 +43,7 @@ def make_app(hub: Hub) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=living,
+        default_response_class=ExactJSON,
         redirect_slashes=False,  # the redirection would be made of what the client calls the host
         responses={status: {"description": told, "content": {}} for status, told in STATUSES.items()},
     )
@@ -72,7 +72,7 @@ def answer(request: Request, problem: Problem, headers: dict[str, str] | None = 
         extra = dict(headers or {})
         if problem.status == 401:
             extra["WWW-Authenticate"] = "Bearer"
-        return JSONResponse(problem.details(), problem.status, extra, media_type="application/problem+json")
+        return ExactJSON(problem.details(), problem.status, extra, media_type="application/problem+json")
     if problem.status == 401 and request.method in ("GET", "HEAD"):
         from urllib.parse import quote
 
@@ -100,10 +100,10 @@ async def _malformed(request: Request, error: Exception) -> Response:
     places = [".".join(str(part) for part in each["loc"][1:]) or "body" for each in error.errors()]
     reasons = [str(each["msg"]) for each in error.errors()]
     why = "; ".join(f"{place}: {reason}" for place, reason in list(zip(places, reasons, strict=True))[:5])
-    instead = N_("the form that /api/v1/openapi.json says")
+    instead = N_("a request body that matches /api/v1/openapi.json")
     if not request.scope["path"].startswith("/api/"):  # the reasons are for programs, and in English
         why, instead = N_("the address holds what this page does not take: {name}").format(name=", ".join(places[:5])), "/"
-    return answer(request, Problem(status=422, code="invalid", title="The request was refused", why=why, instead=instead))
+    return answer(request, Problem(status=422, code="invalid", title="The request is invalid", why=why, instead=instead))
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -5,7 +5,7 @@ with the digest of each comes last, so that a copy that was interrupted is none.
 
 What is left out on purpose:
 
-- master.key and hub.toml, which may hold secrets. Whoever has backup and key has the data: keep them apart.
+- master.key and hub.toml, which may hold secrets. Anyone who has backup and key has the data: keep them apart.
 - ledger.head. It is there to tell that a ledger was put back; with the copy beside it, it would vouch for an old ledger. So a
   ledger that was put back is frozen until its owner has said what was spent since (`cloister ledger restore`).
 
@@ -170,4 +170,4 @@ def _disk(what: str) -> Iterator[None]:
 
 
 def _no_backup(why: str) -> InvalidParameter:
-    return InvalidParameter("The backup was refused", why=why, instead="a folder that cloister hub backup has written")
+    return InvalidParameter("The backup is invalid", why=why, instead="a folder that cloister hub backup has written")

@@ -66,7 +66,7 @@ def person_of(request: Request) -> Caller:
     """Who asks, where it has to be somebody."""
     caller = caller_of(request)
     if not caller.logged_in:
-        raise Unauthenticated("This page needs a log-in", why="nobody is logged in", instead="/login")
+        raise Unauthenticated("Sign in to see this page", why="you are not signed in", instead="/login")
     return caller
 
 

@@ -58,28 +58,28 @@ _NUMBERS = (
         name="session_hours",
         least=1,
         most=876_000,
-        few="a log-in would be over at once",
+        few="a session would end at once",
         many=_LONG,
         example=12,
         odd=744,
-        oddly="whoever takes over a log-in has it for more than a month",
+        oddly="someone who takes over a session has it for more than a month",
     ),
-    _Whole(name="idle_minutes", least=1, most=52_560_000, few="a log-in would be over at once", many=_LONG, example=60),
+    _Whole(name="idle_minutes", least=1, most=52_560_000, few="a session would end at once", many=_LONG, example=60),
     _Whole(
         name="token_days",
         least=1,
         most=36_500,
-        few="an API token would be over at once",
+        few="an API token would expire at once",
         many=_LONG,
         example=90,
         odd=366,
-        oddly="an API token that was taken stays good for more than a year",
+        oddly="a stolen API token stays valid for more than a year",
     ),
     _Whole(
         name="asking",
         least=1,
         most=1000,
-        few="no question would ever be worked on",
+        few="no query would ever run",
         many="a process has no more than 1000 connections",
         example=16,
     ),
@@ -112,7 +112,7 @@ _NUMBERS = (
 )
 _LEVELS = ("debug", "info", "warning", "error")
 _MEMORY = re.compile(r"[0-9]+(\.[0-9]+)?\s*(k|m|g|t|kb|mb|gb|tb|kib|mib|gib|tib)", re.IGNORECASE)
-_LEAST_MEMORY = 16 * 2**20
+_LEAST_MEMORY = 32 * 2**20
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
 _KEY_BYTES = 32
 _KEY_BACK = "the key from your key backup; of a new hub: cloister hub key > master.key"
@@ -150,40 +150,40 @@ def _texts(settings: Settings) -> Iterator[Fault]:
     """Values that have a form of their own."""
     memory = settings.memory.strip()
     if _MEMORY.fullmatch(memory) is None:
-        yield Fault(name="memory", why=f"{settings.memory!r} is no amount of memory", instead='memory = "1GiB"')
+        yield Fault(name="memory", why=f"{settings.memory!r} is not an amount of memory", instead='memory = "1GiB"')
     elif _bytes(memory) < _LEAST_MEMORY:
-        yield Fault(name="memory", why="no engine works with less than 16 MiB", instead='memory = "1GiB"')
+        yield Fault(name="memory", why="no engine works with less than 32 MiB", instead='memory = "1GiB"')
     if settings.log_level not in _LEVELS:
-        why = f"{settings.log_level!r} is none of {', '.join(_LEVELS)}"
+        why = f"{settings.log_level!r} is not one of {', '.join(_LEVELS)}"
         yield Fault(name="log_level", why=why, instead='log_level = "info"')
 
 
 def _names(settings: Settings) -> Iterator[Fault]:
     """Addresses, hosts and roles."""
     if settings.address and not _is_origin(settings.address):
-        why = f"{settings.address!r} is no address of a hub: https:// or http://, a host, perhaps a port, and nothing more"
+        why = f"{settings.address!r} is not an address of a hub: https:// or http://, a host, perhaps a port, and nothing more"
         yield Fault(name="address", why=why, instead='address = "https://hub.example.org"')
     for host in listed(settings.hosts):
         if _HOST.fullmatch(host) is None:
-            why = f"{host!r} is no name of a host; an address or a port is not part of it"
+            why = f"{host!r} is not a host name; an address or a port is not part of it"
             yield Fault(name="hosts", why=why, instead='hosts = "hub.internal"')
             break
     for proxy in listed(settings.proxies):
         network = _network(proxy)
         if network is None:
-            why = f"{proxy!r} is no address of IP, and no network of them"
+            why = f"{proxy!r} is not an IP address or network"
             yield Fault(name="proxies", why=why, instead='proxies = "127.0.0.1"')
             break
         if network.prefixlen == 0:
-            why = "everybody would be believed who they say they come from"
+            why = "every client would be believed about its own address"
             yield Fault(name="proxies", why=why, instead='proxies = "127.0.0.1"', grave=False)
             break
     yield from _sources(settings)
-    from cloister.hub.policy.actions import ROLES
+    from cloister.hub.policy.actions import OFFERED_ROLES, ROLES
 
     for role in listed(settings.oidc_roles):
         if role not in ROLES:
-            why = f"{role!r} is no role; there are {', '.join(ROLES)}"
+            why = f"{role!r} is not a role; the roles are {', '.join(OFFERED_ROLES)}"
             yield Fault(name="oidc_roles", why=why, instead='oidc_roles = "analyst"')
             break
 
@@ -197,7 +197,7 @@ def _sources(settings: Settings) -> Iterator[Fault]:
         try:
             Allowed.read(source)
         except InvalidParameter:
-            why = f"{source!r} is no host:port or host:port@network"
+            why = f"{source!r} is not host:port or host:port@network"
             yield Fault(name="sources", why=why, instead='sources = "db.example.org:5432"')
             return
     if not any(all(find_spec(module) for module in modules) for modules in _READERS.values()):
@@ -246,7 +246,7 @@ def _master_key(settings: Settings) -> Iterator[Fault]:
     try:
         size = len(base64.b64decode(text.strip(), validate=True))
     except (binascii.Error, ValueError):
-        yield Fault(name=name, why=f"{where} is no base64", instead=_KEY_BACK)
+        yield Fault(name=name, why=f"{where} is not base64", instead=_KEY_BACK)
         return
     if size != _KEY_BYTES:
         why = f"{where} is {size} bytes long, and a master key is {_KEY_BYTES}"

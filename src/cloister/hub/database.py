@@ -55,7 +55,7 @@ class Moment(TypeDecorator[datetime]):
     def process_bind_param(self, value: datetime | None, dialect: Any) -> datetime | None:
         """What the database is given."""
         if value is not None and value.tzinfo is None:
-            raise InvalidParameter("A time was refused", why="it names no zone", instead="datetime.now(UTC)")
+            raise InvalidParameter("A time is invalid", why="it names no zone", instead="datetime.now(UTC)")
         return None if value is None else value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:
@@ -150,7 +150,7 @@ class Database:
     @contextlib.contextmanager
     def reading(self, *, late: bool = False) -> Iterator[Session]:
         """One moment of the database, to read; a write in it is an error (`reader.py`). With `late` it is the moment of the first
-        question, for whoever will hardly have one."""
+        question, for anyone who will hardly have one."""
         if late:
             found = Late(self._readers)
             with answering():
@@ -306,7 +306,7 @@ def _engine(address: str) -> Engine:
         event.listen(engine, "connect", _postgres_connected)
         return engine
     raise InvalidParameter(
-        "The hub's database was refused",
+        "The hub's database is invalid",
         why="its address is neither SQLite's nor PostgreSQL's",
         instead="--database postgresql://hub@db.example.org/hub",
     )

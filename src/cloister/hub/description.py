@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["PROBLEM", "STATUSES", "describe", "example"]
 
 STATUSES = {
-    400: "It was refused",
-    401: "Nobody is logged in",
+    400: "The request is invalid",
+    401: "You are not signed in",
     403: "This person may not do this",
     404: "There is no such thing, or not for this person",
     409: "It contradicts what was done before, or too little of a budget is left",
@@ -117,7 +117,7 @@ def _ways(cookie: str) -> dict[str, Any]:
     about = "An API token, from /account/tokens. The scope that an operation needs is named beside it."
     return {
         "token": {"type": "http", "scheme": "bearer", "bearerFormat": "clo_…", "description": about},
-        "session": {"type": "apiKey", "in": "cookie", "name": cookie, "description": "The log-in of a browser."},
+        "session": {"type": "apiKey", "in": "cookie", "name": cookie, "description": "The session of a browser."},
         "csrf": {
             "type": "apiKey",
             "in": "header",

@@ -124,7 +124,10 @@ class Gates:
                 request.state.caller = await run_in_threadpool(identify, self.hub, request)
         except _Misdirected:
             scope["headers"] = [each for each in scope["headers"] if each[0] != b"host"]  # nothing is made of that name
-            why, line = "the hub is not known by that name", 'address = "https://…", or hosts = "…", in the hub\'s settings'
+            why, line = (
+                "the Host header names no address of this hub",
+                'address = "https://…", or hosts = "…", in the hub\'s settings',
+            )
             problem = Problem(status=421, code="misdirected", title="The request was refused", why=why, instead=line)
             await answer(Request(scope), problem)(scope, receive, send_on)
             return
@@ -335,7 +338,7 @@ def _bodiless(send: Send) -> Send:
 def _check_query(request: Request) -> None:
     if b"%00" in request.scope["query_string"]:
         raise InvalidParameter(
-            "The request was refused", why="its address holds a character of code 0", instead="the address without %00"
+            "The request is invalid", why="its address holds a character of code 0", instead="the address without %00"
         )
 
 

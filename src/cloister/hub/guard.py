@@ -44,14 +44,14 @@ def gate(caller: Caller, action: str) -> None:
 
     >>> gate(Caller(), "question.ask")
     Traceback (most recent call last):
-    cloister.hub.problems.Unauthenticated: This needs a log-in: nobody is logged in.
+    cloister.hub.problems.Unauthenticated: You need to sign in: you are not signed in.
       Instead: /login
     """
     wanted = actions()[action]
     if NOBODY in wanted.roles:
         return
     if not caller.logged_in:
-        raise Unauthenticated("This needs a log-in", why="nobody is logged in", instead="/login")
+        raise Unauthenticated("You need to sign in", why="you are not signed in", instead="/login")
     if ANYBODY not in wanted.roles and wanted.roles.isdisjoint(caller.roles):
         titles = " or ".join(sorted(ROLES[role] for role in wanted.roles))
         raise AccessDenied(

@@ -15,7 +15,7 @@ from fastapi import Depends, Request
 
 from cloister.hub.database import Database, answering, sqlite_address
 from cloister.hub.floor import FlooredLedger
-from cloister.hub.kept import kept
+from cloister.hub.kept import has_kept, kept
 from cloister.hub.keys import Keys, master_key
 from cloister.hub.metering import Meter
 from cloister.hub.service import JobType, Link, Service
@@ -53,7 +53,8 @@ class Hub:
                 bring_up_to_date(self.database)
         self._secrets: dict[str, bytes] = {}
         key_file = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
-        self.keys = Keys(master_key(settings.master_key or None, key_file, make=not settings.master_key_file))
+        new = not settings.master_key_file and not has_kept(self.database)  # a hub that was put back has a key elsewhere
+        self.keys = Keys(master_key(settings.master_key or None, key_file, make=new))
         self.ledger = FlooredLedger(
             settings.ledger or settings.path("ledger.db"), key=self.secret("ledger"), head=settings.path("ledger.head")
         )

@@ -10,7 +10,7 @@ from cloister.hub.database import Base, Database
 from cloister.hub.keys import Keys
 from cloister.noise import default_random
 
-__all__ = ["KeptSecret", "kept"]
+__all__ = ["KeptSecret", "has_kept", "kept"]
 
 
 class KeptSecret(Base):
@@ -20,6 +20,12 @@ class KeptSecret(Base):
 
     name: Mapped[str] = mapped_column(String(40), primary_key=True)
     wrapped: Mapped[bytes]
+
+
+def has_kept(database: Database) -> bool:
+    """Whether there are any: then the master key that wraps them was made before."""
+    with database.reading() as db:
+        return db.scalar(select(KeptSecret.name).limit(1)) is not None
 
 
 def kept(database: Database, keys: Keys, name: str) -> bytes:

@@ -40,7 +40,7 @@ class Keys:
     def __init__(self, master: bytes) -> None:
         if len(master) != _SIZE:
             raise InvalidParameter(
-                "The master key was refused",
+                "The master key is invalid",
                 why=f"it has {len(master)} bytes",
                 instead="32 random bytes: cloister hub key > master.key",
             )
@@ -124,5 +124,5 @@ def _decoded(text: str, where: str) -> bytes:
         return base64.b64decode(text.strip(), validate=True)
     except (binascii.Error, ValueError):
         raise InvalidParameter(
-            f"The master key of {where} was refused", why="it is not base64", instead="32 random bytes in base64"
+            f"The master key of {where} is invalid", why="it is not base64", instead="32 random bytes in base64"
         ) from None

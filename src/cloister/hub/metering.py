@@ -1,6 +1,6 @@
 """What is counted while a hub runs: requests by route, questions by outcome, jobs. No label is a person, a data set or a value.
 
-The numbers are for whoever keeps the hub running: /metrics answers on loopback or to a bearer token.
+The numbers are for anyone who keeps the hub running: /metrics answers on loopback or to a bearer token.
 """
 
 from __future__ import annotations

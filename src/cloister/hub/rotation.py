@@ -1,6 +1,6 @@
 """A new master key: everything that is wrapped by the old one is wrapped again, in one transaction.
 
-The data themselves are not written anew, since each data set's version has a key of its own and only that key is wrapped. An
+The data themselves are not written again, since each data set's version has a key of its own and only that key is wrapped. An
 interrupted rotation leaves the old key in force; run again with the old key still in place, it does the whole work.
 """
 

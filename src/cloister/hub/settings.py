@@ -40,7 +40,7 @@ class Settings:
     institution: str = _set("", "The institution that runs it.")
     host: str = _set("127.0.0.1", "The address to listen on.")
     port: int = _set(8765, "The port to listen on.")
-    address: str = _set("", "How people reach it, as https://hub.example.org; links and the check of origins are made of it.")
+    address: str = _set("", "The public address, as https://hub.example.org; links and the check of origins use it.")
     database: str = _set("", "postgresql://… of the hub's own database; empty: SQLite in the folder.", secret=True)
     ledger: str = _set("", "postgresql://… of the ledger; empty: SQLite in the folder.", secret=True)
     master_key: str = _set("", "The master key in base64; empty: the file master.key in the folder.", secret=True)
@@ -48,23 +48,19 @@ class Settings:
     certificate: str = _set("", "The TLS certificate (PEM); empty: plain HTTP, for loopback or behind a proxy that ends TLS.")
     certificate_key: str = _set("", "The key of the TLS certificate (PEM).")
     client_authority: str = _set("", "Accept only clients with a certificate of this authority (PEM): mutual TLS.")
-    hosts: str = _set(
-        "", "Further names that a request's Host may have, separated by commas; what is none of the hub's names is refused."
-    )
+    hosts: str = _set("", "Further names that a request's Host may have, separated by commas; other names are denied.")
     proxies: str = _set(
         "", "Addresses of proxies whose X-Forwarded-For is believed, separated by commas; `address` says whether TLS ends there."
     )
-    session_hours: int = _set(12, "How long a log-in lasts.")
-    idle_minutes: int = _set(60, "How long a log-in lasts without being used.")
+    session_hours: int = _set(12, "How long a session lasts.")
+    idle_minutes: int = _set(60, "How long an unused session lasts.")
     token_days: int = _set(90, "How long an API token may last at most.")
     second_factor: str = _set("optional", "optional, owners (owners, stewards, administrators) or everyone.")
     password_length: int = _set(12, "The least length of a password.")
     oidc_issuer: str = _set("", "The identity provider for single sign-on; empty: none.")
     oidc_client: str = _set("", "The hub's name at the identity provider.")
     oidc_secret: str = _set("", "The hub's secret at the identity provider.", secret=True)
-    oidc_roles: str = _set(
-        "analyst", "The roles of a person who comes by single sign-on for the first time, separated by commas."
-    )
+    oidc_roles: str = _set("analyst", "The roles of a person who first signs in by single sign-on, separated by commas.")
     pg_port: int = _set(0, "The port for PostgreSQL clients; 0: none.")
     tick_ms: int = _set(10, "Answers leave at multiples of so many milliseconds.")
     upload_megabytes: int = _set(2048, "The largest upload.")
@@ -73,18 +69,20 @@ class Settings:
         "PostgreSQL and Spark Connect servers that data sets may be registered from, as host:port, separated by commas;"
         " empty: none.",
     )
-    source_authorities: str = _set("", "Who vouches for the certificates of those servers (PEM); empty: the system.")
+    source_authorities: str = _set("", "The authority for the certificates of those servers (PEM); empty: the system.")
     delta_floor: str = _set("1e-5", "The largest δ that a budget, a share or all releases of a population may come to.")
-    survey_cap: str = _set(
-        "20", "The largest ε that all answers of one respondent to a survey may add up to, whatever its author wishes."
-    )
+    survey_cap: str = _set("20", "The largest ε that all answers of one respondent to a survey may add up to.")
     survey_hourly: int = _set(600, "How many reports one network may send to an open survey in an hour; 0: any number.")
     workers: int = _set(1, "How many jobs run at once in the hub's own process; 0: only `cloister worker` processes run them.")
-    asking: int = _set(16, "How many questions are worked on at once in a process.")
+    asking: int = _set(16, "How many queries run at once in a process.")
     zone: str = _set("UTC", "The time zone in which the hours of grants are meant, as Europe/Lisbon.")
-    memory: str = _set("1GiB", "The most memory that the engine of one data set takes.")
+    memory: str = _set(
+        "1GiB",
+        "The most memory that the engine of one data set takes; more is spilled, encrypted, into the folder "
+        "`scratch`, or the query is refused.",
+    )
     log_level: str = _set("info", "debug, info, warning or error.")
-    metrics_token: str = _set("", "What /metrics asks for as a bearer token; empty: it answers on loopback only.", secret=True)
+    metrics_token: str = _set("", "The bearer token of /metrics; empty: loopback only.", secret=True)
 
     def path(self, name: str) -> Path:
         """A file or folder of the hub."""
@@ -156,7 +154,7 @@ def load(data: Path, *, file: Path | None = None, environment: Mapping[str, str]
         values |= _of_file(path)
     elif file is not None:
         raise InvalidParameter(
-            f"The settings {path.name!r} were refused", why="there is no such file", instead="--settings hub.toml"
+            f"The settings {path.name!r} are invalid", why="there is no such file", instead="--settings hub.toml"
         )
     known = {each.name: each for each in fields(Settings)}
     for name, text in (environment or {}).items():
@@ -167,7 +165,7 @@ def load(data: Path, *, file: Path | None = None, environment: Mapping[str, str]
     for name in values:
         if name not in known:
             raise InvalidParameter(
-                f"The setting {name!r} was refused",
+                f"The setting {name!r} is invalid",
                 why="there is none of that name",
                 instead="cloister hub check lists all settings",
             )
@@ -201,13 +199,13 @@ def weaknesses(settings: Settings) -> list[Weakness]:
     for name in ("database", "ledger"):
         value = getattr(settings, name)
         if value and not value.startswith("postgresql://"):
-            weak(name, "it is no address of PostgreSQL", f'{name} = "postgresql://hub@db.example.org/hub"', grave=True)
+            weak(name, "it is not a PostgreSQL address", f'{name} = "postgresql://hub@db.example.org/hub"', grave=True)
         elif value and "sslmode=verify-full" not in value and not _local_address(value):
             weak(name, "its certificate is not checked", "…?sslmode=verify-full", grave=False)
     if bool(settings.database) != bool(settings.ledger):
         weak("ledger", "one of hub and ledger is on PostgreSQL and the other in the folder", "both, for several processes")
     if settings.second_factor not in ("optional", "owners", "everyone"):
-        weak("second_factor", "it is none of the three choices", 'second_factor = "owners"', grave=True)
+        weak("second_factor", "it is not one of the three choices", 'second_factor = "owners"', grave=True)
     elif settings.second_factor == "optional" and not _loopback(settings.host):
         weak("second_factor", "a stolen password of an owner is enough to raise a budget", 'second_factor = "owners"')
     if settings.password_length < 12:
@@ -217,9 +215,7 @@ def weaknesses(settings: Settings) -> list[Weakness]:
     if settings.oidc_issuer and not settings.oidc_client:
         weak("oidc_client", "the identity provider asks which hub this is", 'oidc_client = "cloister"', grave=True)
     if {"administrator", "steward"} & {*listed(settings.oidc_roles)}:
-        weak(
-            "oidc_roles", "everybody whom the identity provider knows would govern the hub", 'oidc_roles = "analyst"', grave=True
-        )
+        weak("oidc_roles", "everyone whom the identity provider knows would govern the hub", 'oidc_roles = "analyst"', grave=True)
     for fault in faults_of(settings):
         weak(fault.name, fault.why, fault.instead, grave=fault.grave)
     if settings.master_key and not any(each.name == "master_key" for each in found):
@@ -227,11 +223,11 @@ def weaknesses(settings: Settings) -> list[Weakness]:
     if settings.pg_port and not settings.certificate and not _loopback(settings.host):
         weak("pg_port", "tokens would cross the network in the clear", "certificate =", grave=True)
     if not _positive(settings.survey_cap):
-        weak("survey_cap", "it is no number above 0", 'survey_cap = "20"', grave=True)
+        weak("survey_cap", "it is not a number above 0", 'survey_cap = "20"', grave=True)
     if not _probability(settings.delta_floor):
-        weak("delta_floor", "it is no number from 0 to less than 1", 'delta_floor = "1e-5"', grave=True)
+        weak("delta_floor", "it is not a number from 0 to less than 1", 'delta_floor = "1e-5"', grave=True)
     if settings.survey_hourly < 0:
-        weak("survey_hourly", "it is no number of reports", "survey_hourly = 600", grave=True)
+        weak("survey_hourly", "it is not a number of reports", "survey_hourly = 600", grave=True)
     if not known_zone(settings.zone):
         weak("zone", "there is no such time zone", 'zone = "Europe/Lisbon"', grave=True)
     return sorted(found, key=lambda each: not each.grave)
@@ -264,7 +260,7 @@ def _of_file(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidParameter(
-            f"The settings {path.name!r} were refused", why=f"they are no TOML: {error}", instead="port = 8765"
+            f"The settings {path.name!r} are invalid", why=f"they are not TOML: {error}", instead="port = 8765"
         ) from None
 
 
@@ -274,10 +270,10 @@ def _value(name: str, kind: Any, value: Any) -> Any:
             return int(value)
         except (TypeError, ValueError):
             raise InvalidParameter(
-                f"The setting {name} was refused", why=f"{value!r} is no whole number", instead=f"{name} = 10"
+                f"The setting {name} is invalid", why=f"{value!r} is not a whole number", instead=f"{name} = 10"
             ) from None
     if not isinstance(value, str):
-        raise InvalidParameter(f"The setting {name} was refused", why=f"{value!r} is no text", instead=f'{name} = "{value}"')
+        raise InvalidParameter(f"The setting {name} is invalid", why=f"{value!r} is not a text", instead=f'{name} = "{value}"')
     return value
 
 

@@ -1,6 +1,8 @@
-"""Texts in files that a spreadsheet opens: what it would take for a formula stays a text."""
+"""Texts in files that a spreadsheet opens: every character can be seen, and what it would take for a formula stays a text."""
 
 from __future__ import annotations
+
+from cloister.printable import shown
 
 __all__ = ["is_formula", "safe"]
 
@@ -17,9 +19,9 @@ def is_formula(text: str) -> bool:
 
 
 def safe(text: str) -> str:
-    """The text, with an apostrophe before it where a spreadsheet would compute it.
+    """The text as it may be shown, with an apostrophe before it where a spreadsheet would compute it.
 
-    >>> safe("@SUM(A1)"), safe("plain")
-    ("'@SUM(A1)", 'plain')
+    >>> safe("@SUM(A1)"), safe("plain"), safe("a\\u202eb")
+    ("'@SUM(A1)", 'plain', 'a⟨U+202E⟩b')
     """
-    return f"'{text}" if is_formula(text) else text
+    return f"'{shown(text, lines=True)}" if is_formula(text) else shown(text, lines=True)

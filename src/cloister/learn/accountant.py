@@ -3,7 +3,7 @@
 Guarantee. A step takes each person with probability `rate`, independently; clips what each of them adds to the length C; adds
 Gaussian noise of standard deviation `noise`·C to each coordinate of the sum; and tells the result. Doing that `steps` times, each
 step's question chosen by the answers so far, is (ε, δ)-private for neighbours that differ by one person (one more or less).
-Assumptions: rate, noise, C and the number of steps are fixed beforehand, and nobody learns who took part. Theorem and proof:
+Assumptions: rate, noise, C and the number of steps are fixed in advance, and nobody learns who took part. Theorem and proof:
 `cloister.privacy.sampled` (Zhu, Dong & Wang 2022, Theorems 10 and 11), composed by privacy loss distributions (`cloister.privacy.
 loss`), whose every rounding errs against us. With rate 1 the closed form of Balle & Wang (2018) is used.
 """
@@ -119,19 +119,19 @@ def _between(low: Fraction, below: float, high: Fraction, above: float, excess: 
 def _rate(rate: Exact) -> Fraction:
     share = exact_positive(rate, "rate")
     if share > 1:
-        raise InvalidParameter(f"rate={text_of(share)} was refused", why="it is a probability", instead='rate="0.01"')
+        raise InvalidParameter(f"rate={text_of(share)} is invalid", why="it is a probability", instead='rate="0.01"')
     return share
 
 
 def _slack(delta: Exact) -> Fraction:
     slack = exact_probability(delta, "delta")
     if not slack:
-        raise InvalidParameter("delta=0 was refused", why="Gaussian noise is never pure", instead='delta="1e-6"')
+        raise InvalidParameter("delta=0 is invalid", why="Gaussian noise is never pure", instead='delta="1e-6"')
     return slack
 
 
 def _steps(steps: int) -> int:
     number = exact_positive(steps, "steps")
     if number.denominator != 1:
-        raise InvalidParameter(f"steps={text_of(number)} was refused", why="it counts the steps", instead="steps=100")
+        raise InvalidParameter(f"steps={text_of(number)} is invalid", why="it counts the steps", instead="steps=100")
     return int(number)

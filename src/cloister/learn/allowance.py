@@ -68,7 +68,7 @@ class Share:
         if self.currency == "rho":
             return Fraction(math.floor(math.sqrt(2 * self.amount) * 2**40 * (1 - 2**-50)), 2**40)
         raise InvalidParameter(
-            "A pure ε was refused",
+            "A pure ε is invalid",
             why="this share is counted in μ², which pays for Gaussian noise only",
             instead='currency="rho"',
         )
@@ -78,7 +78,7 @@ class Share:
         """The portion as μ² = (Δ₂/σ)² of Gaussian noise: itself, or 2ρ."""
         if self.currency == "epsilon":
             raise InvalidParameter(
-                "Gaussian noise was refused", why="it is never pure: it needs a δ", instead='delta="1e-6" with the estimator'
+                "Gaussian noise is invalid", why="it is never pure: it needs a δ", instead='delta="1e-6" with the estimator'
             )
         return self.amount if self.currency == "mu_squared" else 2 * self.amount
 
@@ -119,7 +119,7 @@ class Share:
         """
         flat = np.asarray(values).ravel()
         if flat.dtype.kind not in "iu":
-            raise InvalidParameter("The values were refused", why="noise is added to whole numbers", instead="sums in steps")
+            raise InvalidParameter("The values are invalid", why="noise is added to whole numbers", instead="sums in steps")
         scale, source = self.scale(l1=l1, l2_squared=l2_squared), random or default_random()
         if self.currency == "epsilon":
             noisy = DiscreteLaplace(scale=scale, sensitivity=1).release(flat, random=source)
@@ -221,14 +221,14 @@ def _sized(whole: Guarantee, currency: Currency | None) -> tuple[Currency, Fract
         if currency in (None, "epsilon"):
             return "epsilon", exact_positive(whole.epsilon, "epsilon")
         raise InvalidParameter(
-            f"A pure ε = {text_of(whole.epsilon)} was refused",
+            f"A pure ε = {text_of(whole.epsilon)} is invalid",
             why="this method draws Gaussian noise, which is never pure: it needs a δ",
             instead='delta="1e-6" with the estimator',
         )
     if isinstance(whole, ZCDP):
         if whole.delta:
             raise InvalidParameter(
-                f"{whole!r} was refused", why="models are learnt under ρ without a δ", instead=f"cl.ZCDP({text_of(whole.rho)!r})"
+                f"{whole!r} is invalid", why="models are learnt under ρ without a δ", instead=f"cl.ZCDP({text_of(whole.rho)!r})"
             )
         rho = exact_positive(whole.rho, "rho")
         return ("mu_squared", 2 * rho) if currency == "mu_squared" else ("rho", rho)

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from cloister.errors import InvalidParameter
 from cloister.learn.allowance import Allowance, Currency, Share
 from cloister.learn.bounds import Box, box_of, interval_of
+from cloister.learn.reading import matrix_of, numbers_of, width_of
 from cloister.learn.targets import classes_of, column_of, places_of
 from cloister.noise import Random
 from cloister.privacy import ApproxDP, Guarantee, PureDP
@@ -56,7 +57,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     """
 
     _learned: ClassVar[tuple[str, ...]] = ()
-    """The attributes that are the model: plain numbers, texts and arrays, all of them released values or public facts."""
+    """The attributes that are the model: plain numbers, texts and arrays, all of them released values or public facts.
+    What a later version added has a default in the class: a model that an older one stored opens without it."""
     _target: ClassVar[str] = "class"
     """"class", "number" or "none"."""
     _currency: ClassVar[Currency | None] = None
@@ -87,7 +89,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Whether there is a promise."""
         if self.privacy not in ("central", None):
             raise InvalidParameter(
-                f"privacy={self.privacy!r} was refused", why='known are "central" and None', instead='privacy="central"'
+                f"privacy={self.privacy!r} is invalid", why='known are "central" and None', instead='privacy="central"'
             )
         return self.privacy is not None
 
@@ -134,26 +136,22 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return Rows(X=np.ascontiguousarray(box.clipped(X if kept.all() else X[kept])), y=target, box=box)
 
     def _arrays(self, X: Any, y: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
-        """As arrays. scikit-learn's own words of refusal show values, so with privacy they are not passed on."""
+        """As arrays, cell by cell (`reading.py`). The twin without noise reads likewise where its bounds are declared; where it
+        looks them up, it is read and refused as scikit-learn does."""
         self._frameless = False
-        if not self.private:
+        if not self.private and self.bounds is None:
             if self._target == "none":
                 return np.asarray(validate_data(self, X, dtype=np.float64)), None
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=self._target == "number")
             return X, y
-        if hasattr(X, "tocsr"):
-            raise InvalidParameter("A sparse X was refused", why="models learn from dense rows", instead="X.toarray()")
-        if getattr(getattr(X, "dtype", None), "kind", "") == "c":
-            raise InvalidParameter("X was refused", why="Complex data not supported", instead="X.real")
-        try:
-            X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-        except (TypeError, ValueError, OverflowError):
-            raise InvalidParameter(
-                "X was refused", why="it is not a matrix of numbers, a row a person", instead="X = frame[names].to_numpy(float)"
-            ) from None
+        rows = matrix_of(X, features=width_of(self.bounds))
+        validate_data(self, X if hasattr(X, "columns") else rows, skip_check_array=True)  # names and number of features
         if self._target == "none":
-            return X, None
-        return X, column_of(y, rows=len(X))
+            return rows, None
+        column = column_of(y, rows=len(rows))
+        if not self.private and getattr(self, "classes" if self._target == "class" else "bounds_y", None) is None:
+            check_array(column, ensure_2d=False, dtype=None)
+        return rows, column
 
     def _box(self, X: npt.NDArray[np.float64]) -> Box:
         if self.bounds is None and not self.private:
@@ -168,27 +166,11 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             self.classes_, numbers = np.unique(y, return_inverse=True)
             return numbers.astype(np.int64), np.ones(len(y), dtype=bool)
         self.classes_ = classes_of(declared)
-        if y.dtype.kind != "O":
-            self._check_kind(y)
-        elif declared is None:
-            raise InvalidParameter("y was refused", why="its classes are not declared", instead='classes=["no", "yes"]')
         numbers = places_of(y, self.classes_)
         return np.maximum(numbers, 0), numbers >= 0
 
-    def _check_kind(self, y: npt.NDArray[Any]) -> None:
-        numbers = np.asarray(y).dtype.kind in "iufb"
-        if numbers != (self.classes_.dtype.kind in "iufb"):
-            raise InvalidParameter(
-                "y was refused",
-                why=f"it holds {'numbers' if numbers else 'texts'}, and the declared classes are {self.classes_.tolist()}",
-                instead="classes=[0, 1]" if numbers else 'classes=["no", "yes"]',
-            )
-
     def _numbers(self, y: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        try:
-            numbers = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise InvalidParameter("y was refused", why="it is not a column of numbers", instead="y.astype(float)") from None
+        numbers = numbers_of(y)
         declared = getattr(self, "bounds_y", None)
         if not self.private and declared is None:
             self.bounds_y_ = (float(numbers.min()), float(numbers.max()))
@@ -197,18 +179,24 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return np.nan_to_num(np.clip(numbers, *self.bounds_y_), nan=self.bounds_y_[0]), ~np.isnan(numbers)
 
     def _asked(self, X: Any, *, finite: bool = True) -> npt.NDArray[np.float64]:
-        """What is to be predicted, checked against what was learnt.
+        """What is to be predicted, checked against what was learnt; with `finite=False` it is read as rows to learn from are.
 
         scikit-learn warns of an array where the model learnt from a frame, since the order of columns may differ. Names that came
         from a table, or from a file, stand in the order in which an array must have them: of that nothing warns.
         """
         check_is_fitted(self)
-        if not self._frameless or hasattr(X, "columns"):
-            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=finite))
-        found = check_array(X, dtype=np.float64, ensure_all_finite=finite, estimator=self, input_name="X")
+        named = not self._frameless or hasattr(X, "columns")
+        if finite and named:
+            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        if finite:
+            found = check_array(X, dtype=np.float64, estimator=self, input_name="X")
+        else:
+            found = matrix_of(X, features=self.n_features_in_)
+            if named:
+                validate_data(self, X if hasattr(X, "columns") else found, skip_check_array=True, reset=False)
         if found.shape[1] != self.n_features_in_:
             raise InvalidParameter(
-                "X was refused",
+                "X is invalid",
                 why=f"it has {found.shape[1]} columns, and the model learnt from {self.n_features_in_}",
                 instead=f"X[:, :{self.n_features_in_}]" if found.shape[1] > self.n_features_in_ else "all of its features",
             )
@@ -267,9 +255,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 def _refuse(arguments: dict[str, Any]) -> None:
     if arguments.pop("sample_weight", None) is not None:
         raise InvalidParameter(
-            "sample_weight was refused",
-            why="one person would count as much as their weight, and the noise is made for persons who count once",
+            "sample_weight is invalid",
+            why="one person would count as much as their weight, and the noise is made for people who count once",
             instead="fit(X, y)",
         )
     if arguments:
-        raise InvalidParameter(f"{sorted(arguments)[0]}= was refused", why="fit takes X and y", instead="fit(X, y)")
+        raise InvalidParameter(f"{sorted(arguments)[0]}= is invalid", why="fit takes X and y", instead="fit(X, y)")

@@ -1,15 +1,15 @@
 """Gradient boosting on noisy histograms: one feature after the other, round after round.
 
-First, in each bin of each column, how many persons of each class are there (of a number: sums that tell how many, and their
+First, in each bin of each column, how many people of each class are there (of a number: sums that tell how many, and their
 mean). From these noisy counts bins that are too thin are merged with their neighbours, and naive Bayes, shrunk, makes the first
-scores. Then rounds: a column's leaves are told the noisy sum of the gradients of the persons in them, and its scores move by a
+scores. Then rounds: a column's leaves are told the noisy sum of the gradients of the people in them, and its scores move by a
 Newton step with the largest curvature there is; then the next column. No split is chosen by looking at gradients, so all that is
 paid goes to sums. What is learnt is one curve for each column, and their sum: a model that can be read.
 
 Guarantee, of both models: the ε (with δ, where one is given; the ρ under ZCDP), for neighbours that differ by one person (one
 more or less). Bounds, classes, groups and bins are declared. Proof:
 
-- The number of persons, if no public `size` is given: it moves by 1.
+- The number of people, if no public `size` is given: it moves by 1.
 - Counts: a person is in one bin of each of the K columns, and counts `unit` there in all, split over classes by numbers that are
   not negative: so the sums move by K·unit in the sum of sizes, and by at most K·unit² in the sum of squares.
 - A column of a round: a person is in one leaf. Their gradient follows from the person's own row and from what was released
@@ -103,7 +103,7 @@ class _Boosting(PrivateModel):
             return None
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
             raise InvalidParameter(
-                f"{name}={value!r} was refused", why=f"it is a whole number from {least} to {most}", instead=f"{name}={least + 2}"
+                f"{name}={value!r} is invalid", why=f"it is a whole number from {least} to {most}", instead=f"{name}={least + 2}"
             )
         return int(value)
 
@@ -182,7 +182,7 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):  # type: ignore[mi
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> Any:
-        """The likeliest class of each row."""
+        """The most likely class of each row."""
         likeliest = self.predict_proba(X).argmax(axis=1)
         return self.classes_[likeliest]
 

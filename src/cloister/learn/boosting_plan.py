@@ -45,7 +45,7 @@ def plan_of(
     bins: int | None = None,
     rounds: int | None = None,
 ) -> Plan:
-    """What was asked for, and else what so many persons can carry under this allowance.
+    """What was asked for, and else what so many people can carry under this allowance.
 
     >>> from cloister.privacy import PureDP
     >>> plan_of(columns=14, persons=32_000, allowance=Allowance(PureDP(1)))

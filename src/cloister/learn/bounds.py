@@ -70,13 +70,13 @@ def box_of(bounds: Any, *, features: int, name: str = "bounds") -> Box:
     [16.0, 16.0, 16.0]
     >>> box_of(None, features=3)
     Traceback (most recent call last):
-    cloister.errors.MissingBound: bounds=None was refused: what a feature may hold is declared, never looked up in the data.
+    cloister.errors.MissingBound: bounds= is missing: what a feature may hold is declared, never looked up in the data.
       Instead: bounds=([0, 0, 0], [1, 1, 1])
     """
     if bounds is None:
         zeros, ones = [0] * min(features, 3), [1] * min(features, 3)
         raise MissingBound(
-            f"{name}=None was refused",
+            f"{name}= is missing",
             why="what a feature may hold is declared, never looked up in the data",
             instead=f"{name}=({zeros}, {ones})",
         )
@@ -100,7 +100,7 @@ def interval_of(bounds: Any, *, name: str = "bounds_y") -> tuple[float, float]:
     """
     if bounds is None:
         raise MissingBound(
-            f"{name}=None was refused",
+            f"{name}= is missing",
             why="what the target may be is declared, never looked up in the data",
             instead=f"{name}=(0, 100)",
         )
@@ -136,7 +136,7 @@ def row_products(rows: Floats, columns: Floats) -> Floats:
     """Rows times a vector, or times the columns of a matrix: of each row a function of that row alone, to the last bit.
 
     A product of matrices (`@`) is faster, and adds up in an order that depends on how many rows there are: one row more could
-    move the last bits of all others, and with them what is rounded to whole steps, or which class is the likeliest.
+    move the last bits of all others, and with them what is rounded to whole steps, or which class is the most likely.
 
     >>> row_products(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0])).tolist()
     [3.0, 7.0]
@@ -172,5 +172,5 @@ def _row(side: Any, features: int, name: str) -> Floats:
 
 def _refused(name: str, why: str) -> InvalidParameter:
     return InvalidParameter(
-        f"{name} was refused", why=why, instead=f"{name}=(0, 1)" if name != "bounds" else "bounds=([0, 17], [1, 90])"
+        f"{name} is invalid", why=why, instead=f"{name}=(0, 1)" if name != "bounds" else "bounds=([0, 17], [1, 90])"
     )

@@ -6,7 +6,6 @@ card names it.
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from cloister.learn.allowance import Share
 from cloister.learn.curve import Curve
 from cloister.learn.portable import plain, read_guarantee, read_spent, spent_of, write_guarantee
 from cloister.learn.scores import Confusion, Score
+from cloister.printable import escape
 from cloister.privacy import Guarantee
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ class Card:
         chosen = [Line(what=name, text=value) for name, value in self.parameters]
         named = (
             ("", about),
-            ("What was spent on what", spent),
-            ("What was found out", list(self.findings)),
+            ("Charges by statistic", spent),
+            ("Results", list(self.findings)),
             ("Declared bounds", bounds),
             ("Parameters", chosen),
         )
@@ -111,13 +111,11 @@ class Card:
 
     def fragment(self) -> str:
         """For a page: HTML without a head, with nothing in it that could run."""
-        parts = ['<article class="model-card">', f"<h2>{html.escape(self._heading())}</h2>"]
-        parts += [f'<p class="warning" role="note">{html.escape(warning)}</p>' for warning in self.warnings]
+        parts = ['<article class="model-card">', f"<h2>{escape(self._heading())}</h2>"]
+        parts += [f'<p class="warning" role="note">{escape(warning)}</p>' for warning in self.warnings]
         for title, lines in self.sections():
-            rows = "".join(
-                f'<tr><th scope="row">{html.escape(line.what)}</th><td>{html.escape(line.text)}</td></tr>' for line in lines
-            )
-            parts += [f"<h3>{html.escape(title)}</h3>"] if title else []
+            rows = "".join(f'<tr><th scope="row">{escape(line.what)}</th><td>{escape(line.text)}</td></tr>' for line in lines)
+            parts += [f"<h3>{escape(title)}</h3>"] if title else []
             parts.append(f"<table><tbody>{rows}</tbody></table>")
         return "\n".join([*parts, "</article>"])
 
@@ -154,7 +152,7 @@ class Card:
             )
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             raise InvalidParameter(
-                "The card was refused", why="it is not a card that this library wrote", instead="Card.from_json(card.to_json())"
+                "The card is invalid", why="it is not a card that this library wrote", instead="Card.from_json(card.to_json())"
             ) from None
 
     def _heading(self) -> str:
@@ -295,4 +293,4 @@ def _marked_down(text: str) -> str:
     """A text in a cell: no character of it is taken for a mark, or for HTML."""
     for character in "\\`*_|[]#":
         text = text.replace(character, f"\\{character}")
-    return html.escape(text.replace("\n", " "), quote=False)
+    return escape(text.replace("\n", " "), quote=False)

@@ -34,7 +34,7 @@ class Values:
         """
         values = np.arange(int(declared)) if np.ndim(declared) == 0 else np.asarray(list(declared))
         if not len(values):
-            raise InvalidParameter(f"categories={declared!r} was refused", why="a category has a value", instead="categories=[2]")
+            raise InvalidParameter(f"categories={declared!r} is invalid", why="a category has a value", instead="categories=[2]")
         return cls(values=np.sort(values.astype(np.float64)))
 
 

@@ -68,7 +68,7 @@ def from_table(
     for name, domain in numbers:
         if domain.kind == "date":
             raise UnsupportedQuery(
-                f"The feature {name!r} was refused",
+                f"The feature {name!r} is not supported",
                 why="days are not summed",
                 instead=f'columns={{"{name}": cl.Integer(1900, 2030)}}',
             )
@@ -95,6 +95,7 @@ def from_table(
             sums=np.zeros((len(classes), 0)),
             squares=np.zeros((len(classes), 0)),
             size_variance=float(sum(each.variance * each.counts.shape[1] for each in categories)) / len(categories) ** 2,
+            size_step=1.0,
         )
     )
     return TableMoments(numbers=found, categories=categories, allowance=allowance_for(releases[0], parts))
@@ -103,7 +104,8 @@ def from_table(
 def joined(found: TableMoments, encoder: Encoder) -> ClassMoments:
     """Numbers and categories as moments of the encoder's features: a value's count makes the sums of its 0-or-1 feature.
 
-    Such a feature has c = 1 in the rows with the value and −1 in the others, so Σc = 2 · count − rows, and Σc² = rows.
+    Such a feature has c = 1 in the rows with the value and −1 in the others, so Σc = 2 · count − rows, and Σc² = rows: the noise
+    of the rows lies in all three.
     """
     numbers, classes = found.numbers, len(found.numbers.sizes)
     rows, spread = numbers.sizes[:, None], np.asarray(numbers.size_variance)
@@ -114,17 +116,17 @@ def joined(found: TableMoments, encoder: Encoder) -> ClassMoments:
             each = found.categories[at_category]
             width = each.counts.shape[1]
             own = np.repeat(rows, width, axis=1)
-            noises = (spread, 4 * np.asarray(each.variance), spread, spread)
+            noises = (spread, 4 * np.asarray(each.variance) + spread, spread, spread, -spread)
             parts.append((own, 2 * each.counts - own, own, *(np.full(width, float(noise)) for noise in noises)))
             at_category += 1
         else:
             here = slice(at_number, at_number + 1)
-            given = (numbers.count_variance, numbers.sum_variance, numbers.square_variance, numbers.covariance)
+            given = (numbers.count_variance, numbers.sum_variance, numbers.square_variance, numbers.covariance, 0.0)
             noise = (np.full(1, float(np.asarray(one))) for one in given)
             parts.append((numbers.counts[:, here], numbers.sums[:, here], numbers.squares[:, here], *noise))
             at_number += 1
     counts, sums, squares = (np.concatenate([part[i] for part in parts], axis=1).reshape(classes, -1) for i in range(3))
-    noises_by_feature = [np.concatenate([part[i] for part in parts]) for i in range(3, 7)]
+    noises_by_feature = [np.concatenate([part[i] for part in parts]) for i in range(3, 8)]
     return ClassMoments(
         sizes=numbers.sizes,
         counts=counts,
@@ -135,6 +137,8 @@ def joined(found: TableMoments, encoder: Encoder) -> ClassMoments:
         sum_variance=noises_by_feature[1],
         square_variance=noises_by_feature[2],
         covariance=noises_by_feature[3],
+        sum_covariance=noises_by_feature[4],
+        size_step=numbers.size_step,
     )
 
 
@@ -172,6 +176,7 @@ def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Seq
         sum_variance=2 * part,
         square_variance=3 * part,
         covariance=part if nullable else part / len(numbers),
+        size_step=1.0,
     )
 
 

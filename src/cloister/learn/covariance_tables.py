@@ -23,8 +23,8 @@ class TableMoments:
     size: float
     mean: Floats
     covariance: Floats
-    deviation: float
-    """Of the noise of a covariance, at most; from released values."""
+    widest: float
+    """The widest 95 % margin of a covariance."""
 
 
 def question_of(table: str, columns: Sequence[str]) -> Question:
@@ -54,9 +54,9 @@ def moments_of(answer: Mapping[str, Sequence[Any]], margins: Mapping[str, Sequen
     for one in range(features):
         for other in range(one, features):
             covariance[one, other] = covariance[other, one] = _number(answer[_name(one, other)])
-            widest = max(widest, _number(margins[_name(one, other)]))
+            widest = max(widest, float(margins[_name(one, other)][0]))
     mean = np.array([_number(answer[f"m{place}"]) for place in range(features)])
-    return TableMoments(size=max(_number(answer["n"]), 1.0), mean=mean, covariance=covariance, deviation=widest / 1.96)
+    return TableMoments(size=max(_number(answer["n"]), 1.0), mean=mean, covariance=covariance, widest=widest)
 
 
 def _name(one: int, other: int) -> str:

@@ -54,7 +54,7 @@ class CubeNoise:
     def __init__(self, *, dimension: int, reach: int, epsilon: Exact) -> None:
         if dimension < 1 or reach < 1:
             raise InvalidParameter(
-                f"dimension={dimension}, reach={reach} was refused", why="both are whole numbers above 0", instead="reach=1"
+                f"dimension={dimension}, reach={reach} is invalid", why="both are whole numbers above 0", instead="reach=1"
             )
         object.__setattr__(self, "dimension", int(dimension))
         object.__setattr__(self, "reach", int(reach))
@@ -79,10 +79,10 @@ class CubeNoise:
         return np.stack(rows)
 
     def release(self, values: npt.NDArray[Any], *, random: Random | None = None) -> npt.NDArray[np.float64]:
-        """Whole numbers with noise; each row is a vector of its own, of another group of persons."""
+        """Whole numbers with noise; each row is a vector of its own, of another group of people."""
         if values.dtype.kind not in "iu" or values.ndim != 2 or values.shape[1] != self.dimension:
             raise InvalidParameter(
-                "The values were refused",
+                "The values are invalid",
                 why=f"noise is added to rows of {self.dimension} whole numbers",
                 instead="sums in steps",
             )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Curve", "Point", "price_of_privacy"]
 
 Measured: TypeAlias = Measure | Literal["captured"]
-_NAMES = {"accuracy": "accuracy", "captured": "captured variance", "mean_squared_error": "mean squared error", "r2": "R²"}
+_NAMES = {"accuracy": "accuracy", "captured": "explained variance", "mean_squared_error": "mean squared error", "r2": "R²"}
 _MARK = "not private: for public rows, or the owner's own eyes"
 
 
@@ -126,6 +126,8 @@ class Curve:
         """The means over ε on a logarithmic axis, bars of one standard deviation, and a dashed line without privacy."""
         import altair as alt
 
+        from cloister.notebook import offline
+
         name = _NAMES.get(self.measure, self.measure)
         rows = [
             {**row, "low": row["mean"] - row["spread"], "high": row["mean"] + row["spread"], "series": "with privacy"}
@@ -149,7 +151,7 @@ class Curve:
             ends = max(row["epsilon"] for row in rows)
             text = alt.Data(values=[{"mean": self.plain.mean, "epsilon": ends, "label": "no privacy"}])
             layers.append(alt.Chart(text).mark_text(align="right", baseline="bottom", dy=-4).encode(x=x, y=y, text="label:N"))
-        return alt.layer(*layers)
+        return offline(alt.layer(*layers))
 
 
 def price_of_privacy(
@@ -165,7 +167,7 @@ def price_of_privacy(
     random: Random | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Curve:
-    """The curve of a model on arrays. Each run parts the rows anew, alike for every ε, so that all are compared on the same.
+    """The curve of a model on arrays. Each run parts the rows again, alike for every ε, so that all are compared on the same.
 
     The measure is accuracy for classes, R² for numbers, and "captured" for groups and directions, which have no y: the share of
     the spread of rows that the middles of groups, or the directions, keep (`cloister.learn.captured`).
@@ -180,13 +182,13 @@ def price_of_privacy(
     wanted = sorted({exact_positive(epsilon, "epsilon") for epsilon in epsilons})
     if not wanted or isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= 10_000:
         raise InvalidParameter(
-            f"runs={runs!r} with {len(wanted)} values of ε was refused",
+            f"runs={runs!r} with {len(wanted)} values of ε is invalid",
             why="a curve has at least one ε, and between 1 and 10000 runs of each",
             instead='epsilons=["0.1", 1, 10], runs=10',
         )
     chosen: Measured = "captured" if captures(model) and measure in (None, "captured") else measure_of(model, _judged(measure))
     if chosen == "confusion":
-        raise InvalidParameter("measure='confusion' was refused", why="a curve is of one number", instead='measure="accuracy"')
+        raise InvalidParameter("measure='confusion' is invalid", why="a curve is of one number", instead='measure="accuracy"')
     found: dict[Fraction | None, list[float]] = {epsilon: [] for epsilon in [*wanted, None]}
     for run in range(runs):
         if progress is not None:
@@ -209,7 +211,7 @@ def price_of_privacy(
 def _judged(measure: Measured | None) -> Measure | None:
     if measure == "captured":
         raise InvalidParameter(
-            "measure='captured' was refused",
+            "measure='captured' is invalid",
             why="it is the measure of groups and directions, and of nothing else",
             instead='measure="accuracy"',
         )

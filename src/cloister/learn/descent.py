@@ -1,6 +1,6 @@
 """Private gradient descent: noise on the whole gradient's sum, a fixed number of rounds, the later half averaged.
 
-The rounds, the step and the noise follow from the promise, the number of features and classes, and the noisy number of persons.
+The rounds, the step and the noise follow from the promise, the number of features and classes, and the noisy number of people.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Descent:
 
 
 def plan(*, persons: float, dimension: int, mu: float) -> Descent:
-    """More rounds and momentum where the signal is large against the noise: persons · μ/√d.
+    """More rounds and momentum where the signal is large against the noise: people · μ/√d.
 
     >>> plan(persons=1437, dimension=65, mu=0.25).rounds, plan(persons=32561, dimension=108, mu=0.25).rounds
     (20, 208)
@@ -61,15 +61,15 @@ def plan_pure(*, persons: float, numbers: int, epsilon: float) -> Descent:
 def descend(prepared: Prepared, loss: Loss, share: Share, random: Random | None, *, descent: Descent, start: Floats) -> Floats:
     """Weights after the descent.
 
-    Guarantee: every round releases one sum over persons, residual ⊗ row, with noise for one person more or less. Norm needed:
+    Guarantee: every round releases one sum over people, residual ⊗ row, with noise for one person more or less. Norm needed:
     ‖row‖₂ ≤ 1 (rows are cut) and ‖residual‖₂ ≤ clip (residuals are cut), so the sum has an L2 sensitivity of clip. T rounds with
     σ = clip·√T/μ are μ-Gaussian private together (Dong, Roth & Su 2022, Corollary 3.3: each round chosen by the earlier ones);
     under ε each round is the vector mechanism at ε/T. No theorem about the loss is used: with cut residuals the steps need not
     even be those of a gradient.
 
     Exactness: rows and residuals are whole steps (2⁻¹⁴, 2⁻¹²), cut towards 0; their products' sum is exact in float64 up to
-    2²⁷ persons, and what is noised is that whole number. A residual is a function of its own row and of released weights: scores
-    are sums of whole numbers below 2⁵³, so the order of summation, and so the other persons, cannot show in them.
+    2²⁷ people, and what is noised is that whole number. A residual is a function of its own row and of released weights: scores
+    are sums of whole numbers below 2⁵³, so the order of summation, and so the other people, cannot show in them.
     """
     rows = prepared.rows.astype(np.float64)
     fine = 52 - BITS - math.ceil(math.log2(prepared.dimension))

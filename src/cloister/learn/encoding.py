@@ -37,7 +37,7 @@ class Encoder:
         """Of those columns of a declaration; a column without bounds is refused by its name."""
         if isinstance(features, str) or not features or len(set(features)) != len(features):
             raise InvalidParameter(
-                f"features={features!r} was refused",
+                f"features={features!r} is invalid",
                 why="they are a list of different columns, at least one",
                 instead=f"features={list(declared)[:2]!r}",
             )
@@ -45,14 +45,14 @@ class Encoder:
         for name in features:
             if name not in declared:
                 raise UnknownColumn(
-                    f"The feature {name!r} was refused",
+                    f"The feature {name!r} is unknown",
                     why=f"declared are {', '.join(declared)}",
                     instead=f"{next(iter(declared))!r}",
                 )
             domain = declared[name]
             if not isinstance(domain, Integer | Real | Category | Date | Boolean):
                 raise MissingBound(
-                    f"The feature {name!r} was refused",
+                    f"The feature {name!r} needs bounds",
                     why="its values are not declared, and a model learns from bounds or categories",
                     instead=f'columns={{"{name}": cl.Category([…])}}',
                 )
@@ -98,7 +98,7 @@ class Encoder:
                 ) from None
             rows[name] = _coded(domain, values)
         if len({len(codes) for codes in rows.values()}) > 1:
-            raise InvalidParameter("The rows were refused", why="their columns are of different lengths", instead="equal lengths")
+            raise InvalidParameter("The rows are invalid", why="their columns are of different lengths", instead="equal lengths")
         return self.codes(rows)
 
 

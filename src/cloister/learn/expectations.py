@@ -48,7 +48,7 @@ class Groups:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moments:
-    """Noisy sums of a round in each group's own units: of persons, of u, of (u² − 1); and the variance of their noise."""
+    """Noisy sums of a round in each group's own units: of people, of u, of (u² − 1); and the variance of their noise."""
 
     counts: Floats
     sums: Floats

@@ -42,7 +42,7 @@ def fit_table(
     """Fit the model to a table."""
     if not model.private:
         raise InvalidParameter(
-            "privacy=None was refused", why="what leaves a session has a promise", instead="fit(X, y), with rows of your own"
+            "privacy=None is invalid", why="what leaves a session has a promise", instead="fit(X, y), with rows of your own"
         )
     check_target(model, features, target)
     wanted = model._promise() if spend is None else spend
@@ -54,7 +54,7 @@ def fit_table(
     session.seen.check(table)
     declaration = session.tables[table]
     if not isinstance(declaration, PrivateTable):
-        raise InvalidParameter(f"{table!r} was refused", why="it is a public table: nothing needs hiding", instead="fit(X, y)")
+        raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="fit(X, y)")
     encoder = Encoder.of(declaration.columns, list(features))
     declare(model, encoder, declaration, target)
     if hasattr(model, "_learn_table"):
@@ -72,13 +72,13 @@ def check_target(model: PrivateModel, features: Sequence[str], target: str | Non
     """A target where the model learns one, and not among the features."""
     if (target is None) != (model._target == "none"):
         raise InvalidParameter(
-            f"target={target!r} was refused",
+            f"target={target!r} is invalid",
             why="this model has no target" if target else "this model learns a target",
             instead="target=None" if target else f'target="{features[-1] if features else "income"}"',
         )
     if target is not None and target in features:
         raise InvalidParameter(
-            f"features={list(features)!r} was refused",
+            f"features={list(features)!r} is invalid",
             why=f"the target {target!r} is among them",
             instead=f"features={[name for name in features if name != target]!r}",
         )
@@ -98,7 +98,7 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
         return
     if not isinstance(domain, Integer | Real | Date | Boolean):
         raise MissingBound(
-            f"The target {target!r} was refused",
+            f"The target {target!r} needs bounds",
             why="it has no declared bounds",
             instead=f'columns={{"{target}": cl.Real(0, 100)}}',
         )
@@ -189,7 +189,7 @@ def _classes(domain: Domain, target: str) -> Sequence[Any]:
     if domain.size is not None and domain.size <= 100:
         return [domain.decode(code) for code in range(domain.low_code, domain.high_code + 1)]
     raise MissingBound(
-        f"The target {target!r} was refused",
+        f"The target {target!r} needs bounds",
         why="its classes are not declared",
         instead=f'columns={{"{target}": cl.Category([…])}}',
     )

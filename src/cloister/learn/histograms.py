@@ -79,7 +79,7 @@ def grouped(features: int, groups: Any) -> tuple[tuple[int, ...], ...]:
     taken = [at for group in declared for at in group]
     if len(set(taken)) != len(taken) or any(not 0 <= at < features for at in taken):
         raise InvalidParameter(
-            "groups was refused",
+            "groups is invalid",
             why=f"each group is the places of one category's features, 0 to {features - 1}, and no place is named twice",
             instead="groups=[[1, 2, 3]]",
         )
@@ -90,7 +90,7 @@ def grouped(features: int, groups: Any) -> tuple[tuple[int, ...], ...]:
 def merged(counts: Floats, deviation: float, *, ordered: bool) -> Integers:
     """For each bin the number of the leaf that it is part of: thin bins go with their neighbours, or, without an order, together.
 
-    From noisy counts alone: post-processing. A leaf holds four deviations of its own noise, and ten persons.
+    From noisy counts alone: post-processing. A leaf holds four deviations of its own noise, and ten people.
 
     >>> merged(np.array([90.0, 1.0, 0.0, 80.0, 20.0]), 10.0, ordered=True).tolist()
     [0, 1, 1, 1, 1]
@@ -127,5 +127,5 @@ def _declared(groups: Any) -> Sequence[tuple[int, ...]]:
         return [tuple(int(at) for at in group) for group in groups]
     except (TypeError, ValueError):
         raise InvalidParameter(
-            "groups was refused", why="it is a list of lists of places", instead="groups=[[1, 2, 3], [4, 5]]"
+            "groups is invalid", why="it is a list of lists of places", instead="groups=[[1, 2, 3], [4, 5]]"
         ) from None

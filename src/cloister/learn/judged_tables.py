@@ -40,7 +40,7 @@ def evaluate(
     declaration = session.tables[table]
     if not isinstance(declaration, PrivateTable):
         raise InvalidParameter(
-            f"{table!r} was refused", why="it is a public table: nothing needs hiding", instead="model.score(X, y)"
+            f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="model.score(X, y)"
         )
     chosen = measure_of(model, measure)
     judge = judge_of(model, chosen)
@@ -69,7 +69,7 @@ def fit_and_evaluate(
     declaration = session.tables[table]
     if not isinstance(declaration, PrivateTable) or not model.private:
         raise InvalidParameter(
-            f"{table!r} was refused", why="a private model learns from a private table", instead="fit_and_score(model, X, y)"
+            f"{table!r} is invalid", why="a private model learns from a private table", instead="fit_and_score(model, X, y)"
         )
     check_target(model, features, target)
     encoder = Encoder.of(declaration.columns, list(features))
@@ -149,7 +149,7 @@ def encoder_of(model: PrivateModel, declaration: PrivateTable) -> Encoder:
         ]
         if not found:
             raise UnknownColumn(
-                f"The feature {name!r} was refused",
+                f"The feature {name!r} is unknown",
                 why=f"declared are {', '.join(declaration.columns)}",
                 instead="a table with the columns that the model learnt from",
             )
@@ -159,7 +159,7 @@ def encoder_of(model: PrivateModel, declaration: PrivateTable) -> Encoder:
     encoder = Encoder.of(declaration.columns, columns)
     if list(encoder.names) != names:
         raise InvalidParameter(
-            "The table was refused",
+            "The table is invalid",
             why=f"its columns become the features {', '.join(encoder.names)}, and the model learnt from {', '.join(names)}",
             instead="the declaration that the model learnt under",
         )
@@ -191,7 +191,7 @@ class Judging:
         rows_of(probe, self.encoder, self.target, {name: np.empty(0, dtype=np.int64) for name in self.columns}, declaration)
         if self.judge.classes is not None and probe.classes_.tolist() != self.judge.classes.tolist():
             raise InvalidParameter(
-                f"The target {self.target!r} was refused",
+                f"The target {self.target!r} is invalid",
                 why=f"its classes are declared otherwise than the model's, {self.judge.classes.tolist()}",
                 instead="the declaration that the model learnt under",
             )

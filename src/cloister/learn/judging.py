@@ -105,7 +105,7 @@ class Judge:
             raise
         except Exception:  # the words of a model from elsewhere may show values
             raise InvalidParameter(
-                "The model was refused",
+                "The model is invalid",
                 why="it cannot predict every row within the bounds",
                 instead="a model that predicts any row",
             ) from None
@@ -119,7 +119,7 @@ def judge_of(model: Any, measure: Measure, bounds_y: Any = None) -> Judge:
         return Judge(measure=measure, classes=np.asarray(model.classes_))
     declared = bounds_y if bounds_y is not None else getattr(model, "bounds_y_", getattr(model, "bounds_y", None))
     if declared is None:
-        raise MissingBound("The score was refused", why="the bounds of the target are not declared", instead="bounds_y=(0, 100)")
+        raise MissingBound("The score needs bounds", why="the bounds of the target are not declared", instead="bounds_y=(0, 100)")
     return Judge(measure=measure, bounds=interval_of(declared))
 
 
@@ -130,7 +130,7 @@ def measure_of(model: Any, measure: Measure | None) -> Measure:
     known = {"class": OF_CLASSES, "number": OF_NUMBERS}.get(kind, ())
     if not known:
         raise InvalidParameter(
-            "The score was refused",
+            "The score is invalid",
             why=f"{type(model).__name__} predicts neither classes nor numbers",
             instead="accuracy(GaussianNB(…).fit(X, y), X, y)",
         )
@@ -138,7 +138,7 @@ def measure_of(model: Any, measure: Measure | None) -> Measure:
         return "accuracy" if kind == "class" else "r2"
     if measure not in known:
         raise InvalidParameter(
-            f"measure={measure!r} was refused",
+            f"measure={measure!r} is invalid",
             why=f"for this model there are {', '.join(known)}",
             instead=f"measure={known[0]!r}",
         )
@@ -151,12 +151,12 @@ def rows_for(model: Any, X: Any, y: Any, judge: Judge) -> tuple[npt.NDArray[np.f
     names = [str(name) for name in getattr(X, "columns", ())]
     learnt = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if names and learnt and names != learnt:
-        raise InvalidParameter("X was refused", why=f"the model learnt from {', '.join(learnt)}", instead=f"X[{learnt!r}]")
+        raise InvalidParameter("X is invalid", why=f"the model learnt from {', '.join(learnt)}", instead=f"X[{learnt!r}]")
     rows = probe._checked(X, y)
     expected = getattr(model, "n_features_in_", rows.X.shape[1])
     if rows.X.shape[1] != expected:
         raise InvalidParameter(
-            "X was refused",
+            "X is invalid",
             why=f"it has {rows.X.shape[1]} columns, and the model learnt from {expected}",
             instead="the same columns",
         )

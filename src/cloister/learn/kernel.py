@@ -116,19 +116,19 @@ class KernelClassifier(LinearClassifier):
         super()._check_parameters()
         if self.loss not in _LOSSES:
             raise InvalidParameter(
-                f"loss={self.loss!r} was refused", why=f"known are {' and '.join(_LOSSES)}", instead='loss="logistic"'
+                f"loss={self.loss!r} is invalid", why=f"known are {' and '.join(_LOSSES)}", instead='loss="logistic"'
             )
         whole = isinstance(self.n_components, int | np.integer) and not isinstance(self.n_components, bool)
         if not whole or not 1 <= self.n_components <= _MOST:
             raise InvalidParameter(
-                f"n_components={self.n_components!r} was refused",
+                f"n_components={self.n_components!r} is invalid",
                 why=f"it is a whole number from 1 to {_MOST}",
                 instead="n_components=16",
             )
         number = isinstance(self.gamma, int | float | np.number) and not isinstance(self.gamma, bool)
         if self.gamma is not None and not (number and _LEAST_GAMMA <= self.gamma <= _MOST_GAMMA):
             raise InvalidParameter(
-                f"gamma={self.gamma!r} was refused",
+                f"gamma={self.gamma!r} is invalid",
                 why=f"it is a number from {_LEAST_GAMMA:g} to {_MOST_GAMMA:g}, or None",
                 instead="gamma=0.5",
             )

@@ -6,7 +6,7 @@ they begin; kmeans_tables.py has the rounds of a table's own engine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -18,13 +18,14 @@ from cloister.errors import InvalidParameter
 from cloister.learn.allowance import Allowance, Share
 from cloister.learn.ball import in_ball, projected
 from cloister.learn.base import PrivateModel, Rows
+from cloister.learn.centre_margins import Centres
 from cloister.learn.encoding import Encoder
 from cloister.learn.from_tables import Learning, read
 from cloister.learn.kmeans_plan import GROWTH, Plan, plan_of
 from cloister.learn.kmeans_tables import MOST_TERMS, by_engine
-from cloister.learn.lloyd import drawn_in, measured, nearest, rounds
+from cloister.learn.lloyd import Cells, drawn_in, measured, nearest, rounds
 from cloister.learn.margins import wider_quantile
-from cloister.learn.place import Place, declared_radius, mean_of, noisy_size, spread_of
+from cloister.learn.place import Place, Spread, declared_radius, mean_of, noisy_size, size_variance, spread_of
 from cloister.learn.purse import Purse
 from cloister.learn.starts import REACH, frame, spread_starts, weighted_centres
 from cloister.noise import Random
@@ -68,8 +69,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     clustered for nothing; "engine": the table's own engine; "auto"); `rounds` (None: by public facts); `radius` (no row is
     farther from the middle of the box; None: the half of its diagonal).
 
-    Learned: `cluster_centers_`, `cluster_sizes_` (noisy), `deviations_` (of the noise of each coordinate of a centre; what the
-    drawing-in and the assignment of rows miss is not in it), `rounds_`, `dimension_`, `low_` and `high_`.
+    Learned: `cluster_centers_`, `cluster_sizes_` (noisy), `deviations_` (of the noise of each coordinate of a centre, to first
+    order; what the drawing-in and the assignment of rows miss is not in it), `measured_` (what `margin` is made of), `rounds_`,
+    `dimension_`, `low_` and `high_`.
 
     >>> X = np.repeat([[0.1, 0.2], [0.9, 0.8]], 500, axis=0)
     >>> model = KMeans(2, epsilon=1, bounds=(0, 1), random=Random.deterministic(1)).fit(X)
@@ -82,11 +84,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         "cluster_centers_",
         "cluster_sizes_",
         "deviations_",
+        "measured_",
         "rounds_",
         "dimension_",
         "low_",
         "high_",
     )
+    measured_: Mapping[str, Any] | None = None
 
     def __init__(
         self,
@@ -115,7 +119,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         self._check()
         if self.method == "engine":
             raise InvalidParameter(
-                'method="engine" was refused', why="it is for fit_table: arrays have no engine", instead='method="auto"'
+                'method="engine" is invalid', why="it is for fit_table: arrays have no engine", instead='method="auto"'
             )
         self.low_, self.high_ = rows.box.low, rows.box.high
         if allowance is None:
@@ -131,13 +135,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         if place.most == 0:  # every declared interval is one value
             allowance.rest("nothing: no feature can vary")
             self._keep(np.repeat(place.mean[None], self.n_clusters, axis=0), np.full(self.n_clusters, size / self.n_clusters))
-            self.deviations_ = np.zeros_like(self.cluster_centers_)
             return
         self._cluster(rows.X - place.mean, place, plan, size, allowance)
 
     def _cluster(self, centred: Floats, place: Place, plan: Plan, size: float, allowance: Allowance) -> None:
         random, clusters, features = self.random, self.n_clusters, centred.shape[1]
-        spread = spread_of(centred, place, size=size, share=allowance.share("spread", _SPREAD), random=random)
+        size_noise, share = size_variance(allowance.lines[0]), allowance.share("spread", _SPREAD)
+        seen = spread_of(centred, place, size=size, size_noise=size_noise, share=share, random=random)
+        spread = seen.value
         axes = frame(plan.dimension, features, random)
         kept = spread * axes.shape[1] / features
         farthest = float((np.maximum(self.high_ - place.mean, place.mean - self.low_) ** 2).sum())
@@ -151,17 +156,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         if plan.cells > 1:
             (count, total), *pairs = pairs
             cells = measured(rows, starts, size=size, radius=radius, count=count, total=total, random=random)
-            shrunk, factors = drawn_in(cells.means, cells.variance, spread=kept)
+            shrunk, _ = drawn_in(cells.means, cells.variance, spread=kept)
             starts, groups = weighted_centres(in_ball(shrunk, radius), cells.counts, clusters)
             sizes = np.bincount(groups, weights=cells.counts, minlength=clusters).astype(np.float64)
-            parts = (cells.counts * factors) ** 2 * cells.variance
-            variance = np.bincount(groups, weights=parts, minlength=clusters) / sizes**2
-            centres, factors = starts, np.ones(clusters)
+            centres = starts
         if pairs:
-            centres, factors, cells = rounds(rows, starts, size=size, radius=radius, spread=kept, shares=pairs, random=random)
-            sizes, variance = cells.counts, cells.variance
-        self._keep(np.clip(place.mean + in_ball(centres, radius) @ axes.T, self.low_, self.high_), sizes)
-        self.deviations_ = np.sqrt(_variances(axes, factors, variance, place.variance))
+            centres, cells = rounds(rows, starts, size=size, radius=radius, spread=kept, shares=pairs, random=random)
+            sizes, groups = cells.counts, np.arange(clusters)
+        known = _evidence(place, axes, cells, groups, clusters=clusters, radius=radius, spread=seen)
+        self._keep(np.clip(place.mean + in_ball(centres, radius) @ axes.T, self.low_, self.high_), sizes, known)
 
     def _learn_table(
         self, session: Door, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
@@ -173,7 +176,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         size = getattr(session.tables[table], "size", None)
         if self.method == "engine" and not fits:
             raise InvalidParameter(
-                'method="engine" was refused',
+                'method="engine" is invalid',
                 why=f"its rounds have at most {MOST_TERMS} products of clusters and features, and no radius",
                 instead='method="auto"',
             )
@@ -187,8 +190,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         starts = getattr(session, "choices", session._random)  # a job that may be begun again has its own
         found = by_engine(purse, table, encoder, clusters=self.n_clusters, rounds=self.rounds, random=starts)
         self.low_, self.high_ = (np.array(side, dtype=np.float64) for side in encoder.bounds)
-        self._keep(found.centres, found.sizes)
-        self.deviations_, self.rounds_, self.dimension_ = found.deviations, found.rounds, found.dimension
+        self._keep(found.centres, found.sizes, found.known)
+        self.rounds_, self.dimension_ = found.rounds, found.dimension
         return purse.allowance()
 
     def _without_noise(self, X: Floats) -> None:
@@ -197,11 +200,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         found = Plain(self.n_clusters, n_init=10, random_state=0).fit(X)
         self.labels_ = found.labels_
         self._keep(found.cluster_centers_, np.bincount(found.labels_, minlength=self.n_clusters).astype(np.float64))
-        self.deviations_ = np.zeros_like(self.cluster_centers_)
         self.rounds_, self.dimension_ = int(found.n_iter_), X.shape[1]
 
-    def _keep(self, centres: Floats, sizes: Floats) -> None:
+    def _keep(self, centres: Floats, sizes: Floats, known: Centres | None = None) -> None:
         self.cluster_centers_, self.cluster_sizes_ = np.asarray(centres), np.asarray(sizes)
+        self.deviations_ = np.zeros_like(self.cluster_centers_) if known is None else known.deviations(self.cluster_sizes_)
+        self.measured_ = None if known is None else known.written()
 
     @property
     def _n_features_out(self) -> int:
@@ -227,23 +231,29 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     def margin(self, confidence: Any = 0.95) -> Floats:
         """A half-width for each coordinate of each centre, of the noise alone.
 
-        A coordinate of the noise is between a Laplace and a normal variable of the same deviation; the wider of the two counts.
+        The mean of the rows that were nearest to the centre in the last round lies within, each coordinate by itself with that
+        confidence: of the rows as they were summed, drawn into a ball about the released mean. Where noise may have made that
+        ball, the margin is everything within the bounds. Where the rounds looked at a subspace, it is the rows' mean within it,
+        and beside it that of all rows. `centre_margins.py` says how.
         """
-        return np.asarray(self.deviations_ * wider_quantile(confidence))
+        if self.measured_ is None:  # without noise, or of an older version, which kept no more than this
+            return np.asarray(self.deviations_ * wider_quantile(confidence))
+        known = Centres.read(self.measured_)
+        return known.margin(self.cluster_centers_, confidence, low=self.low_, high=self.high_)
 
     def _check(self) -> None:
         whole = isinstance(self.n_clusters, int | np.integer) and not isinstance(self.n_clusters, bool)
         if not whole or self.n_clusters < 1:
             raise InvalidParameter(
-                f"n_clusters={self.n_clusters!r} was refused", why="it is a whole number, 1 or more", instead="n_clusters=8"
+                f"n_clusters={self.n_clusters!r} is invalid", why="it is a whole number, 1 or more", instead="n_clusters=8"
             )
         if self.method not in ("auto", "lloyd", "coreset", "engine"):
             raise InvalidParameter(
-                f"method={self.method!r} was refused", why="known are auto, lloyd, coreset and engine", instead='method="auto"'
+                f"method={self.method!r} is invalid", why="known are auto, lloyd, coreset and engine", instead='method="auto"'
             )
         if self.rounds is not None and (isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1):
             raise InvalidParameter(
-                f"rounds={self.rounds!r} was refused", why="it is a whole number, 1 or more", instead="rounds=3"
+                f"rounds={self.rounds!r} is invalid", why="it is a whole number, 1 or more", instead="rounds=3"
             )
 
 
@@ -259,12 +269,34 @@ def _pairs(allowance: Allowance, wanted: int, *, growth: Fraction) -> Sequence[t
     return pairs
 
 
-def _variances(axes: Floats, factors: Floats, variance: Floats, mean: Floats) -> Floats:
-    """By coordinate of each centre: its own noise, drawn in by a factor s, and what (1 − s·P) leaves of the mean's noise, P the
-    projection on the subspace."""
+def _evidence(
+    place: Place,
+    axes: Floats,
+    cells: Cells,
+    groups: npt.NDArray[np.int64],
+    *,
+    clusters: int,
+    radius: float,
+    spread: Spread,
+) -> Centres:
+    """What was measured of the cells of each centre, by coordinate, and what stands for coordinates that no round looked at."""
     projection = axes @ axes.T
-    rows = []
-    for factor, own in zip(factors, variance, strict=True):
-        left = np.eye(len(mean)) - factor * projection
-        rows.append(factor**2 * own * np.diag(projection) + (left**2) @ mean)
-    return np.asarray(rows)
+    own = np.clip(np.diag(projection), 0.0, None)
+    counts, sums, number = np.zeros(clusters), np.zeros((clusters, axes.shape[1])), np.zeros(clusters)
+    np.add.at(counts, groups, cells.noisy)
+    np.add.at(sums, groups, cells.sums)
+    np.add.at(number, groups, 1.0)
+    left = np.eye(len(own)) - projection
+    whole = axes.shape[0] == axes.shape[1]
+    return Centres(
+        origin=place.mean,
+        counts=counts,
+        sums=sums @ axes.T,
+        count_noise=number * cells.count_noise,
+        sum_noise=number[:, None] * cells.sum_noise * own,
+        reach=radius * np.sqrt(own),
+        rest=None
+        if whole
+        else (left @ place.sums, (left**2) @ place.sum_noise, left @ place.moved, spread.size, spread.size_noise),
+        ball=(radius, *spread),
+    )

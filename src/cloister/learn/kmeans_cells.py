@@ -38,10 +38,10 @@ class Sight:
     size: float
     mean: Floats
     """Of all features, within their bounds."""
-    mean_variance: Floats
-    """Of the noise in it."""
     variances: Floats
     """Of the features, between a hundredth of the greatest possible and that."""
+    lost: Floats
+    """What the squared distances may add up to of values farther off than `reach` deviations that noise alone made too few."""
     low: Floats
     high: Floats
 
@@ -102,7 +102,7 @@ def _grid(name: str, domain: Domain) -> Fraction:
     found = getattr(form, "grid", None)
     if not isinstance(found, Fraction) or found <= 0:
         raise UnsupportedQuery(
-            f"The feature {name!r} was refused", why="its values are no numbers in steps", instead='method="lloyd"'
+            f"The feature {name!r} is not supported", why="its values are not numbers in steps", instead='method="lloyd"'
         )
     return found
 
@@ -114,7 +114,13 @@ def _value(domain: Domain, code: int) -> Fraction:
 
 def moved_columns(sight: Sight, reach: float) -> list[tuple[str, Scalar]]:
     """Each feature from its mean, within `reach` deviations: on steps of its own or, where these are coarse, on finer ones."""
-    found: list[tuple[str, Scalar]] = []
+    pairs = zip(sight.names, moved_ranges(sight, reach), strict=True)
+    return [(f"moved {name}", Clamp(Subtract(Ref(name), Const(middle)), -wide, wide)) for name, (middle, wide) in pairs]
+
+
+def moved_ranges(sight: Sight, reach: float) -> list[tuple[Fraction, Fraction]]:
+    """Of each feature that varies the middle that it is moved by (the mean, on its steps), and how far it may be from it."""
+    found = []
     for name, mean, square in zip(sight.names, sight.mean[sight.active], sight.variances[sight.active], strict=True):
         domain = sight.relation.columns[name]
         grid = _grid(name, domain)
@@ -122,8 +128,7 @@ def moved_columns(sight: Sight, reach: float) -> list[tuple[str, Scalar]]:
         step = grid / 2 ** max(0, _FINE - ((high - low) / grid).__ceil__().bit_length() + 1)
         middle = min(max(round(Fraction(float(mean)) / step) * step, low), high)
         far = max(math.ceil(reach * math.sqrt(square) / float(step)), 1) * step
-        wide = min(far, max(high - middle, middle - low))
-        found.append((f"moved {name}", Clamp(Subtract(Ref(name), Const(middle)), -wide, wide)))
+        found.append((middle, min(far, max(high - middle, middle - low))))
     return found
 
 

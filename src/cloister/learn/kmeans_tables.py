@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.allowance import Allowance
+from cloister.learn.centre_margins import Centres
 from cloister.learn.covariance_tables import moments_of, question_of
 from cloister.learn.encoding import Encoder
-from cloister.learn.kmeans_cells import Sight, moved_columns, nearest_cell, present_columns
+from cloister.learn.kmeans_cells import Sight, moved_columns, moved_ranges, nearest_cell, present_columns
 from cloister.learn.kmeans_plan import GROWTH, plan_of
 from cloister.learn.lloyd import Cells, cells_of, drawn_in
 from cloister.learn.purse import Purse
@@ -42,17 +43,19 @@ MOST_TERMS = 3000
 _MOST_OF_CELLS = 1000
 """Products of a first round that looks at several cells a centre: there are fewer cells where that would be more."""
 _PLACE = Fraction(1, 10)
+_SURE = 2.5
+"""A variance is sure to be less than what was released and so many of its 95 % margins: some five deviations."""
 _NARROW = 2.0
 """Sums count a row as no farther from the mean than so many deviations of a feature, or more (`Plan.reach`)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Clusters:
-    """What the rounds found: centres of all features, noisy sizes, the deviation of each coordinate, and how it was done."""
+    """What the rounds found: centres of all features, noisy sizes, what is known of both, and how it was done."""
 
     centres: Floats
     sizes: Floats
-    deviations: Floats
+    known: Centres | None
     rounds: int
     dimension: int
 
@@ -70,7 +73,7 @@ def by_engine(
     if not varied:
         centres = np.repeat(sight.mean[None], clusters, axis=0)
         even = np.full(clusters, sight.size / clusters)
-        return Clusters(centres=centres, sizes=even, deviations=np.zeros_like(centres), rounds=0, dimension=0)
+        return Clusters(centres=centres, sizes=even, known=None, rounds=0, dimension=0)
     whole = purse.whole.whole()
     share = Allowance(whole, currency="rho" if isinstance(whole, ZCDP) else "epsilon").rest("rounds")
     plan = plan_of(share, size=sight.size, clusters=clusters, features=varied, method="auto", rounds=rounds)
@@ -82,21 +85,28 @@ def by_engine(
     deviations = np.sqrt(sight.variances[sight.active])
     starts = spread_starts(clusters * cells, varied, random) * REACH * math.sqrt(varied) * deviations
     made = {"rounds": plan.rounds, "dimension": varied}
+    groups, sizes = np.arange(clusters), None
     if cells > 1:
-        centres, factors, found, own = rounds_of_table(purse, sight, starts, portions[:1], reach=reach, first=1)
+        centres, found, own = rounds_of_table(purse, sight, starts, portions[:1], reach=reach, first=1)
         starts, groups = weighted_centres(centres, found.counts, clusters)
         if len(portions) == 1:
             sizes = np.bincount(groups, weights=found.counts, minlength=clusters).astype(np.float64)
-            noise = np.zeros((clusters, varied))
-            np.add.at(noise, groups, (factors**2)[:, None] * own)
-            centres, spread = _placed(sight, starts, noise / sizes[:, None] ** 2)
-            return Clusters(centres=centres, sizes=sizes, deviations=spread, **made)
+            centres = starts
         portions = portions[1:]
-    number = plan.rounds - len(portions) + 1
-    centres, factors, found, own = rounds_of_table(purse, sight, starts, portions, reach=reach, first=number)
-    drawn, of_mean = factors[:, None], sight.mean_variance[sight.active]
-    centres, spread = _placed(sight, centres, drawn**2 * own / found.counts[:, None] ** 2 + (1 - drawn) ** 2 * of_mean)
-    return Clusters(centres=centres, sizes=found.counts, deviations=spread, **made)
+    if portions:
+        number = plan.rounds - len(portions) + 1
+        groups = np.arange(clusters)
+        centres, found, own = rounds_of_table(purse, sight, starts, portions, reach=reach, first=number)
+        sizes = found.counts
+    assert sizes is not None
+    placed = np.repeat(sight.mean[None], clusters, axis=0)
+    placed[:, sight.active] += centres
+    return Clusters(
+        centres=np.clip(placed, sight.low, sight.high),
+        sizes=sizes,
+        known=_known(sight, found, own, groups, clusters=clusters, reach=reach),
+        **made,
+    )
 
 
 def place_of_table(purse: Purse, table: str, encoder: Encoder, portion: Fraction) -> Sight:
@@ -112,7 +122,7 @@ def place_of_table(purse: Purse, table: str, encoder: Encoder, portion: Fraction
     active = np.array([relation.columns[name].high_code > relation.columns[name].low_code for name in names])
     varied = [name for name, varies in zip(names, active, strict=True) if varies]
     d, middle, half = len(names), (low + high) / 2, (high - low) / 2
-    mean, noise, variances = middle.copy(), np.zeros(d), np.zeros(d)
+    mean, lost, variances = middle.copy(), np.zeros(d), np.zeros(d)
     if not varied:
         release = purse.ask(Question(table=relation, statistics=(Count(name="n"),)), portion, "number of rows")
         size = max(float(release["n"][0]), 1.0)
@@ -125,19 +135,21 @@ def place_of_table(purse: Purse, table: str, encoder: Encoder, portion: Fraction
         seen = moments_of({**blank, **found}, {**blank, **margins}, len(varied))
         size = seen.size
         mean[active] = np.clip(seen.mean, low[active], high[active])
-        given = np.array([_finite(margins[f"m{place}"][0]) for place in range(len(varied))]) / 1.96
-        noise[active] = np.minimum(given, half[active]) ** 2
         most = ((high - mean) * (mean - low))[active]  # Bhatia & Davis 2000
         floor = 0.01 * half[active] ** 2
         variances[active] = np.clip(np.diag(seen.covariance), floor, np.maximum(most, floor))
+        given = np.array([float(margins[f"c{place}_{place}"][0]) for place in range(len(varied))])
+        greatest = np.minimum(np.diag(seen.covariance) + _SURE * given, most)
+        rows = size + _SURE * float(margins["n"][0])
+        lost[active] = np.where(greatest > 2 * variances[active], greatest * rows, 0.0)
     return Sight(
         relation=relation,
         names=tuple(varied),
         active=active,
         size=size,
         mean=mean,
-        mean_variance=noise,
         variances=variances,
+        lost=lost,
         low=low,
         high=high,
     )
@@ -170,30 +182,41 @@ def round_of_table(
         values.append(found)
         noises.append(variance(formula.terms(release.readings)))
     sums, own = np.stack(values[1:], axis=1), np.array(noises[1:])
-    return cells_of(values[0], sums, float(own.mean()), size=sight.size), own
+    return cells_of(values[0], sums, float(own.mean()), size=sight.size, count_noise=noises[0]), own
 
 
 def rounds_of_table(
     purse: Purse, sight: Sight, centres: Floats, portions: Sequence[Fraction], *, reach: float, first: int
-) -> tuple[Floats, Floats, Cells, Floats]:
-    """As many rounds as there are portions: centres, their factors (`drawn_in`), the last round's cells, and its sums' variances.
+) -> tuple[Floats, Cells, Floats]:
+    """As many rounds as there are portions: centres (`drawn_in`), the last round's cells, and its sums' variances.
 
     Guarantee: all portions together: each round is chosen by the releases of those before it (adaptive composition).
     """
     for number, portion in enumerate(portions, first):
         cells, own = round_of_table(purse, sight, centres, portion, f"counts and sums of round {number}", reach=reach)
-        centres, factors = drawn_in(cells.means, cells.variance, spread=sight.spread)
-    return centres, factors, cells, own
+        centres, _ = drawn_in(cells.means, cells.variance, spread=sight.spread)
+    return centres, cells, own
 
 
-def _placed(sight: Sight, centres: Floats, variances: Floats) -> tuple[Floats, Floats]:
-    """Centres about the mean, of the features that vary, as centres of all features within their bounds; and deviations."""
-    whole, noise = np.repeat(sight.mean[None], len(centres), axis=0), np.zeros((len(centres), len(sight.mean)))
-    whole[:, sight.active] += centres
-    noise[:, sight.active] = variances
-    return np.clip(whole, sight.low, sight.high), np.sqrt(noise)
-
-
-def _finite(value: object) -> float:
-    number = float(value) if isinstance(value, int | float) else math.inf
-    return number if math.isfinite(number) else math.inf
+def _known(sight: Sight, cells: Cells, own: Floats, groups: npt.NDArray[np.int64], *, clusters: int, reach: float) -> Centres:
+    """What was measured of the cells of each centre, of all features."""
+    d = len(sight.mean)
+    counts, number = np.zeros(clusters), np.zeros(clusters)
+    sums, noise, far = np.zeros((clusters, d)), np.zeros((clusters, d)), np.zeros(d)
+    each = np.zeros((len(cells.noisy), d))
+    each[:, sight.active] = cells.sums
+    np.add.at(counts, groups, cells.noisy)
+    np.add.at(sums, groups, each)
+    np.add.at(number, groups, 1.0)
+    noise[:, sight.active] = number[:, None] * own
+    origin = sight.mean.copy()
+    origin[sight.active], far[sight.active] = np.array(moved_ranges(sight, reach), dtype=np.float64).T
+    return Centres(
+        origin=origin,
+        counts=counts,
+        sums=sums,
+        count_noise=number * cells.count_noise,
+        sum_noise=noise,
+        reach=far,
+        lost=sight.lost,
+    )

@@ -17,9 +17,9 @@ from sklearn.base import RegressorMixin
 from cloister.errors import InvalidParameter
 from cloister.learn.allowance import Allowance, Currency
 from cloister.learn.base import PrivateModel, Rows
-from cloister.learn.bounds import box_of, interval_of, row_products
+from cloister.learn.bounds import Box, box_of, interval_of, row_products
 from cloister.learn.encoding import Encoder
-from cloister.learn.margins import normal_quantile
+from cloister.learn.line_margins import Evidence
 from cloister.learn.regression_rows import Frame, Line, line_of_rows, portions
 from cloister.learn.wishart import best_currency
 from cloister.noise import Random
@@ -45,11 +45,13 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
         "intercept_",
         "coef_noise_",
         "intercept_noise_",
+        "measured_",
         "method_",
         "low_",
         "high_",
         "bounds_y_",
     )
+    measured_: Mapping[str, Any] | None = None
     fit_intercept: bool
     method: str
     bounds_y: Any
@@ -59,12 +61,12 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
         """By public facts: Wishart noise and vector noise count in ε, Gaussian noise in μ²."""
         if self.method not in _METHODS:
             raise InvalidParameter(
-                f"method={self.method!r} was refused", why=f"known are {', '.join(_METHODS)}", instead='method="auto"'
+                f"method={self.method!r} is invalid", why=f"known are {', '.join(_METHODS)}", instead='method="auto"'
             )
         approximate = isinstance(promised, ApproxDP) and promised.delta > 0
         if self.method == "wishart" and not approximate:
             raise InvalidParameter(
-                'method="wishart" was refused', why="Wishart noise is never pure: it needs a δ", instead='delta="1e-6"'
+                'method="wishart" is invalid', why="Wishart noise is never pure: it needs a δ", instead='delta="1e-6"'
             )
         if not isinstance(promised, ApproxDP) or not approximate:
             return None
@@ -140,6 +142,7 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
     def _keep(self, line: Line, way: str) -> None:
         self.coef_, self.intercept_ = line.coefficients, line.intercept
         self.coef_noise_, self.intercept_noise_ = line.noise, line.intercept_noise
+        self.measured_ = None if line.evidence is None else line.evidence.written()
         self.method_ = way
 
     def predict(self, X: Any) -> Floats:
@@ -148,10 +151,23 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
         return np.asarray(np.clip(row_products(asked, self.coef_) + self.intercept_, *self.bounds_y_))
 
     def margin(self, confidence: float = 0.95) -> Mapping[str, Any]:
-        """By how much the noise alone may have moved "coef" and "intercept", with that confidence for each number: half-widths,
-        to first order in the noise. How much is lost by drawing coefficients towards 0 (`least_squares.py`) is not in them."""
-        factor = normal_quantile(confidence)
-        return {"coef": factor * self.coef_noise_, "intercept": factor * self.intercept_noise_}
+        """How far "coef" and "intercept" may be from those of the same model without noise, with that confidence for each number:
+        half-widths, from the released numbers alone (`line_margins.py`).
+
+        What was lost by drawing coefficients towards 0 is in them, and what may have been lost by cutting long rows short. Where
+        the noise alone could have made what was measured, as with few rows, nothing is known, and they are infinite.
+        """
+        if self.guarantee_ is None:
+            return {"coef": np.zeros_like(self.coef_), "intercept": 0.0}
+        if self.measured_ is None:  # of an older version, which did not keep enough
+            return {"coef": np.full_like(self.coef_, np.inf), "intercept": np.inf}
+        frame = Frame.of(Box(low=self.low_, high=self.high_), self.bounds_y_, intercept=self.fit_intercept)
+        found = frame.ends(Evidence.read(self.measured_), confidence, alpha=self.alpha)
+        (low, high), (least, most) = found
+        return {
+            "coef": np.maximum(self.coef_ - low, high - self.coef_),
+            "intercept": max(self.intercept_ - least, most - self.intercept_),
+        }
 
 
 class LinearRegression(_Linear):
@@ -165,8 +181,9 @@ class LinearRegression(_Linear):
     nothing is added to δ.
 
     Parameters: `method`: "auto" or "moments" (vector noise, or with a δ Gaussian noise where that is less: by ε, δ and the
-    number of features), "wishart" (with a δ alone: Sheffet 2015, with the least degrees of freedom; the noisier one wherever it
-    was compared, see `wishart.py`); `fit_intercept`.
+    number of features), "wishart" (with a δ alone: after Sheffet 2015, but with the least degrees of freedom, which are
+    private for every ε and δ by the exact curve in `noise/matrices.proof.md`, as his are for ε < 1 and δ < 1/e; the noisier one
+    wherever it was compared, see `wishart.py`); `fit_intercept`.
 
     After `fit`: `coef_`, `intercept_`, `method_`, and `margin()` for how much noise lies in them. Coefficients are drawn
     towards 0 as far as the noise says (`least_squares.py`), so they never explode; predictions stay within `bounds_y`.

@@ -60,7 +60,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if self.method == "newton":
             if not isinstance(self._loss(len(classes_of(self.classes)), private=True), Logistic):
                 raise InvalidParameter(
-                    'method="newton" was refused',
+                    'method="newton" is invalid',
                     why="its Hessian is that of a logistic loss of two classes",
                     instead='method="gradient"',
                 )
@@ -73,12 +73,12 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         if self.method not in _METHODS:
             raise InvalidParameter(
-                f"method={self.method!r} was refused", why=f"known are {', '.join(_METHODS)}", instead='method="auto"'
+                f"method={self.method!r} is invalid", why=f"known are {', '.join(_METHODS)}", instead='method="auto"'
             )
         least = _LEAST_RIDGE if self.private else 0.0  # with less, floating point may not find the minimum, for some rows
         if self.ridge is not None and not (isinstance(self.ridge, int | float) and least < self.ridge < math.inf):
             raise InvalidParameter(
-                f"ridge={self.ridge!r} was refused", why=f"it is a number above {least:g}, or None", instead="ridge=1.0"
+                f"ridge={self.ridge!r} is invalid", why=f"it is a number above {least:g}, or None", instead="ridge=1.0"
             )
 
     def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
@@ -139,6 +139,7 @@ class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             ridge=ridge,
             linear=np.zeros((1, 1)),
             tolerance=1e-7 * math.sqrt(len(X)),
+            steps=40,
         )
         inner = weights[:-1] * (2 / rows.box.width)[:, None]
         self.method_ = "minimum"

@@ -30,11 +30,16 @@ _LEAST_PART = 0.1
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cells:
     """Released: for each centre how many rows are nearest to it (never below a part of an even share), their mean, and the
-    variance of a coordinate of that mean."""
+    variance of a coordinate of that mean; and the noisy numbers and sums that these are made of, with the variances of their
+    noises (of a sum, in the mean over coordinates)."""
 
     counts: Floats
     means: Floats
     variance: Floats
+    noisy: Floats
+    sums: Floats
+    count_noise: float
+    sum_noise: float
 
 
 def nearest(rows: Floats, centres: Floats) -> npt.NDArray[np.int64]:
@@ -66,18 +71,26 @@ def measured(
     labels = nearest(np.rint(in_ball(rows, radius) / unit), np.rint(centres / unit))
     counts = count.add(np.bincount(labels, minlength=cells), l1=1, l2_squared=1, random=random)
     sums, variance = noisy_group_sums(rows, labels, cells, radius=radius, share=total, random=random)
-    return cells_of(counts, sums, variance, size=size)
+    return cells_of(counts, sums, variance, size=size, count_noise=count.variance(l1=1, l2_squared=1))
 
 
-def cells_of(counts: Floats, sums: Floats, variance: float, *, size: float) -> Cells:
+def cells_of(counts: Floats, sums: Floats, variance: float, *, size: float, count_noise: float) -> Cells:
     """Cells of noisy counts and sums; `variance` is that of a coordinate of a sum, in the mean over coordinates.
 
-    >>> cells_of(np.array([4.0, -2.0]), np.array([[8.0], [1.0]]), 1.0, size=20.0).means.tolist()
+    >>> cells_of(np.array([4.0, -2.0]), np.array([[8.0], [1.0]]), 1.0, size=20.0, count_noise=2.0).means.tolist()
     [[2.0], [1.0]]
     """
     least = max(_LEAST_PART * size / len(counts), 1.0)
     held = np.maximum(counts, least)
-    return Cells(counts=held, means=sums / held[:, None], variance=variance / held**2)
+    return Cells(
+        counts=held,
+        means=sums / held[:, None],
+        variance=variance / held**2,
+        noisy=counts,
+        sums=sums,
+        count_noise=count_noise,
+        sum_noise=variance,
+    )
 
 
 def drawn_in(means: Floats, variance: Floats, *, spread: float) -> tuple[Floats, Floats]:
@@ -106,14 +119,14 @@ def rounds(
     spread: float,
     shares: Sequence[tuple[Share, Share]],
     random: Random | None,
-) -> tuple[Floats, Floats, Cells]:
-    """As many rounds as there are pairs of shares: centres, their factors (`drawn_in`), and the cells of the last round.
+) -> tuple[Floats, Cells]:
+    """As many rounds as there are pairs of shares: centres (`drawn_in`), and the cells of the last round.
 
     Guarantee: all shares together: each round is chosen by the releases of those before it (adaptive composition).
     """
     rows = in_ball(rows, radius)
     for count, total in shares:
         cells = measured(rows, centres, size=size, radius=radius, count=count, total=total, random=random)
-        centres, factors = drawn_in(cells.means, cells.variance, spread=spread)
+        centres, _ = drawn_in(cells.means, cells.variance, spread=spread)
         centres = in_ball(centres, radius)
-    return centres, factors, cells
+    return centres, cells

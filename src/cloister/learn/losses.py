@@ -28,6 +28,10 @@ class Loss(Protocol):
         """How many scores a person has."""
 
     @property
+    def separate(self) -> bool:
+        """Whether no column's slope depends on another column's score."""
+
+    @property
     def reach(self) -> float:
         """The most that the sizes of one person's residuals can sum to."""
 
@@ -44,7 +48,7 @@ class Loss(Protocol):
         """The largest eigenvalue of it."""
 
     def value(self, scores: Floats, classes: Integers) -> float:
-        """The sum over persons."""
+        """The sum over people."""
 
     def residuals(self, scores: Floats, classes: Integers) -> Floats:
         """The derivative by the scores, a row for each person."""
@@ -57,7 +61,7 @@ class Loss(Protocol):
 class Logistic:
     """log(1 + e^m) of the negative margin m, for two classes; its slope stops growing at `slope`, from where on it is a line.
 
-    A slope below 1 lets less of one person through: the sensitivity of a gradient falls by as much, and only persons far on the
+    A slope below 1 lets less of one person through: the sensitivity of a gradient falls by as much, and only people far on the
     wrong side count less.
 
     >>> Logistic(slope=0.5).residuals(np.array([[5.0], [-5.0]]), np.array([0, 0])).round(3).ravel().tolist()
@@ -70,6 +74,11 @@ class Logistic:
     def columns(self) -> int:
         """One."""
         return 1
+
+    @property
+    def separate(self) -> bool:
+        """There is one."""
+        return True
 
     @property
     def reach(self) -> float:
@@ -92,7 +101,7 @@ class Logistic:
         return 0.25
 
     def value(self, scores: Floats, classes: Integers) -> float:
-        """The sum over persons."""
+        """The sum over people."""
         wrong = -_signs(classes) * scores[:, 0]
         bend = math.log(self.slope / (1 - self.slope)) if self.slope < 1 else math.inf
         near = np.minimum(wrong, bend)
@@ -125,6 +134,11 @@ class Softmax:
         return self.classes
 
     @property
+    def separate(self) -> bool:
+        """Shares sum to 1."""
+        return False
+
+    @property
     def reach(self) -> float:
         """Σ|p − e| = 2(1 − p) at the own class."""
         return 2.0
@@ -145,7 +159,7 @@ class Softmax:
         return 0.5
 
     def value(self, scores: Floats, classes: Integers) -> float:
-        """The sum over persons."""
+        """The sum over people."""
         top = scores.max(axis=1)
         own = scores[np.arange(len(classes)), classes]
         return float((np.log(np.exp(scores - top[:, None]).sum(axis=1)) + top - own).sum())
@@ -181,6 +195,11 @@ class HuberHinge:
         return 1 if self.classes == 2 else self.classes
 
     @property
+    def separate(self) -> bool:
+        """Each against the rest."""
+        return True
+
+    @property
     def reach(self) -> float:
         """At most 1 a column."""
         return float(self.columns)
@@ -201,7 +220,7 @@ class HuberHinge:
         return 1 / (2 * self.width)
 
     def value(self, scores: Floats, classes: Integers) -> float:
-        """The sum over persons and columns."""
+        """The sum over people and columns."""
         missing = np.clip(1 + self.width - self._margins(scores, classes), 0, None)
         near = np.minimum(missing, 2 * self.width)
         return float((near**2 / (4 * self.width) + (missing - near)).sum())

@@ -18,7 +18,7 @@ def normal_quantile(confidence: float) -> float:
     1.96
     """
     if not 0 < confidence < 1:
-        raise InvalidParameter(f"confidence={confidence!r} was refused", why="it lies between 0 and 1", instead="confidence=0.95")
+        raise InvalidParameter(f"confidence={confidence!r} is invalid", why="it lies between 0 and 1", instead="confidence=0.95")
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 

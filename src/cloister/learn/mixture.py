@@ -133,7 +133,7 @@ class GaussianMixture(DensityMixin, PrivateModel):  # type: ignore[misc]
         return responsibilities(self._logs(X))
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
-        """The number of the likeliest group of each row."""
+        """The number of the most likely group of each row."""
         return np.asarray(self._logs(X).argmax(axis=1), dtype=np.int64)
 
     def score_samples(self, X: Any) -> Floats:
@@ -195,5 +195,5 @@ def _shares(allowance: Allowance, rounds: int | None, *, size: float, dimension:
 
 def _whole(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidParameter(f"{name}={value!r} was refused", why="it is a whole number, 1 or more", instead=f"{name}=2")
+        raise InvalidParameter(f"{name}={value!r} is invalid", why="it is a whole number, 1 or more", instead=f"{name}=2")
     return int(value)

@@ -30,8 +30,7 @@ _CHUNK = 1 << 14
 class ClassMoments:
     """By class (a row) and feature (a column): rows with a value, Σc and Σc², and the variances of the noise in them.
 
-    Variances are one number, or one for each feature; without noise all are 0. The noises of Σc and of the count are
-    uncorrelated.
+    Variances are one number, or one for each feature; without noise all are 0.
     """
 
     sizes: Floats
@@ -46,6 +45,10 @@ class ClassMoments:
     square_variance: Floats | float = 0.0
     covariance: Floats | float = 0.0
     """Of the noise in Σc² with that in the count."""
+    sum_covariance: Floats | float = 0.0
+    """Of the noise in Σc with that in the count."""
+    size_step: float = 0.0
+    """The step of the noise in the sizes, where it is felt: a discrete law is wider than the one on the line by half of it."""
 
     @property
     def features(self) -> int:
@@ -151,8 +154,9 @@ def reach_squared(features: int) -> Fraction:
 
 
 def noise_of_mean(moments: ClassMoments, counts: Floats, means: Floats) -> Floats:
-    """The variance of the noise in Σc/n, to first order: (Var Σc + mean² Var n) / n²."""
-    return (moments.sum_variance + means**2 * moments.count_variance) / counts**2
+    """The variance of the noise in Σc/n, to first order: (Var Σc − 2 mean Cov + mean² Var n) / n²."""
+    whole = moments.sum_variance - 2 * means * moments.sum_covariance + means**2 * moments.count_variance
+    return np.maximum(whole, 0.0) / counts**2
 
 
 def noise_of_square(moments: ClassMoments, counts: Floats, squares: Floats) -> Floats:

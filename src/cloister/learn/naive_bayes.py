@@ -18,9 +18,10 @@ from cloister.learn.base import PrivateModel, Rows, classes_of
 from cloister.learn.bayes import GaussianParts, noisy_gaussian, plain_gaussian, prior_of
 from cloister.learn.bounds import Box, box_of, row_products
 from cloister.learn.categories import Values, category_counts, log_shares, places_of
+from cloister.learn.class_margins import Measured
 from cloister.learn.class_tables import ClassCounts, from_table, joined
 from cloister.learn.encoding import Encoder
-from cloister.learn.margins import normal_quantile
+from cloister.learn.margins import wider_quantile
 from cloister.learn.moments import ClassMoments, Floats, class_moments, least_count, noisy_class_moments
 from cloister.noise import Random
 from cloister.tables import Category
@@ -43,17 +44,23 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         "classes_",
         "class_count_",
         "class_count_noise_",
+        "class_count_step_",
         "class_prior_",
         "numbers_",
         "theta_",
         "var_",
         "theta_noise_",
         "var_noise_",
+        "measured_",
+        "measured_noise_",
         "low_",
         "high_",
         "categories_",
         "feature_log_prob_",
     )
+    class_count_step_: float = 0.0
+    measured_: Floats | None = None
+    measured_noise_: Floats | None = None
     var_smoothing: float = 1e-9
     alpha: float = 1.0
 
@@ -135,6 +142,8 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.numbers_ = np.array(numbers, dtype=np.int64)
         self.theta_, self.var_ = parts.means, parts.variances
         self.theta_noise_, self.var_noise_ = parts.mean_noise, parts.variance_noise
+        measured = Measured.of(moments)
+        self.class_count_step_, self.measured_, self.measured_noise_ = moments.size_step, measured.numbers, measured.noises
         self.low_, self.high_ = box.low, box.high
         self.categories_ = tuple(places)
         self.feature_log_prob_ = tuple(log_shares(each, self.class_prior_, self.alpha) for each in counts)
@@ -174,17 +183,26 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return np.asarray(self.classes_[found])
 
     def margin(self, confidence: float = 0.95) -> Mapping[str, Floats]:
-        """By how much the noise alone may have moved what was learned, with that confidence for each number: half-widths for
-        "class_count", "theta" and "var".
+        """How far the noise may have moved what was learned, with that confidence for each number: half-widths for "class_count",
+        "theta" and "var".
 
-        To first order in the noise, for the values before they were drawn together (`bayes.py`): drawing together only narrows.
+        What would have been learned without noise lies within: also where values were drawn together, and where the noise in the
+        means was added to variances (`bayes.py`), since the half-widths are about what is shown. `class_margins.py` says how.
         """
-        factor = normal_quantile(confidence)
-        return {
-            "class_count": np.full(len(self.class_count_), factor * self.class_count_noise_),
-            "theta": factor * self.theta_noise_,
-            "var": factor * self.var_noise_,
-        }
+        counts = self.class_count_noise_ * wider_quantile(confidence) + self.class_count_step_ / 2
+        found = {"class_count": np.full(len(self.class_count_), counts)}
+        if self.measured_ is None or self.measured_noise_ is None:  # of an older version, which kept no more than this
+            wide = wider_quantile(confidence)
+            return {**found, "theta": wide * self.theta_noise_, "var": wide * self.var_noise_}
+        if not self.class_count_noise_:
+            return {**found, "theta": np.zeros_like(self.theta_), "var": np.zeros_like(self.var_)}
+        measured, box = Measured(numbers=self.measured_, noises=self.measured_noise_), Box(low=self.low_, high=self.high_)
+        half = box.width / 2
+        least, most = (box.middle + half * end for end in measured.means(confidence))
+        found["theta"] = np.maximum(self.theta_ - least, most - self.theta_)
+        least, most = (half**2 * end for end in measured.variances(confidence))
+        found["var"] = np.maximum(self.var_ - least, most - self.var_)
+        return found
 
 
 class GaussianNB(_NaiveBayes):
@@ -244,7 +262,7 @@ class _WithCategories(_NaiveBayes):
         declared = list(self.categories)
         if len(declared) != features:
             raise InvalidParameter(
-                "categories was refused",
+                "categories is invalid",
                 why=f"it speaks of {len(declared)} features, and there are {features}",
                 instead=f"categories={[2] * min(features, 4)}",
             )
@@ -302,7 +320,7 @@ class CategoricalNB(_WithCategories):
             return [Values.of(np.unique(X[:, place]) if one is None else one) for place, one in enumerate(declared)]
         if any(one is None for one in declared):
             raise MissingBound(
-                f"categories={self.categories!r} was refused",
+                "categories= is missing",
                 why="the values of a category are declared, never looked up in the data",
                 instead=f"categories={[2] * min(features, 4)}",
             )
@@ -355,4 +373,4 @@ def _of_counts(counts: Sequence[ClassCounts], classes: int) -> ClassMoments:
     nothing = np.zeros((classes, 0))
     sizes = np.mean([each.counts.sum(axis=1) for each in counts], axis=0)
     variance = sum(each.variance * each.counts.shape[1] for each in counts) / len(counts) ** 2
-    return ClassMoments(sizes=sizes, counts=nothing, sums=nothing, squares=nothing, size_variance=float(variance))
+    return ClassMoments(sizes=sizes, counts=nothing, sums=nothing, squares=nothing, size_variance=float(variance), size_step=1.0)

@@ -104,7 +104,7 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return probabilities(list(self.weights_), Box(low=self.low_, high=self.high_).centred(asked))
 
     def predict(self, X: Any) -> Any:
-        """The likeliest class of each row."""
+        """The most likely class of each row."""
         likeliest = self.predict_proba(X).argmax(axis=1)
         return self.classes_[likeliest]
 
@@ -114,11 +114,11 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             return "mu_squared"
         if isinstance(promised, ZCDP):
             raise InvalidParameter(
-                f"{promised!r} was refused", why="what a sample of rows costs in ρ is not known well", instead="rate=1"
+                f"{promised!r} is invalid", why="what a sample of rows costs in ρ is not known well", instead="rate=1"
             )
         if not isinstance(promised, ApproxDP) or promised.delta == 0:
             raise InvalidParameter(
-                f"A pure ε = {text_of(promised.epsilon)} was refused",
+                f"A pure ε = {text_of(promised.epsilon)} is invalid",
                 why="this method draws Gaussian noise, which is never pure: it needs a δ",
                 instead='delta="1e-6" with the estimator',
             )
@@ -151,24 +151,24 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             rate = Fraction(1, 4) if self.rate is None else exact_positive(self.rate, "rate")
         elif self.rate is not None:
             raise InvalidParameter(
-                "batch_size was refused", why="rate says already how many rows a step takes", instead="batch_size=None"
+                "batch_size is invalid", why="rate says already how many rows a step takes", instead="batch_size=None"
             )
         elif self.size is None:
             raise InvalidParameter(
-                "batch_size was refused",
+                "batch_size is invalid",
                 why="which part of the rows it is depends on how many there are, and that is private",
                 instead='size=10_000, a public hint, with it; or rate="0.1"',
             )
         else:
             rate = exact_positive(self.batch_size, "batch_size") / exact_positive(self.size, "size")
         if rate > 1:
-            raise InvalidParameter(f"A rate of {text_of(rate)} was refused", why="it is a probability", instead="rate=1")
+            raise InvalidParameter(f"A rate of {text_of(rate)} is invalid", why="it is a probability", instead="rate=1")
         return rate
 
     def _widths(self) -> list[int]:
         if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence) or len(self.hidden) > 3:
             raise InvalidParameter(
-                f"hidden={self.hidden!r} was refused", why="it lists up to three widths", instead="hidden=(32,)"
+                f"hidden={self.hidden!r} is invalid", why="it lists up to three widths", instead="hidden=(32,)"
             )
         return [_whole(width, "hidden", 1, 4096) for width in self.hidden]
 
@@ -213,7 +213,7 @@ def _noise(allowance: Allowance, rate: Fraction, steps: int) -> Fraction:
 def _bits(noise: Fraction) -> int:
     bits = BITS - max(0, math.ceil(math.log2(noise)) - _WIDE)
     if bits < _LEAST_BITS:
-        raise InvalidParameter("The promise was refused", why="its noise is too wide to be drawn", instead="epsilon=1")
+        raise InvalidParameter("The promise is invalid", why="its noise is too wide to be drawn", instead="epsilon=1")
     return bits
 
 
@@ -227,14 +227,14 @@ def _sample(n: int, rate: Fraction, random: Random) -> Any:
 def _moderate(value: Exact, name: str) -> float:
     number = exact_positive(value, name)
     if not Fraction(1, 10**9) <= number <= 10**9:
-        raise InvalidParameter(f"{name} was refused", why="it lies between 1e-9 and 1e9", instead=f"{name}=1")
+        raise InvalidParameter(f"{name} is invalid", why="it lies between 1e-9 and 1e9", instead=f"{name}=1")
     return float(number)
 
 
 def _whole(value: Any, name: str, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
         raise InvalidParameter(
-            f"{name}={value!r} was refused",
+            f"{name}={value!r} is invalid",
             why=f"it is a whole number from {least} to {most}",
             instead=f"{name}={max(least, 32)}",
         )

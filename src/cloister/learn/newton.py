@@ -42,7 +42,7 @@ class Newton:
 
 
 def plan(*, persons: float, dimension: int, mu: float) -> Newton:
-    """A few rounds, and a few more where the signal is large against the noise: persons · μ over the dimension.
+    """A few rounds, and a few more where the signal is large against the noise: people · μ over the dimension.
 
     >>> plan(persons=455, dimension=31, mu=0.25).rounds, plan(persons=32561, dimension=6, mu=0.25).rounds
     (4, 8)
@@ -56,7 +56,7 @@ def newton_steps(
 ) -> Floats:
     """Weights after the steps, the mean of the later half of them.
 
-    Guarantee: what the share says, for one person more or less. Every round releases two sums over persons. The gradient's:
+    Guarantee: what the share says, for one person more or less. Every round releases two sums over people. The gradient's:
     residual · row, with ‖row‖₂ ≤ 1 and |residual| ≤ clip (both are cut), as in `descend`. The Hessian's: `noisy_hessian`. Each
     has its part of a round's share, and all add up to the whole (Gaussian composition, each round chosen by the earlier ones:
     Dong, Roth & Su 2022, Corollary 3.3). Everything else is made of releases: eigenvalues are held above what noise alone
@@ -104,7 +104,7 @@ def noisy_hessian(rows: Integers, scores: Floats, share: Share, random: Random |
     Σzᵢ⁴/σ² + Σ_{i<j} 2zᵢ²zⱼ²/σ² = ‖z‖⁴/σ² ≤ μ² (Analyze Gauss: Dwork, Talwar, Thakurta & Zhang 2014).
 
     Exactness: z follows from the person's own row and score, which is exact (`exact_scores`); the products' sums are whole
-    numbers below 2⁵³ up to 2²⁷ persons, and so the same in any order.
+    numbers below 2⁵³ up to 2²⁷ people, and so the same in any order.
     """
     roots = np.minimum(np.sqrt(curvatures(scores[:, :1])), 0.5)
     bent = np.trunc(rows * roots)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.losses import Loss
-from cloister.learn.minimum import minimum
+from cloister.learn.minimum import minimum, steps_for
 from cloister.learn.prepared import STEPS, Prepared
 from cloister.learn.vectors import as_fraction
 from cloister.noise import Random, VectorMechanism
@@ -72,10 +72,10 @@ def perturbed_objective(prepared: Prepared, loss: Loss, random: Random | None, *
     convexity. So w̃ is w with an error that may depend on the rows; the vector mechanism for a sensitivity of 2γ/λ hides it.
     The released w̃ is in whole steps. Floating point in b (2⁻⁴⁵ of its length a number) and in the gradient's sum moves w by
     less than γ/λ, and is hidden with it: the solver stops at γ/2, and where b is long (a small ε, many numbers), γ is four
-    times b's error; it follows from public facts and the noisy number of persons. A 64th of ε is enough for that noise to be
-    coarse in steps (its `float_delta`, some 10⁻²⁰, is what computing may add to δ = 0). That the solver reaches that gradient is
-    what the guarantee rests on. Where the check failed all the same, the weights would be 0 and the noise: nothing of the rows
-    but that it failed.
+    times b's error; it follows from public facts and the noisy number of people. A 64th of ε is enough for that noise to be
+    coarse in steps (its `float_delta`, some 10⁻²⁰, is what computing may add to δ = 0). The solver makes a number of steps that
+    follows from the same public facts (`minimum.steps_for`). That it reaches that gradient is what the guarantee rests on. Where
+    the check failed all the same, the weights would be 0 and the noise: nothing of the rows but that it failed.
     """
     shape = (prepared.dimension, loss.columns)
     near_enough = max(solvable(prepared, loss), _error_of_the_term(plan, loss, shape))
@@ -84,14 +84,15 @@ def perturbed_objective(prepared: Prepared, loss: Loss, random: Random | None, *
     linear = term.sample(shape[1], random=random).T
     rows = prepared.rows / STEPS
     ridge = np.full((1, 1), plan.ridge)
-    weights, near = minimum(rows, prepared.classes, loss, ridge=ridge, linear=linear, tolerance=near_enough / 2)
+    steps = steps_for(loss, ridge=plan.ridge, persons=prepared.persons)
+    weights, near = minimum(rows, prepared.classes, loss, ridge=ridge, linear=linear, tolerance=near_enough / 2, steps=steps)
     if not near:
         weights = np.zeros(shape)
     return _hidden(weights, plan.rounding, 2 * near_enough / plan.ridge, random)
 
 
 def solvable(prepared: Prepared, loss: Loss) -> float:
-    """γ: 2⁻²⁰, or for very many persons (by their noisy number) what floating point can still find: the last bit of a weight
+    """γ: 2⁻²⁰, or for very many people (by their noisy number) what floating point can still find: the last bit of a weight
     moves the gradient by as much as they bend the loss."""
     return max(TOLERANCE, prepared.persons * loss.curvature * 2.0**-42)
 

@@ -80,7 +80,7 @@ def to_onnx(model: PrivateModel, path: str | Path | None = None) -> bytes:
             Path(path).write_bytes(written)
         except OSError:
             raise InvalidParameter(
-                f"The file {str(path)!r} was refused", why="it cannot be written", instead='to_onnx(model, "model.onnx")'
+                f"The file {str(path)!r} is invalid", why="it cannot be written", instead='to_onnx(model, "model.onnx")'
             ) from None
     return written
 

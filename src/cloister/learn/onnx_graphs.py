@@ -44,7 +44,7 @@ class Graph:
         return name
 
     def op(self, kind: str, *inputs: Any, **attributes: Any) -> str:
-        """The result of an operator; an input that is no name becomes a constant."""
+        """The result of an operator; an input that is not a name becomes a constant."""
         named = [each if isinstance(each, str) else self.constant(each) for each in inputs]
         name = f"v{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(kind, named, [name], **attributes))

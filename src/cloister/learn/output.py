@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cloister.learn.allowance import Share
 from cloister.learn.losses import Loss
 from cloister.learn.margins import normal_quantile
-from cloister.learn.minimum import minimum
+from cloister.learn.minimum import minimum, steps_for
 from cloister.learn.objective import solvable
 from cloister.learn.prepared import STEPS, Prepared
 from cloister.learn.vectors import as_fraction, noisy_vector
@@ -55,7 +55,13 @@ def perturbed_output(prepared: Prepared, loss: Loss, share: Share, random: Rando
     rows = prepared.rows / STEPS
     shape, near_enough = (prepared.dimension, loss.columns), solvable(prepared, loss)
     weights, near = minimum(
-        rows, prepared.classes, loss, ridge=np.full((1, 1), ridge), linear=np.zeros(shape), tolerance=near_enough / 2
+        rows,
+        prepared.classes,
+        loss,
+        ridge=np.full((1, 1), ridge),
+        linear=np.zeros(shape),
+        tolerance=near_enough / 2,
+        steps=steps_for(loss, ridge=ridge, persons=prepared.persons),
     )
     if not near:
         weights = np.zeros(shape)

@@ -6,7 +6,8 @@ are the ways.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -24,9 +25,10 @@ from cloister.learn.covariance_tables import TableMoments, moments_of, question_
 from cloister.learn.encoding import Encoder
 from cloister.learn.from_tables import Learning, read
 from cloister.learn.margins import wider_quantile
-from cloister.learn.place import Place, declared_radius, mean_of, noisy_size, spread_of, wide_enough
+from cloister.learn.place import Place, declared_radius, mean_of, noisy_size, size_variance, spread_of, wide_enough
 from cloister.learn.power import powered_subspace
 from cloister.learn.second_moments import BITS, gaussian_moments, laplace_moments, moment_steps, wishart_bits, wishart_moments
+from cloister.learn.spectral_margins import Law, Variances
 from cloister.learn.subspaces import chosen_components
 from cloister.noise import Random
 from cloister.privacy import ZCDP, Guarantee, PureDP, zcdp_within
@@ -51,11 +53,15 @@ rows are about equally far, in few some are much farther."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Found:
-    """Directions (one a row), how much the rows vary along each (a noisy sum of squares), and the deviation of that noise."""
+    """Directions (one a row), how much the rows vary along each (a noisy sum of squares), the deviation of that noise, and its
+    law as `spectral_margins.norm_of` takes it."""
 
     directions: Floats
     squares: Floats
     deviation: float
+    law: Law
+    scale: float
+    degrees: int = 0
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # type: ignore[misc]
@@ -84,8 +90,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
     `radius` (no row is farther from the middle of the box, or from 0 where centred; None: the farthest corner).
 
     Learned: `components_`, `explained_variance_` (noisy; "gaussian", "laplace" and "wishart" read it off the noisy moments, whose
-    greatest eigenvalues are too great by what the noise adds), `deviations_` (of its noise), `explained_variance_ratio_`,
-    `total_variance_`, `mean_`, `size_`, `method_`, `low_` and `high_`.
+    greatest eigenvalues are too great by what the noise adds), `deviations_` (of its noise along a fixed direction, to first
+    order), `measured_` (what `margin` is made of), `radius_` (rows farther from the mean count as drawn in to it),
+    `explained_variance_ratio_`, `total_variance_`, `mean_`, `size_`, `method_`, `low_` and `high_`.
 
     >>> t = np.linspace(-1, 1, 3000)
     >>> model = PCA(1, epsilon=1, bounds=(-1, 1), random=Random.deterministic(1)).fit(np.column_stack([t, t]))
@@ -98,6 +105,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         "components_",
         "explained_variance_",
         "deviations_",
+        "measured_",
+        "radius_",
         "explained_variance_ratio_",
         "total_variance_",
         "mean_",
@@ -106,6 +115,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         "low_",
         "high_",
     )
+    measured_: Mapping[str, Any] | None = None
+    radius_: float = math.inf
 
     def __init__(
         self,
@@ -167,28 +178,34 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         share = allowance.share("spread", _SPREAD)
         if place.most == 0:  # every declared interval is one value
             allowance.rest("nothing: no feature can vary")
-            found, spread = _Found(directions=np.eye(len(place.mean))[:count], squares=np.zeros(count), deviation=0.0), 0.0
+            seen, farthest, nothing = None, np.zeros(1), np.eye(len(place.mean))[:count]
+            found = _Found(directions=nothing, squares=np.zeros(count), deviation=0.0, law="each laplace", scale=0.0)
+            spread = self.radius_ = 0.0
         else:
             centred = rows.X - place.mean
-            spread = spread_of(centred, place, size=self.size_, share=share, random=random)
+            size_noise = size_variance(allowance.lines[0])
+            seen = spread_of(centred, place, size=self.size_, size_noise=size_noise, share=share, random=random)
+            spread = seen.value
             farthest = np.maximum(rows.box.high - place.mean, place.mean - rows.box.low)
-            radius = float(np.sqrt(min((_REACH + _FEW / len(farthest)) * spread, (farthest**2).sum())))
-            found = self._found(way, in_ball(centred, radius), radius, count, allowance)
-        self._keep(found, spread)
+            self.radius_ = float(np.sqrt(min((_REACH + _FEW / len(farthest)) * spread, (farthest**2).sum())))
+            found = self._found(way, in_ball(centred, self.radius_), self.radius_, count, allowance)
+        about = None if self.centered else (place.sums, place.sum_noise, place.moved, rows.box.width / 2)
+        ball = None if seen is None or self.radius_**2 >= float((farthest**2).sum()) * (1 - 1e-9) else tuple(seen)
+        self._keep(found, spread, size_noise=size_variance(allowance.lines[0]), mean=about, ball=ball)
 
     def _found(self, way: str, rows: Floats, radius: float, count: int, allowance: Allowance) -> _Found:
         random, features, unit = self.random, rows.shape[1], (radius * 2.0**-BITS) ** 2
         if way == "wishart":
             epsilon, delta = _wishart_part(allowance)
-            noisy, variance, step = wishart_moments(rows, radius=radius, epsilon=epsilon, delta=delta, random=random)
-            return _of_moments(noisy * step**2, np.sqrt(variance) * step**2, count)
+            noisy, degrees, scale = wishart_moments(rows, radius=radius, epsilon=epsilon, delta=delta, random=random)
+            return _of_moments(noisy, np.sqrt(2 * degrees) * scale, count, "wishart", scale, degrees)
         moments = moment_steps(rows, radius=radius)
         if way == "gaussian":
             noisy, variance = gaussian_moments(moments, allowance.rest("second moments"), random)
-            return _of_moments(noisy * unit, np.sqrt(variance) * unit, count)
+            return _of_moments(noisy * unit, np.sqrt(variance) * unit, count, "gaussian", np.sqrt(variance) * unit)
         if way == "laplace":
             noisy, variance = laplace_moments(moments, allowance.rest("second moments"), random)
-            return _of_moments(noisy * unit, np.sqrt(2 * variance) * unit, count)
+            return _of_moments(noisy * unit, np.sqrt(2 * variance) * unit, count, "laplace", np.sqrt(variance / 2) * unit)
         reach_squared = reach_of(features, BITS) ** 2
         last = allowance.share("variances", _VARIANCES)
         if way == "power":
@@ -202,14 +219,37 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
             )
         return _measured(rows, directions, radius=radius, share=last, random=random)
 
-    def _keep(self, found: _Found, spread: float) -> None:
+    def _keep(
+        self,
+        found: _Found,
+        spread: float,
+        *,
+        size_noise: float,
+        mean: tuple[Floats, Floats, Floats, Floats] | None = None,
+        ball: tuple[float, ...] | None = None,
+    ) -> None:
         order = np.argsort(-found.squares, kind="stable")
         directions, rest = found.directions[order], max(self.size_ - 1, 1.0)
         largest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
         self.components_ = directions * np.where(largest < 0, -1.0, 1.0)[:, None]
         self.total_variance_ = spread * self.size_ / rest
         self.explained_variance_ = np.clip(found.squares[order] / rest, 0.0, self.total_variance_)
-        self.deviations_ = np.full(len(directions), found.deviation / rest)
+        known = Variances(
+            squares=found.squares[order] / (rest if found.law == "table" else 1.0),
+            law=found.law,
+            scale=float(found.scale),
+            features=directions.shape[1],
+            size=self.size_,
+            size_noise=size_noise,
+            radius=self.radius_,
+            degrees=found.degrees,
+            mean=mean,
+            spread=ball,
+            corner=float((np.maximum(self.high_ - self.mean_, self.mean_ - self.low_) ** 2).sum()),
+        )
+        self.measured_ = known.written()
+        noise = np.full(len(directions), found.deviation / rest)
+        self.deviations_ = noise if found.law == "table" else known.deviations(found.deviation)
         self.explained_variance_ratio_ = self.explained_variance_ / (self.total_variance_ or 1.0)
 
     def _without_noise(self, X: Floats) -> None:
@@ -218,7 +258,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         found = decomposition.PCA(self.n_components, svd_solver="full").fit(X)
         self.components_, self.mean_ = found.components_, found.mean_
         self.explained_variance_, self.explained_variance_ratio_ = found.explained_variance_, found.explained_variance_ratio_
-        self.deviations_ = np.zeros(len(found.components_))
+        self.deviations_, self.radius_ = np.zeros(len(found.components_)), math.inf
         self.total_variance_ = float(X.var(axis=0).sum() * len(X) / max(len(X) - 1, 1))
         self.method_, self.size_ = "plain", float(len(X))
 
@@ -230,7 +270,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         plain = len(encoder.names) == len(columns) and not self.centered and self.radius is None
         if self.method == "moments" and not plain:
             raise InvalidParameter(
-                'method="moments" was refused',
+                'method="moments" is invalid',
                 why="the engine's covariances are of numbers about their mean, within their declared bounds",
                 instead='method="auto"',
             )
@@ -246,7 +286,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         self.low_, self.high_ = (np.array(side, dtype=np.float64) for side in encoder.bounds)
         self.method_, self.size_, self.mean_ = "moments", found.size, np.clip(found.mean, self.low_, self.high_)
         rest = max(found.size - 1, 1.0)
-        self._keep(_of_moments(found.covariance * rest, found.deviation * rest, count), _trace(found) * rest / found.size)
+        self.radius_ = float(np.linalg.norm(self.high_ - self.low_))
+        wide = found.widest
+        directions = _of_moments(found.covariance * rest, wide / 1.96 * rest, count, "table", wide)
+        self._keep(directions, _trace(found) * rest / found.size, size_noise=0.0)
         allowance = Allowance(answer.cost)
         allowance.rest("count, means and covariances, by the table's engine")
         return allowance
@@ -264,9 +307,16 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         return np.asarray(np.asarray(X, dtype=np.float64) @ self.components_ + self.mean_)
 
     def margin(self, confidence: Any = 0.95) -> Floats:
-        """A half-width of each explained variance, of the noise of its measurement alone; for "gaussian", "laplace" and "wishart"
-        it is that along a fixed direction."""
-        return np.asarray(self.deviations_ * wider_quantile(confidence))
+        """A half-width of each explained variance, of the noise alone.
+
+        Within it lies, each component by itself with that confidence, the variance of the rows along the component; and for
+        "gaussian", "laplace", "wishart" and "moments" also the variance along the component that would have been found without
+        noise. Rows farther than `radius_` from the released mean count as drawn in to it: what that takes is not in it.
+        `spectral_margins.py` says how.
+        """
+        if self.measured_ is None:  # without noise, or of an older version, which kept no more than this
+            return np.asarray(self.deviations_ * wider_quantile(confidence))
+        return Variances.read(self.measured_).margin(self.explained_variance_, confidence)
 
     def _count(self, features: int) -> int:
         wanted = self.n_components
@@ -275,7 +325,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         whole = isinstance(wanted, int | np.integer) and not isinstance(wanted, bool)
         if not whole or not 1 <= wanted <= features:
             raise InvalidParameter(
-                f"n_components={wanted!r} was refused",
+                f"n_components={wanted!r} is invalid",
                 why=f"it is a whole number between 1 and the number of features, {features}",
                 instead="n_components=1",
             )
@@ -286,12 +336,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
             return "auto" if allowance.currency == "epsilon" else "gaussian"
         if self.method not in METHODS:
             raise InvalidParameter(
-                f"method={self.method!r} was refused", why=f"known are auto, {', '.join(METHODS)}", instead='method="auto"'
+                f"method={self.method!r} is invalid", why=f"known are auto, {', '.join(METHODS)}", instead='method="auto"'
             )
         if self.method == "wishart":
             if allowance.currency != "epsilon" or not allowance.whole.delta:
                 raise InvalidParameter(
-                    'method="wishart" was refused', why="Wishart noise is private with an ε and a δ only", instead='delta="1e-5"'
+                    'method="wishart" is invalid', why="Wishart noise is private with an ε and a δ only", instead='delta="1e-5"'
                 )
             epsilon, delta = _wishart_budget(allowance, allowance.size * Fraction(1, 2))
             wishart_bits(features=features, epsilon=epsilon, delta=delta)
@@ -307,12 +357,16 @@ def _about_zero(box: Box, radius: float | None) -> Place:
     farthest = np.maximum(np.abs(box.low), np.abs(box.high))
     corner = wide_enough(float(farthest.max())) and float((farthest**2).sum())
     most = corner if radius is None else min(corner, declared_radius(box, radius) ** 2)
-    return Place(mean=np.zeros_like(box.low), variance=np.zeros_like(box.low), most=most)
+    none = np.zeros_like(box.low)
+    return Place(mean=none, variance=none, most=most, sums=none, sum_noise=none, moved=none)
 
 
-def _of_moments(noisy: Floats, deviation: float, count: int) -> _Found:
+def _of_moments(noisy: Floats, deviation: float, count: int, law: Law, scale: float, degrees: int = 0) -> _Found:
     values, vectors = np.linalg.eigh(noisy)
-    return _Found(directions=vectors[:, ::-1][:, :count].T, squares=values[::-1][:count], deviation=float(deviation))
+    directions, squares = vectors[:, ::-1][:, :count].T, values[::-1][:count]
+    return _Found(
+        directions=directions, squares=squares, deviation=float(deviation), law=law, scale=float(scale), degrees=degrees
+    )
 
 
 def _measured(rows: Floats, directions: Floats, *, radius: float, share: Share, random: Random | None) -> _Found:
@@ -328,7 +382,14 @@ def _measured(rows: Floats, directions: Floats, *, radius: float, share: Share, 
     sizes: dict[str, Any] = {"l1": most, "l2_squared": most**2}
     unit = radius**2 * 2.0**-20
     noisy = share.add(steps, random=random, **sizes) * unit
-    return _Found(directions=directions, squares=noisy, deviation=float(np.sqrt(share.variance(**sizes))) * unit)
+    deviation, pure = float(np.sqrt(share.variance(**sizes))) * unit, share.currency == "epsilon"
+    return _Found(
+        directions=directions,
+        squares=noisy,
+        deviation=deviation,
+        law="each laplace" if pure else "each gaussian",
+        scale=deviation / math.sqrt(2) if pure else deviation,
+    )
 
 
 def _equal(allowance: Allowance, what: str, many: int) -> Sequence[Share]:

@@ -6,7 +6,9 @@ follows is as large as that distance, and the declared box is often far larger.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +17,10 @@ from cloister.errors import InvalidParameter
 from cloister.learn.allowance import Share
 from cloister.learn.ball import noisy_group_sums, noisy_total
 from cloister.learn.bounds import Box
+from cloister.learn.margins import wider_quantile
 from cloister.noise import Random
 
-__all__ = ["Place", "declared_radius", "mean_of", "noisy_size", "spread_of", "wide_enough"]
+__all__ = ["Place", "Spread", "declared_radius", "mean_of", "noisy_size", "size_variance", "spread_of", "wide_enough"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,6 +36,11 @@ class Place:
     variance: Floats
     most: float
     """No set of rows within the box, or the declared radius, has a mean squared distance from its own mean above this."""
+    sums: Floats
+    sum_noise: Floats
+    """What the mean is made of: noisy sums about the middle of the box, by coordinate, and the variances of their noise."""
+    moved: Floats
+    """The mean less the middle."""
 
 
 def declared_radius(box: Box, radius: float | None) -> float:
@@ -47,7 +55,7 @@ def declared_radius(box: Box, radius: float | None) -> float:
     if radius is None:
         return corner
     if isinstance(radius, bool) or not isinstance(radius, int | float | np.number) or not 0 < radius < np.inf:
-        raise InvalidParameter(f"radius={radius!r} was refused", why="it is a length, above 0", instead="radius=None")
+        raise InvalidParameter(f"radius={radius!r} is invalid", why="it is a length, above 0", instead="radius=None")
     return min(corner, wide_enough(float(radius)))
 
 
@@ -59,9 +67,14 @@ def wide_enough(length: float) -> float:
     """
     if 0 < length < _SHORTEST:
         raise InvalidParameter(
-            "The bounds or the radius were refused", why=f"they are narrower than {_SHORTEST:g}", instead="bounds=(0, 1)"
+            "The bounds or the radius are invalid", why=f"they are narrower than {_SHORTEST:g}", instead="bounds=(0, 1)"
         )
     return length
+
+
+def size_variance(share: Share) -> float:
+    """Of the noise in `noisy_size`."""
+    return share.variance(l1=1, l2_squared=1)
 
 
 def noisy_size(count: int, share: Share, random: Random | None) -> float:
@@ -83,7 +96,8 @@ def mean_of(X: Floats, box: Box, *, size: float, radius: float, share: Share, ra
     half, middle = (box.high - box.low) / 2, box.middle
     active = half > 0
     if not active.any():
-        return Place(mean=middle.copy(), variance=np.zeros_like(middle), most=0.0)
+        none = np.zeros_like(middle)
+        return Place(mean=middle.copy(), variance=none, most=0.0, sums=none, sum_noise=none, moved=none)
     wide = half[active]
     by_box = wide.sum() ** 2 <= len(wide) * radius**2
     unit = np.sqrt(wide) if by_box else np.ones_like(wide)
@@ -95,18 +109,49 @@ def mean_of(X: Floats, box: Box, *, size: float, radius: float, share: Share, ra
     offset = offset * max(0.0, 1.0 - float(spread.sum()) / length) if length > 0 else offset
     offset = np.clip(offset, -wide, wide)
     most = min(float((wide**2 - offset**2).sum()), radius**2 - float((offset**2).sum()))
-    mean, variances = middle.copy(), np.zeros_like(middle)
-    mean[active] += offset
-    variances[active] = spread
-    return Place(mean=mean, variance=variances, most=max(most, 0.01 * radius**2))
+    found, noise, moved = np.zeros_like(middle), np.zeros_like(middle), np.zeros_like(middle)
+    found[active], noise[active], moved[active] = sums[0] * unit, variance * unit**2, offset
+    return Place(
+        mean=middle + moved,
+        variance=noise / size**2,
+        most=max(most, 0.01 * radius**2),
+        sums=found,
+        sum_noise=noise,
+        moved=moved,
+    )
 
 
-def spread_of(centred: Floats, place: Place, *, size: float, share: Share, random: Random | None) -> float:
+class Spread(NamedTuple):
+    """The released mean squared distance from the mean, and what it is made of: a noisy total and number, with the variances of
+    their noises."""
+
+    value: float
+    total: float
+    total_noise: float
+    size: float
+    size_noise: float
+
+    def beyond(self, miss: float) -> float:
+        """What the squared distances that a ball of that spread lost because of noise may add up to, but for that probability.
+
+        0 where the exact spread is at most twice the released: such a ball is as wide as it would be without noise, or nearly.
+        Else all of them, since nothing is known of the rows that were drawn in.
+
+        >>> Spread(0.5, 500.0, 100.0, 1000.0, 100.0).beyond(0.01), round(Spread(0.5, 5.0, 100.0, 10.0, 100.0).beyond(0.01))
+        (0.0, 42)
+        """
+        q = wider_quantile(1 - miss / 2)
+        fewest, most = self.size - q * math.sqrt(self.size_noise), self.total + q * math.sqrt(self.total_noise)
+        return max(most, 0.0) if most > 2 * self.value * fewest else 0.0
+
+
+def spread_of(centred: Floats, place: Place, *, size: float, size_noise: float, share: Share, random: Random | None) -> Spread:
     """The mean squared distance from the mean, with noise, between a hundredth of the greatest possible and that.
 
     Guarantee: what the share says, for rows about a mean that is released, by which a row adds at most `place.most`: greater
     distances count as that.
     """
     squares = np.einsum("ij,ij->i", centred, centred)
-    total, _ = noisy_total(squares, most=place.most, share=share, random=random)
-    return float(np.clip(total / size, 0.01 * place.most, place.most))
+    total, noise = noisy_total(squares, most=place.most, share=share, random=random)
+    value = float(np.clip(total / size, 0.01 * place.most, place.most))
+    return Spread(value, total, noise, size, size_noise)

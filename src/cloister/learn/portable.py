@@ -60,13 +60,13 @@ def load(source: str | Path) -> Any:
 
     >>> load('{"format": 1, "model": "os.system"}')
     Traceback (most recent call last):
-    cloister.errors.InvalidParameter: The model was refused: 'os.system' is no model of this library...
+    cloister.errors.InvalidParameter: The model is invalid: 'os.system' is not a model of this library...
     """
     try:
         text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
     except OSError:
         raise InvalidParameter(
-            f"The model {str(source)!r} was refused", why="no file of that name can be read", instead='load(Path("model.json"))'
+            f"The model {str(source)!r} is invalid", why="no file of that name can be read", instead='load(Path("model.json"))'
         ) from None
     except ValueError:
         raise _refused("it is not a model that this library wrote") from None
@@ -76,11 +76,12 @@ def load(source: str | Path) -> Any:
             raise _refused("its format is another version's")
         name = document["model"]
         if name not in METHODS:
-            raise _refused(f"{name!r} is no model of this library")
+            raise _refused(f"{name!r} is not a model of this library")
         kind = getattr(import_module(METHODS[name].module), name)
         model = kind(**{key: from_plain(value) for key, value in document["parameters"].items()})
         learned = {key: from_plain(value) for key, value in document["learned"].items()}
-        if set(learned) != {"n_features_in_", *kind._learned}:
+        known = {"n_features_in_", *kind._learned}
+        if not known - {name for name in kind._learned if hasattr(kind, name)} <= set(learned) <= known:
             raise _refused("it does not hold what such a model learns")
         for key, value in learned.items():
             setattr(model, key, value)
@@ -228,4 +229,4 @@ def _share(line: Mapping[str, str]) -> Share:
 
 
 def _refused(why: str) -> InvalidParameter:
-    return InvalidParameter("The model was refused", why=why, instead="cloister.learn.load(model.to_json())")
+    return InvalidParameter("The model is invalid", why=why, instead="cloister.learn.load(model.to_json())")

@@ -1,7 +1,7 @@
 """Rows made ready for a linear classifier: scaled, centred, and cut to a length that noise can be made for.
 
 Bounds alone say little of where the rows lie: pixels of 0–16 have a mean far from 8, a capital gain of 0–99,999 is nearly always
-0. So a fifth to a quarter of the allowance buys how many persons each class has, how long a row is, and where the rows' middle
+0. So a fifth to a quarter of the allowance buys how many people each class has, how long a row is, and where the rows' middle
 is; noise for what is left is then a half to a tenth as wide.
 """
 

@@ -28,6 +28,7 @@ from cloister.learn.bayes import kept_share
 from cloister.learn.bounds import Box, row_lengths, row_products, steps_of
 from cloister.learn.cube import CubeNoise
 from cloister.learn.least_squares import solved
+from cloister.learn.line_margins import Cut, Evidence, Moved
 from cloister.learn.products import noisy_lengths, noisy_products, radius_within
 from cloister.learn.wishart import wishart_products
 from cloister.noise import Random
@@ -73,7 +74,7 @@ class Frame:
         """In [−1, 1]."""
         return np.clip((y - self.target_origin) / self.target_scale, -1.0, 1.0)
 
-    def line(self, weights: Floats, noise: Floats, height: float, height_noise: float) -> Line:
+    def line(self, weights: Floats, noise: Floats, height: float, height_noise: float, evidence: Evidence) -> Line:
         """In the units of the data."""
         factor = self.target_scale / self.scale
         coefficients = weights * factor
@@ -82,17 +83,29 @@ class Frame:
             intercept=self.target_origin + self.target_scale * height - float(coefficients @ self.origin),
             noise=noise * factor,
             intercept_noise=float(np.hypot(self.target_scale * height_noise, np.linalg.norm(noise * factor * self.origin))),
+            evidence=evidence,
+        )
+
+    def ends(self, evidence: Evidence, confidence: float, *, alpha: float) -> tuple[tuple[Floats, Floats], tuple[float, float]]:
+        """Between which ends coefficients and intercept lie, in the units of the data."""
+        factor, ridge = self.target_scale / self.scale, alpha / self.scale**2
+        coefficients = evidence.coefficients(confidence, ridge=ridge)
+        low, high = evidence.intercept(-self.origin / self.scale, confidence, ridge=ridge)
+        return (
+            (coefficients[0] * factor, coefficients[1] * factor),
+            (self.target_origin + self.target_scale * low, self.target_origin + self.target_scale * high),
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line:
-    """Coefficients and intercept, and the standard deviations of the noise in them."""
+    """Coefficients and intercept, the standard deviations of the noise in them to first order, and all that was measured."""
 
     coefficients: Floats
     intercept: float
     noise: Floats
     intercept_noise: float
+    evidence: Evidence | None = None
 
 
 def portions(*, intercept: bool, centred: bool) -> dict[str, Fraction]:
@@ -146,6 +159,10 @@ def line_of_rows(
     height = float(np.clip(sums[1] / size, -1.0, 1.0)) if intercept else 0.0
 
     centre = np.zeros(d)
+    features, features_noise = (
+        np.zeros(d),
+        np.full(d, 2 * size),
+    )  # each within [−1, 1], so a sum is surely less than four of these
     if intercept:
         worth = _box_deviation(allowance, portions(intercept=True, centred=True)["centre"], d)
         if worth / size <= _USEFUL:
@@ -153,15 +170,17 @@ def line_of_rows(
             found, spread = noisy_box_sums(C, share=allowance.share("means of the features", parts["centre"]), random=random)
             squared = np.array([float(found @ found)])
             centre = np.clip(found / size * kept_share(squared, np.array([d * spread])), -1.0, 1.0)
+            features, features_noise = found - sums[0] * centre, np.sqrt(spread + variance * centre**2)
     Z, T = C - centre, T - height
 
     longest, farthest = float(np.linalg.norm(1 + np.abs(centre))), 1 + abs(height)
     lengths = row_lengths(Z)
     share = allowance.share("lengths of the rows", parts["lengths"])
     histograms = noisy_lengths([(lengths, longest), (np.abs(T), farthest)], share=share, random=random)
+    lengths_variance = share.variance(l1=2, l2_squared=2)
     left = allowance.left - parts["with_target"] - parts.get("height", Fraction(0))
     noise = _products_deviation(allowance, left, d)
-    beyond = min(_MOST_BEYOND * size, 8 * noise + 4 * math.sqrt(share.variance(l1=2, l2_squared=2)))
+    beyond = min(_MOST_BEYOND * size, 8 * noise + 4 * math.sqrt(lengths_variance))
     radius = radius_within(histograms[0], longest, beyond=beyond)
     reach = radius_within(histograms[1], farthest, beyond=beyond)
     weights = radius / np.maximum(lengths, radius)
@@ -180,8 +199,35 @@ def line_of_rows(
     else:
         products = noisy_products(Z, radius=radius, share=share, float_delta=slack, random=random)
     found_line = solved(products, totals[0], target_variance, most=size * radius**2, alpha=alpha_of(alpha, frame))
+    evidence = Evidence(
+        matrix=products.matrix,
+        with_target=totals[0],
+        entry=max(products.off, products.diagonal / 2),
+        whole=products.whole,
+        target=target_variance,
+        moved=Moved(
+            centre=centre,
+            height=height,
+            rows=float(sums[0]),
+            rows_noise=math.sqrt(variance),
+            features=features,
+            features_noise=features_noise,
+            target=float(sums[1] - sums[0] * height),
+            target_noise=math.sqrt(variance * (1 + height**2)),
+        )
+        if intercept
+        else None,
+        cut=Cut.of(
+            histograms,
+            math.sqrt(lengths_variance),
+            longest=longest,
+            farthest=farthest,
+            radius=radius,
+            reach=reach,
+        ),
+    )
     if not intercept:
-        return frame.line(found_line.weights, found_line.noise, 0.0, 0.0)
+        return frame.line(found_line.weights, found_line.noise, 0.0, 0.0, evidence)
     foretold = np.clip(height + row_products(C - centre, found_line.weights), -1.0, 1.0)
     missed = np.clip(frame.target(y) - foretold, -reach, reach)
     share = allowance.rest("intercept")
@@ -192,6 +238,7 @@ def line_of_rows(
         found_line.noise,
         moved - float(found_line.weights @ centre),
         math.sqrt(variance) * reach / size,
+        evidence,
     )
 
 

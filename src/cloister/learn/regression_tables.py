@@ -21,6 +21,7 @@ from cloister.learn.bayes import kept_share
 from cloister.learn.class_tables import allowance_for
 from cloister.learn.encoding import Encoder
 from cloister.learn.least_squares import solved
+from cloister.learn.line_margins import Evidence
 from cloister.learn.products import Products
 from cloister.learn.regression_rows import Frame, Line, alpha_of, steady_size
 from cloister.session.formulas import Linear
@@ -138,9 +139,10 @@ def line_of_table(
     )
     scale = np.append(frame.scale, frame.target_scale)
     found = Sums(summed)
-    size = steady_size(Sums(counted).value("count"), Sums(counted).variance("count"))
+    rows, rows_variance = Sums(counted).value("count"), Sums(counted).variance("count")
+    size = steady_size(rows, rows_variance)
     matrix, with_target = np.zeros((d, d)), np.zeros(d)
-    diagonal, off, target_variance = [0.0], [0.0], [0.0]
+    diagonal, off, target_variance, halves = [0.0], [0.0], [0.0], np.zeros(d)
     for (one, other), statistic in zip(pairs, products, strict=True):
         unit = float(scale[one] * scale[other])
         value, noise = found.value(statistic.name, unit), found.variance(statistic.name, unit)
@@ -149,19 +151,23 @@ def line_of_table(
             target_variance.append(noise)
             continue
         if one == other:
-            value += size * float(square_middle(relation.columns[names[one]])) / unit
+            halves[one] = float(square_middle(relation.columns[names[one]])) / unit
+            value += size * halves[one]
         matrix[one, other] = matrix[other, one] = value
         (diagonal if one == other else off).append(noise)
     means, height = np.zeros(d), 0.0
     height_noise = 0.0
+    measured, beside, plain_variance = matrix - np.diag((size - rows) * halves), with_target, 0.0
     if intercept:
         moved = np.array([found.value(name, unit) for name, unit in zip(names, scale, strict=True)])
         noises = np.array([found.variance(name, unit) for name, unit in zip(names, scale, strict=True)])
         kept = kept_share(np.array([float((moved[:d] ** 2).sum())]), np.array([float(noises[:d].sum())]))
         means, height = np.clip(moved[:d] / size * kept, -1.0, 1.0), float(np.clip(moved[d] / size, -1.0, 1.0))
-        matrix -= size * np.outer(means, means)
-        with_target -= size * means * height
+        matrix = matrix - size * np.outer(means, means)
+        with_target = with_target - size * means * height
         height_noise = float(np.sqrt(noises[d])) / size
+        measured = np.block([[np.array([[rows]]), moved[None, :d]], [moved[:d, None], measured]])
+        beside, plain_variance = np.concatenate([moved[d:], beside]), float(noises.max())
     line = solved(
         Products(matrix=matrix, diagonal=max(diagonal), off=max(off)),
         with_target,
@@ -169,7 +175,16 @@ def line_of_table(
         most=size * d,
         alpha=alpha_of(alpha, frame),
     )
-    return frame.line(line.weights, line.noise, height - float(line.weights @ means), height_noise), allowance
+    shared = rows_variance * (1 + float((halves**2).sum()))  # the noise of the rows is on the whole diagonal
+    evidence = Evidence(
+        matrix=measured,
+        with_target=beside,
+        entry=max(max(diagonal) / 2, max(off), plain_variance) + rows_variance * max(1.0, float(halves.max())) ** 2 / 2,
+        whole=d * max(diagonal) + d * (d - 1) * max(off) + 2 * d * plain_variance + shared,
+        target=max(*target_variance, plain_variance),
+        constant=intercept,
+    )
+    return frame.line(line.weights, line.noise, height - float(line.weights @ means), height_noise, evidence), allowance
 
 
 def _numbers(name: str, domain: Domain) -> list[tuple[Scalar, Fraction, Fraction]]:
@@ -184,7 +199,9 @@ def _numbers(name: str, domain: Domain) -> list[tuple[Scalar, Fraction, Fraction
         return [(Case(((Compare("=", Column(name), Literal(True)), one),), zero), Fraction(0), Fraction(1))]
     if domain.kind == "date" or domain.step is None:
         raise UnsupportedQuery(
-            f"The column {name!r} was refused", why="days are not summed", instead=f'columns={{"{name}": cl.Integer(1900, 2030)}}'
+            f"The column {name!r} is not supported",
+            why="days are not summed",
+            instead=f'columns={{"{name}": cl.Integer(1900, 2030)}}',
         )
     low, high = (Fraction(domain.origin + code * domain.step) for code in (domain.low_code, domain.high_code))
     return [(Ref(name), low, high)]

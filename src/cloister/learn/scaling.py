@@ -142,7 +142,7 @@ class StandardScaler(_Transformer):
     mean_: Floats
     scale_: Floats
     mean_margin_: Floats
-    """Twice the standard deviation of the noise in each mean."""
+    """Twice the standard deviation of the noise in each mean: that of the sums, and that of the number of rows."""
 
     def __init__(
         self,
@@ -168,18 +168,19 @@ class StandardScaler(_Transformer):
         half = rows.box.width / 2
         sums, squares = _moment_steps(rows)
         if allowance is None:
-            count, noise = float(len(rows.X)), 0.0
+            count, noise, of_count = float(len(rows.X)), 0.0, 0.0
         else:
             first, rest = allowance.share("number of rows", "0.2"), allowance.rest("means and deviations")
             count = float(first.add(np.array([len(rows.X)]), l1=1, l2_squared=1, random=self.random)[0])
             released = rest.add(np.stack([sums, squares]), **self._reach(len(half)), random=self.random)
             sums, squares = released[0], released[1]
             noise = rest.variance(**self._reach(len(half))) ** 0.5 / 2**_BITS
+            of_count = first.variance(l1=1, l2_squared=1)
         count = max(count, 1.0)
         mean = np.clip(sums / 2**_BITS / count, -1, 1)
         variance = squares / 2**_BITS / count + 0.5 - mean**2
         self.mean_ = rows.box.middle + half * mean
-        self.mean_margin_ = 2 * half * noise / count
+        self.mean_margin_ = 2 * half * np.sqrt(noise**2 + mean**2 * of_count) / count
         least = max(_LEAST_DEVIATION**2, noise / count) if allowance is not None else 0.0
         deviation = half * np.sqrt(np.clip(variance, least, 1))
         self.scale_ = np.where(deviation > 0, deviation, 1.0)
@@ -253,19 +254,19 @@ class QuantileClipper(_Transformer):
         levels = [exact(level, "quantile") for level in self.quantiles]
         if len(levels) != 2 or not 0 <= levels[0] < levels[1] <= 1:
             raise InvalidParameter(
-                f"quantiles={self.quantiles!r} was refused",
+                f"quantiles={self.quantiles!r} is invalid",
                 why="they are two shares in order",
                 instead='quantiles=("0.05", "0.95")',
             )
         if max(level.denominator for level in levels) > _FINEST:
             raise InvalidParameter(
-                f"quantiles={self.quantiles!r} was refused",
+                f"quantiles={self.quantiles!r} is invalid",
                 why=f"a share is a fraction of at most {_FINEST} parts, so that counts times parts are exact",
                 instead='quantiles=("0.05", "0.95")',
             )
         if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= 2**16:
             raise InvalidParameter(
-                f"bins={self.bins!r} was refused", why="a grid has between 2 and 65536 cells", instead="bins=1024"
+                f"bins={self.bins!r} is invalid", why="a grid has between 2 and 65536 cells", instead="bins=1024"
             )
         texts = [f"quantile {float(level):g}" for level in levels]
         shares = [None, None] if allowance is None else [allowance.share(texts[0], "0.5"), allowance.rest(texts[1])]

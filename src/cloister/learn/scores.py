@@ -220,5 +220,5 @@ def _share(part: float, rest: float, otherwise: float) -> float:
 def _level(confidence: float) -> float:
     level = exact(confidence, "confidence")
     if not 0 < level < 1:
-        raise InvalidParameter(f"confidence={confidence!r} was refused", why="it lies between 0 and 1", instead="confidence=0.95")
+        raise InvalidParameter(f"confidence={confidence!r} is invalid", why="it lies between 0 and 1", instead="confidence=0.95")
     return float(level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from fractions import Fraction
 from functools import cache
@@ -73,7 +74,7 @@ def wishart_bits(*, features: int, epsilon: Fraction, delta: Fraction) -> int:
             if _wishart(features, epsilon, delta, bits).float_delta <= delta:
                 return bits
     raise InvalidParameter(
-        f"Wishart noise for {features} features was refused",
+        f"Wishart noise for {features} features is invalid",
         why="its noise is floating point, which by the proven bound could cost more than δ",
         instead='method="gaussian"',
     )
@@ -81,8 +82,8 @@ def wishart_bits(*, features: int, epsilon: Fraction, delta: Fraction) -> int:
 
 def wishart_moments(
     rows: Floats, *, radius: float, epsilon: Fraction, delta: Fraction, random: Random | None
-) -> tuple[Floats, float, float]:
-    """Σ zzᵀ with Wishart noise less its mean, its variance on the diagonal, and the step of the rows.
+) -> tuple[Floats, int, float]:
+    """Σ zzᵀ with Wishart noise less its mean, its degrees of freedom k, and its scale B²: it is B²(W − k·1).
 
     Guarantee: (ε, 2δ), one row more or less, ‖z‖ ≤ B; δ by `WishartMechanism.tightest` (see its proof), and at most δ again by
     what floating point may do to the noise.
@@ -92,7 +93,8 @@ def wishart_moments(
     mechanism = _wishart(features, epsilon, delta, bits)
     noisy = mechanism.release(moment_steps(rows, radius=radius, bits=bits), random=random)
     centred = np.asarray(noisy, dtype=np.float64) - float(mechanism.shift) * np.eye(features)
-    return centred, 2 * mechanism.variance, radius * 2.0**-bits
+    unit = (radius * 2.0**-bits) ** 2
+    return centred * unit, mechanism.degrees, math.sqrt(mechanism.variance / mechanism.degrees) * unit
 
 
 @cache

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Self
 
@@ -46,8 +46,11 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     hits on the part that is left, which one row moves by at most 1, all the same way: so the whole promise again (Chaudhuri,
     Monteleoni & Sarwate 2011, Algorithm 3, with another choice). A setting may not say `epsilon`, `delta`, `privacy` or `random`.
 
-    After `fit`: `best_estimator_`, `best_params_`, `best_score_` (None for parts: only the choice was released; for stopping a
-    little too bright, as it is the best of several), `guarantee_`, `spent_`, `report()`.
+    After `fit`: `best_estimator_`, `best_params_`, `best_score_`, `guarantee_`, `spent_`, `report()`. The score is None for
+    parts: only the choice was released. For stopping it is the best of several, so a little too bright, and its margin is wider
+    by that: it holds for the scores of all tries at once, since of K tries with misses of α/E[K] each, one misses with α at most
+    (Wald's identity: K is drawn apart from the scores). It carries the guarantee of the whole search, as that is what it costs
+    also where it is all that is shown: it was chosen by all tries.
 
     >>> from cloister.learn.examples import Threshold
     >>> search = PrivateSearch(Threshold(bounds=(0, 1)), {"at": ["0.1", "0.5"]}, epsilon=2, method="parts")
@@ -86,7 +89,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         whole: Guarantee = PureDP(self.epsilon) if self.delta in (None, 0) else ApproxDP(self.epsilon, self.delta)
         if self.method not in ("stopping", "parts"):
             raise InvalidParameter(
-                f"method={self.method!r} was refused", why='known are "stopping" and "parts"', instead='method="stopping"'
+                f"method={self.method!r} is invalid", why='known are "stopping" and "parts"', instead='method="stopping"'
             )
         parts = split(X, y, test=self.test, random=self.random)
         self.guarantee_ = whole
@@ -110,10 +113,12 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
                 if self.best_score_ is None or _better(found, self.best_score_):
                     self.best_estimator_, self.best_params_, self.best_score_ = model, dict(setting), found
         self.spent_ = _lines(one, whole, stopping)
+        assert isinstance(self.best_score_, Proportion)  # the mean number of tries is `tries`, up to the rounding of γ
+        self.best_score_ = replace(self.best_score_, guarantee=whole, spent=self.spent_, tries=stopping.tries + 1)
 
     def _by_parts(self, settings: list[Any], whole: Guarantee, X: Any, X_test: Any, y: Any, y_test: Any) -> None:
         source = self.random or default_random()
-        place = source.below(len(settings), len(np.asarray(y)))
+        place = source.below(len(settings), len(y))
         models, hits = [], []
         for number, setting in enumerate(settings):
             model = self._trained(setting, whole, taken(X, place == number), taken(y, place == number))
@@ -147,7 +152,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         lines = [f"{self.guarantee_}: {type(self.best_estimator_).__name__} with {chosen or 'no setting'}"]
         lines += [f"  {line}" for line in self.spent_]
         if self.best_score_ is not None:
-            lines += [f"  {self.best_score_}: the best of several tries, so a little too bright"]
+            lines += [f"  {self.best_score_}: the best of several tries, and with a margin that holds for all of them"]
             lines += ["  the number of tries is not told: the promise holds for who does not know it"]
         return "\n".join(lines)
 
@@ -181,7 +186,8 @@ def cross_validate(
     Guarantee: ε, or (ε, δ), between rows that differ by one person. Rows fall into k folds by coins of their own. A row takes
     part in k − 1 trainings, each with a (k − 1)th of the share `training`, and in the score of its own fold with the rest: the
     costs add (Dwork & Roth 2014, Theorem 3.16; in ρ: Bun & Steinke 2016, Lemma 1.7), the scores of other folds being of other
-    rows. So each of the k models is weaker than the one that the whole allowance would train: the score says less of that one.
+    rows. One fold's score alone says something of the rows that trained its model, too: it carries the larger of the costs of
+    either. So each of the k models is weaker than the one that the whole allowance would train: the score says less of that one.
 
     >>> from cloister.learn.examples import Threshold
     >>> found = cross_validate(Threshold(bounds=(0, 1), at="0.5"), [[0.2], [0.8]] * 400, [0, 1] * 400, epsilon=5)
@@ -190,20 +196,21 @@ def cross_validate(
     """
     _check_model(estimator)
     if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= 100:
-        raise InvalidParameter(f"folds={folds!r} was refused", why="there are between 2 and 100", instead="folds=5")
+        raise InvalidParameter(f"folds={folds!r} is invalid", why="there are between 2 and 100", instead="folds=5")
     source = random or default_random()
     whole: PureDP | ApproxDP = PureDP(epsilon) if delta in (None, 0) else ApproxDP(epsilon, delta)
     purse: Guarantee = whole if isinstance(whole, PureDP) else ZCDP(zcdp_within(epsilon=whole.epsilon, delta=whole.delta).rho)
     portion = exact_probability(training, "training")
     one, judged = _portion(purse, portion / (folds - 1)), _portion(purse, 1 - portion)
-    place = source.below(folds, len(np.asarray(y)))
+    place = source.below(folds, len(y))
     scores = []
     for fold in range(folds):
         model: PrivateModel = clone(estimator)
         model.random = random
         rest = place != fold
         model._fitted(model._checked(taken(X, rest), taken(y, rest)), model._allowance(one))
-        scores.append(_scored(model, judged, taken(X, ~rest), taken(y, ~rest), source))
+        score = _scored(model, judged, taken(X, ~rest), taken(y, ~rest), source)
+        scores.append(replace(score, guarantee=judged if one <= judged else one))
     first = scores[0]
     total = Proportion(
         name=first.name,
@@ -266,7 +273,7 @@ def _check_settings(settings: Sequence[Mapping[str, Any]]) -> None:
     for name in sorted({name for setting in settings for name in setting}):
         if name in _PROMISE:
             raise InvalidParameter(
-                f"The setting {name!r} was refused",
+                f"The setting {name!r} is invalid",
                 why="the search itself says what is promised, and every try keeps to its part of that",
                 instead="PrivateSearch(model, grid, epsilon=1)",
             )
@@ -275,7 +282,7 @@ def _check_settings(settings: Sequence[Mapping[str, Any]]) -> None:
 def _check_model(estimator: Any) -> None:
     if not isinstance(estimator, PrivateModel) or estimator._target not in ("class", "number") or not estimator.private:
         raise InvalidParameter(
-            f"{type(estimator).__name__} was refused",
+            f"{type(estimator).__name__} is invalid",
             why="the search trains private models of this library that predict classes or numbers",
             instead="PrivateSearch(GaussianNB(bounds=(0, 1)), …)",
         )

@@ -47,11 +47,11 @@ class Stopping:
     def __post_init__(self) -> None:
         if self.law not in ("logarithmic", "geometric"):
             raise InvalidParameter(
-                f"law={self.law!r} was refused", why='known are "logarithmic" and "geometric"', instead='law="logarithmic"'
+                f"law={self.law!r} is invalid", why='known are "logarithmic" and "geometric"', instead='law="logarithmic"'
             )
         if isinstance(self.tries, bool) or not isinstance(self.tries, int) or not 2 <= self.tries <= 100_000:
             raise InvalidParameter(
-                f"tries={self.tries!r} was refused", why="the mean number of tries lies between 2 and 100000", instead="tries=20"
+                f"tries={self.tries!r} is invalid", why="the mean number of tries lies between 2 and 100000", instead="tries=20"
             )
 
     @property
@@ -92,7 +92,7 @@ class Stopping:
             case ApproxDP():
                 return self._largest(whole)
         raise InvalidParameter(
-            f"{whole!r} was refused", why="the best of random tries is not ρ-private", instead='epsilon=1, delta="1e-6"'
+            f"{whole!r} is invalid", why="the best of random tries is not ρ-private", instead='epsilon=1, delta="1e-6"'
         )
 
     def curve(self, rho: Fraction) -> RenyiCurve:
@@ -117,7 +117,7 @@ class Stopping:
         rho = Fraction(math.floor(low * 2**40), 2**40)
         if rho <= 0:
             raise InvalidParameter(
-                f"{whole} was refused", why="nothing is left for a try after the cost of choosing", instead="a larger epsilon"
+                f"{whole} is invalid", why="nothing is left for a try after the cost of choosing", instead="a larger epsilon"
             )
         return ZCDP(rho)
 

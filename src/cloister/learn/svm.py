@@ -57,4 +57,4 @@ class LinearSVC(LinearClassifier):
         if not (isinstance(self.width, int | float) and 0.1 <= self.width <= 10):
             from cloister.errors import InvalidParameter
 
-            raise InvalidParameter(f"width={self.width!r} was refused", why="it lies between 0.1 and 10", instead="width=0.5")
+            raise InvalidParameter(f"width={self.width!r} is invalid", why="it lies between 0.1 and 10", instead="width=0.5")

@@ -106,7 +106,7 @@ class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return np.asarray(found / len(self.value_))
 
     def predict(self, X: Any) -> Any:
-        """The likeliest class of each row."""
+        """The most likely class of each row."""
         likeliest = self.predict_proba(X).argmax(axis=1)
         return self.classes_[likeliest]
 
@@ -194,14 +194,14 @@ class DecisionTreeClassifier(_Trees):
 
 
 class RandomForestClassifier(_Trees):
-    """A forest of decision trees, each on persons of its own (`persons="apart"`) or on all of them with a part of ε.
+    """A forest of decision trees, each on people of its own (`persons="apart"`) or on all of them with a part of ε.
 
     `n_estimators` trees; by themselves as many as the size hint times ε has digits, less one, and 3 at most (3 without a hint):
-    with few persons each, trees of their own are mostly noise. In each node `max_features` of the features are candidates, drawn
+    with few people each, trees of their own are mostly noise. In each node `max_features` of the features are candidates, drawn
     without looking; by itself all. The rest as in `DecisionTreeClassifier`. The guarantee and its proof stand at the top of this
     module.
 
-    References: Fletcher & Islam (2017), Differentially private random decision forests using smooth sensitivity (persons apart).
+    References: Fletcher & Islam (2017), Differentially private random decision forests using smooth sensitivity (people apart).
     Geurts, Ernst & Wehenkel (2006), Extremely randomized trees.
 
     >>> X, y = [[0.1, 5.0], [0.9, 5.0]] * 300, [0, 1] * 300
@@ -284,10 +284,10 @@ def _shrunk(counts: Floats, variance: float) -> Floats:
 def _whole(value: Any, name: str, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
         raise InvalidParameter(
-            f"{name}={value!r} was refused", why=f"it is a whole number from {least} to {most}", instead=f"{name}={max(least, 5)}"
+            f"{name}={value!r} is invalid", why=f"it is a whole number from {least} to {most}", instead=f"{name}={max(least, 5)}"
         )
     return int(value)
 
 
 def _unknown(name: str, value: Any, known: str, instead: str) -> InvalidParameter:
-    return InvalidParameter(f"{name}={value!r} was refused", why=f"known are {known}", instead=instead)
+    return InvalidParameter(f"{name}={value!r} is invalid", why=f"known are {known}", instead=instead)

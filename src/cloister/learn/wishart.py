@@ -52,7 +52,7 @@ def _mechanism(d: int, epsilon: Fraction, delta: Fraction) -> tuple[int, Wishart
         if mechanism.float_delta <= float(delta) / 2:
             return bits, mechanism
     raise InvalidParameter(
-        'method="wishart" was refused',
+        'method="wishart" is invalid',
         why="its floating point could take more than half of so small a δ",
         instead='method="moments"',
     )

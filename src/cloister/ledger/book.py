@@ -14,18 +14,21 @@ from typing import Any
 
 from cloister.errors import LedgerError, LedgerTampered
 from cloister.ledger.chain import BEGINNING, canonical, sealer
+from cloister.ledger.checkpoint import Broken, Row, Sums, due, sealed_sums
 from cloister.ledger.head import Account, Head
 from cloister.ledger.measure import Units, decode, encode, guarantee_of, kind_of, units_down
-from cloister.ledger.store import Store
+from cloister.ledger.store import Store, blob
 from cloister.privacy.guarantee import Guarantee
 
 _NEWEST = "SELECT sequence, hash FROM lines ORDER BY sequence DESC LIMIT 1"
 _ACCOUNT = "SELECT cap, spent, slack, unbounded FROM accounts WHERE population = ? AND who = ?"
+_ENDED = "SELECT sequence FROM lines WHERE sequence > ? AND payload LIKE ? LIMIT 1"
 _SAVE = """INSERT INTO accounts (population, who, cap, spent, slack, unbounded) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (population, who) DO UPDATE
     SET cap = excluded.cap, spent = excluded.spent, slack = excluded.slack, unbounded = excluded.unbounded"""
 _SAVE_TWO = _SAVE.replace("(?, ?, ?, ?, ?, ?)", "(?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?)")
 
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 _MOST_LIVE = 10_000  # more than may be at work at once; forgotten ones are looked up
 
 
@@ -99,6 +102,8 @@ class Book:
         self.sequence = 0
         self.hash = BEGINNING
         self.writes = 0
+        self.sums: Sums | None = None
+        """What the lines add up to, against which an account is held that is read from its table; None: nothing is."""
         self._known: tuple[int, bytes] | None = None
         self.reset()
 
@@ -125,27 +130,55 @@ class Book:
         An end before, or beside, the one last seen means that the database was put back.
         """
         newest = self.store.execute(_NEWEST).fetchone()
-        sequence, end = (newest[0], bytes(newest[1])) if newest else (0, BEGINNING)
+        sequence, end = (newest[0], blob(newest[1])) if newest else (0, BEGINNING)
         if self._loaded and sequence == self.sequence and end == self.hash:
             return False
+        if not isinstance(sequence, int):
+            raise _tampered("the number of its newest line is missing")
         if self._known is not None and (sequence, end) != self._known and not self.contains(*self._known):
-            raise LedgerTampered(
-                "Nothing was charged",
-                why="the ledger lost lines that this process had seen",
-                instead="ledger.verify(), and the last backup",
-            )
+            raise _tampered("the ledger lost lines that this process had seen")
         self.reset()
         self.sequence, self.hash, self._loaded = sequence, end, True
+        if self.sums is not None:
+            self._add_up(self.sums, sequence)
         if sequence:
-            self._at = int(self.payload(sequence)["at"])
+            self._at = _time_of(self.store.execute("SELECT payload FROM lines WHERE sequence = ?", (sequence,)).fetchone())
         return True
+
+    def _add_up(self, sums: Sums, sequence: int) -> None:
+        """Take the lines that others wrote into the sums; anew, where a transaction of this process was undone."""
+        broken = None
+        if sums.number > sequence or not self.contains(sums.number, sums.hash):
+            self.sums, broken = sealed_sums(self.store, self.key, sequence)
+        else:
+            try:
+                sums.advance(self.store)
+            except Broken as found:
+                broken = found.args[0]
+        if broken is not None:
+            self._loaded = False
+            raise _tampered(f"line {broken} of its database is not what was written")
+
+    def add_checkpoint(self) -> None:
+        """Where many lines came since the last one: a line more, which repeats the sums."""
+        if self.sums is None or not self._lines or not due(self.sums, self.sequence):
+            return
+        self.sums.advance(self.store, self._lines)
+        if due(self.sums, self.sequence):
+            self.line("checkpoint", **self.sums.plain())
+
+    def reload(self) -> None:
+        """Forget what was read of the tables, which were made again."""
+        self._populations.clear()
+        self._spenders.clear()
+        self.writes += 1
 
     def contains(self, sequence: int, end: bytes) -> bool:
         """Whether the stored chain has this hash at this place."""
         if sequence == 0:
             return True
         row = self.store.execute("SELECT hash FROM lines WHERE sequence = ?", (sequence,)).fetchone()
-        return row is not None and bytes(row[0]) == end
+        return row is not None and blob(row[0]) == end
 
     def line(self, kind: str, **payload: Any) -> int:
         """One line more; its number."""
@@ -200,6 +233,7 @@ class Book:
         """The population of that name, if there is one."""
         if name not in self._populations:
             row = self.store.execute(_ACCOUNT, (name, "")).fetchone()
+            self._check(name, "", row)
             self._populations[name] = None if row is None else _population(name, *row)
         return self._populations[name]
 
@@ -216,8 +250,25 @@ class Book:
         found = self._spenders.get(place)
         if found is None:
             row = self.store.execute(_ACCOUNT, place).fetchone()
+            self._check(population, who, row)
             found = self._spenders[place] = Spender() if row is None else _spender(*row)
         return found
+
+    def _check(self, population: str, who: str, row: tuple[Any, ...] | None) -> None:
+        """Refuse an account that is not what the lines add up to. What this process has written itself is not read again."""
+        if self.sums is None:
+            return
+        expected: Row | None = self.sums.accounts.get((population, who))
+        told = None if expected is None else (expected[0], *map(str, expected[1]), int(expected[2]))
+        if (None if row is None else tuple(row)) != told:
+            raise _tampered("an account in its tables is not what its sealed lines add up to")
+
+    def check_waits(self, number: int) -> None:
+        """Refuse a reservation that is about to be taken over, and of which a line says that it was settled, taken over or
+        voided: with that row dropped from the tables it would be answered once more, under a charge that is used up."""
+        told = self.store.execute(_ENDED, (number, f'%"id":{number:d},"kind":"%')).fetchone()
+        if told is not None:
+            raise _tampered("an earlier attempt at the same had ended, and its tables no longer say so")
 
     def save_population(self, population: Population) -> None:
         """Keep a changed population."""
@@ -280,12 +331,38 @@ def budget_of(text: str) -> Guarantee:
     return decode(text.split(" "))
 
 
+def _tampered(why: str) -> LedgerTampered:
+    return LedgerTampered("Nothing was charged", why=why, instead="ledger.verify(), and the last backup")
+
+
+def _time_of(row: tuple[Any, ...] | None) -> int:
+    """When the newest line was written; the beginning of time where it says none, which is found when the lines are added up."""
+    try:
+        return int(json.loads(row[0])["at"]) if row is not None else 0
+    except (ValueError, TypeError, LookupError):
+        return 0
+
+
 def _population(name: str, budget: str, spent: str, slack: str, unbounded: int) -> Population:
-    found = Population.new(name, budget_of(budget))
-    found.spent, found.unbounded = (int(spent), int(slack)), bool(unbounded)
+    try:
+        found = Population.new(name, budget_of(budget))
+        found.spent, found.unbounded = (int(spent), int(slack)), bool(unbounded)
+    except _UNREADABLE:
+        raise _unreadable(name) from None
     return found
 
 
 def _spender(share: str | None, spent: str, slack: str, _unbounded: int) -> Spender:
-    guarantee = None if share is None else budget_of(share)
-    return Spender(guarantee, None if guarantee is None else units_down(guarantee), (int(spent), int(slack)))
+    try:
+        guarantee = None if share is None else budget_of(share)
+        return Spender(guarantee, None if guarantee is None else units_down(guarantee), (int(spent), int(slack)))
+    except _UNREADABLE:
+        raise _unreadable("a person's share") from None
+
+
+def _unreadable(what: str) -> LedgerTampered:
+    return LedgerTampered(
+        f"The account of {what!r} could not be read",
+        why="its row in the tables is not what a ledger writes",
+        instead="ledger.verify(), and the last backup",
+    )

@@ -25,7 +25,7 @@ Read = TypeVar("Read")
 
 
 class Carrier(Protocol):
-    """Whoever runs several pieces of work in one thread."""
+    """Anyone who runs several pieces of work in one thread."""
 
     moment: dict[Hashable, Any] | None
     """What was read since all of them had come; None once this work has waited."""

@@ -14,20 +14,21 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, LedgerError
 from cloister.ledger import operations, reading
+from cloister.ledger.book import Book
 from cloister.ledger.company import at_one_moment
 from cloister.ledger.measure import kind_of
 from cloister.ledger.opening import Opened, open_ledger
 from cloister.ledger.records import BrokenLine, Charge, Freeze, Line, Reservation, StoredRelease
 from cloister.ledger.request import Bounds, Request
 from cloister.ledger.store import Store
-from cloister.ledger.verify import verify
 from cloister.ledger.writer import Step, Writer, frozen_error, head_unavailable
+from cloister.printable import is_text
 from cloister.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Ledger:
         return result
 
     def allot(self, population: str, user: str, share: Guarantee, *, who: str) -> None:
-        """Cap what one analyst may spend of a population: fairness among analysts, not protection of persons.
+        """Cap what one analyst may spend of a population: fairness among analysts, not protection of people.
 
         >>> from cloister.privacy import PureDP
         >>> ledger = Ledger()
@@ -225,10 +226,11 @@ class Ledger:
         request = Request.of(costs, who, what, purpose, rerun=False, share_at_most=share_at_most)
         self._do(lambda book: operations.draw(book, request, in_all=in_all))
 
-    def bind(self, source: str, population: str, *, who: str) -> None:
+    def bind(self, source: str | Collection[str], population: str, *, who: str) -> None:
         """Write down that a source holds rows of this population: registered under any other name, it spends the same budget.
 
-        `source` is a digest of where the rows are. A source that belongs to another population is refused.
+        `source` is a digest of where the rows are, or several, which are written together. One that belongs to another population
+        is refused, and then none is written.
 
         >>> from cloister.privacy import PureDP
         >>> ledger = Ledger()
@@ -237,9 +239,13 @@ class Ledger:
         >>> ledger.bound("5f3a")
         'people'
         """
-        _check_names(source=source, population=population, who=who)
-        if self.bound(source) != population:
-            self._do(lambda book: operations.bind(book, source, population, who))
+        sources = [source] if isinstance(source, str) else sorted(source)
+        for each in sources:
+            _check_names(source=each, population=population, who=who)
+        known = self.bound_to(sources)
+        new = [each for each in sources if known.get(each) != population]
+        if new:
+            self._do(lambda book: operations.bind(book, new, population, who))
 
     def note_not_private(self, population: str, *, who: str, what: str) -> None:
         """Write down, before it leaves, that something leaves by the second door: no budget bounds this population from then on.
@@ -266,7 +272,16 @@ class Ledger:
                 "Nothing was restored", why="this ledger is not frozen", instead="ledger.raise_budget(…) to change a budget"
             )
         self._check_process()
-        self._writer.thaw(lambda book: operations.restore(book, dict(losses), freeze.accounts, who, why))
+
+        def step(book: Book) -> None:
+            if freeze.tables:
+                from cloister.ledger.migrations import rebuild
+
+                book.reload()  # counts as a write, so that a refusal from here on undoes all of it
+                rebuild(book)
+            operations.restore(book, dict(losses), freeze.accounts, who, why)
+
+        self._writer.thaw(step)
 
     # Reading.
 
@@ -294,8 +309,25 @@ class Ledger:
         with self._reading() as store:
             return reading.bound(store, source)
 
+    def bound_to(self, sources: Iterable[str]) -> dict[str, str]:
+        """The populations of those sources for which one was written down.
+
+        >>> from cloister.privacy import PureDP
+        >>> ledger = Ledger()
+        >>> _ = ledger.open("people", PureDP(1), who="owner")
+        >>> ledger.bind(["5f3a", "77c1"], "people", who="owner")
+        >>> ledger.bound_to(["5f3a", "0000"])
+        {'5f3a': 'people'}
+        """
+        wanted = list(sources)
+        if not wanted:
+            return {}
+        with self._reading() as store:
+            found = {each: reading.bound(store, each) for each in wanted}
+        return {each: population for each, population in found.items() if population is not None}
+
     def waiting(self, costs: Mapping[str, Guarantee], *, who: str, what: str) -> int | None:
-        """The charge of an attempt that did not come to its end, and that `reserve` would take over; None: it would charge anew.
+        """The charge of an attempt that did not come to its end, and that `reserve` would take over; None: it would charge again.
 
         >>> from cloister.privacy import PureDP
         >>> ledger = Ledger()
@@ -407,7 +439,7 @@ class Ledger:
             return reading.find(store, self._opened.key, what, frozenset(populations))
 
     def lines(self, after: int = 0) -> Iterator[Line]:
-        """Every line of the chain that comes after a number, oldest first: the audit trail.
+        """Every line of the chain that comes after a number, oldest first: the audit log.
 
         >>> [line.kind for line in Ledger().lines()]
         ['created']
@@ -423,6 +455,8 @@ class Ledger:
     def verify(self) -> bool | BrokenLine:
         """True, or the first line at which this ledger is not what was written: changed, dropped, moved, truncated or rolled
         back."""
+        from cloister.ledger.verify import verify
+
         head_file = self._opened.head_file
         try:
             known = None if head_file is None else head_file.read()  # before the database, which may only be ahead of it
@@ -527,7 +561,7 @@ class Ledger:
 def _check_request(costs: Mapping[str, Guarantee], *, who: str, what: str, purpose: str) -> None:
     if not costs:
         raise InvalidParameter(
-            "costs={} was refused", why="a charge names at least one population", instead='costs={"people": PureDP("0.1")}'
+            "costs={} is invalid", why="a charge names at least one population", instead='costs={"people": PureDP("0.1")}'
         )
     for name, cost in costs.items():
         _check_name("population", name)
@@ -545,7 +579,7 @@ def _check_names(**names: str) -> None:
 
 
 def _check_name(name: str, value: str) -> None:
-    if not isinstance(value, str) or not 0 < len(value) <= 1000 or not value.isprintable():
+    if not is_text(value, 1000):
         raise InvalidParameter(
-            f"{name} was refused", why="it must be printable text of 1 to 1000 characters", instead=f"{name}='…'"
+            f"{name} is invalid", why="it must be printable text of 1 to 1000 characters", instead=f"{name}='…'"
         )

@@ -44,7 +44,7 @@ def kind_of(guarantee: Guarantee) -> str:
     if isinstance(guarantee, ZCDP):
         return "zcdp"
     raise InvalidParameter(
-        f"a {type(guarantee).__name__} was refused",
+        f"a {type(guarantee).__name__} is invalid",
         why="a budget or a cost is a PureDP, an ApproxDP or a ZCDP",
         instead='PureDP("0.1")',
     )
@@ -169,7 +169,7 @@ def price(cost: Guarantee) -> Price:
 def _text(numerator: int, denominator: int) -> str:
     if numerator.bit_length() > _LONGEST or denominator.bit_length() > _LONGEST:
         raise InvalidParameter(
-            "a guarantee was refused", why="its exact parameters are too long to write down", instead='PureDP("0.1")'
+            "a guarantee is invalid", why="its exact parameters are too long to write down", instead='PureDP("0.1")'
         )
     return text_of(Fraction(numerator, denominator))
 

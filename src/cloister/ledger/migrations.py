@@ -1,6 +1,6 @@
 """From an older format of the database to the current one, in one transaction, on opening.
 
-What is derived is dropped and built anew from the lines, which no migration touches: a line's hash covers its text as it was
+What is derived is dropped and built again from the lines, which no migration touches: a line's hash covers its text as it was
 written, so a line of format 1 is a line of format 1 for ever, and `replay.py` reads both.
 
 - Format 1 kept no purposes, and of spenders only the shares that caps were given to: what each person had spent was not counted.
@@ -26,7 +26,8 @@ from cloister.ledger.store import DERIVED, FORMAT, RELEASES, create_derived
 def migrate(book: Book) -> None:
     """Bring the store to the current format; a line says that it was done. Nothing happens where it is current."""
     row = book.store.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
-    found = int(row[0]) if row is not None else 0
+    text = row[0] if row is not None else "0"
+    found = int(text) if isinstance(text, str) and text.isdecimal() and text.isascii() and len(text) < 9 else 0
     if found == FORMAT:
         return
     if found not in _STEPS:
@@ -42,7 +43,7 @@ def migrate(book: Book) -> None:
 
 
 def rebuild(book: Book) -> Replay:
-    """Make the derived tables anew from the lines, each of which must verify."""
+    """Make the derived tables again from the lines, each of which must verify."""
     store = book.store
     for name in DERIVED:
         store.execute(f"DROP TABLE IF EXISTS {name}")

@@ -16,12 +16,13 @@ from urllib.parse import urlsplit
 from cloister.errors import InvalidParameter, LedgerTampered, LedgerUnavailable
 from cloister.ledger.book import Book
 from cloister.ledger.chain import BEGINNING, chained, find_key
+from cloister.ledger.checkpoint import sealed_sums
 from cloister.ledger.head import Head, HeadFile
-from cloister.ledger.migrations import migrate
-from cloister.ledger.operations import least_losses
+from cloister.ledger.measure import kind_of, units_up
+from cloister.ledger.operations import least_losses, least_of
 from cloister.ledger.records import Freeze
 from cloister.ledger.sqlite import SQLiteStore
-from cloister.ledger.store import FORMAT, Store, create
+from cloister.ledger.store import FORMAT, Store, blob, create
 
 _SERVERS = ("postgresql://", "postgres://")
 _MEMORY_KEY = bytes(32)  # nobody reaches a ledger in memory but the process that owns it
@@ -86,7 +87,7 @@ def _watched(connect: Callable[[], Store], key: bytes, path: Path, clock: Callab
         known = head_file.read()
         opened = _prepared(connect(), key, head_file, clock)
         try:
-            return replace(opened, freeze=_suspicion(opened.book, known))
+            return replace(opened, freeze=_frozen(opened.book, known, opened.freeze))
         except opened.store.errors as error:
             raise opened.store.unavailable(error) from None
     except OSError:
@@ -97,20 +98,50 @@ def _watched(connect: Callable[[], Store], key: bytes, path: Path, clock: Callab
         ) from None
 
 
-def _suspicion(book: Book, known: Head | None) -> Freeze | None:
-    """Whether this database may not be the one that was left, and the least that was spent if it isn't."""
+def _frozen(book: Book, known: Head | None, tampered: Freeze | None) -> Freeze | None:
+    """Why nothing may be charged, and the least that was spent: by the copy of the head, and by what the lines add up to."""
+    reason = _suspicion(book, known)
+    if reason is None and tampered is None:
+        return None
+    count, end = (0, "") if known is None else (known.count, known.hash)
+    accounts = {} if known is None else known.accounts
+    if tampered is None:
+        assert reason is not None
+        return Freeze(reason=reason, count=count, hash=end, losses=least_losses(book, accounts), accounts=accounts)
+    spent = {name: (kind_of(loss), units_up(loss)) for name, loss in tampered.losses.items()}
+    losses = least_of(spent, accounts)
+    return replace(tampered, reason=reason or tampered.reason, count=count, hash=end, losses=losses, accounts=accounts)
+
+
+def _changed(store: Store, book: Book) -> Freeze | None:
+    """Whether an account, or whose a source is, is not what the sealed lines add up to."""
+    store.begin()
+    try:
+        book.begin()
+        sums, broken = sealed_sums(store, book.key, book.sequence)
+        if broken is None and not sums.differs(store):
+            book.sums = sums
+            return None
+    finally:
+        store.rollback()
+    if broken is None:
+        reason = "a budget, a sum, a share or a source in its tables is not what its sealed lines say: somebody changed it"
+    else:
+        reason = f"line {broken} of its database is not the line that had been written"
+    spent = {name: (str(row[0]).partition(" ")[0], row[1]) for (name, who), row in sums.accounts.items() if not who}
+    return Freeze(reason=reason, count=book.sequence, hash=book.hash.hex(), losses=least_of(spent, {}), accounts={}, tables=True)
+
+
+def _suspicion(book: Book, known: Head | None) -> str | None:
+    """Why this database may not be the one that was left."""
     if known is None:
-        reason = "the copy of its head is missing or does not verify, so that its database may be an old one"
-        return Freeze(reason=reason, count=0, hash="", losses=least_losses(book, {}), accounts={})
+        return "the copy of its head is missing or does not verify, so that its database may be an old one"
     if known.count > book.sequence:
         ends = f"its database ends at line {book.sequence}, and line {known.count} had been written"
-        reason = f"{ends}: it was put back from a backup, or cut"
-    elif not book.contains(known.count, bytes.fromhex(known.hash)):
-        reason = f"line {known.count} of its database is not the line that had been written"
-    else:
-        return None
-    losses = least_losses(book, known.accounts)
-    return Freeze(reason=reason, count=known.count, hash=known.hash, losses=losses, accounts=known.accounts)
+        return f"{ends}: it was put back from a backup, or cut"
+    if not book.contains(known.count, bytes.fromhex(known.hash)):
+        return f"line {known.count} of its database is not the line that had been written"
+    return None
 
 
 def _prepared(store: Store, key: bytes, head_file: HeadFile | None, clock: Callable[[], float]) -> Opened:
@@ -123,6 +154,8 @@ def _prepared(store: Store, key: bytes, head_file: HeadFile | None, clock: Calla
             book.begin()
             book.line("created", format=FORMAT)
         else:
+            from cloister.ledger.migrations import migrate
+
             _check_key(store, key)
             book.begin()
             migrate(book)
@@ -139,13 +172,25 @@ def _prepared(store: Store, key: bytes, head_file: HeadFile | None, clock: Calla
         store.rollback()
         store.close()
         raise
-    return Opened(store, book, key, head_file, None)
+    return Opened(store, book, key, head_file, None if store.memory else _looked_at(store, book))
+
+
+def _looked_at(store: Store, book: Book) -> Freeze | None:
+    try:
+        return _changed(store, book)
+    except store.errors as error:
+        store.close()
+        raise store.unavailable(error) from None
+    except BaseException:
+        store.close()
+        raise
 
 
 def _check_key(store: Store, key: bytes) -> None:
     """The first line tells whether the key is this ledger's; the others are for `verify`."""
     row = store.execute("SELECT payload, hash FROM lines WHERE sequence = 1").fetchone()
-    if row is None or chained(key, 1, BEGINNING, row[0]) != bytes(row[1]):
+    text = None if row is None else row[0]
+    if not isinstance(text, str) or not text.isascii() or chained(key, 1, BEGINNING, text) != blob(row[1]):
         raise LedgerTampered(
             "This ledger was not opened",
             why="its first line does not verify: the line was changed, or the key is not this ledger's",

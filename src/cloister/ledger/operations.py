@@ -89,6 +89,7 @@ def reserve(book: Book, request: Request) -> Reservation:
     if request.rerun:
         earlier = earlier_attempt(book, request)
         if earlier is not None:
+            book.check_waits(earlier)
             _draw(book, owed, _debits(book, owed))
             book.live.pop(earlier, None)
             book.line("claimed", id=earlier, who=request.who)
@@ -194,19 +195,21 @@ def _draw(book: Book, request: Request | None, debits: Mapping[str, tuple[Spende
         book.write("INSERT INTO draws (population, who, what, spent, slack) VALUES (?, ?, ?, ?, ?)", (*place, *total))
 
 
-def bind(book: Book, source: str, name: str, who: str) -> None:
-    """Write down that a source holds rows of this population's persons: for good, whatever the table is called later."""
+def bind(book: Book, sources: Sequence[str], name: str, who: str) -> None:
+    """Write down that sources hold rows of this population's people: for good, whatever the table is called later."""
     book.population(name)
-    row = book.store.execute(_BOUND, (source,)).fetchone()
-    if row is not None and row[0] != name:
-        raise LedgerError(
-            f"The source was not bound to population {name!r}",
-            why=f"its rows are those of population {row[0]!r}, which keeps what it has spent",
-            instead=f"population={row[0]!r}",
-        )
-    if row is None:
-        book.line("bound", source=source, population=name, who=who)
-        book.write("INSERT INTO sources (source, population) VALUES (?, ?)", (source, name))
+    rows = {source: book.store.execute(_BOUND, (source,)).fetchone() for source in sources}
+    for row in rows.values():
+        if row is not None and row[0] != name:
+            raise LedgerError(
+                f"The source was not bound to population {name!r}",
+                why=f"its rows are those of population {row[0]!r}, which keeps what it has spent",
+                instead=f"population={row[0]!r}",
+            )
+    for source, row in rows.items():
+        if row is None:
+            book.line("bound", source=source, population=name, who=who)
+            book.write("INSERT INTO sources (source, population) VALUES (?, ?)", (source, name))
 
 
 def note_not_private(book: Book, name: str, who: str, what: str) -> None:
@@ -260,11 +263,16 @@ def restore(book: Book, losses: Mapping[str, Guarantee], known: Mapping[str, Acc
 
 def least_losses(book: Book, known: Mapping[str, Account]) -> dict[str, Guarantee]:
     """What each population has spent at least: the more of what the database says and what the head remembers."""
-    least = {found.name: (found.kind, found.spent) for found in book.populations()}
+    return least_of({found.name: (found.kind, found.spent) for found in book.populations()}, known)
+
+
+def least_of(spent: Mapping[str, tuple[str, Units]], known: Mapping[str, Account]) -> dict[str, Guarantee]:
+    """The same of what is known otherwise to be spent, each with the kind of its budget."""
+    least = dict(spent)
     for name, account in known.items():
-        kind, spent = least.get(name, (account.budget[0], (0, 0)))
-        least[name] = (kind, (max(spent[0], account.spent[0]), max(spent[1], account.spent[1])))
-    return {name: guarantee_of(kind, spent) for name, (kind, spent) in sorted(least.items())}
+        kind, units = least.get(name, (account.budget[0], (0, 0)))
+        least[name] = (kind, (max(units[0], account.spent[0]), max(units[1], account.spent[1])))
+    return {name: guarantee_of(kind, units) for name, (kind, units) in sorted(least.items())}
 
 
 def charged_units(payload: Mapping[str, object], kinds: Mapping[str, str]) -> dict[str, Units]:
@@ -299,7 +307,7 @@ def _debit(
     both = _plus(units, beside)
     if not spender.has_room(both):
         left = spender.left()
-        told = f"A charge of {cost}" if both == units else f"A charge of {cost}, and a debit for what others paid,"
+        told = f"A charge of {cost}" if both == units else f"A charge of {cost}, and a charge to the share for stored answers,"
         raise BudgetExceeded(
             f"{told} to population {name!r} was refused",
             why=f"{guarantee_of(population.kind, left)} of the share of {who!r}, {spender.share}, remains",
@@ -318,7 +326,7 @@ def _keep_within(bounds: Sequence[Bound], population: Population, cost: Guarante
             error = BudgetExceeded(
                 f"A charge of {cost} to population {population.name!r} was refused",
                 why=bound.why,
-                instead="a smaller spend=, or ask whoever made the rule",
+                instead="a smaller spend=, or ask the person who made the rule",
             )
             error.rule = bound.rule  # type: ignore[attr-defined]
             raise error
@@ -371,7 +379,7 @@ def _refused(reservation: Reservation, state: str, wanted: str) -> LedgerError:
     if state == "unknown":
         why, instead = "this ledger has no such reservation", "ledger.reserve(…) in the same ledger"
     elif state == "settled":
-        why, instead = "another attempt at the same question was first", "ledger.find(what, populations)"
+        why, instead = "another attempt at the same query was first", "ledger.find(what, populations)"
     elif state == "voided":
         why, instead = "its charge was given back", "ledger.reserve(…) once more"
     else:

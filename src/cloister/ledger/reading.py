@@ -15,7 +15,7 @@ from cloister.ledger.measure import decode, guarantee_of, in_measure
 from cloister.ledger.operations import earlier_attempt
 from cloister.ledger.records import Charge, Line, State, StoredRelease
 from cloister.ledger.request import Request
-from cloister.ledger.store import Store
+from cloister.ledger.store import Store, blob
 from cloister.privacy.guarantee import Guarantee
 
 _CHARGES = """SELECT charges.id, lines.payload, outcomes.state, outcomes.attempt, releases.settled
@@ -109,7 +109,7 @@ def find(store: Store, key: bytes, what: str, names: frozenset[str]) -> list[Sto
     """The settled releases of a plan, each the one that its line speaks of."""
     found = []
     for number, settled, content, payload in store.execute(_FIND, (min(names), what)).fetchall() if names else ():
-        reserved, release = json.loads(payload), bytes(content)
+        reserved, release = json.loads(payload), blob(content)
         if reserved["what"] != what or reserved["costs"].keys() != names:
             continue
         line = _sealed(store, key, settled)
@@ -129,15 +129,16 @@ def find(store: Store, key: bytes, what: str, names: frozenset[str]) -> list[Sto
 def _sealed(store: Store, key: bytes, number: int) -> dict[str, Any] | None:
     """A line whose own seal fits; None where it doesn't."""
     rows = {
-        sequence: (payload, bytes(end))
+        sequence: (payload, blob(end))
         for sequence, payload, end in store.execute(
             "SELECT sequence, payload, hash FROM lines WHERE sequence BETWEEN ? AND ?", (number - 1, number)
         ).fetchall()
     }
     parent = rows[number - 1][1] if number - 1 in rows else BEGINNING
-    if number not in rows or chained(key, number, parent, rows[number][0]) != rows[number][1]:
+    text = rows[number][0] if number in rows else None
+    if not isinstance(text, str) or not text.isascii() or chained(key, number, parent, text) != rows[number][1]:
         return None
-    return cast("dict[str, Any]", json.loads(rows[number][0]))
+    return cast("dict[str, Any]", json.loads(text))
 
 
 def raw_lines(store: Store, after: int = 0) -> Iterator[tuple[int, str, bytes]]:
@@ -147,7 +148,7 @@ def raw_lines(store: Store, after: int = 0) -> Iterator[tuple[int, str, bytes]]:
             "SELECT sequence, payload, hash FROM lines WHERE sequence > ? ORDER BY sequence LIMIT ?", (after, _PAGE)
         ).fetchall()
         for sequence, payload, end in rows:
-            yield sequence, payload, bytes(end)
+            yield sequence, payload, blob(end)
         if len(rows) < _PAGE:
             return
         after = rows[-1][0]

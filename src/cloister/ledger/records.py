@@ -112,3 +112,5 @@ class Freeze:
     hash: str
     losses: Mapping[str, Guarantee]
     accounts: Mapping[str, Account] = field(repr=False)
+    tables: bool = False
+    """Whether the tables are not what the lines add up to: `Ledger.restore` makes them anew from the lines."""

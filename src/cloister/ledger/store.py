@@ -47,6 +47,15 @@ KEPT = (
 """The tables that hold what nothing else says."""
 
 
+def blob(value: object) -> bytes:
+    """The bytes of a cell, and none of one that holds something else: whoever changes a cell may write anything into it.
+
+    >>> blob(memoryview(b"ab")), blob("ab"), blob(10**9), blob(None)
+    (b'ab', b'', b'', b'')
+    """
+    return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else b""
+
+
 class Cursor(Protocol):
     """The part of a database cursor that is used."""
 

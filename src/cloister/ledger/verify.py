@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
-from cloister.ledger.book import budget_of
+from cloister.ledger.book import canonical_budget
 from cloister.ledger.chain import BEGINNING, canonical, sealer
+from cloister.ledger.checkpoint import Row, checkpoint_of, source_sum
 from cloister.ledger.head import Head
 from cloister.ledger.measure import GRID
 from cloister.ledger.reading import raw_lines
 from cloister.ledger.records import BrokenLine
 from cloister.ledger.replay import Replay
-from cloister.ledger.store import Store
+from cloister.ledger.store import Store, blob
 
-_ACCOUNTS = "SELECT population, who, cap, spent, slack, unbounded FROM accounts"
+_COLUMNS = "population, who, cap, spent, slack, unbounded"
 
 
 def verify(store: Store, key: bytes, known: Head | None, *, watched: bool) -> bool | BrokenLine:
@@ -31,7 +34,7 @@ def verify(store: Store, key: bytes, known: Head | None, *, watched: bool) -> bo
         if sequence != number + 1:
             return BrokenLine(line=number + 1, reason="the line is missing")
         number = sequence
-        if seal(sequence, parent, text) != end:
+        if not isinstance(text, str) or not text.isascii() or seal(sequence, parent, text) != end:
             return BrokenLine(line=number, reason="the line, or the one before it, was changed, moved or inserted")
         payload = json.loads(text)
         if canonical(payload) != text:
@@ -39,9 +42,13 @@ def verify(store: Store, key: bytes, known: Head | None, *, watched: bool) -> bo
         reason = replay.apply(sequence, payload)
         if reason is not None:
             return BrokenLine(line=number, reason=reason)
+        if payload["kind"] == "checkpoint" and not _says(payload, replay, key):
+            return BrokenLine(line=number, reason="the line is not what the lines before it add up to")
         if known is not None and known.count == number and known.hash != end.hex():
             return BrokenLine(line=number, reason="the line is not the one that the head file remembers")
         parent = end
+    if store.execute("SELECT COUNT(*) FROM lines").fetchone()[0] != number:
+        return BrokenLine(line=1, reason="a line has a number that no ledger gives")
     for wrong in (_head(known, number, watched=watched), _tables(store, replay, number)):
         if wrong is not None:  # a broken line is false, so `or` would lose it
             return wrong
@@ -56,37 +63,57 @@ def _head(known: Head | None, number: int, *, watched: bool) -> BrokenLine | Non
     return None
 
 
-def _tables(store: Store, replay: Replay, number: int) -> BrokenLine | None:
-    """The first difference between the tables and what the lines say."""
-    nothing = (Fraction(0), Fraction(0))
-    found = {
-        (population, who): (
-            None if cap is None else budget_of(cap),
-            (Fraction(int(spent), GRID), Fraction(int(slack), GRID)),
-            unbounded,
-        )
-        for population, who, cap, spent, slack, unbounded in store.execute(_ACCOUNTS).fetchall()
+def _says(payload: Mapping[str, Any], replay: Replay, key: bytes) -> bool:
+    """Whether a checkpoint repeats what the lines before it add up to."""
+    accounts: dict[tuple[str, str], Row] = {
+        (name, who): (cap, (int(spent), int(slack)), bool(unbounded))
+        for name, who, cap, spent, slack, unbounded in _accounts(replay)
     }
-    places = replay.spent_by.keys() | replay.shares.keys()
-    expected = {place: (replay.shares.get(place), replay.spent_by.get(place, nothing), 0) for place in places}
-    expected |= {(name, ""): (held.budget, held.spent, int(held.unbounded)) for name, held in replay.populations.items()}
-    if found != expected:
-        return BrokenLine(line=number, reason="a budget, a share or a sum in the tables is not what the lines add up to")
-    debits = {(*place, str(int(sums[0] * GRID)), str(int(sums[1] * GRID))) for place, sums in replay.draws.items()}
-    for table, columns, texts in (
-        ("draws", "population, who, what, spent, slack", debits),
-        ("sources", "source, population", set(replay.sources.items())),
+    expected = checkpoint_of(accounts, source_sum(key, replay.sources.items()))
+    return {name: payload[name] for name in expected} == expected
+
+
+def _accounts(replay: Replay) -> set[tuple[str, str, str | None, str, str, int]]:
+    """The rows of the table of accounts, as the lines tell them."""
+    nothing = (Fraction(0), Fraction(0))
+    rows: set[tuple[str, str, str | None, str, str, int]] = set()
+    for name, held in replay.populations.items():
+        first, delta = held.spent
+        rows.add((name, "", canonical_budget(held.budget), _units(first), _units(delta), int(held.unbounded)))
+    for place in replay.spent_by.keys() | replay.shares.keys():
+        share, (first, delta) = replay.shares.get(place), replay.spent_by.get(place, nothing)
+        rows.add((*place, None if share is None else canonical_budget(share), _units(first), _units(delta), 0))
+    return rows
+
+
+def _units(amount: Fraction) -> str:
+    units = amount * GRID
+    return str(units.numerator) if units.denominator == 1 else str(units)
+
+
+def _tables(store: Store, replay: Replay, number: int) -> BrokenLine | None:
+    """The first difference between the tables and what the lines say. Cells are compared as they are, whatever they hold."""
+    held = store.execute("SELECT value FROM meta WHERE name = 'format'").fetchall()
+    if [tuple(row) for row in held] != [(str(replay.format),)]:
+        return BrokenLine(line=number, reason="the format of the tables is not what the lines say")
+    debits = {(*place, *map(_units, sums)) for place, sums in replay.draws.items()}
+    for table, columns, texts, reason in (
+        ("accounts", _COLUMNS, _accounts(replay), "a budget, a share or a sum in the tables is not what the lines add up to"),
+        ("draws", "population, who, what, spent, slack", debits, "the table of draws is not what the lines say"),
+        ("sources", "source, population", set(replay.sources.items()), "the table of sources is not what the lines say"),
     ):
-        if {tuple(row) for row in store.execute(f"SELECT {columns} FROM {table}").fetchall()} != texts:  # noqa: S608
-            return BrokenLine(line=number, reason=f"the table of {table} is not what the lines say")
-    for table, columns, rows in (
+        rows = store.execute(f"SELECT {columns} FROM {table}").fetchall()  # noqa: S608
+        if len(rows) != len(texts) or {tuple(row) for row in rows} != texts:
+            return BrokenLine(line=number, reason=reason)
+    for table, columns, expected in (
         ("charges", "population, what, id", replay.charges),
         ("outcomes", "id, state, attempt", set(replay.outcomes())),
     ):
-        wrong = {tuple(row) for row in store.execute(f"SELECT {columns} FROM {table}").fetchall()} ^ rows  # noqa: S608
-        if wrong:
-            place = min(next(value for value in row if isinstance(value, int)) for row in wrong)
-            return BrokenLine(line=place, reason=f"what the lines say of this reservation is not what the table of {table} says")
+        found = [tuple(row) for row in store.execute(f"SELECT {columns} FROM {table}").fetchall()]  # noqa: S608
+        if len(found) != len(expected) or set(found) != expected:
+            numbers = [value for row in set(found) ^ expected for value in row if isinstance(value, int) and 0 < value <= number]
+            reason = f"what the lines say of this reservation is not what the table of {table} says"
+            return BrokenLine(line=min(numbers, default=number), reason=reason)
     return _releases(store, replay)
 
 
@@ -96,6 +123,8 @@ def _releases(store: Store, replay: Replay) -> BrokenLine | None:
         return BrokenLine(line=settled[0][0] if settled else 1, reason="there is not one release for each settled reservation")
     for number, (line, digest) in settled:
         row = store.execute("SELECT settled, content FROM releases WHERE id = ?", (number,)).fetchone()
-        if row is None or row[0] != line or hashlib.sha256(bytes(row[1])).hexdigest() != digest:
+        content = None if row is None else row[1]
+        is_bytes = isinstance(content, bytes | memoryview)
+        if row is None or row[0] != line or not is_bytes or hashlib.sha256(blob(content)).hexdigest() != digest:
             return BrokenLine(line=line, reason="the release that was settled here was changed or dropped")
     return None

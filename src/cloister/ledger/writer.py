@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from cloister.errors import CloisterError, LedgerError, LedgerFrozen, LedgerUnavailable
 from cloister.ledger.book import Book
+from cloister.ledger.checkpoint import sealed_sums
 from cloister.ledger.commit import Entry, GroupCommit
 from cloister.ledger.head import Head
 from cloister.ledger.opening import Opened
@@ -99,6 +100,8 @@ class Writer:
             for entry in batch:
                 self._act(entry)
                 thawed = thawed or (entry.work.thaws and entry.error is None)
+            if self.freeze is None or thawed:
+                book.add_checkpoint()
             head = book.flush()
             if thawed:
                 head = book.state()
@@ -108,7 +111,18 @@ class Writer:
             book.reset()
             raise
         book.committed()
+        if thawed and not store.memory:
+            self._add_up_anew()
         return head, thawed
+
+    def _add_up_anew(self) -> None:
+        """The sums of a ledger that was frozen, from its lines, when what it knew before may not have been so."""
+        self._store.begin()
+        try:
+            self._book.begin()
+            self._book.sums, _ = sealed_sums(self._store, self._book.key, self._book.sequence)
+        finally:
+            self._store.rollback()
 
     def _act(self, entry: Entry[Act]) -> None:
         writes = self._book.writes

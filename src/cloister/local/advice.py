@@ -111,6 +111,8 @@ class Advice:
         """All protocols and their margins, as bars."""
         import altair as alt
 
+        from cloister.notebook import offline
+
         rows = [
             {"name": each.name, "margin": each.margin, "bits": f"{each.report_size:,} bits", "best": each is self.best}
             for each in self.options
@@ -124,7 +126,7 @@ class Advice:
         x = alt.X("margin:Q", title="margin of a share", axis=alt.Axis(format="%"))
         colour = alt.Color("best:N", legend=None, scale=alt.Scale(domain=[True, False], range=["#1f6f5c", "#b9c7c2"]))
         bars = base.mark_bar().encode(x=x, y=y, color=colour)
-        return alt.layer(bars, base.mark_text(align="left", dx=4).encode(x=x, y=y, text="bits:N"))
+        return offline(alt.layer(bars, base.mark_text(align="left", dx=4).encode(x=x, y=y, text="bits:N")))
 
 
 def choose(domain: Any, epsilon: Exact = 1, people: int = 1000) -> Advice:
@@ -137,7 +139,7 @@ def choose(domain: Any, epsilon: Exact = 1, people: int = 1000) -> Advice:
     randomised response: with 1,000 people, a share is off by at most 5.95% in 19 of 20 cases
     """
     if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-        raise InvalidParameter(f"people={people!r} was refused", why="it is how many will answer", instead="people=1000")
+        raise InvalidParameter(f"people={people!r} is invalid", why="it is how many will answer", instead="people=1000")
     if isinstance(domain, int) and not isinstance(domain, bool):
         domain = range(max(0, domain))
     values, budget = domain_of(domain), check_epsilon(epsilon)

@@ -79,7 +79,7 @@ class Blocks:
 
     def _octets(self, values: Any) -> npt.NDArray[np.uint8]:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            raise InvalidParameter("values were refused", why="they are not a list of values", instead="randomize([value])")
+            raise InvalidParameter("values are invalid", why="they are not a list of values", instead="randomize([value])")
         if isinstance(values, np.ndarray):
             if not self.texts and values.dtype.kind in "iu" and values.ndim == 1 and self.length <= 8:
                 if bool((values < 0).any()) or (self.length < 8 and bool((values >= 1 << 8 * self.length).any())):
@@ -106,12 +106,12 @@ class Blocks:
     def _outside(self) -> InvalidParameter:
         if self.texts:
             return InvalidParameter(
-                "A text was refused",
-                why=f"it is no text, has the character 0, or is longer than {self.length} bytes of UTF-8",
+                "A text is invalid",
+                why=f"it is not a text, has the character 0, or is longer than {self.length} bytes of UTF-8",
                 instead="a larger length=, or texts that are cut before",
             )
         top = f"2^{8 * self.length} − 1"
-        return InvalidParameter("A number was refused", why=f"it is not an integer from 0 to {top}", instead="a larger bits=")
+        return InvalidParameter("A number is invalid", why=f"it is not an integer from 0 to {top}", instead="a larger bits=")
 
 
 def fingerprints(blocks: list[Numbers]) -> Numbers:

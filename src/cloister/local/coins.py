@@ -52,7 +52,7 @@ def check_epsilon(epsilon: Exact, name: str = "epsilon") -> Fraction:
     number = exact_positive(epsilon, name)
     if not Fraction(1, 10**6) <= number <= _MOST:
         why = "nearly every report would be the truth" if number > _MOST else "reports would tell nothing of anybody"
-        raise InvalidParameter(f"{name}={epsilon} was refused", why=why, instead=f"{name}=1, or any number from 1e-6 to {_MOST}")
+        raise InvalidParameter(f"{name}={epsilon} is invalid", why=why, instead=f"{name}=1, or any number from 1e-6 to {_MOST}")
     return number
 
 
@@ -66,7 +66,7 @@ def odds_below(epsilon: Fraction) -> Fraction:
 
 
 def heads_below(p: Fraction) -> int:
-    """The most heads of 2⁶⁴ that are no likelier than `p`.
+    """The most heads of 2⁶⁴ that are no more likely than `p`.
 
     >>> heads_below(Fraction(1, 2)) == 2**63, heads_below(Fraction(1, 3)) * 3 < 2**64
     (True, True)

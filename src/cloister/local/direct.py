@@ -76,6 +76,10 @@ class DirectEncoding(FrequencyOracle):
     def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
         return np.bincount(reports.astype(np.int64), minlength=len(self.domain)).astype(np.int64)
 
+    @property
+    def _part(self) -> float:
+        return 1 / float(self._p - self._q)
+
     def _read(self, sketch: Sketch) -> npt.NDArray[np.float64]:
         p, q = float(self._p), float(self._q)
         return np.asarray((sketch.counts - sketch.n * q) / (p - q), dtype=np.float64)
@@ -101,7 +105,7 @@ class RandomizedResponse(DirectEncoding):
         super().__init__(domain, epsilon)
         if len(self.domain) != 2:
             raise InvalidParameter(
-                "The domain was refused",
+                "The domain is invalid",
                 why="a randomised response has two answers",
                 instead=f"DirectEncoding(domain, epsilon={epsilon})",
             )

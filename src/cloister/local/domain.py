@@ -79,9 +79,9 @@ class Domain:
         """
         array = values if isinstance(values, np.ndarray) else None
         if array is not None and array.ndim != 1:
-            raise InvalidParameter("values were refused", why="they are not a flat list", instead="values.ravel()")
+            raise InvalidParameter("values are invalid", why="they are not a flat list", instead="values.ravel()")
         if array is None and (isinstance(values, str | bytes) or not isinstance(values, Iterable)):
-            raise InvalidParameter("values were refused", why="they are not a list of values", instead="randomize([value])")
+            raise InvalidParameter("values are invalid", why="they are not a list of values", instead="randomize([value])")
         if isinstance(self.values, range) or self._numbers is not None:
             numbers = array if array is not None else _numbers(values)
             if numbers is not None and numbers.dtype.kind in "iu":
@@ -137,12 +137,12 @@ def _numbers(values: Any) -> npt.NDArray[Any] | None:
 
 
 def _refused(why: str, instead: str) -> InvalidParameter:
-    return InvalidParameter("The domain was refused", why=why, instead=instead)
+    return InvalidParameter("The domain is invalid", why=why, instead=instead)
 
 
 def _outside() -> InvalidParameter:
     return InvalidParameter(
-        "A value was refused",
+        "A value is invalid",
         why="it is outside the domain (NaN and None are, too)",
         instead='a domain with a value for it, such as "other" or "no answer"',
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
@@ -131,14 +132,20 @@ class Duchi(NumericMechanism):
         return total
 
     def _means(self, sketch: Sketch) -> tuple[Floats, Floats]:
-        """The mean of t² is not told by signs; it is at least the mean's square, so the variance may be less than is said."""
+        """The mean of t² is not told by signs; it is at least the mean's square, so the variance may be less than is said. The
+        mean itself may be three deviations nearer to the middle, where the variance is largest."""
         means = 0.5 + (sketch.counts / sketch.n - 0.5) / self._pull
-        held = np.clip(means, 0.0, 1.0)
+        nearer = 3 * math.sqrt(self._noise(self._worst) / sketch.n)
+        held = 0.5 + np.maximum(np.abs(np.clip(means, 0.0, 1.0) - 0.5) - nearer, 0.0)
         noise = [self._noise(float(unit)) / sketch.n for unit in held]
         return np.asarray(means, dtype=np.float64), np.array(noise)
 
     def _noise(self, unit: float) -> float:
         return 0.25 / self._pull**2 - (unit - 0.5) ** 2
+
+    @property
+    def _part(self) -> float:
+        return 1 / self._pull
 
     @property
     def _worst(self) -> float:

@@ -77,7 +77,7 @@ class FakeData:
         self._domains = checked_domains(domains)
         if forms is not None and (set(forms) != set(self._domains) or not set(forms.values()) <= set(_FORMS)):
             raise InvalidParameter(
-                "forms= was refused",
+                "forms= is invalid",
                 why='it is "direct" or "unary" for each attribute',
                 instead=f"forms={dict.fromkeys(self._domains, 'direct')}",
             )
@@ -138,7 +138,7 @@ class FakeData:
         """The sketch of each attribute's parts."""
         sketches = sketches_of(self.oracles, reports)
         if len({sketch.n for sketch in sketches.values()}) != 1:
-            raise InvalidParameter("The reports were refused", why="the parts differ in number", instead="randomize(…)")
+            raise InvalidParameter("The reports are invalid", why="the parts differ in number", instead="randomize(…)")
         return {name: replace(sketch, key=self._key(name)) for name, sketch in sketches.items()}
 
     def estimate(self, sketches: Mapping[str, Sketch]) -> dict[str, Estimate]:
@@ -147,7 +147,7 @@ class FakeData:
             name: sketch.key for name, sketch in sketches.items()
         }:
             raise InvalidParameter(
-                "The sketches were refused", why="they are of other attributes, domains or ε", instead="fake.aggregate(reports)"
+                "The sketches are invalid", why="they are of other attributes, domains or ε", instead="fake.aggregate(reports)"
             )
         return {name: part.read(sketches[name]) for name, part in self._parts.items()}
 
@@ -159,7 +159,9 @@ class FakeData:
         ('unary', 14.73, 7.37)
         """
         if name not in self._parts:
-            raise InvalidParameter("The attribute was refused", why="it is none of these", instead=f"{next(iter(self._parts))!r}")
+            raise InvalidParameter(
+                "The attribute is invalid", why="it is not one of these", instead=f"{next(iter(self._parts))!r}"
+            )
         return n * self._parts[name].variance(frequency)
 
     def channel(self) -> tuple[tuple[Fraction, ...], ...]:
@@ -240,7 +242,14 @@ class _Part(ABC):
         counts = np.asarray((self.many * sketch.counts - n * (q + (self.many - 1) * f)) / (p - q), dtype=np.float64)
         shares = np.clip(counts / n, 0.0, 1.0) if n else np.zeros(len(counts))
         none, all_ = self.variance(0.0), self.variance(1.0)
-        return Estimate(counts=counts, n=n, variances=n * (none + (all_ - none) * shares), values=self.oracle.domain.values)
+        return Estimate(
+            counts=counts,
+            n=n,
+            variances=n * (none + (all_ - none) * shares),
+            values=self.oracle.domain.values,
+            part=self.many / (p - q),
+            slope=abs(all_ - none),
+        )
 
     def variance(self, frequency: float) -> float:
         """Of one person's part in a count."""

@@ -185,7 +185,7 @@ def field_of(size: int) -> Field:
 
     >>> field_of(6)
     Traceback (most recent call last):
-    cloister.errors.InvalidParameter: A field of 6 was refused: it is neither a prime nor a power of two up to 4096.
+    cloister.errors.InvalidParameter: A field of 6 is invalid: it is neither a prime nor a power of two up to 4096.
       Instead: 5 or 7
     """
     if size in _POLYNOMIALS:
@@ -193,7 +193,7 @@ def field_of(size: int) -> Field:
     if not is_prime(size):
         nearest = f"{_before(size)} or {next_field(size)}" if size > 2 else "2"
         raise InvalidParameter(
-            f"A field of {size} was refused", why="it is neither a prime nor a power of two up to 4096", instead=nearest
+            f"A field of {size} is invalid", why="it is neither a prime nor a power of two up to 4096", instead=nearest
         )
     return Field(size=size)
 

@@ -6,6 +6,7 @@ al. 2019). Which ones is drawn without a look at the numbers, so the reports com
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.local.estimates import Number
+from cloister.local.estimates import SURE, Number, Spread
 from cloister.local.interval import Floats, check_grid
 from cloister.local.numeric import NumericMechanism
 from cloister.local.protocol import Reports, Sketch
@@ -110,10 +111,33 @@ class FiniteMechanism(NumericMechanism):
         n = float(counts.sum())
         first, second = (float(counts @ each) / n for each in (self._firsts, seconds))
         doubt = float(self._doubts(sketch, np.array([first]), counts[None, :])[0])
-        parts = seconds - 2 * first * self._firsts
-        noise = (float(counts @ parts**2) / n - (float(counts @ parts) / n) ** 2) / n
-        scale = self.interval.span**2
-        return Number(value=scale * (second - first**2 + doubt), variance=scale**2 * noise, n=sketch.n)
+        noise, part = self._noise_of_spread(first, doubt, counts)
+        noise += (1 - self.picks / self.dimensions) / 4  # of who told of it: squares from 0 to 1 vary by no more
+        span = self.interval.span
+        return Spread(
+            value=span**2 * (second - first**2 + doubt),
+            variance=span**4 * noise / n,
+            n=sketch.n,
+            part=span**2 * part / n,
+            mean=Number(value=span * first, variance=span**2 * doubt, n=sketch.n, part=span * self._part / sketch.n),
+            most=span**2 / 4,
+        )
+
+    def _noise_of_spread(self, mean: float, doubt: float, counts: npt.NDArray[np.int64]) -> tuple[float, float]:
+        """The variance of one report's part of e₂ − 2μe₁ (`Spread`), and by how much it moves that at the most.
+
+        μ is some number that the mean allows; of a report's variance, a convex function of μ, the larger of both ends is taken,
+        at the point of the grid where it is the largest, or as the reports tell it, and two deviations more, where that is less.
+        """
+        assert self._seconds is not None
+        n, found = float(counts.sum()), []
+        for end in np.clip((mean - SURE * math.sqrt(doubt), mean + SURE * math.sqrt(doubt)), 0.0, 1.0):
+            parts = self._seconds - 2 * end * self._firsts
+            squares = (parts - float(counts @ parts) / n) ** 2
+            told = float(counts @ squares) / n + float(squares.max() - squares.min()) / math.sqrt(n)
+            worst = float((self._back(parts**2) - self._back(parts) ** 2).max())
+            found.append((min(told, worst), float(parts.max() - parts.min())))
+        return max(found)[0], max(part for _, part in found)
 
     def distribution(self, reports: Any, *, coordinate: int = 0) -> Distribution:
         """How people's numbers are spread over the interval, by expectation–maximisation: for quantiles and histograms."""
@@ -124,10 +148,20 @@ class FiniteMechanism(NumericMechanism):
         counts = self._histogram(self._sketch(reports), coordinate)
         points = self.interval.low + self.interval.span * self._points
         return Distribution.fit(
-            counts, points=points, forward=self._forward, back=self._back, epsilon=float(self._share), circular=self._circular
+            counts,
+            points=points,
+            forward=self._forward,
+            back=self._back,
+            epsilon=float(self._share),
+            circular=self._circular,
+            left_out=1 - self.picks / self.dimensions,
         )
 
     _circular = False
+
+    @property
+    def _part(self) -> float:
+        return float(self._firsts.max() - self._firsts.min()) * self.dimensions / self.picks
 
     @property
     def _points(self) -> Floats:
@@ -136,7 +170,7 @@ class FiniteMechanism(NumericMechanism):
     def _histogram(self, sketch: Sketch, coordinate: int) -> npt.NDArray[np.int64]:
         if not 0 <= coordinate < self.dimensions:
             raise InvalidParameter(
-                "coordinate= was refused", why=f"there are {self.dimensions}, counted from 0", instead="coordinate=0"
+                "coordinate= is invalid", why=f"there are {self.dimensions}, counted from 0", instead="coordinate=0"
             )
         counts: npt.NDArray[np.int64] = sketch.counts.reshape(self.dimensions, self._cells)[coordinate]
         if not counts.any():
@@ -176,7 +210,9 @@ class FiniteMechanism(NumericMechanism):
         told = counts.sum(axis=1)
         squares = counts @ self._firsts**2 / told
         seconds = means**2 if self._seconds is None else counts @ self._seconds / told
-        noise = np.clip(squares - seconds, self._noises.min(), self._noises.max())
+        own = self._firsts**2 - (0.0 if self._seconds is None else self._seconds)
+        unsure = (own.max() - own.min()) / np.sqrt(told)  # two deviations of `squares − seconds`, at most: few reports may agree
+        noise = np.clip(squares - seconds + unsure, self._noises.min(), self._noises.max())
         left_out = (1 - self.picks / self.dimensions) * np.clip(seconds - means**2, 0.0, 0.25)
         return np.asarray((noise + left_out) / told, dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""Hadamard response: one column of a matrix of signs, likelier where its sign agrees with the value's row."""
+"""Hadamard response: one column of a matrix of signs, more likely where its sign agrees with the value's row."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class HadamardResponse(FrequencyOracle):
         reports = sketch.counts.reshape(self.blocks, self.order).sum(axis=1).repeat(self.order - 1)[: len(found)]
         scale = 2 / (float(self._tied - self._other) * self.order)
         variances = reports * scale**2 - np.clip(found.counts, 0.0, sketch.n)
-        return replace(found, variances=np.asarray(np.maximum(variances, 0.0), dtype=np.float64))
+        return replace(found, variances=np.asarray(np.maximum(variances, 0.0), dtype=np.float64), slope=scale + 1)
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports < self.blocks * self.order), dtype=np.bool_)
@@ -145,6 +145,10 @@ class HadamardResponse(FrequencyOracle):
     def _read(self, sketch: Sketch) -> npt.NDArray[np.float64]:
         signed = walsh_hadamard(sketch.counts.reshape(self.blocks, self.order))[:, 1:]
         return signed.ravel()[: len(self.domain)] * (2 / (float(self._tied - self._other) * self.order))
+
+    @property
+    def _part(self) -> float:
+        return 4 / (float(self._tied - self._other) * self.order)
 
     def _variance(self, n: int, frequency: Any, inside: Any) -> Any:
         """Where the whole block holds the share `inside`. A report's sign is ±1 in the block and 0 elsewhere."""

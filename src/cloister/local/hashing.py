@@ -65,7 +65,7 @@ class LocalHashing(FrequencyOracle):
         size = len(self.domain)
         check_size(size)
         if cells is not None and (isinstance(cells, bool) or not isinstance(cells, int)):
-            raise InvalidParameter("cells= was refused", why="it is a whole number of cells", instead="cells=1_000_000")
+            raise InvalidParameter("cells= is invalid", why="it is a whole number of cells", instead="cells=1_000_000")
         if buckets is None and optimized:
             self._lines = best_lines(size, self.epsilon, cells)
         else:
@@ -145,6 +145,10 @@ class LocalHashing(FrequencyOracle):
         counts = np.bincount(reports.astype(np.int64, copy=False), minlength=self._lines.cells)
         return counts.astype(np.int64, copy=False)
 
+    @property
+    def _part(self) -> float:
+        return 1 / (float(self._p) - self.support)
+
     def _read(self, sketch: Sketch) -> npt.NDArray[np.float64]:
         table = sketch.counts.reshape(len(self._lines), self.buckets)
         supported = np.rint(supports(table, self._lines, len(self.domain)))  # they are counts, whatever the transform rounded
@@ -160,7 +164,7 @@ def lines_for(size: int, buckets: int) -> Lines:
     """
     if isinstance(buckets, bool) or not isinstance(buckets, int) or not 2 <= buckets <= 2 * LARGEST:
         raise InvalidParameter(
-            f"buckets={buckets!r} was refused", why="a hash has two values at least", instead="buckets=4, or leave it out"
+            f"buckets={buckets!r} is invalid", why="a hash has two values at least", instead="buckets=4, or leave it out"
         )
     digits = 1
     while buckets**digits < size:
@@ -186,7 +190,7 @@ def best_lines(size: int, epsilon: Fraction, cells: int | None = None) -> Lines:
     allowed = [lines for lines in tried if lines.cells <= most]
     if not allowed:
         raise InvalidParameter(
-            f"cells={cells} was refused", why="no table is as small", instead=f"cells={min(lines.cells for lines in tried)}"
+            f"cells={cells} is invalid", why="no table is as small", instead=f"cells={min(lines.cells for lines in tried)}"
         )
     return min(allowed, key=lambda lines: hashed_variance(odds, lines))
 
@@ -207,7 +211,7 @@ def check_size(size: int) -> None:
     """Refuse domains for which a table would not fit."""
     if size > LARGEST:
         raise InvalidParameter(
-            "The domain was refused",
+            "The domain is invalid",
             why="it has more than 2²⁶ values, and an estimate for each of them would not fit into memory",
             instead="cloister.local.HeavyHitters, which finds the frequent ones",
         )

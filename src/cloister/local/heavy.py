@@ -148,7 +148,7 @@ class HeavyHitters:
             array = np.zeros(0, dtype=np.int64)
         if array.ndim != 1 or array.dtype.kind not in "iu" or not bool(self.valid(array).all()):
             raise InvalidParameter(
-                "The reports were refused",
+                "The reports are invalid",
                 why="some could not come from this HeavyHitters: another length, another ε, or garbage",
                 instead="reports[heavy.valid(reports)], and say how many were left out",
             )
@@ -164,7 +164,7 @@ class HeavyHitters:
 
         if not isinstance(sketch, Sketch) or sketch.key != self.key:
             raise InvalidParameter(
-                "The sketch was refused", why="it is of another length or ε", instead="heavy.aggregate(reports)"
+                "The sketch is invalid", why="it is of another length or ε", instead="heavy.aggregate(reports)"
             )
         return found(self._hashing, self.blocks, sketch, check_count(most))
 
@@ -182,13 +182,13 @@ def _places(blocks: list[npt.NDArray[np.int64]], levels: npt.NDArray[np.int64]) 
 def _blocks(bits: int | None, length: int | None) -> Blocks:
     if bits is not None and length is not None:
         raise InvalidParameter(
-            "bits= was refused", why="length= is given, too", instead="bits=64 for numbers, length=16 for texts"
+            "bits= is invalid", why="length= is given, too", instead="bits=64 for numbers, length=16 for texts"
         )
     if length is None:
         size = 64 if bits is None else bits
         if isinstance(size, bool) or not isinstance(size, int) or size % 8 or not 16 <= size <= 1024:
-            raise InvalidParameter(f"bits={bits!r} was refused", why="it is a multiple of 8 from 16 to 1024", instead="bits=64")
+            raise InvalidParameter(f"bits={bits!r} is invalid", why="it is a multiple of 8 from 16 to 1024", instead="bits=64")
         return Blocks(length=size // 8, texts=False)
     if isinstance(length, bool) or not isinstance(length, int) or not 2 <= length <= 128:
-        raise InvalidParameter(f"length={length!r} was refused", why="it is a number of bytes from 2 to 128", instead="length=16")
+        raise InvalidParameter(f"length={length!r} is invalid", why="it is a number of bytes from 2 to 128", instead="length=16")
     return Blocks(length=length, texts=True)

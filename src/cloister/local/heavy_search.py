@@ -144,7 +144,14 @@ def _told(candidates: _Candidates, levels: _Levels, blocks: Blocks, n: int, most
     variances = np.zeros(len(order))
     for people in levels.people:
         variances += levels.hashing._variances(people, shares)
-    return Estimate(counts=counts[order], n=n, variances=variances, values=tuple(values[place] for place in order.tolist()))
+    return Estimate(
+        counts=counts[order],
+        n=n,
+        variances=variances,
+        values=tuple(values[place] for place in order.tolist()),
+        part=levels.hashing._part,
+        slope=abs(levels.hashing.variance(1, 1.0) - levels.hashing.variance(1, 0.0)),
+    )
 
 
 def _estimates(hashing: LocalHashing, sketch: Sketch, level: int) -> Floats:

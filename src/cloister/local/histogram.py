@@ -168,7 +168,7 @@ def _checked(threshold: Exact) -> Fraction:
     theta = exact(threshold, "threshold")
     if not 0 <= theta <= 1:
         raise InvalidParameter(
-            f"threshold={threshold} was refused",
+            f"threshold={threshold} is invalid",
             why="a threshold lies between the cells' true values, 0 and 1",
             instead="threshold=True, for the best one",
         )

@@ -45,18 +45,18 @@ class Interval:
         if ends[0] >= ends[1]:
             raise (
                 InvalidParameter(
-                    f"low={low}, high={high} was refused", why="low must be less than high", instead=f"low={high}, high={low}"
+                    f"low={low}, high={high} is invalid", why="low must be less than high", instead=f"low={high}, high={low}"
                 )
                 if ends[0] > ends[1]
                 else InvalidParameter(
-                    f"low={low}, high={high} was refused", why="the interval has no width", instead="low=0, high=1"
+                    f"low={low}, high={high} is invalid", why="the interval has no width", instead="low=0, high=1"
                 )
             )
         least, most = (_held(each) for each in ends)
         if not _NARROWEST <= most - least <= _WIDEST:
             wide = most - least > _WIDEST
             raise InvalidParameter(
-                "low= and high= were refused",
+                "low= and high= are invalid",
                 why=f"they are more than {_WIDEST:.0e} far apart" if wide else "there is no room between these doubles",
                 instead="another unit" if wide else "another unit, or numbers less a constant",
             )
@@ -79,18 +79,18 @@ class Interval:
             return np.zeros((0, dimensions))
         if array.ndim != (1 if dimensions == 1 else 2) or (dimensions > 1 and array.shape[1] != dimensions):
             shape = "a flat list of numbers" if dimensions == 1 else f"rows of {dimensions} numbers"
-            raise InvalidParameter("values were refused", why=f"they are not {shape}", instead="randomize([value])")
+            raise InvalidParameter("values are invalid", why=f"they are not {shape}", instead="randomize([value])")
         if bool(np.isnan(array).any()):
             raise InvalidParameter(
-                "A value was refused",
-                why="it is NaN, which is no number",
+                "A value is invalid",
+                why="it is NaN, which is not a number",
                 instead="leave out who has no answer, or ask whether there is one with RandomizedResponse",
             )
         if clip:
             array = np.clip(array, self.low, self.high)
         elif bool(((array < self.low) | (array > self.high)).any()):
             raise InvalidParameter(
-                "A value was refused",
+                "A value is invalid",
                 why=f"it lies outside of the declared interval, {self.low:g} to {self.high:g}",
                 instead="randomize(values, clip=True), which moves it to the nearer end",
             )
@@ -127,7 +127,7 @@ def check_grid(grid: int, *, least: int = 1) -> int:
     """
     if isinstance(grid, bool) or not isinstance(grid, int) or not least <= grid <= FINEST:
         raise InvalidParameter(
-            "grid= was refused", why=f"it is a whole number of steps from {least} to {FINEST}", instead="grid=1024"
+            "grid= is invalid", why=f"it is a whole number of steps from {least} to {FINEST}", instead="grid=1024"
         )
     return grid
 
@@ -143,7 +143,7 @@ def _doubles(values: Any) -> Floats:
             return _doubles([_held(value) for value in values])
         except (TypeError, ValueError):
             pass
-    raise InvalidParameter("values were refused", why="they are not a list of numbers", instead="randomize([0.5, 0.25])")
+    raise InvalidParameter("values are invalid", why="they are not a list of numbers", instead="randomize([0.5, 0.25])")
 
 
 def _held(value: Any) -> float:

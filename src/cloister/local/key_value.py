@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
@@ -83,7 +84,7 @@ class KeyValue(Protocol):
         self.padding = self._checked_padding(padding)
         if how is not None and how not in _SENDERS:
             raise InvalidParameter(
-                f"how={how!r} was refused", why="there are two forms", instead='how="unary" or how="direct", or leave it out'
+                f"how={how!r} is invalid", why="there are two forms", instead='how="unary" or how="direct", or leave it out'
             )
         size = len(self.keys)
         made: dict[str, Sender] = {
@@ -134,7 +135,7 @@ class KeyValue(Protocol):
         held = held_by(people, self.keys, self.interval, clip=clip)
         if not clip and bool((held.sizes > self.padding).any()):
             raise InvalidParameter(
-                "A person's keys were refused",
+                "A person's keys are invalid",
                 why=f"there are more than padding={self.padding} of them",
                 instead="a larger padding, or randomize(people, clip=True), which lets them count for less",
             )
@@ -155,9 +156,16 @@ class KeyValue(Protocol):
         shares = np.clip(counts / sketch.n, 0.0, 1.0) if sketch.n else np.zeros(len(counts))
         none, all_ = self.variance(sketch.n, 0.0), self.variance(sketch.n, 1.0)
         return KeyValueEstimate(
-            counts=Estimate(counts=counts, n=sketch.n, variances=none + (all_ - none) * shares, values=self.keys.values),
+            counts=Estimate(
+                counts=counts,
+                n=sketch.n,
+                variances=none + (all_ - none) * shares,
+                values=self.keys.values,
+                part=2 * math.sqrt(max(self.variance(1, 0.0), self.variance(1, 1.0))),
+                slope=abs(self.variance(1, 1.0) - self.variance(1, 0.0)),
+            ),
             signs=sums,
-            covariances=self._weights.covariances(sketch.counts, sketch.n),
+            weights=self._weights,
             interval=self.interval,
         )
 
@@ -178,7 +186,7 @@ class KeyValue(Protocol):
         (0.25, 0.17)
         """
         if not 0 < frequency <= 1:
-            raise InvalidParameter("frequency= was refused", why="nobody has the key: no mean", instead="frequency=0.1")
+            raise InvalidParameter("frequency= is invalid", why="nobody has the key: no mean", instead="frequency=0.1")
         signs = (0.0, 1.0) if value is None else (2 * float(self.interval.units(self.interval.checked([value]))[0, 0]) - 1,)
         worst = max(self._weights.mean_variance(frequency, sign) for sign in signs)
         return (self.interval.span / 2) ** 2 * worst / n
@@ -226,7 +234,7 @@ class KeyValue(Protocol):
     def _checked_padding(self, padding: int) -> int:
         if isinstance(padding, bool) or not isinstance(padding, int) or not 1 <= padding <= len(self.keys):
             raise InvalidParameter(
-                "padding= was refused",
+                "padding= is invalid",
                 why=f"it says how many of the {len(self.keys)} keys a person has at most",
                 instead="padding=3, a public guess that few people exceed",
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cloister.local.estimates import Estimate, quantile_of
+from cloister.local.estimates import Estimate, half_width
 from cloister.local.interval import Floats, Interval
 from cloister.privacy.rational import Exact
 
@@ -30,8 +30,8 @@ class KeyValueEstimate:
     counts: Estimate
     signs: Floats
     """The sums of people's numbers in units where low is −1 and high is 1: unbiased."""
-    covariances: npt.NDArray[np.float64]
-    """Of these sums and the counts, for each key: (sum, both, count)."""
+    weights: Weights
+    """What a report adds to a sum and to a count."""
     interval: Interval
 
     @property
@@ -49,22 +49,25 @@ class KeyValueEstimate:
     def margin(self, confidence: Exact = 0.95) -> Floats:
         """Half-widths of the intervals of the means, each by itself.
 
-        A mean m fits where the sum less m times the count lies within its normal interval around 0; these m are an interval
-        (Fieller 1954), which reaches as far as the margin, or less. Where the count itself can't be told from 0, every mean fits:
-        the margin reaches to the farther end. Where people's numbers differ, it has their variety in it, and is a little wide.
+        A mean m fits where the sum less m times the count lies within its interval around 0 (`half_width`); these m are an
+        interval (Fieller 1954), which reaches as far as the margin, or less. Where the count itself can't be told from 0, every
+        mean fits: the margin reaches to the farther end. The variance is that of the protocol where the key's people all hold the
+        mean, and where as many have the key as the count's own interval allows: no other people have a larger one.
         """
-        z = quantile_of(confidence)
-        both = self.covariances * z**2
-        counts, ratios = self.counts.counts, self._ratios
-        a = counts**2 - both[:, 2]
-        b = self.signs * counts - both[:, 1]
-        c = self.signs**2 - both[:, 0]
-        told = (a > 0) & (counts > 0)
+        counts, ratios, n = self.counts.counts, self._ratios, self.counts.n
+        wide = self.counts.margin(confidence)
+        ends = [np.clip(counts + side * wide, 0.0, n) for side in (-1, 1)]
+        constant, square = np.maximum(*(self.weights.spread(n, held) for held in ends))
+        reach = half_width(confidence, constant, part=self.weights.part)
         with np.errstate(divide="ignore", invalid="ignore"):
-            reach = np.sqrt(np.maximum(b**2 - a * c, 0.0)) / a
-            ends = np.abs(b / a - ratios) + reach
+            squared = np.where(constant > 0, reach**2 / constant, np.inf)
+            a = counts**2 - squared * square
+            b = self.signs * counts
+            c = self.signs**2 - squared * constant
+            told = (a > 0) & (counts > 0)
+            away = np.abs(b / a - ratios) + np.sqrt(np.maximum(b**2 - a * c, 0.0)) / a
         farthest = 1 + np.abs(ratios)
-        return np.asarray(self.interval.span / 2 * np.where(told, np.minimum(ends, farthest), farthest), dtype=np.float64)
+        return np.asarray(self.interval.span / 2 * np.where(told, np.minimum(away, farthest), farthest), dtype=np.float64)
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -80,7 +83,7 @@ class KeyValueEstimate:
 class Weights:
     """What one report adds to a key's count and to its sum, so that their means over reports are right.
 
-    With the drawn key reported with probability `seen`, another one with `unseen`, and the true end likelier than the other by
+    With the drawn key reported with probability `seen`, another one with `unseen`, and the true end more likely than the other by
     `pull`: a report that has the key adds padding·(1 − unseen)/(seen − unseen) to the count, one that has not −padding·unseen
     /(seen − unseen); and ±padding/pull to the sum, by its end.
     """
@@ -96,15 +99,22 @@ class Weights:
         sums = self.padding * (cells[:, 1] - cells[:, 0]) / self.pull
         return np.asarray(counts, dtype=np.float64), np.asarray(sums, dtype=np.float64)
 
-    def covariances(self, cells: npt.NDArray[np.int64], n: int) -> Floats:
-        """Of sums and counts, as the reports themselves tell: those of n draws from their own distribution."""
-        if not n:
-            return np.full((len(cells), 3), np.inf)
-        told, signed = cells.sum(axis=1) / n, (cells[:, 1] - cells[:, 0]) / n
-        sums = (told - signed**2) * (self.padding / self.pull) ** 2
-        both = signed * (1 - told) * self.padding**2 / (self.pull * (self.seen - self.unseen))
-        counts = told * (1 - told) * (self.padding / (self.seen - self.unseen)) ** 2
-        return np.asarray(n * np.stack([sums, both, counts], axis=1), dtype=np.float64)
+    def spread(self, n: int, held: Floats) -> Floats:
+        """The variance of a sum less m times the count, with m from −1 to 1, where so many of n people have the key and all hold
+        m: two rows, what is constant in m and what is in front of m². Where people differ it is less, by the variety of their
+        numbers."""
+        step = self.padding / self.pull
+        seen = self.unseen + (self.seen - self.unseen) / self.padding
+        both = self.padding * (1 - self.unseen) / (self.seen - self.unseen)
+        constant = ((n - held) * self.unseen + held * seen) * step**2
+        square = (n - held) * self.count_variance(0.0) + held * (self.count_variance(1.0) + 1 - 2 * both)
+        return np.stack([constant, square])
+
+    @property
+    def part(self) -> float:
+        """By how much one report moves a sum less m times the count at the most."""
+        step = self.padding / self.pull
+        return step + max(step, self.padding / (self.seen - self.unseen))
 
     def count_variance(self, frequency: float) -> float:
         """Of one person's part of a count."""

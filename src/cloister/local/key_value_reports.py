@@ -28,7 +28,7 @@ class Sender(ABC):
     @property
     @abstractmethod
     def probabilities(self) -> tuple[Fraction, Fraction, Fraction]:
-        """How likely a report has the drawn key, at whichever end; how likely another key; and by how much likelier it has the
+        """How likely a report has the drawn key, at whichever end; how likely another key; and by how much more likely it has the
         drawn key at the true end than at the other."""
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.local.estimates import Number
+from cloister.local.estimates import Number, Spread
 from cloister.local.interval import Floats, check_grid
 from cloister.local.numeric import NumericMechanism
 from cloister.local.protocol import Reports, Sketch
@@ -22,6 +23,9 @@ __all__ = ["LocalLaplace"]
 _WIDEST = 1 << 24
 _SCALES = 45
 _LIMB = 32
+_SQUARED = 21.0
+"""By how much one squared report counts as moving their mean, in variances: its fourth cumulant is 33,888 b⁴ · b⁴ to 20 b⁴ of
+variance, that is (41 b²)², and its third less, where the variance is 2 b²."""
 
 
 class LocalLaplace(NumericMechanism):
@@ -53,7 +57,7 @@ class LocalLaplace(NumericMechanism):
         self._limit = int(_SCALES * self.noise.scale) + 1
         if self._limit + steps >= 1 << 31:
             raise InvalidParameter(
-                f"epsilon={epsilon} was refused",
+                f"epsilon={epsilon} is invalid",
                 why="noise for so many dimensions at so small an ε fits in no report",
                 instead=f"Duchi({text_of(Fraction(low))}, {text_of(Fraction(high))}, epsilon={epsilon}, dimensions={dimensions})",
             )
@@ -92,15 +96,23 @@ class LocalLaplace(NumericMechanism):
         sketch = self._sketch(reports)
         if not 0 <= coordinate < self.dimensions:
             raise InvalidParameter(
-                "coordinate= was refused", why=f"there are {self.dimensions}, counted from 0", instead="coordinate=0"
+                "coordinate= is invalid", why=f"there are {self.dimensions}, counted from 0", instead="coordinate=0"
             )
         total, high, low = (int(each) for each in sketch.counts.reshape(3, self.dimensions)[:, coordinate])
         n, noise = sketch.n, self._noise(0.0)
         square = Fraction((high << _LIMB) + low, n) - Fraction(total, n) ** 2
         value = float(square) / self.grid**2 * (n / max(1, n - 1)) - noise
-        doubt = (4 * noise * max(value, 0.0) + 5 * noise**2) / n
-        scale = self.interval.span**2
-        return Number(value=scale * value, variance=scale**2 * doubt, n=n)
+        doubt = (4 * noise * min(max(value, 0.0), 0.25) + 5 * noise**2) / n
+        span = self.interval.span
+        return Spread(
+            value=span**2 * value,
+            variance=span**4 * doubt,
+            n=n,
+            part=span**2 * _SQUARED * noise / n,
+            mean=Number(value=0.0, variance=span**2 * noise / n, n=n, part=2 * span * math.sqrt(noise) / n),
+            most=span**2 / 4,
+            bias=span**2 / 4 / n,  # people's own variance is that of n, not of n − 1
+        )
 
     def _report(self, values: Floats, random: Random) -> Reports:
         places = self.interval.places(values.ravel(), self.grid, random)

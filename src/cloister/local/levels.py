@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,30 +13,38 @@ import numpy.typing as npt
 
 from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.local.coins import check_epsilon
-from cloister.local.estimates import Estimate, add_estimates
+from cloister.local.estimates import Estimate, add_estimates, beyond, half_width
 from cloister.local.oracle import FrequencyOracle
 from cloister.local.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact, exact_positive, text_of
 
-__all__ = ["Homogeneity", "LevelEstimate", "Levels", "spending"]
+__all__ = ["OUTSIDE", "Homogeneity", "LevelEstimate", "Levels", "spending"]
 
 Floats = npt.NDArray[np.float64]
 
+OUTSIDE = 1e-15
+"""The probability of leaving out the share that all groups have, where a p-value is the largest of those of some shares."""
+_SHARES = 33
 _LEAST = 1e-15
 """Of the variance of a share: with a very large ε, coins have none that a float could show."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Homogeneity:
-    """Do the groups answer alike? For each value, the shares of the groups are compared by chi-square; the value that differs
-    most stands for all, and its p-value is multiplied by the number of values (Bonferroni), so it holds however they depend.
+    """Do the groups answer alike? For each value, the shares of each two groups are compared; those that differ most stand for
+    all, and their p-value is multiplied by the number of comparisons (Bonferroni), so it holds however they depend.
+
+    A difference is judged by the intervals of few reports (`half_width`), not by the normal law; and by the largest variance that
+    a common share may give it, of all shares that the groups together do not rule out (Berger & Boos 1994, who add the
+    probability, here 10⁻¹⁵, of ruling out the true one).
 
     A small `p_value` says that the choice of a level goes with the answer. A large one proves nothing: noise hides much.
     """
 
     statistic: float
+    """The square of the largest difference, in variances."""
     degrees: int
     p_value: float
     value: Any
@@ -83,14 +92,14 @@ class Levels:
     def __init__(self, make: Callable[[Fraction], FrequencyOracle], levels: Iterable[Exact]) -> None:
         chosen = sorted(check_epsilon(level, "level") for level in levels)
         if not chosen or len(set(chosen)) != len(chosen):
-            raise InvalidParameter("The levels were refused", why="none, or some twice", instead='levels=["0.5", 1, 2]')
+            raise InvalidParameter("The levels are invalid", why="none, or some twice", instead='levels=["0.5", 1, 2]')
         self.oracles = {level: make(level) for level in chosen}
         if any(oracle.epsilon != level for level, oracle in self.oracles.items()):
             raise InvalidParameter(
-                "make= was refused", why="its oracles have another ε", instead="lambda epsilon: DirectEncoding(domain, epsilon)"
+                "make= is invalid", why="its oracles have another ε", instead="lambda epsilon: DirectEncoding(domain, epsilon)"
             )
         if len({tuple(oracle.domain.values) for oracle in self.oracles.values()}) != 1:
-            raise InvalidParameter("make= was refused", why="its oracles have different domains", instead="one domain for all")
+            raise InvalidParameter("make= is invalid", why="its oracles have different domains", instead="one domain for all")
 
     def randomize(
         self, values: Iterable[Any], levels: Iterable[Exact], *, random: Random | None = None
@@ -98,7 +107,7 @@ class Levels:
         """Reports by level. One person's machine calls the oracle of the level; this is for many people at once."""
         listed, asked = list(values), [self._level(level) for level in levels]
         if len(listed) != len(asked):
-            raise InvalidParameter("The values were refused", why="each needs one level", instead="as many levels as values")
+            raise InvalidParameter("The values are invalid", why="each needs one level", instead="as many levels as values")
         return {
             level: oracle.randomize([value for value, own in zip(listed, asked, strict=True) if own == level], random=random)
             for level, oracle in self.oracles.items()
@@ -129,7 +138,7 @@ class Levels:
         """
         if assigned_at_random is not True:
             raise InvalidParameter(
-                "Weighting by inverse variance was refused",
+                "Weighting by inverse variance is invalid",
                 why="it is biased where people chose their level, since the choice may go with the answer",
                 instead="estimate(sketches).total; or assigned_at_random=True, if a lot decided who had which level",
             )
@@ -150,14 +159,14 @@ class Levels:
     def _groups(self, sketches: Mapping[Any, Sketch]) -> dict[Fraction, Estimate]:
         given = {self._level(level): sketch for level, sketch in sketches.items()}
         if set(given) != set(self.oracles):
-            raise InvalidParameter("The sketches were refused", why="each level has one", instead="levels.aggregate(reports)")
+            raise InvalidParameter("The sketches are invalid", why="each level has one", instead="levels.aggregate(reports)")
         return {level: oracle.estimate(given[level]) for level, oracle in self.oracles.items()}
 
     def _level(self, level: Exact) -> Fraction:
         number = check_epsilon(level, "level")
         if number not in self.oracles:
             offered = ", ".join(text_of(each) for each in self.oracles)
-            raise InvalidParameter("A level was refused", why=f"those offered are {offered}", instead="one of these")
+            raise InvalidParameter("A level is invalid", why=f"those offered are {offered}", instead="one of these")
         return number
 
 
@@ -166,17 +175,41 @@ def homogeneity(groups: Mapping[Fraction, Estimate]) -> Homogeneity | None:
     answered = [group for group in groups.values() if group.n]
     if len(answered) < 2:
         return None
-    sizes = np.array([[group.n] for group in answered], dtype=np.float64)
-    shares = np.stack([group.frequencies for group in answered])
-    coins = np.maximum(np.stack([group.variances for group in answered]) / sizes**2, _LEAST)
-    pooled = np.clip(np.average(shares, axis=0, weights=1 / coins), 0.0, 1.0)
-    variances = coins + pooled * (1 - pooled) / sizes
-    centre = (shares / variances).sum(axis=0) / (1 / variances).sum(axis=0)
-    statistics = ((shares - centre) ** 2 / variances).sum(axis=0)
-    worst, degrees = int(np.argmax(statistics)), len(answered) - 1
-    p_value = min(1.0, len(statistics) * _beyond(float(statistics[worst]), degrees))
-    value = answered[0].values[worst]
-    return Homogeneity(statistic=float(statistics[worst]), degrees=degrees, p_value=p_value, value=value)
+    allowed = _allowed(answered)
+    chances, statistics = [], []
+    for one, other in combinations(answered, 2):
+        apart = np.abs(one.frequencies - other.frequencies)
+        each = np.stack([_of_share(group, allowed) for group in (one, other)])
+        both = np.maximum(each.sum(axis=0), _LEAST)
+        variances = both.max(axis=0)
+        parts = np.array([[[max(group.part, 1.0) / group.n]] for group in (one, other)])
+        statistics.append(apart**2 / variances)
+        # third and fourth cumulants add up: (B₁²σ₁² + B₂²σ₂²)/σ² is a B² for both
+        chances.append(beyond(apart, variances, part=np.sqrt(((parts**2 * each).sum(axis=0) / both).max(axis=0))))
+    p_values, values = np.min(chances, axis=0), answered[0].values
+    worst = int(np.argmin(p_values - 1e-12 * np.max(statistics, axis=0)))
+    p_value = min(1.0, len(chances) * len(values) * float(p_values[worst]) + OUTSIDE)
+    statistic = float(np.max(statistics, axis=0)[worst])
+    return Homogeneity(statistic=statistic, degrees=len(answered) - 1, p_value=p_value, value=values[worst])
+
+
+def _allowed(groups: list[Estimate]) -> Floats:
+    """Shares that all groups may have, a column a value: those that are not `OUTSIDE` what the groups say together."""
+    n = sum(group.n for group in groups)
+    counts = np.sum([group.counts for group in groups], axis=0)
+    shares = np.clip(counts / n, 0.0, 1.0)
+    variances = np.sum([group.variances for group in groups], axis=0) + n * shares * (1 - shares)
+    slope = max(group.slope for group in groups) + 1.0
+    wide = half_width(1 - Fraction(OUTSIDE), variances, part=max(1.0, *(group.part for group in groups)), slope=slope) / n
+    return np.linspace(np.clip(counts / n - wide, 0.0, 1.0), np.clip(counts / n + wide, 0.0, 1.0), _SHARES)
+
+
+def _of_share(group: Estimate, shares: Floats) -> Floats:
+    """The variance of a group's estimated share, where these are the shares among all who may be in it: that of the coins, and
+    that of who is."""
+    held = np.clip(group.frequencies, 0.0, 1.0)
+    coins = group.variances + group.slope * group.n * np.abs(shares - held)
+    return np.asarray(coins / group.n**2 + shares * (1 - shares) / group.n, dtype=np.float64)
 
 
 def spending(levels: Mapping[str, Exact], *, cap: Exact | None = None) -> PureDP:
@@ -196,10 +229,3 @@ def spending(levels: Mapping[str, Exact], *, cap: Exact | None = None) -> PureDP
             instead="lower levels, or no answer to some questions",
         )
     return PureDP(total)
-
-
-def _beyond(statistic: float, degrees: int) -> float:
-    """P(χ² > statistic)."""
-    from cloister.privacy.precision import context
-
-    return float(context().gammainc(degrees / 2, statistic / 2, regularized=True))

@@ -56,9 +56,7 @@ class LocalMemory:
 
     def __init__(self, *, waves: int = 1) -> None:
         if isinstance(waves, bool) or not isinstance(waves, int) or not 1 <= waves <= 10_000:
-            raise InvalidParameter(
-                "waves was refused", why="it is a whole number from 1 to 10000", instead="LocalMemory(waves=1)"
-            )
+            raise InvalidParameter("waves is invalid", why="it is a whole number from 1 to 10000", instead="LocalMemory(waves=1)")
         self.waves = waves
         self._kept: dict[str, _Kept] = {}
 
@@ -68,7 +66,7 @@ class LocalMemory:
         """The report of this question and wave, as an array of one report: made of `value` when it is asked for first, and the
         same ever after."""
         if isinstance(wave, bool) or not isinstance(wave, int) or wave < 0:
-            raise InvalidParameter("wave was refused", why="it is a whole number from 0 on", instead="wave=0")
+            raise InvalidParameter("wave is invalid", why="it is a whole number from 0 on", instead="wave=0")
         if wave >= self.waves:
             raise BudgetExceeded(
                 f"Wave {wave} was refused",
@@ -78,9 +76,9 @@ class LocalMemory:
         kept = self._kept.get(question)
         if kept is not None and (kept.key, kept.epsilon) != (oracle.key, oracle.epsilon):
             raise InvalidParameter(
-                "The question was refused",
+                "The query is invalid",
                 why="it was answered by another protocol, domain or ε before, and a second report would tell more",
-                instead="the same oracle; or another name, for a question that is asked anew",
+                instead="the same oracle; or another name, for a question that is asked again",
             )
         if kept is None or wave not in kept.reports:
             made = oracle.randomize([value], random=random)
@@ -131,5 +129,5 @@ class LocalMemory:
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             sound = False
         if not sound:
-            raise InvalidParameter("The memory was refused", why="it is not what to_json wrote", instead="memory.to_json()")
+            raise InvalidParameter("The memory is invalid", why="it is not what to_json wrote", instead="memory.to_json()")
         return memory

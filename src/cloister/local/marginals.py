@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 from math import prod
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.local.coins import check_epsilon
 from cloister.local.domain import Domain, Indices
-from cloister.local.estimates import norm_sub, quantile_of
+from cloister.local.estimates import Estimate, norm_sub
 from cloister.local.hashing import LARGEST
 from cloister.local.oracle import FrequencyOracle
 from cloister.local.protocol import Reports, Sketch
@@ -37,7 +37,7 @@ _ROUNDS = 50
 class MarginalTables:
     """Estimated counts for each combination of values, in a table for each set of attributes.
 
-    Raw tables are unbiased, and contradict one another. `consistent` makes them agree.
+    Raw tables are unbiased, and contradict one another. `consistent` makes them agree; margins of either hold the truth.
     """
 
     n: int
@@ -45,6 +45,10 @@ class MarginalTables:
     """An axis for each attribute, in the order of its domain."""
     variances: dict[Names, Floats]
     domains: dict[str, Domain]
+    raw: dict[Names, Floats] | None = None
+    """The unbiased tables, where these were made consistent."""
+    estimates: Mapping[Names, Estimate] = field(default_factory=dict)
+    """What the unbiased tables were read off, with all that their margins need."""
 
     def of(self, *names: str) -> Floats:
         """The table of these attributes, in this order: read off the tables that have all of them, and averaged in proportion to
@@ -52,7 +56,7 @@ class MarginalTables:
         fitting = [each for each in self.tables if set(names) <= set(each)]
         if not fitting or len(set(names)) != len(names):
             raise InvalidParameter(
-                "The table was refused",
+                "The table is invalid",
                 why="no table that was asked for has all of these attributes",
                 instead=f"of({', '.join(repr(name) for name in next(iter(self.tables)))})",
             )
@@ -61,12 +65,17 @@ class MarginalTables:
         return np.transpose(mean, [order.index(name) for name in names])
 
     def margin(self, *names: str, confidence: Exact = 0.95) -> Floats:
-        """Half-widths of the raw counts of a table that was asked for, by the normal law."""
-        if names not in self.variances:
+        """Half-widths of the counts of a table that was asked for, each by itself (`Estimate.margin`); of consistent ones to the
+        farther end of the interval of the raw count, as far as that lies between 0 and n."""
+        if names not in self.estimates:
             raise InvalidParameter(
-                "The margin was refused", why="that table was not asked for", instead=f"margin{next(iter(self.tables))}"
+                "The margin is invalid", why="that table was not asked for", instead=f"margin{next(iter(self.tables))}"
             )
-        return np.asarray(quantile_of(confidence) * np.sqrt(self.variances[names]), dtype=np.float64)
+        wide = self.estimates[names].margin(confidence).reshape(self.tables[names].shape)
+        if self.raw is None:
+            return wide
+        low, high = (np.clip(end, 0.0, self.n) for end in (self.raw[names] - wide, self.raw[names] + wide))
+        return np.asarray(np.maximum(self.tables[names] - low, high - self.tables[names]), dtype=np.float64)
 
     def consistent(self) -> MarginalTables:
         """Tables that agree on every attribute they share, with no count below 0, and n in sum (Qardaji, Yang & Li 2014; Zhang et
@@ -75,7 +84,7 @@ class MarginalTables:
         For each set of attributes that some tables share, from the empty one upwards, their sums are replaced by the mean of
         least variance, and what a table differs from it is dealt out evenly to its cells: the least squares projection. Then
         counts below 0 are set to 0 and the rest lowered (norm-sub). Both in turns, 50 times; the last step is norm-sub. That is
-        post-processing, and costs nothing. Margins stay those of the raw tables.
+        post-processing, and costs nothing; counts are biased by it, and margins wider by that.
         """
         tables = {names: table.copy() for names, table in self.tables.items()}
         for _ in range(_ROUNDS):
@@ -85,7 +94,7 @@ class MarginalTables:
             tables = {
                 names: norm_sub(table.ravel(), float(self.n)).reshape(table.shape) for names, table in current.tables.items()
             }
-        return replace(self, tables=tables)
+        return replace(self, tables=tables, raw=self.tables if self.raw is None else self.raw)
 
     def _shared(self) -> list[Names]:
         """Every set of attributes that two tables share; the empty one first. A set's turn doesn't disturb the smaller ones'."""
@@ -151,18 +160,18 @@ class Marginals:
         self._domains = checked_domains(domains)
         names = list(self._domains)
         if isinstance(ways, bool) or not isinstance(ways, int) or not 1 <= ways <= len(names):
-            raise InvalidParameter(f"ways={ways!r} was refused", why=f"there are {len(names)} attributes", instead="ways=2")
+            raise InvalidParameter(f"ways={ways!r} is invalid", why=f"there are {len(names)} attributes", instead="ways=2")
         self.sets = tuple(combinations(names, ways)) if sets is None else tuple(tuple(each) for each in sets)
         sound = all(each and set(each) <= set(names) and len(set(each)) == len(each) for each in self.sets)
         if not self.sets or not sound or len({frozenset(each) for each in self.sets}) != len(self.sets):
             raise InvalidParameter(
-                "sets= was refused",
+                "sets= is invalid",
                 why="it is not a list of different sets of the attributes",
                 instead=f"sets={[tuple(names[:2])]}",
             )
         if max(self._cells(each) for each in self.sets) > LARGEST:
             raise InvalidParameter(
-                "The tables were refused", why="one would have more than 2²⁶ cells", instead="fewer ways, or coarser values"
+                "The tables are invalid", why="one would have more than 2²⁶ cells", instead="fewer ways, or coarser values"
             )
         self.oracles = {each: least_error(range(self._cells(each)), self.epsilon) for each in self.sets}
 
@@ -190,6 +199,7 @@ class Marginals:
             tables={each: found[each].counts.reshape(shapes[each]) for each in self.sets},
             variances={each: found[each].variances.reshape(shapes[each]) for each in self.sets},
             domains=dict(self._domains),
+            estimates=found,
         )
 
     def _cells(self, names: Names) -> int:

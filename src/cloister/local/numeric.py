@@ -7,15 +7,14 @@ protocol.py.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from cloister.errors import InvalidParameter
 from cloister.local.coins import check_epsilon
-from cloister.local.estimates import Number, quantile_of
+from cloister.local.estimates import Number, half_width
 from cloister.local.interval import Floats, Interval
 from cloister.local.protocol import Protocol, Reports, Sketch, check_people
 from cloister.noise import Random
@@ -31,6 +30,7 @@ _MOST_DIMENSIONS = 1 << 16
 class Numbers:
     """Estimated numbers, one for each coordinate; NaN with an infinite variance where nobody told of it.
 
+    >>> import numpy as np
     >>> means = Numbers(value=np.array([0.5, 0.25]), variance=np.array([0.01, 0.04]), n=100)
     >>> means.margin(0.95).round(3).tolist(), means[0].value, len(means)
     ([0.196, 0.392], 0.5, 2)
@@ -39,16 +39,21 @@ class Numbers:
     value: Floats
     variance: Floats
     n: int
+    bias: float = 0.0
+    """How far each may be off however many people answer."""
+    part: float = 0.0
+    """By how much one report can move one of them at the most."""
 
     def margin(self, confidence: Exact = 0.95) -> Floats:
-        """The half-widths of their intervals, each by itself, by the normal law."""
-        return quantile_of(confidence) * np.sqrt(self.variance)
+        """The half-widths of their intervals, each by itself: chance (`half_width`), and the bias."""
+        return half_width(confidence, self.variance, part=self.part) + self.bias
 
     def __len__(self) -> int:
         return len(self.value)
 
     def __getitem__(self, coordinate: int) -> Number:
-        return Number(value=float(self.value[coordinate]), variance=float(self.variance[coordinate]), n=self.n)
+        value, variance = float(self.value[coordinate]), float(self.variance[coordinate])
+        return Number(value=value, variance=variance, n=self.n, bias=self.bias, part=self.part)
 
 
 class NumericMechanism(Protocol):
@@ -78,7 +83,7 @@ class NumericMechanism(Protocol):
         self.epsilon = check_epsilon(epsilon)
         if isinstance(dimensions, bool) or not isinstance(dimensions, int) or not 1 <= dimensions <= _MOST_DIMENSIONS:
             raise InvalidParameter(
-                "dimensions= was refused", why=f"it is a whole number from 1 to {_MOST_DIMENSIONS}", instead="dimensions=3"
+                "dimensions= is invalid", why=f"it is a whole number from 1 to {_MOST_DIMENSIONS}", instead="dimensions=3"
             )
         self.dimensions = dimensions
 
@@ -101,6 +106,15 @@ class NumericMechanism(Protocol):
     def _worst(self) -> float:
         """The unit at which that variance is largest."""
 
+    _bias = 0.0
+    """How far a mean may be off, in the units of the interval, however many people answer."""
+
+    @property
+    def _part(self) -> float:
+        """By how much one report moves n times a mean at the most, in units of the interval; of noise without an end, twice its
+        deviation: that of Laplace noise is more than its third and fourth moments ask for (`half_width`)."""
+        return 2 * math.sqrt(self._noise(self._worst))
+
     # what is the same for all
 
     def randomize(self, values: Any, *, clip: bool = False, random: Random | None = None) -> Reports:
@@ -110,11 +124,13 @@ class NumericMechanism(Protocol):
 
     def mean(self, reports: Any) -> Any:
         """The mean of those who answered, of their reports or of a sketch: a `Number`, or `Numbers` where there are
-        dimensions. It is unbiased, so a mean of few reports may lie outside of the interval."""
+        dimensions. It is unbiased, so a mean of few reports may lie outside of the interval; where a mechanism can't be, the
+        number says so (`bias`)."""
         sketch = self._sketch(reports)
         means, variances = self._means(sketch)
         low, span = self.interval.low, self.interval.span
-        told = Numbers(value=low + span * means, variance=span**2 * variances, n=sketch.n)
+        part = span * self._part / sketch.n
+        told = Numbers(value=low + span * means, variance=span**2 * variances, n=sketch.n, bias=self._bias, part=part)
         return told[0] if self.dimensions == 1 else told
 
     def variance(self, n: int = 1, value: float | None = None) -> float:

@@ -6,6 +6,7 @@ An oracle says how one value becomes a report (`_report`), what is counted of re
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any
 
@@ -56,6 +57,12 @@ class FrequencyOracle(Protocol):
     def variance(self, n: int, frequency: float = 0.0) -> float:
         """The variance of an estimated count among n people, of whom the share `frequency` hold the value."""
 
+    @property
+    def _part(self) -> float:
+        """By how much one report can move a count at the most; or, where that is nothing finite or far from what it does, twice
+        its deviation, which is more than any symmetric noise here has by its third and fourth moments."""
+        return 2 * math.sqrt(self.variance(1))
+
     # what is the same for all
 
     @property
@@ -71,7 +78,9 @@ class FrequencyOracle(Protocol):
         counts = self._read(self._own(sketch))
         n = sketch.n
         shares = np.clip(counts / n, 0.0, 1.0) if n else np.zeros(len(counts))
-        return Estimate(counts=counts, n=n, variances=self._variances(n, shares), values=self.domain.values)
+        slope = abs(self.variance(1, 1.0) - self.variance(1, 0.0))
+        variances = self._variances(n, shares)
+        return Estimate(counts=counts, n=n, variances=variances, values=self.domain.values, part=self._part, slope=slope)
 
     def _variances(self, n: int, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Of the estimated counts; every protocol's variance is a straight line in the share of those who hold the value."""

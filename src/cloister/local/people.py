@@ -64,5 +64,5 @@ def _mappings(people: Any, keys: Domain) -> tuple[Indices, Indices, Any]:
 
 def _refused(why: str) -> InvalidParameter:
     return InvalidParameter(
-        "people were refused", why=why, instead='randomize([{"Alien": 5}, {}]), or an array with NaN for what a person has not'
+        "people are invalid", why=why, instead='randomize([{"Alien": 5}, {}]), or an array with NaN for what a person has not'
     )

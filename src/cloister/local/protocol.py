@@ -76,10 +76,10 @@ class Sketch:
             key, n = str(read["key"]), int(read["n"])
         except (ValueError, KeyError, TypeError, OverflowError):
             raise InvalidParameter(
-                "The sketch was refused", why="it is not what to_json wrote", instead="sketch.to_json()"
+                "The sketch is invalid", why="it is not what to_json wrote", instead="sketch.to_json()"
             ) from None
         if n < 0 or bool((counts < 0).any()):
-            raise InvalidParameter("The sketch was refused", why="it counts less than nothing", instead="sketch.to_json()")
+            raise InvalidParameter("The sketch is invalid", why="it counts less than nothing", instead="sketch.to_json()")
         return cls(key=key, n=n, counts=counts)
 
 
@@ -87,7 +87,7 @@ class Protocol(ABC):
     """What a person's own machine does to make a report, and what is counted of reports.
 
     Guarantee: each report is ε-locally private: for any two things that a person might hold, every report is at most e^ε times
-    likelier under one than under the other (Kasiviswanathan et al. 2011; Duchi, Jordan & Wainwright 2013). Nobody needs to be
+    as likely under one as under the other (Kasiviswanathan et al. 2011; Duchi, Jordan & Wainwright 2013). Nobody needs to be
     trusted. It holds for each report; reports of one person add their ε up.
     """
 
@@ -172,7 +172,7 @@ class Protocol(ABC):
         """A sketch of this protocol."""
         if not isinstance(sketch, Sketch) or sketch.key != self.key:
             raise InvalidParameter(
-                "The sketch was refused",
+                "The sketch is invalid",
                 why=f"it is of another protocol, {self._asked} or ε",
                 instead="the one that .aggregate(reports) made",
             )
@@ -186,12 +186,12 @@ class Protocol(ABC):
         if array.dtype.kind not in "iub" or not array.ndim or array.shape != shape:
             what = f"rows of {self._width} whole numbers" if self._width else "a flat list of whole numbers"
             raise InvalidParameter(
-                "The reports were refused", why=f"those of {type(self).__name__} are {what}", instead="randomize(…)"
+                "The reports are invalid", why=f"those of {type(self).__name__} are {what}", instead="randomize(…)"
             )
         array = array.astype(np.int64) if array.dtype.kind == "b" else array
         if not bool(self.valid(array).all()):
             raise InvalidParameter(
-                "The reports were refused",
+                "The reports are invalid",
                 why=f"some could not come from this {type(self).__name__}: another {self._asked}, another ε, or garbage",
                 instead="reports[protocol.valid(reports)], and say how many were left out",
             )
@@ -205,5 +205,5 @@ def check_people(n: int) -> int:
     100
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise InvalidParameter("n= was refused", why="it is a whole number of people, 1 or more", instead="n=1000")
+        raise InvalidParameter("n= is invalid", why="it is a whole number of people, 1 or more", instead="n=1000")
     return int(n)

@@ -44,7 +44,7 @@ class RAPPOR:
     ε∞ = 2h·ln((1 − f/2)/(f/2)) for all reports of a lifetime together (`lifetime`); ε₁ = h·ln(q*(1 − p*)/(p*(1 − q*))) for one
     report (`guarantee`), where q* = q(1 − f/2) + p·f/2 and p* = p(1 − f/2) + q·f/2; `after(k)` for k reports. Proof: two texts
     differ in at most 2h Bloom bits, h of which only one of them sets, and h only the other. Permanent bits are independent, each
-    at most (1 − f/2)/(f/2) times likelier under one text; all reports are made of them, so they tell no more. Of one bit, k
+    at most (1 − f/2)/(f/2) times as likely under one text; all reports are made of them, so they tell no more. Of one bit, k
     reports tell the number of ones j alone. With a = 1 − f/2, b = f/2 its ratio is (aL + b)/(bL + a) with
     L = (q/p)^j·((1 − q)/(1 − p))^(k − j), which grows with L: it is largest for k ones and least for k zeros, and `after` takes
     both. f/2 is rounded up to 2⁻⁶⁴, which lessens ε∞; ε₁ and ε∞ are worked out for the coins that are thrown.
@@ -80,15 +80,15 @@ class RAPPOR:
         forget, low, high = exact(f, "f"), exact(p, "p"), exact(q, "q")
         if not 0 < forget < 1:
             raise InvalidParameter(
-                f"f={f} was refused", why="0 < f < 1: at 0 the bits are bare, at 1 they tell nothing", instead="f=0.5"
+                f"f={f} is invalid", why="0 < f < 1: at 0 the bits are bare, at 1 they tell nothing", instead="f=0.5"
             )
         if not 0 <= low < high <= 1:
-            raise InvalidParameter(f"p={p} q={q} was refused", why="0 ≤ p < q ≤ 1", instead='p="1/2", q="3/4"')
+            raise InvalidParameter(f"p={p} q={q} is invalid", why="0 ≤ p < q ≤ 1", instead='p="1/2", q="3/4"')
         self.bits, self.hashes, self.cohorts, self.name = bits, hashes, cohorts, str(name)
         self._flip = heads_above(forget / 2)
         self._low, self._high = heads_above(low), heads_below(high)
         if self._low >= self._high or 2 * self._flip >= WORD:
-            raise InvalidParameter("f, p and q were refused", why="reports would tell nothing", instead='p="1/2", q="3/4"')
+            raise InvalidParameter("f, p and q are invalid", why="reports would tell nothing", instead='p="1/2", q="3/4"')
 
     @classmethod
     def for_epsilon(
@@ -103,7 +103,7 @@ class RAPPOR:
         one, all_ = check_epsilon(once, "once"), check_epsilon(forever, "forever")
         if one > all_:
             raise InvalidParameter(
-                "once= was refused", why="one report tells no more than all of them", instead="once=1, forever=4"
+                "once= is invalid", why="one report tells no more than all of them", instead="once=1, forever=4"
             )
         _check_whole(hashes, _MOST_HASHES, "hashes")
         flip = Fraction(heads_above(1 / (1 + odds_below(all_ / (2 * hashes)))), WORD)
@@ -131,7 +131,7 @@ class RAPPOR:
         [0.5, 2.81, 3.0, 3.0]
         """
         if isinstance(reports, bool) or not isinstance(reports, int) or reports < 1:
-            raise InvalidParameter("reports was refused", why="it counts reports", instead="after(30)")
+            raise InvalidParameter("reports is invalid", why="it counts reports", instead="after(30)")
         number = context()
         p, q, b = Fraction(self._low, WORD), Fraction(self._high, WORD), Fraction(self._flip, WORD)
 
@@ -167,7 +167,7 @@ class RAPPOR:
         True
         """
         if not isinstance(text, str):
-            raise InvalidParameter("A value was refused", why="RAPPOR is for texts", instead='"example.org", or str(value)')
+            raise InvalidParameter("A value is invalid", why="RAPPOR is for texts", instead='"example.org", or str(value)')
         told = json.dumps([self.name, cohort]).encode() + b"\0" + text.encode("utf-8", "surrogatepass")
         digest = hashlib.blake2b(told, digest_size=8 * self.hashes).digest()
         return sorted({int.from_bytes(digest[8 * i : 8 * i + 8], "little") % self.bits for i in range(self.hashes)})
@@ -202,7 +202,7 @@ class RAPPOR:
             shape = (len(array), 1 + lanes_of(self.bits))
             if array.dtype.kind not in "iu" or array.shape != shape or not bool(self.valid(array).all()):
                 raise InvalidParameter(
-                    "The reports were refused",
+                    "The reports are invalid",
                     why="some could not come from this RAPPOR",
                     instead="reports[rappor.valid(reports)]",
                 )
@@ -220,7 +220,7 @@ class RAPPOR:
         from cloister.local.rappor_decoding import decode
 
         if not isinstance(sketch, Sketch) or sketch.key != self.key:
-            raise InvalidParameter("The sketch was refused", why="it is of another RAPPOR", instead="rappor.aggregate(reports)")
+            raise InvalidParameter("The sketch is invalid", why="it is of another RAPPOR", instead="rappor.aggregate(reports)")
         return decode(self, sketch, candidates, method=method)
 
     def _row(self, text: str, cohort: int) -> tuple[int, ...]:
@@ -299,8 +299,8 @@ class Client:
 
 def _check_whole(value: int, most: int, what: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise InvalidParameter(f"{what} was refused", why=f"it is a whole number from 1 to {most}", instead=f"{what}=2")
+        raise InvalidParameter(f"{what} is invalid", why=f"it is a whole number from 1 to {most}", instead=f"{what}=2")
 
 
 def _not_kept(why: str) -> InvalidParameter:
-    return InvalidParameter("The client's file was refused", why=why, instead="rappor.client(), for a new person")
+    return InvalidParameter("The client's file is invalid", why=why, instead="rappor.client(), for a new person")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, MissingDependency
-from cloister.local.estimates import Estimate
+from cloister.local.estimates import SURE, Estimate
 
 if TYPE_CHECKING:
     from cloister.local.protocol import Sketch
@@ -35,8 +36,12 @@ def decode(rappor: RAPPOR, sketch: Sketch, candidates: Iterable[str], *, method:
     - "lasso": candidates that stand out are chosen by the lasso (needs scikit-learn), and estimated by least squares alone; the
       others are 0. For lists longer than there are bits. Erlingsson, Pihur & Korolova (2014) decode so.
 
-    Variances are those of least squares: of the coins, and of how a candidate's people fell into cohorts. They don't say how
-    likely the choice of the lasso is right.
+    Variances are those of least squares: of the coins, and of how a candidate's people fell into cohorts.
+
+    Margins of the lasso don't take its choice for granted. A candidate that was not chosen may have as many people as its own
+    bits alone speak for: whoever holds something else can only add to these. One that was chosen may have those taken off who
+    hold candidates that were not, as far as these share its bits and as many as there can be. (Of texts that are not listed
+    nothing is known: margins of all methods suppose that few hold them.)
 
     >>> from cloister.local.rappor import RAPPOR
     >>> from cloister.noise import Random
@@ -47,10 +52,10 @@ def decode(rappor: RAPPOR, sketch: Sketch, candidates: Iterable[str], *, method:
     True
     """
     if method not in _METHODS:
-        raise InvalidParameter("method was refused", why=f"it is one of {', '.join(_METHODS)}", instead='method="unbiased"')
+        raise InvalidParameter("method is invalid", why=f"it is one of {', '.join(_METHODS)}", instead='method="unbiased"')
     listed = tuple(candidates)
     if not listed or len(set(listed)) != len(listed):
-        raise InvalidParameter("The candidates were refused", why="none, or some twice", instead="each candidate once")
+        raise InvalidParameter("The candidates are invalid", why="none, or some twice", instead="each candidate once")
     if rappor.cohorts * rappor.bits * len(listed) > _LARGEST:
         raise InvalidParameter(
             "The candidates were not decoded",
@@ -61,11 +66,10 @@ def decode(rappor: RAPPOR, sketch: Sketch, candidates: Iterable[str], *, method:
     if problem is None:  # no report yet
         return Estimate(counts=np.zeros(len(listed)), n=0, variances=np.zeros(len(listed)), values=listed)
     if method == "lasso":
-        counts, variances = _chosen(problem)
-    else:
-        counts, variances = _least_squares(problem)
-        if method == "nonnegative":
-            counts = _nonnegative(problem)
+        return replace(_chosen(problem, sketch.n), values=listed)
+    counts, variances = _least_squares(problem)
+    if method == "nonnegative":
+        counts = _nonnegative(problem)
     return Estimate(counts=counts, n=sketch.n, variances=variances, values=listed)
 
 
@@ -150,7 +154,7 @@ def _nonnegative(problem: _Problem) -> Floats:
     return np.asarray(nnls(design, seen)[0], dtype=np.float64)
 
 
-def _chosen(problem: _Problem) -> tuple[Floats, Floats]:
+def _chosen(problem: _Problem, n: int) -> Estimate:
     """The lasso's penalty is where noise alone would seldom let a candidate in: several deviations of a column's noise."""
     try:
         from sklearn.linear_model import Lasso
@@ -164,10 +168,37 @@ def _chosen(problem: _Problem) -> tuple[Floats, Floats]:
     model.fit(design / lengths, seen)
     order = np.argsort(-model.coef_, kind="stable")
     chosen = np.sort(order[: min(int((model.coef_ > 0).sum()), design.shape[0])])
-    counts, variances = np.zeros(design.shape[1]), np.zeros(design.shape[1])
+    counts, (variances, bias, part) = np.zeros(design.shape[1]), _alone(problem, n)
     if chosen.size:
-        counts[chosen], variances[chosen] = _least_squares(problem.only(chosen))
-    return counts, variances
+        some = problem.only(chosen)
+        counts[chosen], variances[chosen] = _least_squares(some)
+        bias[chosen] = _of_others(problem, chosen, n - float(counts[chosen].sum()), float(variances[chosen].sum()), n)
+    return Estimate(counts=counts, n=n, variances=variances, values=(), part=part, bias=bias, raw=counts)
+
+
+def _alone(problem: _Problem, n: int) -> tuple[Floats, Floats, float]:
+    """What the bits of each candidate say by themselves: the variance of its count, the count, and by how much one report moves
+    it. Variances are the largest that coins may have, and that of people who fall into cohorts by chance: n/4 at most."""
+    design, seen = problem.flat
+    inverse = design / np.maximum((design**2).sum(axis=0), 1e-300)
+    high, low = problem.probabilities
+    coins = max(high * (1 - high), low * (1 - low)) / (high - low) ** 2
+    by_cohort = inverse.reshape(*problem.design.shape).sum(axis=1) / problem.scales[:, None] / (high - low)
+    return (inverse**2).sum(axis=0) * coins + n / 4, np.maximum(inverse.T @ seen, 0.0), float(by_cohort.max())
+
+
+def _of_others(problem: _Problem, chosen: npt.NDArray[np.int64], left: float, variance: float, n: int) -> Floats:
+    """By how much people of candidates that were not chosen may have moved the counts of those that were. They are as many as are
+    left by these counts, and by what they added to these themselves; n at most."""
+    design, _ = problem.flat
+    some, others = design[:, chosen], np.delete(design, chosen, axis=1)
+    if not others.shape[1]:
+        return np.zeros(len(chosen))
+    moved = np.linalg.solve(some.T @ some, some.T @ others)
+    added = float(np.clip(moved.sum(axis=0), 0.0, None).max())
+    sure = max(left, 0.0) + SURE * math.sqrt(variance * len(chosen))
+    rest = min(float(n), sure / (1 - added)) if added < 1 else float(n)
+    return np.asarray(np.abs(moved).max(axis=1) * rest, dtype=np.float64)
 
 
 def _missing(package: str, method: str) -> MissingDependency:

@@ -65,7 +65,7 @@ class SeveralAttributes:
         self._domains = checked_domains(domains)
         if how not in (None, "sampling", "splitting"):
             raise InvalidParameter(
-                f"how={how!r} was refused", why="there are two ways", instead='how="sampling" or how="splitting", or leave it out'
+                f"how={how!r} is invalid", why="there are two ways", instead='how="sampling" or how="splitting", or leave it out'
             )
         make = least_error if oracle is None else oracle
         count = len(self._domains)
@@ -110,7 +110,7 @@ def checked_domains(domains: Mapping[str, Any]) -> dict[str, Domain]:
     """Each attribute's domain; two attributes at least."""
     if not isinstance(domains, Mapping) or len(domains) < 2:
         raise InvalidParameter(
-            "domains was refused",
+            "domains is invalid",
             why="several attributes are two or more, each with its domain",
             instead='{"smokes": ["yes", "no"], "age": range(18, 100)}',
         )
@@ -121,14 +121,14 @@ def columns_of(domains: Mapping[str, Domain], table: Mapping[str, Any]) -> dict[
     """The places of each attribute's values, of as many people in each."""
     if not isinstance(table, Mapping) or set(table) != set(domains):
         raise InvalidParameter(
-            "The values were refused",
+            "The values are invalid",
             why="they are not one list for each attribute, by its name",
             instead=f"randomize({{{', '.join(f'{name!r}: […]' for name in list(domains)[:3])}}})",
         )
     places = {name: domain.places(table[name]) for name, domain in domains.items()}
     if len({len(column) for column in places.values()}) != 1:
         raise InvalidParameter(
-            "The values were refused", why="the lists differ in length", instead="one value of each attribute for each person"
+            "The values are invalid", why="the lists differ in length", instead="one value of each attribute for each person"
         )
     return places
 
@@ -143,34 +143,37 @@ def report_one(oracles: Mapping[Name, FrequencyOracle], places: Mapping[Name, In
 def sketches_of(oracles: Mapping[Name, FrequencyOracle], reports: Mapping[Name, Reports]) -> dict[Name, Sketch]:
     """A sketch for each oracle's reports."""
     if not isinstance(reports, Mapping) or set(reports) != set(oracles):
-        raise InvalidParameter("The reports were refused", why="they are of other attributes", instead="randomize(…)")
+        raise InvalidParameter("The reports are invalid", why="they are of other attributes", instead="randomize(…)")
     return {name: oracle.aggregate(reports[name]) for name, oracle in oracles.items()}
 
 
 def whole_estimate(estimate: Estimate, people: int) -> Estimate:
     """An estimate of those who were drawn, as one of all `people`: scaled, with the variance of drawing them added.
 
+    Those asked are drawn without replacement, whence (n − asked)/(n − 1). One person more who holds the value changes the
+    variance by that of their report, and by that of being drawn.
+
     >>> half = Estimate(counts=np.array([25.0]), n=50, variances=np.array([4.0]), values=("a",))
     >>> whole = whole_estimate(half, 100)
-    >>> whole.counts.tolist(), whole.variances.tolist()
-    ([50.0], [41.0])
+    >>> whole.counts.tolist(), whole.variances.round(2).tolist()
+    ([50.0], [41.25])
     """
     asked = estimate.n
-    if not asked:
-        return Estimate(
-            counts=np.full(len(estimate), 0.0),
-            n=people,
-            variances=np.full(len(estimate), float(people) ** 2),
-            values=estimate.values,
-        )
-    scale = people / asked
+    if not asked:  # they may be anything from nobody to all
+        nothing = np.zeros(len(estimate))
+        return Estimate(counts=nothing, n=people, variances=nothing, values=estimate.values, bias=np.full(len(estimate), people))
+    if asked == people:
+        return estimate
+    scale, left_out = people / asked, (people - asked) / (people - 1)
     shares = np.clip(estimate.counts / asked, 0.0, 1.0)
-    drawing = people * scale * shares * (1 - shares) * (1 - asked / people)
+    drawing = people * scale * shares * (1 - shares) * left_out
     return Estimate(
         counts=estimate.counts * scale,
         n=people,
         variances=np.asarray(estimate.variances * scale**2 + drawing, dtype=np.float64),
         values=estimate.values,
+        part=scale * max(estimate.part, 1.0),
+        slope=scale * (estimate.slope + left_out),
     )
 
 

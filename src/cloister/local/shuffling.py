@@ -30,7 +30,7 @@ def shuffle(reports: Any, *, random: Random | None = None) -> Reports:
     """
     array = np.asarray(reports)
     if array.ndim == 0:
-        raise InvalidParameter("The reports were refused", why="they are not a list", instead="shuffle(oracle.randomize(values))")
+        raise InvalidParameter("The reports are invalid", why="they are not a list", instead="shuffle(oracle.randomize(values))")
     return np.asarray(array[source(random).permutation(len(array))])
 
 
@@ -68,10 +68,10 @@ def largest_local_epsilon(*, reports: int, delta: Exact) -> Fraction | None:
     (3.763, None)
     """
     if isinstance(reports, bool) or not isinstance(reports, int | np.integer) or reports < 1:
-        raise InvalidParameter("reports was refused", why="it counts reports", instead="reports=10_000")
+        raise InvalidParameter("reports is invalid", why="it counts reports", instead="reports=10_000")
     slack = exact_probability(delta, "delta")
     if slack == 0:
-        raise NotConvertible("δ = 0 was refused for shuffling", why="the crowd hides only almost surely", instead='delta="1e-6"')
+        raise NotConvertible("δ = 0 is invalid for shuffling", why="the crowd hides only almost surely", instead='delta="1e-6"')
     number = context()
     ratio = real(Fraction(int(reports))) / (16 * number.log(real(2 / slack)))
     return down(number.log(ratio)) if ratio > 1 else None

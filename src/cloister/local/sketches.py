@@ -78,7 +78,7 @@ class CountMeanSketch(FrequencyOracle):
         self.hashes = len(self._lines) if hashes is None else hashes
         if isinstance(hashes, bool) or not isinstance(self.hashes, int) or not 1 <= self.hashes <= len(self._lines):
             raise InvalidParameter(
-                f"hashes={hashes!r} was refused",
+                f"hashes={hashes!r} is invalid",
                 why=f"there are {len(self._lines)} hash functions to {self.buckets} buckets",
                 instead="hashes=64, or leave it out and take all",
             )
@@ -219,7 +219,7 @@ def _default_buckets(size: int) -> int:
 def _checked_buckets(buckets: int) -> int:
     if isinstance(buckets, bool) or not isinstance(buckets, int) or buckets & (buckets - 1) or not 2 <= buckets <= 4096:
         raise InvalidParameter(
-            f"buckets={buckets!r} was refused", why="it is a power of two from 2 to 4096", instead="buckets=1024"
+            f"buckets={buckets!r} is invalid", why="it is a power of two from 2 to 4096", instead="buckets=1024"
         )
     return buckets
 
@@ -227,7 +227,7 @@ def _checked_buckets(buckets: int) -> int:
 def _checked_lines(lines: Lines) -> Lines:
     if lines.cells > _MOST_CELLS:
         raise InvalidParameter(
-            "The sketch was refused",
+            "The sketch is invalid",
             why="it would have more than 2²⁵ cells",
             instead="more buckets, or cloister.local.HeavyHitters",
         )

@@ -28,7 +28,7 @@ _LISTED = 5000
 
 
 class SubsetSelection(FrequencyOracle):
-    """ω values of the domain at once: those with the true one among them are e^ε times likelier than those without.
+    """ω values of the domain at once: those with the true one among them are e^ε times as likely as those without.
 
     Guarantee: ε-local privacy (Wang et al. 2016; Ye & Barg 2018). Proof: a set of ω values has one of two probabilities, by
     whether the true value is in it: p/C(d − 1, ω − 1) or (1 − p)/C(d − 1, ω), where p = ωe^ε/(ωe^ε + d − ω), rounded down to a
@@ -59,7 +59,7 @@ class SubsetSelection(FrequencyOracle):
         super().__init__(domain, epsilon)
         if len(self.domain) > _LARGEST:
             raise InvalidParameter(
-                "The domain was refused",
+                "The domain is invalid",
                 why="it has more than 65,536 values, and each report would have a bit for each",
                 instead=f"LocalHashing(domain, epsilon={self.epsilon}), which has the same error",
             )
@@ -139,6 +139,11 @@ class SubsetSelection(FrequencyOracle):
         p = float(self._p)
         q = _other(p, self.picks, len(self.domain))
         return np.asarray((sketch.counts - sketch.n * q) / (p - q), dtype=np.float64)
+
+    @property
+    def _part(self) -> float:
+        p = float(self._p)
+        return 1 / (p - _other(p, self.picks, len(self.domain)))
 
     def _share(self, picks: int) -> Fraction:
         return picks * self._odds / (picks * self._odds + len(self.domain) - picks)

@@ -103,6 +103,11 @@ class Bits(FrequencyOracle):
         p, q = self._floats()
         return np.asarray((sketch.counts - sketch.n * q) / (p - q), dtype=np.float64)
 
+    @property
+    def _part(self) -> float:
+        p, q = self._floats()
+        return 1 / (p - q)
+
     def _floats(self) -> tuple[float, float]:
         return self._stay / WORD, self._rise / WORD
 
@@ -132,7 +137,7 @@ class UnaryEncoding(Bits):
     def __init__(self, domain: Any, epsilon: Exact = 1, optimized: bool = True) -> None:
         if not isinstance(optimized, bool):
             raise InvalidParameter(
-                "optimized= was refused", why="it is True (OUE) or False (SUE)", instead="UnaryEncoding(domain, epsilon=1)"
+                "optimized= is invalid", why="it is True (OUE) or False (SUE)", instead="UnaryEncoding(domain, epsilon=1)"
             )
         self.optimized = optimized
         super().__init__(domain, epsilon)

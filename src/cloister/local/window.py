@@ -47,7 +47,7 @@ class Window:
 
     @property
     def odds(self) -> Fraction:
-        """How much likelier a cell is inside the window than outside: exact."""
+        """How much more likely a cell is inside the window than outside: exact."""
         return self.inside / self.outside
 
     @cached_property

@@ -57,7 +57,7 @@ class Baskets:
                 held = [places.setdefault(item, len(places)) for item in basket]
             except TypeError:
                 raise InvalidParameter(
-                    f"basket {number} was refused",
+                    f"basket {number} is invalid",
                     why="an item is a text or a number, not a list of some",
                     instead='[["bread", "butter"], ["bread"]]',
                 ) from None
@@ -131,6 +131,24 @@ class Baskets:
             every &= self.column(place)
         return every
 
+    def leaving(self, order: Codes, *, named: bool, items_in_order: bool) -> Baskets:
+        """The same baskets, each in the place that `order` gives it, without what they were called unless `named`, and with items
+        in the order of their names: which one was met first says which baskets stood first.
+
+        >>> Baskets.of([["b"], ["a"]]).leaving(np.array([1, 0]), named=False, items_in_order=True).lists()
+        [['a'], ['b']]
+        """
+        items = list(range(len(self.items)))
+        if items_in_order:
+            items.sort(key=lambda place: (type(self.items[place]).__name__, str(self.items[place])))
+        place_of = np.empty(len(items), dtype=np.int64)
+        place_of[items] = np.arange(len(items))
+        names = None
+        if named and self.names is not None:
+            names = tuple(self.names[old] for old in np.argsort(order).tolist())
+        kept = tuple(self.items[place] for place in items)
+        return Baskets.from_pairs(kept, self.count, place_of[self.item], order[self.basket], names=names)
+
     def with_columns(self, columns: Mapping[int, npt.NDArray[np.bool_]]) -> Baskets:
         """The same baskets with some items put in or taken out everywhere.
 
@@ -157,7 +175,7 @@ def _checked(lists: Iterable[Iterable[Item]]) -> Iterable[Iterable[Item]]:
     for number, basket in enumerate(lists):
         if isinstance(basket, str | bytes | Mapping) or not isinstance(basket, Iterable):
             raise InvalidParameter(
-                f"basket {number} was refused",
+                f"basket {number} is invalid",
                 why=f"a {type(basket).__name__} is not a list of items",
                 instead='[["bread", "butter"], ["bread"]]',
             )

@@ -175,4 +175,4 @@ def _parts_held(problem: Problem, parts: list[tuple[int, ...]], members: Codes) 
 
 
 def _too_large(why: str) -> InvalidParameter:
-    return InvalidParameter('method="exact" was refused', why=why, instead='method="2.a", or fewer rules at a time')
+    return InvalidParameter('method="exact" is invalid', why=why, instead='method="2.a", or fewer rules at a time')

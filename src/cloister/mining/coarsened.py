@@ -80,7 +80,7 @@ class Coarsened(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(labels[:, None] == self.classes_[None, :], dtype=np.float64)
         if not hasattr(self.model, "predict_proba"):
             raise InvalidParameter(
-                f"The model {type(self.model).__name__} was refused",
+                f"The model {type(self.model).__name__} is invalid",
                 why="it has no predict_proba to make coarser",
                 instead='Coarsened(model, "labels")',
             )
@@ -89,11 +89,11 @@ class Coarsened(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check(self) -> None:
         if self.output not in ("scores", "labels"):
             raise InvalidParameter(
-                f"output={self.output!r} was refused", why='known are "scores" and "labels"', instead='Coarsened(model, "labels")'
+                f"output={self.output!r} is invalid", why='known are "scores" and "labels"', instead='Coarsened(model, "labels")'
             )
         if self.output == "labels" and (self.decimals is not None or self.top is not None):
             raise InvalidParameter(
-                'output="labels" was refused', why="labels have no scores to round or to pick", instead="decimals=1"
+                'output="labels" is invalid', why="labels have no scores to round or to pick", instead="decimals=1"
             )
         check_coarseness(self.decimals, self.top)
 
@@ -117,7 +117,7 @@ def coarser(scores: Any, *, decimals: int | None = None, top: int | None = None)
     values = np.array(scores, dtype=np.float64)
     if values.ndim != 2 or not np.isfinite(values).all():
         raise InvalidParameter(
-            "The scores were refused", why="they are a table of numbers, a row a prediction", instead="[[0.9, 0.1]]"
+            "The scores are invalid", why="they are a table of numbers, a row a prediction", instead="[[0.9, 0.1]]"
         )
     if top is not None:
         hidden = np.argsort(-values, axis=1, kind="stable")[:, top:]
@@ -131,6 +131,6 @@ def coarser(scores: Any, *, decimals: int | None = None, top: int | None = None)
 def check_coarseness(decimals: int | None, top: int | None) -> None:
     """Refuse what no output can be."""
     if decimals is not None and (isinstance(decimals, bool) or not isinstance(decimals, int) or not 0 <= decimals <= 9):
-        raise InvalidParameter(f"decimals={decimals!r} was refused", why="it is a whole number from 0 to 9", instead="decimals=1")
+        raise InvalidParameter(f"decimals={decimals!r} is invalid", why="it is a whole number from 0 to 9", instead="decimals=1")
     if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
-        raise InvalidParameter(f"top={top!r} was refused", why="it is a whole number from 1 on", instead="top=1")
+        raise InvalidParameter(f"top={top!r} is invalid", why="it is a whole number from 1 on", instead="top=1")

@@ -94,6 +94,8 @@ class Comparison:
         """A panel for each measure, a bar for each method."""
         import altair as alt
 
+        from cloister.notebook import offline
+
         rows = [
             {"method": each.method, "measure": words, "value": getattr(each.effects, name), "exact": each.method == "exact"}
             for each in self
@@ -112,7 +114,7 @@ class Comparison:
             bars = base.mark_bar().encode(x=x, y=y, color=colour)
             text = base.mark_text(align="left", dx=3, fontSize=9).encode(x=x, y=y, text=alt.Text("value:Q", format=".1%"))
             panels.append(alt.layer(bars, text).properties(width=120, height=170, title=words))
-        return alt.hconcat(*panels)
+        return offline(alt.hconcat(*panels))
 
 
 def compare(
@@ -143,10 +145,10 @@ def compare(
     for name in chosen:
         if name not in METHODS:
             raise InvalidParameter(
-                f"methods={chosen!r} was refused", why=f"known are {', '.join(METHODS)}", instead='methods=["2.a", "exact"]'
+                f"methods={chosen!r} is invalid", why=f"known are {', '.join(METHODS)}", instead='methods=["2.a", "exact"]'
             )
     if not chosen:
-        raise InvalidParameter("methods=[] was refused", why="nothing is compared", instead="methods=None")
+        raise InvalidParameter("methods=[] is invalid", why="nothing is compared", instead="methods=None")
     read, problem = _problem(baskets, rules, min_support, min_confidence, columns)
     heuristics = [name for name in METHODS if name in chosen and name != "exact"]
     results = answers(

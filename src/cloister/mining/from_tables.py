@@ -56,11 +56,11 @@ def publish_baskets(
     """
     if not hasattr(session, "prepared"):
         raise InvalidParameter(
-            "The session was refused", why="it hands rows to no method", instead="cl.Session({…}, budget=…), at the owner's"
+            "The session is invalid", why="it hands rows to no method", instead="cl.Session({…}, budget=…), at the owner's"
         )
     declaration = session.tables[table]
     if not isinstance(declaration, PrivateTable):
-        raise InvalidParameter(f"{table!r} was refused", why="it is a public table", instead="hide_rules(…)")
+        raise InvalidParameter(f"{table!r} is invalid", why="it is a public table", instead="hide_rules(…)")
     check_columns(declaration, basket, item, "publish_baskets")
     check_method(method)
     Thresholds.of(1, min_support=min_support, min_confidence=min_confidence)
@@ -78,6 +78,7 @@ def publish_baskets(
             method=method,
             insertions=insertions,
             time_limit=limit,
+            random=random,
         )
 
     # first of all: an interruption, or a process that ends, leaves no time to write anything down

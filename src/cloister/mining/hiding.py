@@ -10,9 +10,12 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from cloister.errors import InvalidParameter, MissingDependency
 from cloister.mining.baskets import Baskets
@@ -25,6 +28,7 @@ from cloister.mining.sensitive import Problem, Sensitive, sensitive_rules
 from cloister.mining.thresholds import Thresholds
 from cloister.mining.window import slide
 from cloister.mining.worked import Worked
+from cloister.noise import Random
 from cloister.privacy import Exact, exact_positive
 
 __all__ = ["METHODS", "HiddenRule", "Method", "Sanitised", "answers", "check_method", "hide_rules", "stated"]
@@ -46,6 +50,7 @@ NOT_PRIVATE = (
     "NOT differentially private: hidden is what one miner with these thresholds would find, and nothing else. Every other count "
     "is exact."
 )
+LINKS = "stays as it is: it links each basket to those of every other copy, and shows which were changed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +91,8 @@ class Sanitised:
     proof: Proof | None
     """Of the exact method alone: what is proved of the least number of lost rules."""
     thresholds: Thresholds
+    linking: tuple[str, ...] = ()
+    """What was kept, as was asked for, that links baskets to those of other copies: their order, their names."""
 
     @property
     def not_private(self) -> str:
@@ -100,6 +107,7 @@ class Sanitised:
             "Who has an older copy, or another extract of it, sees each change by comparing.",
             "A row that says much about one person says as much afterwards: people are not hidden, rules are.",
         ]
+        lines += [f"{each} {LINKS}." for each in self.linking]
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -152,6 +160,9 @@ def hide_rules(
     insertions: bool = False,
     time_limit: Exact = 30,
     window: int = 10_000,
+    shuffle: bool = True,
+    keep_names: bool = False,
+    random: Random | None = None,
     progress: Progress = lambda stage: None,
     **columns: str,
 ) -> Sanitised:
@@ -173,6 +184,10 @@ def hide_rules(
         Seconds for the exact method. Where they end before a proof, the result says the gap.
     window
         Of the sliding window algorithm: how many baskets.
+    shuffle, keep_names
+        Baskets leave in a secret order, drawn by `random`, and numbered afresh: their order or their names would link each to
+        every other copy, and show what was changed. Either is kept only where this asks for it, which is warned of and stands in
+        the report.
     progress
         Is told what goes on.
 
@@ -198,20 +213,35 @@ def hide_rules(
     hidden = [each for each in results if not each.effects.failed]
     if not hidden:
         raise InvalidParameter(
-            f"method={method!r} was refused",
+            f"method={method!r} is invalid",
             why="it cannot hide these rules: too few baskets lack an antecedent that could be completed",
             instead='method="auto"',
         )
-    if exactly and any(each.method == "exact" for each in hidden):
-        return next(each for each in hidden if each.method == "exact")
-    return min(hidden, key=lambda each: (each.effects.lost, each.effects.removed + each.effects.added))
+    best = min(hidden, key=lambda each: (each.effects.lost, each.effects.removed + each.effects.added))
+    if exactly:
+        best = next((each for each in hidden if each.method == "exact"), best)
+    linking = (*([] if shuffle else ["the order of the baskets"]), *(["what baskets are called"] if keep_names else []))
+    for each in linking:
+        warnings.warn(f"{each} {LINKS}. Instead: hide_rules(…) without shuffle=False or keep_names=True", stacklevel=2)
+    return _leaving(best, read, random or Random(), shuffle=shuffle, keep_names=keep_names, linking=linking)
+
+
+def _leaving(
+    found: Sanitised, read: Read, random: Random, *, shuffle: bool, keep_names: bool, linking: tuple[str, ...]
+) -> Sanitised:
+    count = len(found.baskets)
+    order = random.permutation(count) if shuffle else np.arange(count)
+    # the columns of a wide table stand as they stood: no row decides their order
+    sort = shuffle and read.shape != "wide"
+    after = found.baskets.leaving(np.asarray(order, dtype=np.int64), named=keep_names, items_in_order=sort)
+    return replace(found, baskets=after, data=read.written(after), linking=linking)
 
 
 def check_method(method: str) -> None:
     """Refuse a name that no method has."""
     known = ("auto", *METHODS)
     if method not in known:
-        raise InvalidParameter(f"method={method!r} was refused", why=f"known are {', '.join(known)}", instead='method="auto"')
+        raise InvalidParameter(f"method={method!r} is invalid", why=f"known are {', '.join(known)}", instead='method="auto"')
 
 
 def _problem(

@@ -129,9 +129,9 @@ def frequent_itemsets(
 def mine(baskets: Baskets, least: int, max_size: int | None = None, engine: Engine = "bits") -> Mined:
     """The frequent itemsets as places."""
     if max_size is not None and (isinstance(max_size, bool) or not isinstance(max_size, int) or max_size < 1):
-        raise InvalidParameter(f"max_size={max_size!r} was refused", why="a set has one item or more", instead="max_size=3")
+        raise InvalidParameter(f"max_size={max_size!r} is invalid", why="a set has one item or more", instead="max_size=3")
     if engine not in _ENGINES:
-        raise InvalidParameter(f"engine={engine!r} was refused", why=f"known are {', '.join(_ENGINES)}", instead='engine="bits"')
+        raise InvalidParameter(f"engine={engine!r} is invalid", why=f"known are {', '.join(_ENGINES)}", instead='engine="bits"')
     if engine == "bits":
         return _by_bits(baskets, least, max_size or len(baskets.items))
     return _by_library(baskets, least, max_size or len(baskets.items))
@@ -171,7 +171,7 @@ def _by_library(baskets: Baskets, least: int, most: int) -> Mined:
         from efficient_apriori import itemsets_from_transactions
     except ImportError:
         raise MissingDependency(
-            'engine="efficient-apriori" was refused',
+            'engine="efficient-apriori" is not available',
             why="that package is not installed",
             instead='pip install "cloister[mining]"',
         ) from None
@@ -188,7 +188,7 @@ def _by_library(baskets: Baskets, least: int, most: int) -> Mined:
 
 def _too_many() -> InvalidParameter:
     return InvalidParameter(
-        "min_support was refused",
+        "min_support is invalid",
         why=f"more than {MOST:,} sets of items are that frequent",
         instead="a larger min_support=, or max_size=3",
     )

@@ -1,6 +1,6 @@
 """How well membership is told from a classifier's output, before it was made coarser and after.
 
-The attacker has the row with its label, and the output for it. Four simple scores, each larger where membership is likelier:
+The attacker has the row with its label, and the output for it. Four simple scores, each larger where membership is more likely:
 
 - *label*: 1 where the predicted label is right (Yeom, Giacomelli, Fredrikson & Jha 2018: the "gap" attack);
 - *confidence*: the score of the row's own label;
@@ -86,6 +86,8 @@ class Leaks:
         """A bar for each output: the area under the attack's curve, from guessing on."""
         import altair as alt
 
+        from cloister.notebook import offline
+
         rows = [{"output": each.output, "area": each.area, "text": f"{each.area:.3f}", "start": 0.5} for each in self]
         base = alt.Chart(alt.Data(values=rows)).properties(width=420)
         y = alt.Y("output:N", sort=[row["output"] for row in rows], title=None)
@@ -94,7 +96,7 @@ class Leaks:
             "area:Q", title="area under the attack's curve (0.5: guessing)", scale=alt.Scale(domain=[0.5, max(0.6, top + 0.03)])
         )
         bars = base.mark_bar(color="#1f6f5c", clip=True).encode(x=x, x2="start:Q", y=y)
-        return alt.layer(bars, base.mark_text(align="left", dx=4).encode(x=x, y=y, text="text:N"))
+        return offline(alt.layer(bars, base.mark_text(align="left", dx=4).encode(x=x, y=y, text="text:N")))
 
 
 def attack_before_and_after(
@@ -140,10 +142,10 @@ def area_under_curve(members: Floats, others: Floats) -> float:
 def _rows(rows: tuple[Any, Any], name: str) -> tuple[Any, npt.NDArray[Any]]:
     if not isinstance(rows, tuple | list) or len(rows) != 2 or len(rows[0]) != len(rows[1]):
         raise InvalidParameter(
-            f"{name} was refused", why="they are rows and their labels, as many of both", instead=f"{name}=(X, y)"
+            f"{name} is invalid", why="they are rows and their labels, as many of both", instead=f"{name}=(X, y)"
         )
     if len(rows[1]) < _FEWEST:
-        raise InvalidParameter(f"{name} was refused", why=f"an attack is measured on {_FEWEST} rows or more", instead="more rows")
+        raise InvalidParameter(f"{name} is invalid", why=f"an attack is measured on {_FEWEST} rows or more", instead="more rows")
     return rows[0], np.asarray(rows[1])
 
 
@@ -170,7 +172,7 @@ def _scores(model: Coarsened, X: Any, y: npt.NDArray[Any]) -> dict[str, Floats]:
     places = np.searchsorted(classes, y) if np.isin(y, classes).all() else None
     if places is None:
         raise InvalidParameter(
-            "The labels were refused", why="the model knows other classes", instead="rows with the model's classes"
+            "The labels are invalid", why="the model knows other classes", instead="rows with the model's classes"
         )
     own = shown[np.arange(len(y)), places]
     rest = shown.copy()

@@ -22,7 +22,7 @@ def check_columns(declaration: PrivateTable, basket: str, item: str, call: str) 
                 instead=f'{call}(…, basket="order", item="product")',
             )
     if item == basket:
-        raise InvalidParameter(f"item={item!r} was refused", why="it is the basket column, too", instead='item="product"')
+        raise InvalidParameter(f"item={item!r} is invalid", why="it is the basket column, too", instead='item="product"')
 
 
 def known(domain: Domain, codes: Any) -> Any:

@@ -174,7 +174,7 @@ class _Rows:
             from scipy.sparse import csr_array
         except ImportError:
             raise MissingDependency(
-                'method="exact" was refused', why="scipy is not installed", instead='pip install "cloister[mining]"'
+                'method="exact" is not available', why="scipy is not installed", instead='pip install "cloister[mining]"'
             ) from None
         ends = np.cumsum([0, *(len(each) for each in self._where)])
         matrix = csr_array((np.concatenate(self._data), np.concatenate(self._where), ends), shape=(len(self._low), self.width))

@@ -74,6 +74,8 @@ def read_baskets(source: Any, *, basket: str | None = None, item: str | None = N
 
 def read_with_shape(source: Any, *, basket: str | None = None, item: str | None = None) -> Read:
     """The same, with the shape that it was in."""
+    if isinstance(source, Read):
+        return source
     if isinstance(source, Baskets):
         return Read(baskets=source, shape="baskets")
     columns, kind = _columns(source)
@@ -186,4 +188,4 @@ def _series(values: list[Any], all_values: Iterable[Any]) -> Series:
 
 
 def _refused(why: str, *, instead: str = '[["bread", "butter"], ["bread"]]') -> InvalidParameter:
-    return InvalidParameter("The baskets were refused", why=why, instead=instead)
+    return InvalidParameter("The baskets are invalid", why=why, instead=instead)

@@ -188,7 +188,7 @@ def find_rules(mined: Mined, thresholds: Thresholds) -> Found:
             left += found
         if len(whole) > MOST:
             raise InvalidParameter(
-                "The thresholds were refused",
+                "The thresholds are invalid",
                 why=f"more than {MOST:,} rules reach them",
                 instead="a larger min_support= or min_confidence=, or max_size=3",
             )

@@ -76,10 +76,10 @@ def sensitive_rules(baskets: Baskets, rules: Any) -> tuple[Sensitive, ...]:
     ['tea → milk', 'tea, milk → jam']
     """
     if isinstance(rules, str | Rule) or not isinstance(rules, Iterable):
-        raise InvalidParameter(f"rules={rules!r} was refused", why="it is a list of rules", instead=_LINE)
+        raise InvalidParameter(f"rules={rules!r} is invalid", why="it is a list of rules", instead=_LINE)
     read = [_rule(baskets, rule) for rule in rules]
     if not read:
-        raise InvalidParameter("rules=[] was refused", why="nothing is to be hidden", instead=_LINE)
+        raise InvalidParameter("rules=[] is invalid", why="nothing is to be hidden", instead=_LINE)
     return tuple(dict.fromkeys(read))
 
 
@@ -91,10 +91,10 @@ def _rule(baskets: Baskets, rule: Any) -> Sensitive:
     elif isinstance(rule, tuple | list) and len(rule) == 2:
         sides = (rule[0], rule[1])
     else:
-        raise InvalidParameter(f"The rule {rule!r} was refused", why="a rule has two sides", instead=_LINE)
+        raise InvalidParameter(f"The rule {rule!r} is invalid", why="a rule has two sides", instead=_LINE)
     antecedent, consequent = (_side(baskets, side, rule) for side in sides)
     if set(antecedent) & set(consequent):
-        raise InvalidParameter(f"The rule {_shown(rule)} was refused", why="its sides share an item", instead=_LINE)
+        raise InvalidParameter(f"The rule {_shown(rule)} is invalid", why="its sides share an item", instead=_LINE)
     return Sensitive(antecedent=antecedent, consequent=consequent)
 
 
@@ -106,7 +106,7 @@ def _of_text(baskets: Baskets, text: str) -> tuple[list[Item], list[Item]]:
             one, other = ([part.strip() for part in side.split(",") if part.strip()] for side in (left, right))
             return [named.get(part, part) for part in one], [named.get(part, part) for part in other]
     raise InvalidParameter(
-        f"The rule {text!r} was refused", why="a text says a rule with one arrow between its sides", instead=_LINE
+        f"The rule {text!r} is invalid", why="a text says a rule with one arrow between its sides", instead=_LINE
     )
 
 
@@ -114,12 +114,12 @@ def _side(baskets: Baskets, side: Any, rule: Any) -> tuple[int, ...]:
     known = baskets.places
     items = list(side) if isinstance(side, tuple | list | set | frozenset) and not _is_item(known, side) else [side]
     if not items:
-        raise InvalidParameter(f"The rule {_shown(rule)} was refused", why="one of its sides is empty", instead=_LINE)
+        raise InvalidParameter(f"The rule {_shown(rule)} is invalid", why="one of its sides is empty", instead=_LINE)
     for item in items:
         if not _is_item(known, item):
             near = difflib.get_close_matches(str(item), [str(each) for each in baskets.items], n=1)
             why = f"no basket holds {item!r}" + (f"; there is {near[0]!r}" if near else "")
-            raise InvalidParameter(f"The rule {_shown(rule)} was refused", why=why, instead=_LINE)
+            raise InvalidParameter(f"The rule {_shown(rule)} is invalid", why=why, instead=_LINE)
     return tuple(sorted({known[item] for item in items}))
 
 

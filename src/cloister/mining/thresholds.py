@@ -36,7 +36,7 @@ class Thresholds:
         confidence = exact_nonnegative(min_confidence, "min_confidence")
         if confidence > 1:
             raise InvalidParameter(
-                f"min_confidence={text_of(confidence)} was refused",
+                f"min_confidence={text_of(confidence)} is invalid",
                 why="it is a share, at most 1",
                 instead='min_confidence="0.6"',
             )
@@ -65,6 +65,6 @@ def share_of(value: Exact, name: str) -> Fraction:
         raise InvalidParameter(error.what, why=why, instead=f'{name}="0.01"') from None
     if share > 1:
         raise InvalidParameter(
-            f"{name}={text_of(share)} was refused", why="it is a share of the baskets, at most 1", instead=f'{name}="0.01"'
+            f"{name}={text_of(share)} is invalid", why="it is a share of the baskets, at most 1", instead=f'{name}="0.01"'
         )
     return share

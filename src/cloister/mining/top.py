@@ -127,7 +127,7 @@ class Picker:
             return choice, DiscreteLaplace(scale=self.total / half, sensitivity=self.total)
         if not isinstance(promise, ZCDP) or promise.delta:
             raise InvalidParameter(
-                f"{promise!r} was refused", why="itemsets are chosen under ε, ρ, or ε with δ", instead="cl.PureDP(1)"
+                f"{promise!r} is invalid", why="itemsets are chosen under ε, ρ, or ε with δ", instead="cl.PureDP(1)"
             )
         half = exact_positive(promise.rho, "rho") / 2
         epsilon = Fraction(math.isqrt(int(8 * half / self.k * 2**80)), 2**40)
@@ -223,13 +223,13 @@ def check_universe(items: int, *, k: int, min_size: int, max_size: int) -> int:
     """
     _whole(k, "k")
     if not 1 <= _whole(min_size, "min_size") <= _whole(max_size, "max_size"):
-        raise InvalidParameter(f"min_size={min_size} was refused", why="it is above max_size", instead="min_size=1")
+        raise InvalidParameter(f"min_size={min_size} is invalid", why="it is above max_size", instead="min_size=1")
     candidates = sum(math.comb(items, size) for size in range(min_size, max_size + 1))
     if not candidates or k > candidates:
-        raise InvalidParameter(f"k={k} was refused", why=f"there are {candidates} candidates", instead=f"k={max(1, candidates)}")
+        raise InvalidParameter(f"k={k} is invalid", why=f"there are {candidates} candidates", instead=f"k={max(1, candidates)}")
     if candidates > MOST_CANDIDATES:
         raise InvalidParameter(
-            f"max_size={max_size} was refused",
+            f"max_size={max_size} is invalid",
             why=f"{items:,} items make {candidates:,} candidates, more than {MOST_CANDIDATES:,}",
             instead=f"max_size={max(1, max_size - 1)}, or fewer items",
         )
@@ -296,11 +296,11 @@ def by_width(item: Codes, basket: Codes) -> list[tuple[int, Codes]]:
 
 def _universe(items: Sequence[Item]) -> dict[Item, int]:
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise InvalidParameter("items was refused", why="it is the list of all items that count", instead='items=["tea", "milk"]')
+        raise InvalidParameter("items is invalid", why="it is the list of all items that count", instead='items=["tea", "milk"]')
     listed = list(items)
     universe = {item: place for place, item in enumerate(dict.fromkeys(listed))}
     if len(universe) < len(listed):
-        raise InvalidParameter("items was refused", why="an item is in it twice", instead="items=sorted(set(items))")
+        raise InvalidParameter("items is invalid", why="an item is in it twice", instead="items=sorted(set(items))")
     return universe
 
 
@@ -324,5 +324,5 @@ def _capped(pairs: tuple[Codes, Codes], most: int, source: Random) -> list[tuple
 
 def _whole(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidParameter(f"{name}={value!r} was refused", why="it is a whole number from 1 on", instead=f"{name}=10")
+        raise InvalidParameter(f"{name}={value!r} is invalid", why="it is a whole number from 1 on", instead=f"{name}=10")
     return int(value)

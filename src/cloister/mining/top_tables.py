@@ -65,12 +65,12 @@ def top_itemsets(
     """
     seen = getattr(session, "seen", None)
     if seen is None or not hasattr(session, "run"):
-        raise InvalidParameter("The session was refused", why="it hands rows to no method", instead="cl.Session({…}, budget=…)")
+        raise InvalidParameter("The session is invalid", why="it hands rows to no method", instead="cl.Session({…}, budget=…)")
     seen.check(table)
     declaration = session.tables[table]
     if not isinstance(declaration, PrivateTable):
         raise InvalidParameter(
-            f"{table!r} was refused", why="it is a public table: nothing needs hiding", instead="frequent_itemsets(…)"
+            f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="frequent_itemsets(…)"
         )
     method = Picking(item=item, basket=basket, k=k, min_size=min_size, max_size=max_size)
     values = method.universe(declaration)
@@ -112,7 +112,7 @@ class Picking:
         domain = declaration.column(self.item)
         if not isinstance(domain, Category | Integer | Boolean) or (domain.size or _MOST_VALUES + 1) > _MOST_VALUES:
             raise MissingBound(
-                f"The column {self.item!r} was refused",
+                f"The column {self.item!r} needs bounds",
                 why="the items that count are not declared",
                 instead=f'columns={{"{self.item}": cl.Category(["tea", "milk"])}}',
             )

@@ -22,7 +22,7 @@ __all__ = ["slide"]
 def slide(problem: Problem, *, window: int = 10_000) -> Worked:
     """Support, in windows of so many baskets."""
     if isinstance(window, bool) or not isinstance(window, int) or window < 1:
-        raise InvalidParameter(f"window={window!r} was refused", why="it is a number of baskets", instead="window=10_000")
+        raise InvalidParameter(f"window={window!r} is invalid", why="it is a number of baskets", instead="window=10_000")
     worked = Worked(problem)
     sets = list(dict.fromkeys(rule.whole for rule in problem.sensitive))
     holders = {each: worked.holders(each) for each in sets}

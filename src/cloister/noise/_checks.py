@@ -5,13 +5,8 @@ content.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from decimal import Decimal
-from fractions import Fraction
-from math import lcm
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
@@ -34,7 +29,7 @@ def whole(value: object, name: str, *, least: int) -> int:
         number = least - 1
     if isinstance(value, bool) or number < least:
         raise InvalidParameter(
-            f"{name}={value!r} was refused", why=f"it must be a whole number, at least {least}", instead=f"{name}={least}"
+            f"{name}={value!r} is invalid", why=f"it must be a whole number, at least {least}", instead=f"{name}={least}"
         )
     return number
 
@@ -48,48 +43,30 @@ def level(confidence: Exact) -> float:
     return float(check_confidence(confidence))
 
 
-def common_grid(values: object, name: str) -> tuple[IntegerArray, Fraction]:
-    """Exact numbers as integers times one unit: (integers, unit). Integers have unit 1; fractions and decimals their common
-    denominator.
+def integers_or_none(values: object) -> IntegerArray | None:
+    """A private sequence or array of integers; None where it is not one.
 
-    >>> common_grid([Fraction(1, 2), Fraction(1, 3)], "utilities")
-    (array([3, 2]), Fraction(1, 6))
+    >>> integers_or_none([1.5]) is None
+    True
     """
-    if isinstance(values, Sequence) and any(isinstance(item, Fraction | Decimal) for item in values):
-        if not all(_is_exact(item) for item in values):
-            raise InvalidParameter(
-                f"{name} was refused", why="it mixes exact numbers with others", instead=f"{name}=[Fraction(1, 2), 3]"
-            )
-        fractions = [Fraction(item) for item in values]
-        denominator = lcm(*(item.denominator for item in fractions))
-        return integer_array([int(item * denominator) for item in fractions]), Fraction(1, denominator)
     try:
-        return integer_array(values), Fraction(1)
+        return integer_array(values)
     except InvalidParameter:
-        raise InvalidParameter(
-            f"{name} was refused",
-            why="it must be made of integers, or of exact fractions; floating point is neither",
-            instead=f"{name} in whole steps, numpy.rint(x / step).astype(int), with the sensitivity in steps too",
-        ) from None
+        return None
 
 
 def vector(values: object, name: str, length: int) -> IntegerArray:
-    """A private vector of integers of a public length.
+    """A private vector of integers of a public length. A fraction is refused even where it is whole: what is refused must follow
+    from the types, never from the values.
 
     >>> vector([1, 2], "cells", 2)
     array([1, 2])
     """
-    array, unit = common_grid(values, name)
-    if array.shape != (length,) or unit != 1:
+    array = integers_or_none(values)
+    if array is None or array.shape != (length,):
         raise InvalidParameter(
-            f"{name} was refused",
-            why=f"it must hold {length} whole numbers",
-            instead=f"{name} as an integer array of that length",
+            f"{name} is invalid",
+            why=f"it must hold {length} whole numbers, all of them integers",
+            instead=f"{name} as an integer array of that length, numpy.rint(x / step).astype(int) for real numbers",
         )
     return array
-
-
-def _is_exact(item: object) -> bool:
-    if isinstance(item, Decimal):
-        return item.is_finite()
-    return isinstance(item, int | Fraction | np.integer) and not isinstance(item, bool)

@@ -84,7 +84,7 @@ def check_step(step_over_scale: float) -> None:
     """
     if step_over_scale < 2.0**-20:
         raise InvalidParameter(
-            "step was refused",
+            "step is invalid",
             why="it is finer than a millionth of the noise, and only shows low-order bits",
             instead="a step near scale / 1000",
         )

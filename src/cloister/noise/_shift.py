@@ -17,7 +17,7 @@ def delta_of_shift(degrees: int, epsilon: Fraction) -> float:
 
     With densities p(t) ∝ t^a e^(−t/2), a = m/2 − 1, and p(t − 1), the ratio p(t)/p(t−1) = (t/(t−1))^a e^(−1/2) falls in t. So
     the worst events are t < t₁ one way and, for ε < ½, t > t₂ the other way. A smaller shift is no worse, since the law is
-    log-concave.
+    log-concave (`matrices.proof.md`, last section).
 
     >>> delta_of_shift(100, Fraction(1)) < 1e-6 < delta_of_shift(50, Fraction("0.5"))
     True
@@ -63,7 +63,7 @@ def least_degrees(epsilon: Fraction, delta: Fraction) -> int:
         low, high = high, high * 2
         if high > _MOST_DEGREES:
             raise InvalidParameter(
-                "epsilon was refused", why="it needs more degrees of freedom than can be drawn", instead='epsilon="0.1"'
+                "epsilon is invalid", why="it needs more degrees of freedom than can be drawn", instead='epsilon="0.1"'
             )
     while high - low > 1:
         middle = (low + high) // 2

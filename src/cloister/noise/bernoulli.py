@@ -42,7 +42,7 @@ def bernoulli(p: Exact, n: int, *, random: Random | None = None) -> NDArray[np.b
     """
     probability = exact(p, "p")
     if not 0 <= probability <= 1:
-        raise InvalidParameter(f"p={p} was refused", why="a probability is at least 0 and at most 1", instead='p="1/2"')
+        raise InvalidParameter(f"p={p} is invalid", why="a probability is at least 0 and at most 1", instead='p="1/2"')
     return coins(rational_enclosure(probability), n, source(random))
 
 
@@ -63,7 +63,7 @@ def bernoulli_exp_each(xs: Sequence[Fraction], *, random: Random | None = None) 
     [True, False]
     """
     if any(x < 0 for x in xs):
-        raise InvalidParameter("An exponent was refused", why="exp(−x) is a probability for x ≥ 0", instead="[Fraction(1, 2)]")
+        raise InvalidParameter("An exponent is invalid", why="exp(−x) is a probability for x ≥ 0", instead="[Fraction(1, 2)]")
     drawn = source(random)
     words = drawn.words(len(xs))
     near = np.exp(np.array([-float(min(x, _DEEP)) for x in xs], dtype=np.float64))

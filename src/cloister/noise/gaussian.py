@@ -139,9 +139,9 @@ class DiscreteGaussian(IntegerNoise):
         """The least ε known for this δ, rounded up.
 
         Where one unit can move one number only, the curve is exact: P(K > a) − e^ε·P(K > a + Δ), a = εσ²/Δ − Δ/2 (Canonne,
-        Kamath & Steinke 2020, Theorem 7; a smaller shift is no worse, since the law is log-concave). That is so for
-        `coordinates=1`, and for any integers of L2 sensitivity below √2. Otherwise ε follows from zero-concentrated
-        privacy.
+        Kamath & Steinke 2020, Theorem 7; a smaller shift is no worse, since the law is log-concave: `matrices.proof.md`, last
+        section). That is so for `coordinates=1`, and for any integers of L2 sensitivity below √2. Otherwise ε follows from
+        zero-concentrated privacy.
 
         >>> round(float(DiscreteGaussian(scale=10).approx("1e-6").epsilon), 4)
         0.3968
@@ -247,7 +247,7 @@ class Gaussian(GridNoise):
         reach = exact_positive(sensitivity, "sensitivity")
         if bound >= 1 or slack == 0:
             raise InvalidParameter(
-                f"The classical Gaussian mechanism was refused at ε = {text_of(bound)}, δ = {text_of(slack)}",
+                f"The classical Gaussian mechanism is invalid at ε = {text_of(bound)}, δ = {text_of(slack)}",
                 why="its theorem holds for 0 < ε < 1 and δ > 0 only",
                 instead="Gaussian.analytic(epsilon, delta, sensitivity)",
             )

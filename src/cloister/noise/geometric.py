@@ -23,7 +23,7 @@ class Geometric:
 
     Guarantee: PureDP(epsilon), for any neighbours between which the L1 distance of the integer values is at most
     `sensitivity`. Theorem: Ghosh, Roughgarden & Sundararajan (2009): for one count it is optimal for every user at once,
-    whatever the user believes beforehand and however errors are weighed. Proof: it is `DiscreteLaplace` of scale
+    whatever the user believes in advance and however errors are weighed. Proof: it is `DiscreteLaplace` of scale
     sensitivity/ε; clamping to public bounds is post-processing.
 
     >>> Geometric(epsilon="0.5").guarantee, Geometric(epsilon="0.5").margin(0.95)
@@ -40,7 +40,7 @@ class Geometric:
     def __init__(self, *, epsilon: Exact, sensitivity: Exact = 1, low: int | None = None, high: int | None = None) -> None:
         if low is not None and high is not None and low > high:
             raise InvalidParameter(
-                f"low={low}, high={high} were refused", why="the range is empty", instead=f"low={high}, high={low}"
+                f"low={low}, high={high} are invalid", why="the range is empty", instead=f"low={high}, high={low}"
             )
         set_fields(
             self,

@@ -74,7 +74,7 @@ class GridNoise:
             return nearest_float((rounded_to_grid(value, self.step) + self._law.draw_one(drawn)) * self.step)
         if self.coordinates is None:
             raise InvalidParameter(
-                "The array was refused",
+                "The array is invalid",
                 why=(
                     "rounding each coordinate adds to the sensitivity, so it must be known how many coordinates one unit can move"
                 ),
@@ -234,7 +234,7 @@ def rounded_to_grid(value: Any, step: Fraction) -> int:
     >>> rounded_to_grid(0.3, Fraction(1, 10)), rounded_to_grid("1/2", Fraction(1))
     Traceback (most recent call last):
         ...
-    cloister.errors.InvalidParameter: The value was refused: it must be made of finite real numbers, all of one shape.
+    cloister.errors.InvalidParameter: The value is invalid: it must be made of finite real numbers, all of one shape.
       Instead: noise.release(12.5)
     """
     if isinstance(value, bool | np.bool_ | str) or (isinstance(value, np.generic) and value.dtype.kind not in "iuf"):
@@ -260,5 +260,5 @@ def nearest_float(value: Fraction) -> float:
 
 def _not_real() -> InvalidParameter:
     return InvalidParameter(
-        "The value was refused", why="it must be made of finite real numbers, all of one shape", instead="noise.release(12.5)"
+        "The value is invalid", why="it must be made of finite real numbers, all of one shape", instead="noise.release(12.5)"
     )

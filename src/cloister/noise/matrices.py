@@ -61,7 +61,7 @@ class WishartMechanism:
         self._fill(dimension, epsilon, delta, bound, step)
         if self.epsilon >= 1 or self.delta >= Fraction(36, 100):
             raise InvalidParameter(
-                f"epsilon={epsilon}, delta={delta} was refused",
+                f"epsilon={epsilon}, delta={delta} is invalid",
                 why="the theorem's degrees of freedom hold for ε < 1 and δ < 1/e",
                 instead="WishartMechanism.tightest(…), which holds for every ε and δ",
             )
@@ -155,7 +155,7 @@ class WishartMechanism:
         cost, slack = exact_positive(epsilon, "epsilon"), exact_probability(delta, "delta")
         if not slack:
             raise InvalidParameter(
-                "delta=0 was refused",
+                "delta=0 is invalid",
                 why="no Wishart noise is private with δ = 0: its support moves with the data",
                 instead='delta="1e-6", or symmetric Laplace noise on the upper triangle',
             )
@@ -258,7 +258,7 @@ def _symmetric(value: Any, dimension: int) -> IntegerArray:
     moments = integer_array(value)
     if moments.shape != (dimension, dimension) or not (moments == moments.T).all():
         raise InvalidParameter(
-            "value was refused",
+            "value is invalid",
             why=f"it must be a symmetric integer matrix of {dimension} rows",
             instead="value = X.T @ X in steps",
         )

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.noise._checks import level, vector
+from cloister.noise._checks import integers_or_none, level, vector
 from cloister.noise._optimise import level_strategies, search_concentrated, search_pure
 from cloister.noise._quantile import sum_of_laplace
 from cloister.noise.gaussian import DiscreteGaussian
@@ -68,7 +68,7 @@ class MatrixMechanism:
         product = strategy if isinstance(strategy, Product) else Product((strategy,))
         if product.shape != workload.shape:
             raise InvalidParameter(
-                "strategy was refused",
+                "strategy is invalid",
                 why="it is about another table than the workload",
                 instead="MatrixMechanism.best(workload, …)",
             )
@@ -146,7 +146,8 @@ class MatrixMechanism:
         >>> mechanism.measure([100, 200], random=Random.deterministic(1)).tolist()
         [100, 200, 300]
         """
-        cells = vector(np.asarray(value).reshape(-1), "value", self.workload.cells)
+        given = integers_or_none(value)  # not by numpy, which makes floats of what is beyond 64 bits
+        cells = vector(value if given is None else given.reshape(-1), "value", self.workload.cells)
         return np.asarray(self.noise.release(self.strategy.apply(cells), random=random))
 
     def reconstruct(self, answers: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -233,6 +234,4 @@ def check_guarantee(guarantee: object) -> None:
         return
     if isinstance(guarantee, ZCDP) and guarantee.rho > 0 and guarantee.delta == 0:
         return
-    raise InvalidParameter(
-        "guarantee was refused", why="it must be pure ε or ρ-zCDP, above 0", instead="PureDP(1) or ZCDP('0.5')"
-    )
+    raise InvalidParameter("guarantee is invalid", why="it must be pure ε or ρ-zCDP, above 0", instead="PureDP(1) or ZCDP('0.5')")

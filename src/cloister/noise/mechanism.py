@@ -1,7 +1,7 @@
 """What a mechanism is, the checks that all of them share, and how noise is added to integers of any size.
 
 A mechanism is a frozen object: what it promises (`guarantee`) follows from its parameters, and `release` is the only thing
-it does to a private value. Additive mechanisms also say beforehand how far off they will be (`variance`, `margin`, `tail`).
+it does to a private value. Additive mechanisms also say in advance how far off they will be (`variance`, `margin`, `tail`).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def source(random: Random | None) -> Random:
         return default_random()
     if not isinstance(random, Random):
         raise InvalidParameter(
-            f"random={type(random).__name__} was refused",
+            f"random={type(random).__name__} is invalid",
             why="noise is drawn from cloister.noise.Random alone: other generators can be foretold",
             instead="random=Random()",
         )
@@ -85,7 +85,7 @@ def check_scale(scale: Exact, name: str = "scale") -> Fraction:
     number = exact_positive(scale, name)
     if not 1 / _LARGEST <= number <= _LARGEST:
         raise InvalidParameter(
-            f"{name}={shown(scale)} was refused", why="it must lie within 1e-100 and 1e100", instead=f"{name}=10"
+            f"{name}={shown(scale)} is invalid", why="it must lie within 1e-100 and 1e100", instead=f"{name}=10"
         )
     return number
 
@@ -98,7 +98,7 @@ def check_confidence(confidence: Exact) -> Fraction:
     """
     number = exact(confidence, "confidence")
     if not 0 < number < 1:
-        raise InvalidParameter(f"confidence={confidence} was refused", why="it lies between 0 and 1", instead="confidence=0.95")
+        raise InvalidParameter(f"confidence={confidence} is invalid", why="it lies between 0 and 1", instead="confidence=0.95")
     return number
 
 
@@ -191,7 +191,7 @@ def _flattened(rows: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
 
 def _not_integers() -> InvalidParameter:
     return InvalidParameter(
-        "The value was refused",
+        "The value is invalid",
         why="this mechanism releases whole numbers only, all of one shape; a real number needs a declared step",
         instead="Laplace(scale=…, step=…) or Gaussian(scale=…, step=…)",
     )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class WeighedAnswer:
     """An answer, and where it comes from.
 
-    "hypothesis": the sparse vector found it close; "measured": noised anew, and learnt from; "unchecked": the corrections are
+    "hypothesis": the sparse vector found it close; "measured": noised again, and learnt from; "unchecked": the corrections are
     used up, and the hypothesis speaks alone (at no cost, and with no error stated).
     """
 
@@ -46,7 +46,7 @@ class WeighedAnswer:
 class MultiplicativeWeights:
     """Private multiplicative weights for questions that count a set of the table's cells (0/1 questions), adaptively chosen.
 
-    `size` is public: a declared number of rows, or one bought beforehand. `threshold` is the gap from which a hypothesis is
+    `size` is public: a declared number of rows, or one bought in advance. `threshold` is the gap from which a hypothesis is
     corrected, `corrections` how many are paid for.
 
     Guarantee: ε-DP for the whole stream, between unbounded neighbours, one row a unit (Hardt & Rothblum 2010, with pure ε:
@@ -173,7 +173,7 @@ class WeightsStream:
         marks = np.asarray(question)
         if marks.shape != (self._mechanism.cells,) or not np.isin(marks, (0, 1)).all():
             raise InvalidParameter(
-                "question was refused", why="it must mark every cell with 0 or 1", instead="question=[1, 0, 1, 0]"
+                "question is invalid", why="it must mark every cell with 0 or 1", instead="question=[1, 0, 1, 0]"
             )
         with self._lock:
             guess = float(self.hypothesis @ marks)

@@ -56,7 +56,7 @@ class ProposeTestRelease:
         cost, slack = exact_positive(epsilon, "epsilon"), exact_probability(delta, "delta")
         if not slack:
             raise InvalidParameter(
-                "delta=0 was refused", why="the test may wrongly pass with probability δ", instead='delta="1e-6"'
+                "delta=0 is invalid", why="the test may wrongly pass with probability δ", instead='delta="1e-6"'
             )
         set_fields(self, epsilon=cost, delta=slack, proposed=whole(proposed, "proposed", least=1))
 

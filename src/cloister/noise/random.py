@@ -78,7 +78,7 @@ class Random:
         True
         """
         if isinstance(seed, bool) or not isinstance(seed, int):
-            raise InvalidParameter(f"seed={seed!r} was refused", why="a seed is an integer", instead="Random.deterministic(1)")
+            raise InvalidParameter(f"seed={seed!r} is invalid", why="a seed is an integer", instead="Random.deterministic(1)")
         return cls._repeating(f"cloister deterministic {seed}".encode())
 
     @classmethod
@@ -92,7 +92,7 @@ class Random:
         """
         if len(secret) < _KEY_BYTES:
             raise InvalidParameter(
-                "The secret was refused",
+                "The secret is invalid",
                 why=f"it has fewer than {_KEY_BYTES} bytes",
                 instead='Random.derived(ledger.derive("…"))',
             )
@@ -183,7 +183,7 @@ class Random:
         """
         wanted = check_count(n)
         if isinstance(bound, bool) or not isinstance(bound, int | np.integer) or bound < 1:
-            raise InvalidParameter("bound was refused", why="it must be an integer above 0", instead="random.below(6, 100)")
+            raise InvalidParameter("bound is invalid", why="it must be an integer above 0", instead="random.below(6, 100)")
         bound = int(bound)
         if bound > 1 << 63:
             many = np.empty(wanted, dtype=object)
@@ -204,7 +204,7 @@ class Random:
         0
         """
         if bound < 1:
-            raise InvalidParameter("bound was refused", why="it must be an integer above 0", instead="random.below_one(6)")
+            raise InvalidParameter("bound is invalid", why="it must be an integer above 0", instead="random.below_one(6)")
         if bound <= 1 << 63:
             limit = (1 << 64) - (1 << 64) % bound
             while (word := self.word()) >= limit:
@@ -294,7 +294,7 @@ def check_count(n: int) -> int:
     3
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-        raise InvalidParameter(f"n={n!r} was refused", why="it must be a whole number of at least 0", instead="n=1000")
+        raise InvalidParameter(f"n={n!r} is invalid", why="it must be a whole number of at least 0", instead="n=1000")
     return int(n)
 
 

@@ -38,7 +38,7 @@ class BinaryResponse:
     p/((1−p)q)) and the same with 1−q. A fair second coin gives ln((1+p)/(1−p)); one coin of bias p thrown twice gives ln(1 +
     p/(1−p)²) for p ≥ ½, hence ln 3 at p = ½ and ln 21 = 3.04 at p = 0.8.
 
-    Error: `estimate` is unbiased for a share of n persons; its variance is y(1−y)/np², y being the probability of a "yes".
+    Error: `estimate` is unbiased for a share of n people; its variance is y(1−y)/np², y being the probability of a "yes".
 
     >>> round(float(BinaryResponse(truth="1/2").guarantee.epsilon), 6), round(math.log(3), 6)
     (1.098612, 1.098612)
@@ -53,8 +53,8 @@ class BinaryResponse:
         p, q = exact(truth, "truth"), exact(coin, "coin")
         if not 0 <= p < 1 or not 0 < q < 1:
             raise InvalidParameter(
-                f"truth={truth}, coin={coin} was refused",
-                why="ε would be infinite, or the numbers are no probabilities: 0 <= truth < 1 and 0 < coin < 1",
+                f"truth={truth}, coin={coin} is invalid",
+                why="ε would be infinite, or the numbers are not probabilities: 0 <= truth < 1 and 0 < coin < 1",
                 instead='BinaryResponse(truth="1/2", coin="1/2")',
             )
         set_fields(self, truth=p, coin=q)
@@ -98,9 +98,7 @@ class BinaryResponse:
         """
         array = np.asarray(value)
         if array.dtype != np.bool_:
-            raise InvalidParameter(
-                "value was refused", why="it must be True or False, or an array of these", instead="value=True"
-            )
+            raise InvalidParameter("value is invalid", why="it must be True or False, or an array of these", instead="value=True")
         low, high = self.yes
         scale = math.lcm(low.denominator, high.denominator)
         points = source(random).below(scale, array.size).reshape(array.shape)
@@ -146,7 +144,7 @@ class KaryResponse:
         p = exact(truth, "truth")
         if not 0 < p < 1:
             raise InvalidParameter(
-                f"truth={truth} was refused", why="it must lie between 0 and 1, or ε is infinite", instead='truth="1/2"'
+                f"truth={truth} is invalid", why="it must lie between 0 and 1, or ε is infinite", instead='truth="1/2"'
             )
         set_fields(self, categories=whole(categories, "categories", least=2), truth=p)
 
@@ -189,7 +187,7 @@ class KaryResponse:
         length = 1 if single else len(value) if isinstance(value, Sequence | np.ndarray) else 0
         truths = vector([value] if single else value, "value", length)
         if length and (truths.min() < 0 or truths.max() >= self.categories):
-            raise InvalidParameter("value was refused", why="a category is a whole number below `categories`", instead="value=0")
+            raise InvalidParameter("value is invalid", why="a category is a whole number below `categories`", instead="value=0")
         # on the common denominator the true category holds `heavy` points and every other one `light`
         heavy = self.truth.numerator * (self.categories - 1)
         light = self.truth.denominator - self.truth.numerator
@@ -201,14 +199,14 @@ class KaryResponse:
         return int(reports[0]) if single else reports
 
     def estimate(self, reports: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """The number of persons in each category: unbiased, and so below zero at times.
+        """The number of people in each category: unbiased, and so below zero at times.
 
         >>> KaryResponse(categories=2, truth="3/4").estimate(np.array([0, 0, 0, 1])).tolist()
         [4.0, 0.0]
         """
         if self.truth == self.other:
             raise InvalidParameter(
-                "The estimate was refused", why="all reports are equally likely", instead="a truth other than 1/categories"
+                "The estimate is invalid", why="all reports are equally likely", instead="a truth other than 1/categories"
             )
         seen = np.bincount(reports, minlength=self.categories)
         return np.asarray((seen - len(reports) * float(self.other)) / float(self.truth - self.other))
@@ -236,6 +234,6 @@ def _modest(epsilon: Exact) -> Fraction:
     number = exact_positive(epsilon, "epsilon")
     if number > 27:
         raise InvalidParameter(
-            f"epsilon={epsilon} was refused", why="above 27 nearly every report is the truth", instead="epsilon=1"
+            f"epsilon={epsilon} is invalid", why="above 27 nearly every report is the truth", instead="epsilon=1"
         )
     return number

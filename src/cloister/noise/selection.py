@@ -1,9 +1,12 @@
 """Choosing one of many candidates by private utilities: exponential mechanism, permute-and-flip, report-noisy-max, exact weights.
 
-Utilities are exact (integers, or fractions and decimals with a common denominator), ε and Δu are exact, and the law drawn from
-is exactly the stated one: machine floating point only ever settles comparisons that its proved error cannot turn (see
-`selection.proof.md`). A pass over the candidates is vectorised, a million take milliseconds, and does the same work whatever
-the utilities are.
+Utilities are exact (integers, fractions, decimals), ε and Δu are exact, and the law drawn from is exactly the stated one: machine
+floating point only ever settles comparisons that its proved error cannot turn (see `selection.proof.md`). A pass over the
+candidates is vectorised, a million take milliseconds, and does the same work whatever the utilities are.
+
+The common denominator of some utilities is as private as they are. `_exact_grid` writes exact numbers on it, and only what does
+not depend on that writing may follow: the exponential mechanism and permute-and-flip see the differences alone. Laplace noise
+lies on a grid, so that grid is a public `unit`.
 
 *Sensitivity* Δu: how far one unit moves the utility of any one candidate. *Monotone*: adding a unit moves all utilities the
 same way (counts do). Then half the noise suffices, between unbounded neighbours only.
@@ -14,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
@@ -21,10 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.noise._checks import IntegerArray, common_grid, level, whole
+from cloister.noise._checks import IntegerArray, level, whole
 from cloister.noise._exponentials import exp_floors, exponents
 from cloister.noise.enclosure import exp_enclosure, lies_below
-from cloister.noise.mechanism import set_fields
+from cloister.noise.mechanism import integer_array, narrowed, set_fields
 from cloister.noise.mechanism import source as source_of
 from cloister.privacy.guarantee import PureDP
 from cloister.privacy.rational import Exact, exact_nonnegative, exact_positive
@@ -87,7 +91,9 @@ class _Selection:
         raise NotImplementedError
 
     def _gaps(self, utilities: Utilities) -> tuple[IntegerArray, Fraction]:
-        """How far each candidate lies below the best, in units of the grid, and the rate for one unit."""
+        """How far each candidate lies below the best, in units of a grid, and the rate for one unit. The law follows from their
+        products alone, and so not from the grid.
+        """
         grid, unit = _read(utilities)
         if grid.dtype == object:
             return max(grid.tolist()) - grid, self.rate * unit
@@ -225,7 +231,7 @@ class PermuteAndFlip(_Selection):
         """
         if tables.ndim != 2 or tables.dtype != np.int64 or not tables.shape[1]:
             raise InvalidParameter(
-                "The utilities were refused",
+                "The utilities are invalid",
                 why="they are a table of whole numbers, a row a choice",
                 instead="release(utilities)",
             )
@@ -263,25 +269,33 @@ class PermuteAndFlip(_Selection):
 class ReportNoisyMax(_Selection):
     """Report-noisy-max: add independent noise to every utility, and tell only which came out on top.
 
-    - `noise="laplace"`: discrete Laplace of scale 1/λ on the grid of the utilities; ties broken uniformly.
+    - `noise="laplace"`: discrete Laplace of scale 1/λ on the multiples of `unit`; ties broken uniformly.
     - `noise="gumbel"`: Gumbel noise of scale 1/λ *is* the exponential mechanism (Durfee & Rogers 2019), and is drawn
       as that.
     - `noise="exponential"`: *is* permute-and-flip (Ding et al. 2021), and is drawn as that.
 
-    λ is `rate`: ε/2Δu, or ε/Δu for monotone utilities.
+    λ is `rate`: ε/2Δ, or ε/Δ for monotone utilities; Δ is `sensitivity`, for Laplace noise rounded up to whole units.
 
-    Guarantee: ε-DP (Dwork & Roth 2014, Claim 3.9, for monotone utilities and continuous noise). Proof for the discrete law: fix
-    a random order that breaks ties, and the noise of all others; r wins if its own noise Z, an integer, is at least a threshold
-    s. Between neighbours s moves by at most k = 2Δu in grid units (Δu where monotone), and P(Z ≥ s) ≤ e^(λk) P(Z ≥ s + k) for
-    the discrete Laplace law of scale 1/λ, whose tail falls by a factor of e^(−λ) a step at most. A mixture over orders keeps
-    the bound. Choosing uniformly among the tied is that mixture.
+    `unit` is public, like Δu. Utilities are rounded to its multiples (halves upwards), whatever they are. Left out, it is 1/q for
+    a Δu of p/q: whole numbers and multiples of Δu lose nothing. For finer utilities state a finer one.
+
+    Guarantee: ε-DP (Dwork & Roth 2014, Claim 3.9, for monotone utilities and continuous noise). Proof for the discrete law: two
+    utilities that differ by at most Δu are at most k = ⌈Δu/unit⌉ units apart after rounding, and rounding keeps their order. Fix
+    a random order that breaks ties, and the noise of all others; r wins if its own noise Z, a whole number of units, is at least
+    a threshold s. Between neighbours s moves by at most 2k (k where monotone), and P(Z ≥ s) ≤ e^(λ′d) P(Z ≥ s + d) for the
+    discrete Laplace law of scale 1/λ′ = 2k/ε (k/ε) units, whose tail falls by a factor of e^(−λ′) a step at most. A mixture over
+    orders keeps the bound. Choosing uniformly among the tied is that mixture. The grid must be the same for neighbours: on the
+    common denominator of *these* utilities the claim is false.
 
     >>> from cloister.noise.random import Random
     >>> ReportNoisyMax(epsilon=10).release([3, 9, 1], random=Random.deterministic(1))
     1
+    >>> ReportNoisyMax(epsilon=1, sensitivity="0.25", unit="0.1").rate  # a quarter becomes three tenths
+    Fraction(5, 3)
     """
 
     noise: Literal["laplace", "gumbel", "exponential"]
+    unit: Fraction
 
     def __init__(
         self,
@@ -290,21 +304,34 @@ class ReportNoisyMax(_Selection):
         sensitivity: Exact = 1,
         monotone: bool = False,
         noise: Literal["laplace", "gumbel", "exponential"] = "laplace",
+        unit: Exact | None = None,
     ) -> None:
         if noise not in ("laplace", "gumbel", "exponential"):
             raise InvalidParameter(
-                f"noise={noise!r} was refused", why="it names no variant", instead='noise="laplace", "gumbel" or "exponential"'
+                f"noise={noise!r} is invalid", why="it names no variant", instead='noise="laplace", "gumbel" or "exponential"'
             )
         if noise == "laplace":
             exact_positive(epsilon, "epsilon")
         _Selection.__init__(self, epsilon=epsilon, sensitivity=sensitivity, monotone=monotone)
-        set_fields(self, noise=noise)
+        usual = Fraction(1, self.sensitivity.denominator)
+        step = usual if unit is None else exact_positive(unit, "unit")
+        if noise != "laplace" and step != usual:
+            raise InvalidParameter(
+                f"unit={unit} is invalid", why="only Laplace noise lies on a grid", instead=f"ReportNoisyMax(noise={noise!r}, …)"
+            )
+        set_fields(self, noise=noise, unit=step)
+
+    @property
+    def rate(self) -> Fraction:
+        """What multiplies a utility in the exponent: ε/2Δ, or ε/Δ where utilities are monotone; Δ in whole units, rounded up."""
+        reach = self.unit * math.ceil(self.sensitivity / self.unit)
+        return self.epsilon / (reach if self.monotone else 2 * reach)
 
     def margin(self, confidence: Exact = 0.95, *, candidates: int) -> float:
         """An m with P(best utility − released utility <= m) >= confidence for all utilities of that many candidates.
 
         Exact for the other two; for Laplace noise by the union bound: all but the best rise by at most m − w, and the best
-        falls by at most w.
+        falls by at most w. A unit is added for the rounding of two utilities by half a unit each.
 
         >>> ReportNoisyMax(epsilon=1).margin(candidates=10) > Exponential(epsilon=1).margin(candidates=10)
         True
@@ -316,7 +343,7 @@ class ReportNoisyMax(_Selection):
             return 0.0
         # P(Z >= t) < e^(−λt) for t >= 0, on a grid of any unit; each side takes half of the failure
         miss = 1 - wanted
-        return (math.log(2 / miss) + math.log(2 * (count - 1) / miss)) / float(self.rate)
+        return (math.log(2 / miss) + math.log(2 * (count - 1) / miss)) / float(self.rate) + float(self.unit)
 
     def _twin(self) -> Exponential | PermuteAndFlip:
         kind = Exponential if self.noise == "gumbel" else PermuteAndFlip
@@ -326,18 +353,20 @@ class ReportNoisyMax(_Selection):
         if self.noise != "laplace":
             return self._twin()._draw(utilities, n, random)
         source = source_of(random)
-        grid, unit = _read(utilities)
-        noise = self._noise(unit)
+        places = _in_units(*_read(utilities), self.unit)
+        noise = self._noise
         chosen = np.empty(n, dtype=np.int64)
-        for rows in _batches(n, len(grid)):
-            noisy = np.asarray(noise.release(np.tile(grid, (rows.stop - rows.start, 1)), random=source))
+        for rows in _batches(n, len(places)):
+            noisy = np.asarray(noise.release(np.tile(places, (rows.stop - rows.start, 1)), random=source))
             chosen[rows] = _one_of(noisy == noisy.max(axis=1, keepdims=True), source)
         return chosen
 
-    def _noise(self, unit: Fraction) -> DiscreteLaplace:
+    @property
+    def _noise(self) -> DiscreteLaplace:
+        """In units: a law of the declared parameters alone."""
         from cloister.noise.laplace import DiscreteLaplace
 
-        return DiscreteLaplace(scale=1 / (self.rate * unit))
+        return DiscreteLaplace(scale=1 / (self.rate * self.unit))
 
 
 def categorical(weights: Sequence[Exact], n: int, *, random: Random | None = None) -> npt.NDArray[np.int64]:
@@ -349,8 +378,8 @@ def categorical(weights: Sequence[Exact], n: int, *, random: Random | None = Non
     """
     exacts = [exact_nonnegative(weight, "weight") for weight in weights]
     if not any(exacts):
-        raise InvalidParameter("The weights were refused", why="at least one must be greater than 0", instead="weights=[1, 2, 1]")
-    grid, _ = common_grid(exacts, "weights")
+        raise InvalidParameter("The weights are invalid", why="at least one must be greater than 0", instead="weights=[1, 2, 1]")
+    grid, _ = _exact_grid(exacts, "weights")
     source = source_of(random)
     total = sum(grid.tolist())
     kind = object if total >= 2**63 else np.int64
@@ -359,12 +388,62 @@ def categorical(weights: Sequence[Exact], n: int, *, random: Random | None = Non
 
 
 def _read(utilities: Utilities) -> tuple[IntegerArray, Fraction]:
-    grid, unit = common_grid(utilities, "utilities")
+    grid, unit = _exact_grid(utilities, "utilities")
     if grid.ndim != 1 or grid.size == 0:
         raise InvalidParameter(
-            "utilities was refused", why="it must be one list with at least one candidate", instead="utilities=[50, 20, 30]"
+            "utilities is invalid", why="it must be one list with at least one candidate", instead="utilities=[50, 20, 30]"
         )
     return grid, unit
+
+
+def _exact_grid(values: object, name: str) -> tuple[IntegerArray, Fraction]:
+    """Exact numbers as integers times one rational: their product says what the numbers are, and either alone says too much."""
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        values = values.tolist()
+    if isinstance(values, Sequence) and any(isinstance(item, Fraction | Decimal) for item in values):
+        if not all(_is_exact(item) for item in values):
+            raise InvalidParameter(
+                f"{name} is invalid", why="it mixes exact numbers with others", instead=f"{name}=[Fraction(1, 2), 3]"
+            )
+        fractions = [_wide(item) for item in values]
+        denominator = math.lcm(*(item.denominator for item in fractions))
+        return integer_array([int(item * denominator) for item in fractions]), Fraction(1, denominator)
+    try:
+        return integer_array(values), Fraction(1)
+    except InvalidParameter:
+        raise InvalidParameter(
+            f"{name} is invalid",
+            why="it must be made of integers, fractions or decimals; a floating-point number is not one",
+            instead=f"{name} in whole steps, numpy.rint(x / step).astype(int), with the sensitivity in steps too",
+        ) from None
+
+
+def _is_exact(item: object) -> bool:
+    if isinstance(item, Decimal):
+        return item.is_finite()
+    return isinstance(item, int | Fraction | np.integer) and not isinstance(item, bool)
+
+
+def _wide(item: Any) -> Fraction:
+    """The same number in Python's own integers: numpy's, and fractions that were made of them, overflow in silence.
+
+    >>> _wide(np.int8(100)) * 3
+    Fraction(300, 1)
+    """
+    return Fraction(item) if isinstance(item, Decimal) else Fraction(int(item.numerator), int(item.denominator))
+
+
+def _in_units(grid: IntegerArray, grain: Fraction, unit: Fraction) -> IntegerArray:
+    """grid·grain rounded to whole units, halves upwards, exactly.
+
+    >>> _in_units(np.array([-5, 4, 5]), Fraction(1, 10), Fraction(1)).tolist()
+    [0, 0, 1]
+    """
+    ratio = grain / unit
+    if ratio == 1:
+        return grid
+    over, under = 2 * ratio.numerator, ratio.denominator
+    return narrowed(np.array([(over * place + under) // (2 * under) for place in grid.tolist()], dtype=object))
 
 
 def _batches(n: int, width: int) -> list[slice]:

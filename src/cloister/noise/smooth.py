@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.noise._checks import IntegerArray, common_grid
+from cloister.noise._checks import IntegerArray, integers_or_none
 from cloister.noise._exponentials import ln_down, ln_up
 from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import set_fields
@@ -63,12 +63,12 @@ class SmoothMedian:
     def __init__(self, *, lower: int, upper: int, epsilon: Exact, delta: Exact) -> None:
         cost, slack = exact_positive(epsilon, "epsilon"), exact_probability(delta, "delta")
         if not 0 < slack <= Fraction(1, 2):
-            raise InvalidParameter(f"delta={delta} was refused", why="a smooth bound needs 0 < δ <= 1/2", instead='delta="1e-6"')
+            raise InvalidParameter(f"delta={delta} is invalid", why="a smooth bound needs 0 < δ <= 1/2", instead='delta="1e-6"')
         low, high = check_bounds(lower, upper)
         beta = ln_down(1 + cost / (2 * ln_up(2 / slack)))
         if beta < 2 * _ROUNDING:
             raise InvalidParameter(
-                f"epsilon={epsilon} was refused", why="so small an ε leaves no smooth bound", instead='epsilon="0.1"'
+                f"epsilon={epsilon} is invalid", why="so small an ε leaves no smooth bound", instead='epsilon="0.1"'
             )
         set_fields(self, lower=low, upper=high, epsilon=cost, delta=slack, beta=beta)
 
@@ -141,9 +141,13 @@ def clamped(value: Sequence[int] | npt.NDArray[Any], lower: int, upper: int) -> 
     >>> clamped([5, 99, 1], 0, 10)
     array([ 0,  1,  5, 10, 10])
     """
-    array, _ = common_grid(value, "value")
-    if array.ndim != 1:
-        raise InvalidParameter("value was refused", why="it must be one list of rows", instead="value=[3, 1, 2]")
+    array = integers_or_none(value)
+    if array is None or array.ndim != 1:
+        raise InvalidParameter(
+            "value is invalid",
+            why="it must be one list of rows, all of them integers",
+            instead="value=[3, 1, 2], numpy.rint(x / step).astype(int) for real numbers",
+        )
     inner = np.sort(np.clip(array, lower, upper)).astype(np.int64)
     return np.concatenate([[lower], inner, [upper]])
 
@@ -156,7 +160,7 @@ def check_bounds(lower: int, upper: int) -> tuple[int, int]:
     """
     if not (isinstance(lower, int) and isinstance(upper, int) and -(2**52) <= lower < upper <= 2**52):
         raise InvalidParameter(
-            f"lower={lower!r}, upper={upper!r} was refused",
+            f"lower={lower!r}, upper={upper!r} is invalid",
             why="bounds are declared whole numbers within ±2⁵², lower below upper",
             instead="lower=0, upper=120",
         )

@@ -154,7 +154,7 @@ class SparseVectorStream:
                 raise BudgetExceeded(
                     "The query was refused",
                     why=f"this stream has given its {self._mechanism.hits} hits",
-                    instead="SparseVector(hits=…) with more of them, started anew",
+                    instead="SparseVector(hits=…) with more of them, started again",
                 )
             hit = int(self._noise.release(query, random=self._random)) >= self._threshold
             self.left -= hit

@@ -57,7 +57,7 @@ class Staircase:
         reach = exact_positive(sensitivity, "sensitivity")
         if step is None and reach.denominator != 1:
             raise InvalidParameter(
-                f"sensitivity={text_of(reach)} was refused",
+                f"sensitivity={text_of(reach)} is invalid",
                 why="integers move by a whole number; real numbers need a declared step",
                 instead=f'sensitivity={math.ceil(reach)}, or step="0.01"',
             )
@@ -160,7 +160,7 @@ class Staircase:
         drawn = source(random)
         if isinstance(value, np.ndarray | list | tuple):
             raise InvalidParameter(
-                "The array was refused",
+                "The array is invalid",
                 why="the theorem is for one number; each release of another costs epsilon again",
                 instead="DiscreteLaplace or Laplace",
             )

@@ -71,13 +71,13 @@ class Written:
         array = np.asarray(self.matrix)
         if array.ndim != 2 or array.dtype.kind != "i" or not 0 < array.shape[1] <= array.shape[0]:
             raise InvalidParameter(
-                "matrix was refused",
+                "matrix is invalid",
                 why="a strategy is an integer matrix of full column rank",
                 instead="Written([[1, 0], [0, 1]])",
             )
         if np.linalg.matrix_rank(array.astype(np.float64)) < array.shape[1]:
             raise InvalidParameter(
-                "matrix was refused", why="its columns are not independent", instead="Written([[1, 0], [0, 1]])"
+                "matrix is invalid", why="its columns are not independent", instead="Written([[1, 0], [0, 1]])"
             )
         object.__setattr__(self, "matrix", array.astype(np.int64))
 
@@ -104,12 +104,18 @@ class Written:
         return max(sum(item * item for item in column) for column in columns)
 
     @cached_property
+    def _longest(self) -> int:
+        """The largest sum of absolute values of a row, in Python's integers: a sum that wrapped would let answers wrap."""
+        rows: list[list[int]] = self.matrix.tolist()
+        return max(sum(abs(item) for item in row) for row in rows)
+
+    @cached_property
     def _inverse(self) -> Matrix:
         return np.asarray(np.linalg.pinv(self.matrix.astype(np.float64)))
 
     def apply(self, cells: Matrix) -> Matrix:
         """A · cells."""
-        room = roomy(cells, int(np.abs(self.matrix).sum(axis=1).max()))
+        room = roomy(cells, self._longest)
         return np.asarray(self.matrix.astype(room.dtype) @ room)
 
     def reconstruct(self, answers: Matrix) -> Matrix:

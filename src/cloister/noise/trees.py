@@ -9,12 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cloister.errors import InvalidParameter
 from cloister.noise._checks import whole
-from cloister.noise.workloads import Factor, Matrix
+
+if TYPE_CHECKING:
+    from cloister.noise.workloads import Factor, Matrix
 
 _SAFE = 1 << 62
 
@@ -85,7 +88,7 @@ class _Blocks:
         before = 0.0
         for level, value in enumerate(self.eigenvalues()):
             size = self.branching**level
-            means = vector.reshape(-1, size, *vector.shape[1:]).mean(axis=1)
+            means = vector.reshape(len(vector) // size, size, *vector.shape[1:]).mean(axis=1)
             result += np.repeat(means * (1 / value - before), size, axis=0)
             before = 1 / value
         return result
@@ -93,7 +96,7 @@ class _Blocks:
     def _level_sums(self, cells: Matrix) -> list[Matrix]:
         sums = [self._pad(roomy(cells, self.padded * max(self.weights)))]
         for _ in range(self.height):
-            sums.append(sums[-1].reshape(-1, self.branching, *cells.shape[1:]).sum(axis=1))
+            sums.append(sums[-1].reshape(len(sums[-1]) // self.branching, self.branching, *cells.shape[1:]).sum(axis=1))
         return sums
 
 
@@ -164,7 +167,7 @@ class Wavelet(_Blocks):
         check_levels(self.cells, 2, self.weights)
         if 0 in self.weights:
             raise InvalidParameter(
-                "weights was refused", why="without one level the cells cannot be put together", instead="weights of 1 and more"
+                "weights is invalid", why="without one level the cells cannot be put together", instead="weights of 1 and more"
             )
 
     @property
@@ -234,7 +237,7 @@ def check_levels(cells: int, branching: int, weights: tuple[int, ...]) -> None:
         or gcd(*weights) < 1
     ):
         raise InvalidParameter(
-            f"weights={weights} was refused",
+            f"weights={weights} is invalid",
             why=f"a tree over {cells} cells has {height + 1} levels, each with a whole weight, the cells' at least 1",
             instead=f"weights={(1,) * (height + 1)}",
         )

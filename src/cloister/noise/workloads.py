@@ -63,7 +63,7 @@ class Questions:
         array = np.asarray(self.matrix)
         if array.ndim != 2 or array.dtype.kind not in "iuf" or array.size == 0 or not np.isfinite(array).all():
             raise InvalidParameter(
-                "matrix was refused",
+                "matrix is invalid",
                 why="questions are the rows of one finite matrix",
                 instead="Questions([[1, 1, 0], [0, 1, 1]])",
             )
@@ -270,7 +270,7 @@ class Workload:
         shapes = {tuple(factor.cells for factor in product) for product in self.products}
         if len(shapes) != 1 or () in shapes:
             raise InvalidParameter(
-                "The workload was refused",
+                "The workload is invalid",
                 why="its products are about different tables",
                 instead="Workload.of(Prefixes(100), Each(2))",
             )

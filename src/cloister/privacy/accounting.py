@@ -9,13 +9,14 @@ accountant          knows                                                  its s
 `ZCDPAccountant`    everything but samples; promises of δ > 0 as           a `ZCDP`, exactly but for what pure ε is worth in ρ
                     approximate ρ
 `RenyiAccountant`   everything of δ = 0; samples of Gaussians              a `RenyiCurve`
-`LossAccountant`    all but ρ promises, samples, and discrete Gaussians    a `PrivacyLossDistribution`; takes one whole batch
-                    on several entries
+`LossAccountant`    all but ρ promises, and discrete Gaussians on several  a `PrivacyLossDistribution`; takes one whole batch
+                    entries; samples of Gaussians, and of any single
+                    release that ε or (ε, δ) bounds
 ==================  =====================================================  =======================================================
 
 The first four may be asked to add an event at any time (`after`); what they say then holds for the mechanisms so far *with
-parameters fixed beforehand*, except that the sums of ε and of ρ are also valid filters (see `filters`). `LossAccountant` has no
-`after`: privacy loss distributions are for parameters fixed beforehand, and it takes the batch at once to say so.
+parameters fixed in advance*, except that the sums of ε and of ρ are also valid filters (see `filters`). `LossAccountant` has no
+`after`: privacy loss distributions are for parameters fixed in advance, and it takes the batch at once to say so.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from cloister.privacy.loss import PrivacyLossDistribution
 from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact
 from cloister.privacy.renyi import ORDERS, RenyiCurve
-from cloister.privacy.sampled import sampled_gaussian
+from cloister.privacy.sampled import sampled, sampled_gaussian
 
 __all__ = ["Accountant", "ApproxAccountant", "LossAccountant", "PureAccountant", "RenyiAccountant", "ZCDPAccountant"]
 
@@ -275,6 +276,12 @@ def _distribution(event: Event) -> PrivacyLossDistribution:
             return PrivacyLossDistribution.of_guarantee(guarantee)
         case Sampled(GaussianRelease() as inner, rate) if inner.mu_squared and rate:
             return sampled_gaussian(mu_squared=inner.mu_squared, rate=rate)
+        case Sampled(inner, rate):
+            found = sampled(_distribution(inner), rate)
+            if found is not None:
+                return found
+            if ApproxAccountant().supports(event):  # several releases about one sample: their sum, amplified
+                return PrivacyLossDistribution.of_guarantee(ApproxAccountant()._cost(event))
     pure = _pure(event)
     if pure is None:
         raise _unknown(event, "LossAccountant")
@@ -287,9 +294,9 @@ def _unknown(event: object, accountant: str) -> CloisterError:
             "The spending is unbounded", why="something left with no guarantee", instead="nothing: no sum can include it"
         )
     if not isinstance(event, Event):
-        return InvalidParameter(f"A {type(event).__name__} was refused", why="it is no event", instead="Promised(PureDP(1))")
+        return InvalidParameter(f"A {type(event).__name__} is invalid", why="it is not an event", instead="Promised(PureDP(1))")
     return NotConvertible(
-        f"A {type(event).__name__} was refused by {accountant}",
+        f"A {type(event).__name__} has no cost in {accountant}",
         why="it has no finite cost there that is proved",
         instead="RenyiAccountant() or ZCDPAccountant(); cloister.privacy.accounting lists who knows what",
     )

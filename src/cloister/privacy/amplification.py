@@ -9,14 +9,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from cloister.errors import InvalidParameter, NotConvertible
-from cloister.privacy.guarantee import ApproxDP, Guarantee, PureDP
+from cloister.privacy.guarantee import ApproxDP, Guarantee, PureDP, guarantee_of
 from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact, exact_nonnegative, exact_probability, text_of
 
 __all__ = ["poisson", "shuffled", "without_replacement"]
 
 
-def poisson(guarantee: Guarantee, rate: Exact) -> Guarantee:
+def poisson(guarantee: Guarantee | Exact, rate: Exact) -> Guarantee:
     """Each unit takes part with probability q, independently of the others: ε′ = ln(1 + q(e^ε − 1)), δ′ = qδ.
 
     Neighbours: unbounded, before and after. Theorem: Balle, Barthe & Gaboardi (2018), Theorem 8. Proof sketch: with and without
@@ -27,11 +27,11 @@ def poisson(guarantee: Guarantee, rate: Exact) -> Guarantee:
     """
     q = exact_nonnegative(rate, "rate")
     if q > 1:
-        raise InvalidParameter(f"rate={text_of(q)} was refused", why="it is a probability", instead='rate="0.01"')
-    return _thinned(guarantee, q)
+        raise InvalidParameter(f"rate={text_of(q)} is invalid", why="it is a probability", instead='rate="0.01"')
+    return _thinned(guarantee_of(guarantee), q)
 
 
-def without_replacement(guarantee: Guarantee, *, taken: int, of: int) -> Guarantee:
+def without_replacement(guarantee: Guarantee | Exact, *, taken: int, of: int) -> Guarantee:
     """A sample of exactly m of n units: ε′ = ln(1 + (m/n)(e^ε − 1)), δ′ = (m/n)·δ.
 
     Neighbours: *bounded*, before and after; n is public. Theorem: Balle, Barthe & Gaboardi (2018), Theorem 9.
@@ -42,14 +42,14 @@ def without_replacement(guarantee: Guarantee, *, taken: int, of: int) -> Guarant
     some, everyone = exact_nonnegative(taken, "taken"), exact_nonnegative(of, "of")
     if some.denominator != 1 or everyone.denominator != 1 or not 0 < some <= everyone:
         raise InvalidParameter(
-            f"taken={text_of(some)} of={text_of(everyone)} was refused",
+            f"taken={text_of(some)} of={text_of(everyone)} is invalid",
             why="m of n units need 1 ≤ m ≤ n",
             instead="taken=10, of=1000",
         )
-    return _thinned(guarantee, some / everyone)
+    return _thinned(guarantee_of(guarantee), some / everyone)
 
 
-def shuffled(guarantee: PureDP, *, reports: int, delta: Exact) -> ApproxDP:
+def shuffled(guarantee: PureDP | Exact, *, reports: int, delta: Exact) -> ApproxDP:
     """n reports, each randomised at its source with ε₀-DP, in an order that nobody knows.
 
     ε = ln(1 + (e^ε₀ − 1)/(e^ε₀ + 1)·(8√(e^ε₀·ln(4/δ))/√n + 8e^ε₀/n)), for ε₀ ≤ ln(n/(16·ln(2/δ))); never more than ε₀ itself.
@@ -61,24 +61,22 @@ def shuffled(guarantee: PureDP, *, reports: int, delta: Exact) -> ApproxDP:
     >>> shuffled(PureDP(1), reports=100_000, delta="1e-6").epsilon < Fraction("0.1")
     True
     """
-    count, slack = exact_nonnegative(reports, "reports"), exact_probability(delta, "delta")
-    if not isinstance(guarantee, PureDP):
-        raise NotConvertible(
-            f"{guarantee} was not amplified by shuffling", why="the theorem is for pure ε", instead='PureDP("1")'
-        )
+    count, slack, promised = exact_nonnegative(reports, "reports"), exact_probability(delta, "delta"), guarantee_of(guarantee)
+    if not isinstance(promised, PureDP):
+        raise NotConvertible(f"{promised} was not amplified by shuffling", why="the theorem is for pure ε", instead='PureDP("1")')
     if count.denominator != 1 or count == 0:
-        raise InvalidParameter(f"reports={text_of(count)} was refused", why="it counts reports", instead="reports=10_000")
+        raise InvalidParameter(f"reports={text_of(count)} is invalid", why="it counts reports", instead="reports=10_000")
     if slack == 0:
         raise NotConvertible(
-            "δ = 0 was refused for shuffling", why="the clones are enough only almost surely", instead='delta="1e-6"'
+            "δ = 0 is invalid for shuffling", why="the clones are enough only almost surely", instead='delta="1e-6"'
         )
     number = context()
-    local, n = real(guarantee.epsilon), real(count)
+    local, n = real(promised.epsilon), real(count)
     log_inverse = -number.log(real(slack))
-    if guarantee.epsilon == 0 or local > number.log(n / (16 * (log_inverse + number.log(2)))):
-        return ApproxDP(guarantee.epsilon, slack)
+    if promised.epsilon == 0 or local > number.log(n / (16 * (log_inverse + number.log(2)))):
+        return ApproxDP(promised.epsilon, slack)
     crowd = 8 * number.sqrt(number.exp(local) * (log_inverse + number.log(4)) / n) + 8 * number.exp(local) / n
-    return ApproxDP(min(guarantee.epsilon, up(number.log1p(number.tanh(local / 2) * crowd))), slack)
+    return ApproxDP(min(promised.epsilon, up(number.log1p(number.tanh(local / 2) * crowd))), slack)
 
 
 def _thinned(guarantee: Guarantee, rate: Fraction) -> Guarantee:

@@ -5,18 +5,18 @@ theorem                what it says of k mechanisms, ε-private each            
 =====================  ======================================================================  ==================================
 `sequential`           kε; δ adds, ρ adds                                                      nothing
 `parallel`             the largest of them                                                     each unit in one part only
-`advanced`             ε√(2k·ln(1/δ′)) + kε(e^ε − 1), and kδ + δ′                              parameters fixed beforehand
-`optimal`              the least ε for a wanted δ, of any k mechanisms with that guarantee     parameters fixed beforehand
-`heterogeneous`        the same where the guarantees differ                                    parameters fixed beforehand
-`best_of`              the least ε for a wanted δ of the rows above and of ρ-zCDP              parameters fixed beforehand
+`advanced`             ε√(2k·ln(1/δ′)) + kε(e^ε − 1), and kδ + δ′                              parameters fixed in advance
+`optimal`              the least ε for a wanted δ, of any k mechanisms with that guarantee     parameters fixed in advance
+`heterogeneous`        the same where the guarantees differ                                    parameters fixed in advance
+`best_of`              the least ε for a wanted δ of the rows above and of ρ-zCDP              parameters fixed in advance
 =====================  ======================================================================  ==================================
 
 All hold where a mechanism is chosen in view of earlier answers, as long as its *parameters* are not; where those are chosen in
-view of answers, too, see `cloister.privacy.filters`. Results that are not rational are rounded up. Groups of units:
-`cloister.privacy.groups`.
+view of answers, too, see `cloister.privacy.filters`. A number stands for the pure guarantee of that ε. Results that are not
+rational are rounded up. Groups of units: `cloister.privacy.groups`.
 
 A popular form of the advanced theorem, 2ε√(2k·ln(1/δ′)), is wrong: for k = 500 releases of ε = 1 at δ = 10⁻⁵ it claims ε = 214.6,
-where `optimal` proves that no general theorem can claim less than 311.8, and Laplace noise alone needs 258.2.
+where `optimal` proves that no general theorem can claim less than 311.8, and Laplace noise alone needs 258.306.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fractions import Fraction
 
 from cloister.errors import InvalidParameter, NotConvertible
 from cloister.privacy.conversion import delta_of_approx, epsilon_of_zcdp, zcdp_of_approx, zcdp_of_pure
-from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, guarantee_of, pure_or_approx
 from cloister.privacy.loss import PrivacyLossDistribution
 from cloister.privacy.precision import context, real, rounded_up, up
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of
@@ -38,7 +38,7 @@ _LONGEST_SUM = 20_000
 _TINIEST = Fraction(1, 10**12)  # below this the sum is as good as any theorem, and the digits of sixty would cancel
 
 
-def sequential(guarantees: Iterable[Guarantee]) -> Guarantee:
+def sequential(guarantees: Iterable[Guarantee | Exact]) -> Guarantee:
     """The sum of promises: ε adds, δ adds, ρ adds. Valid for adaptively chosen mechanisms.
 
     Theorem: Dwork, McSherry, Nissim & Smith (2006); Dwork, Kenthapadi, McSherry, Mironov & Naor (2006); Bun & Steinke (2016),
@@ -49,11 +49,11 @@ def sequential(guarantees: Iterable[Guarantee]) -> Guarantee:
     """
     total: Guarantee = PureDP(0)
     for guarantee in guarantees:
-        total = total + guarantee
+        total = total + guarantee_of(guarantee)
     return total
 
 
-def parallel(guarantees: Iterable[Guarantee]) -> Guarantee:
+def parallel(guarantees: Iterable[Guarantee | Exact]) -> Guarantee:
     """The largest of promises that each concern other units: what one unit sees of them all.
 
     Assumption: the parts are disjoint by units, and the part that a unit falls into depends on that unit alone. Theorem: McSherry
@@ -67,11 +67,11 @@ def parallel(guarantees: Iterable[Guarantee]) -> Guarantee:
     """
     largest: Guarantee = PureDP(0)
     for guarantee in guarantees:
-        largest = _larger(largest, guarantee)
+        largest = _larger(largest, guarantee_of(guarantee))
     return largest
 
 
-def advanced(guarantee: PureDP | ApproxDP, count: int, slack: Exact) -> ApproxDP:
+def advanced(guarantee: PureDP | ApproxDP | Exact, count: int, slack: Exact) -> ApproxDP:
     """The advanced composition theorem: ε√(2k·ln(1/δ′)) + kε(e^ε − 1), rounded up, and kδ + δ′.
 
     Theorem: Dwork, Rothblum & Vadhan (2010), Theorem III.3; see `optimal`, which is never worse.
@@ -80,10 +80,11 @@ def advanced(guarantee: PureDP | ApproxDP, count: int, slack: Exact) -> ApproxDP
     True
     """
     times, prime = _count(count), exact_probability(slack, "slack")
-    epsilon, delta = guarantee.epsilon, times * guarantee.delta + prime
+    each_promises = pure_or_approx(guarantee)
+    epsilon, delta = each_promises.epsilon, times * each_promises.delta + prime
     if prime == 0:
         raise NotConvertible(
-            "slack=0 was refused", why="the advanced theorem buys a smaller ε with some δ′", instead='slack="1e-6"'
+            "slack=0 is invalid", why="the advanced theorem buys a smaller ε with some δ′", instead='slack="1e-6"'
         )
     if delta >= 1:
         raise _promises_nothing(delta)
@@ -95,7 +96,7 @@ def advanced(guarantee: PureDP | ApproxDP, count: int, slack: Exact) -> ApproxDP
     return ApproxDP(up(spread + times * each * number.expm1(each)), delta)
 
 
-def optimal(guarantee: PureDP | ApproxDP, count: int, delta: Exact) -> ApproxDP:
+def optimal(guarantee: PureDP | ApproxDP | Exact, count: int, delta: Exact) -> ApproxDP:
     """The least ε, rounded up, that k mechanisms of one guarantee are certain to have at a wanted δ.
 
     Theorem: Kairouz, Oh & Viswanath (2015), Theorem 3.3, which holds with equality for k randomised responses: so nothing less is
@@ -104,7 +105,7 @@ def optimal(guarantee: PureDP | ApproxDP, count: int, delta: Exact) -> ApproxDP:
     >>> 311.7 < optimal(PureDP(1), 500, "1e-5").epsilon < 311.9
     True
     """
-    times, wanted = _count(count), exact_probability(delta, "delta")
+    guarantee, times, wanted = pure_or_approx(guarantee), _count(count), exact_probability(delta, "delta")
     epsilon = guarantee.epsilon
     if times > _LONGEST_SUM:
         return (PrivacyLossDistribution.of_guarantee(guarantee) * times).to_approx(wanted)
@@ -129,13 +130,13 @@ def optimal(guarantee: PureDP | ApproxDP, count: int, delta: Exact) -> ApproxDP:
     return ApproxDP(0, wanted)
 
 
-def optimal_delta(guarantee: PureDP | ApproxDP, count: int, epsilon: Exact) -> Fraction:
+def optimal_delta(guarantee: PureDP | ApproxDP | Exact, count: int, epsilon: Exact) -> Fraction:
     """The least δ, rounded up, that k mechanisms of one guarantee are certain to have at a wanted ε; the inverse of `optimal`.
 
     >>> optimal_delta(PureDP(1), 1, "0.5") == delta_of_approx(ApproxDP(1, 0), "0.5")
     True
     """
-    times, bound = _count(count), exact_nonnegative(epsilon, "epsilon")
+    guarantee, times, bound = pure_or_approx(guarantee), _count(count), exact_nonnegative(epsilon, "epsilon")
     if times == 1:
         return delta_of_approx(guarantee.to_approx(), bound)
     if times > _LONGEST_SUM:
@@ -155,7 +156,7 @@ def optimal_delta(guarantee: PureDP | ApproxDP, count: int, epsilon: Exact) -> F
     return rounded_up(1 - kept * (1 - slack))
 
 
-def heterogeneous(guarantees: Iterable[PureDP | ApproxDP], delta: Exact) -> ApproxDP:
+def heterogeneous(guarantees: Iterable[PureDP | ApproxDP | Exact], delta: Exact) -> ApproxDP:
     """The ε, rounded up, of mechanisms with different guarantees, at a wanted δ.
 
     The exact optimum is #P-complete (Murtagh & Vadhan 2016). This composes the worst pair of each, randomised response, as
@@ -168,13 +169,13 @@ def heterogeneous(guarantees: Iterable[PureDP | ApproxDP], delta: Exact) -> Appr
     return batch.to_approx(delta)
 
 
-def best_of(guarantees: Iterable[Guarantee], delta: Exact) -> ApproxDP:
+def best_of(guarantees: Iterable[Guarantee | Exact], delta: Exact) -> ApproxDP:
     """The least ε at a wanted δ that any theorem of this module gives: the sum, ρ-zCDP, the optimal theorems.
 
     >>> best_of([PureDP("0.1")] * 5, 0), best_of([PureDP("0.1")] * 500, "1e-9").epsilon < 20
     (ApproxDP(epsilon='0.5', delta='0'), True)
     """
-    batch, wanted = list(guarantees), exact_probability(delta, "delta")
+    batch, wanted = [guarantee_of(each) for each in guarantees], exact_probability(delta, "delta")
     found: list[ApproxDP] = []
     if not any(isinstance(guarantee, ZCDP) for guarantee in batch):
         plain = [guarantee for guarantee in batch if isinstance(guarantee, PureDP | ApproxDP)]
@@ -220,7 +221,7 @@ def _count(value: int) -> int:
     number = exact(value, "count")
     if number.denominator != 1 or number < 1:
         raise InvalidParameter(
-            f"count={text_of(number)} was refused", why="it must be a whole number from 1 on", instead="count=10"
+            f"count={text_of(number)} is invalid", why="it must be a whole number from 1 on", instead="count=10"
         )
     return int(number)
 
@@ -235,5 +236,5 @@ def _too_small(guarantee: PureDP | ApproxDP, times: int, wanted: Fraction) -> No
 
 def _promises_nothing(delta: Fraction) -> NotConvertible:
     return NotConvertible(
-        "The composition was refused", why=f"its δ would be {text_of(delta)}, which promises nothing", instead="fewer"
+        "The composition is invalid", why=f"its δ would be {text_of(delta)}, which promises nothing", instead="fewer"
     )

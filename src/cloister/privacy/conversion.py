@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import Any
 
 from cloister.errors import InvalidParameter, NotConvertible
-from cloister.privacy.guarantee import ZCDP, ApproxDP, PureDP
+from cloister.privacy.guarantee import ZCDP, ApproxDP, PureDP, pure_of, pure_or_approx, zcdp_or_rho
 from cloister.privacy.precision import context, down, real, up
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of
 
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-def delta_of_pure(guarantee: PureDP, epsilon: Exact) -> Fraction:
+def delta_of_pure(guarantee: PureDP | Exact, epsilon: Exact) -> Fraction:
     """The least δ, rounded up, for which ε₀-DP implies (ε, δ)-DP: (e^ε₀ − e^ε)/(1 + e^ε₀) below ε₀, and 0 from there on.
 
     Theorem: Kairouz, Oh & Viswanath (2015): what an ε₀-DP mechanism tells, randomised response tells too.
@@ -48,10 +48,10 @@ def delta_of_pure(guarantee: PureDP, epsilon: Exact) -> Fraction:
     >>> delta_of_pure(PureDP(1), 1), float(delta_of_pure(PureDP(1), 0))
     (Fraction(0, 1), 0.46211715726001)
     """
-    return delta_of_approx(guarantee.to_approx(), epsilon)
+    return delta_of_approx(guarantee, epsilon)
 
 
-def delta_of_approx(guarantee: ApproxDP, epsilon: Exact) -> Fraction:
+def delta_of_approx(guarantee: PureDP | ApproxDP | Exact, epsilon: Exact) -> Fraction:
     """The least δ, rounded up, for which (ε₀, δ₀)-DP implies (ε, δ)-DP: below ε₀ it is δ₀ + (1 − δ₀)(e^ε₀ − e^ε)/(1 + e^ε₀).
 
     Theorem: Kairouz, Oh & Viswanath (2015).
@@ -59,7 +59,7 @@ def delta_of_approx(guarantee: ApproxDP, epsilon: Exact) -> Fraction:
     >>> float(delta_of_approx(ApproxDP(1, "1e-6"), "0.9")) > 1e-6
     True
     """
-    wanted = exact_nonnegative(epsilon, "epsilon")
+    guarantee, wanted = pure_or_approx(guarantee), exact_nonnegative(epsilon, "epsilon")
     if wanted >= guarantee.epsilon:
         return guarantee.delta
     number = context()
@@ -68,24 +68,24 @@ def delta_of_approx(guarantee: ApproxDP, epsilon: Exact) -> Fraction:
     return min(Fraction(1), guarantee.delta + (1 - guarantee.delta) * slack)
 
 
-def epsilon_of_pure(guarantee: PureDP, delta: Exact) -> Fraction:
+def epsilon_of_pure(guarantee: PureDP | Exact, delta: Exact) -> Fraction:
     """The least ε, rounded up, for which ε₀-DP implies (ε, δ)-DP: ln(e^ε₀ − δ(1 + e^ε₀)), and not below 0.
 
     >>> epsilon_of_pure(PureDP(1), "1e-6") < 1
     True
     """
-    slack = exact_probability(delta, "delta")
+    guarantee, slack = pure_of(guarantee), exact_probability(delta, "delta")
     if slack == 0:
         return guarantee.epsilon
     number = context()
-    inside = 1 - real(slack) * (1 + number.exp(-real(guarantee.epsilon)))
-    if inside <= 0:
+    lost = real(slack) * (1 + number.exp(-real(guarantee.epsilon)))
+    if lost >= 1:
         return Fraction(0)
-    fallen = down(-number.log(inside))
+    fallen = down(-number.log1p(-lost))  # 1 − lost would have no digits left of a δ far below 10⁻³⁰
     return max(Fraction(0), guarantee.epsilon - fallen)
 
 
-def zcdp_of_pure(guarantee: PureDP) -> ZCDP:
+def zcdp_of_pure(guarantee: PureDP | Exact) -> ZCDP:
     """ε-DP implies ρ-zCDP with ρ = ε·tanh(ε/2), rounded up and never above the simple ε²/2; no smaller ρ will do.
 
     Proof. By Kairouz, Oh & Viswanath (2015) randomised response is the worst ε-DP mechanism; its loss is ±ε with odds e^ε : 1, so
@@ -96,13 +96,14 @@ def zcdp_of_pure(guarantee: PureDP) -> ZCDP:
     >>> zcdp_of_pure(PureDP(2)).rho < PureDP(2).to_zcdp().rho
     True
     """
+    guarantee = pure_of(guarantee)
     if guarantee.epsilon == 0:
         return ZCDP(0)
     tight = up(real(guarantee.epsilon) * context().tanh(real(guarantee.epsilon / 2)))
     return ZCDP(min(tight, guarantee.epsilon**2 / 2))
 
 
-def zcdp_of_approx(guarantee: ApproxDP) -> ZCDP:
+def zcdp_of_approx(guarantee: PureDP | ApproxDP | Exact) -> ZCDP:
     """(ε, δ)-DP implies δ-approximate ρ-zCDP with the ρ of ε-DP.
 
     Proof. By Kairouz, Oh & Viswanath (2015) every (ε, δ)-DP mechanism is a post-processing of one that with probability δ says
@@ -111,7 +112,8 @@ def zcdp_of_approx(guarantee: ApproxDP) -> ZCDP:
     >>> zcdp_of_approx(ApproxDP("0.1", "1e-6")).delta
     Fraction(1, 1000000)
     """
-    return ZCDP(zcdp_of_pure(PureDP(guarantee.epsilon)).rho, guarantee.delta)
+    guarantee = pure_or_approx(guarantee)
+    return ZCDP(zcdp_of_pure(guarantee.epsilon).rho, guarantee.delta)
 
 
 def epsilon_of_renyi(order: Exact, divergence: Exact, delta: Exact) -> Fraction:
@@ -125,14 +127,14 @@ def epsilon_of_renyi(order: Exact, divergence: Exact, delta: Exact) -> Fraction:
     """
     alpha, slack = exact(order, "order"), exact_probability(delta, "delta")
     if alpha <= 1:
-        raise InvalidParameter(f"order={text_of(alpha)} was refused", why="a Rényi order is greater than 1", instead="order=2")
+        raise InvalidParameter(f"order={text_of(alpha)} is invalid", why="a Rényi order is greater than 1", instead="order=2")
     _refuse_no_slack(slack)
     tau = real(exact_nonnegative(divergence, "divergence"))
     log_delta = context().log(real(slack))
     return max(Fraction(0), up(tau + _price(real(alpha) - 1, log_delta)))
 
 
-def epsilon_of_zcdp(guarantee: ZCDP, delta: Exact) -> Fraction:
+def epsilon_of_zcdp(guarantee: ZCDP | Exact, delta: Exact) -> Fraction:
     """The least ε, rounded up, for which ρ-zCDP is known to imply (ε, δ)-DP: the best order of the Rényi conversion.
 
     ε = min over α > 1 of αρ + ln(1 − 1/α) − ln(αδ)/(α − 1). Theorem: Canonne, Kamath & Steinke (2020), Corollary 13. Every α
@@ -142,7 +144,7 @@ def epsilon_of_zcdp(guarantee: ZCDP, delta: Exact) -> Fraction:
     >>> float(epsilon_of_zcdp(ZCDP("0.1"), "1e-6"))  # the simple formula gives 2.45
     2.1...
     """
-    slack = exact_probability(delta, "delta")
+    guarantee, slack = zcdp_or_rho(guarantee), exact_probability(delta, "delta")
     if slack < guarantee.delta:
         raise NotConvertible(
             f"{guarantee} was not converted to δ = {text_of(slack)}",
@@ -161,14 +163,14 @@ def epsilon_of_zcdp(guarantee: ZCDP, delta: Exact) -> Fraction:
     return max(Fraction(0), up((1 + above) * rho + _price(above, log_delta)))
 
 
-def simple_epsilon_of_zcdp(guarantee: ZCDP, delta: Exact) -> Fraction:
+def simple_epsilon_of_zcdp(guarantee: ZCDP | Exact, delta: Exact) -> Fraction:
     """The textbook conversion ρ + 2√(ρ·ln(1/δ)), rounded up: Bun & Steinke (2016), Proposition 1.3. Never better than
     `epsilon_of_zcdp`.
 
     >>> float(simple_epsilon_of_zcdp(ZCDP("0.1"), "1e-6"))
     2.45...
     """
-    slack = exact_probability(delta, "delta")
+    guarantee, slack = zcdp_or_rho(guarantee), exact_probability(delta, "delta")
     if guarantee.rho == 0 and slack >= guarantee.delta:
         return Fraction(0)
     left = (slack - guarantee.delta) / (1 - guarantee.delta) if slack > guarantee.delta else Fraction(0)
@@ -177,7 +179,7 @@ def simple_epsilon_of_zcdp(guarantee: ZCDP, delta: Exact) -> Fraction:
     return up(rho + 2 * context().sqrt(rho * -context().log(real(left))))
 
 
-def delta_of_zcdp(guarantee: ZCDP, epsilon: Exact) -> Fraction:
+def delta_of_zcdp(guarantee: ZCDP | Exact, epsilon: Exact) -> Fraction:
     """The least δ, rounded up, for which ρ-zCDP is known to imply (ε, δ)-DP.
 
     δ = min over α > 1 of exp((α − 1)(αρ − ε))·(1 − 1/α)^α/(α − 1). Theorem: Canonne, Kamath & Steinke (2020), Corollary 13.
@@ -185,7 +187,7 @@ def delta_of_zcdp(guarantee: ZCDP, epsilon: Exact) -> Fraction:
     >>> delta_of_zcdp(ZCDP("0.1"), "2.4") < Fraction(1, 10**6)
     True
     """
-    bound = exact_nonnegative(epsilon, "epsilon")
+    guarantee, bound = zcdp_or_rho(guarantee), exact_nonnegative(epsilon, "epsilon")
     if guarantee.rho == 0:
         return guarantee.delta
     number = context()
@@ -263,7 +265,7 @@ def _lowest(function: Callable[[Any], Any], start: Any) -> Any:
 def _refuse_no_slack(delta: Fraction) -> None:
     if delta == 0:
         raise NotConvertible(
-            "A conversion to δ = 0 was refused",
+            "A conversion to δ = 0 is invalid",
             why="a bound on moments of the privacy loss leaves it a small chance to be large",
             instead='delta="1e-6"',
         )

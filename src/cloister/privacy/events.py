@@ -152,9 +152,9 @@ class RandomizedResponse:
     def __init__(self, *, noise: Exact, values: int) -> None:
         share = exact_nonnegative(noise, "noise")
         if share > 1:
-            raise InvalidParameter(f"noise={text_of(share)} was refused", why="it is a probability", instead='noise="0.5"')
+            raise InvalidParameter(f"noise={text_of(share)} is invalid", why="it is a probability", instead='noise="0.5"')
         if _count(values) < 2:
-            raise InvalidParameter("values=1 was refused", why="a response has two values or more", instead="values=2")
+            raise InvalidParameter("values=1 is invalid", why="a response has two values or more", instead="values=2")
         _set(self, noise=share, values=values)
 
     @property
@@ -189,7 +189,7 @@ class Sampled:
     def __init__(self, event: Event, *, rate: Exact) -> None:
         share = exact_nonnegative(rate, "rate")
         if share > 1:
-            raise InvalidParameter(f"rate={text_of(share)} was refused", why="it is a probability", instead='rate="0.01"')
+            raise InvalidParameter(f"rate={text_of(share)} is invalid", why="it is a probability", instead='rate="0.01"')
         _set(self, event=event, rate=share)
 
 
@@ -292,7 +292,7 @@ def to_dp_accounting(event: Event) -> Any:
             return theirs.ZCDpEvent(float_up(event.mu_squared / 2))
         case LaplaceRelease() | DiscreteLaplaceRelease() | GaussianRelease() | DiscreteGaussianRelease():
             return theirs.NoOpDpEvent()
-    raise InvalidParameter(f"A {type(event).__name__} was refused", why="it is no event", instead="Promised(PureDP(1))")
+    raise InvalidParameter(f"A {type(event).__name__} is invalid", why="it is not an event", instead="Promised(PureDP(1))")
 
 
 def _promised(guarantee: Guarantee, theirs: Any) -> Any:
@@ -316,6 +316,6 @@ def _count(value: int, name: str = "entries") -> int:
     number = exact_positive(value, name)
     if number.denominator != 1:
         raise InvalidParameter(
-            f"{name}={text_of(number)} was refused", why="it must be a whole number from 1 on", instead=f"{name}=1"
+            f"{name}={text_of(number)} is invalid", why="it must be a whole number from 1 on", instead=f"{name}=1"
         )
     return int(number)

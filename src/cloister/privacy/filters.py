@@ -1,7 +1,7 @@
 """Filters and odometers: budgets for spending whose size is itself decided in view of earlier answers.
 
-The composition theorems want parameters fixed beforehand; an analyst who sees an answer and then decides how much to spend on the
-next one breaks that. A *filter* has a budget fixed beforehand, and refuses any charge that would pass it: then everything it let
+The composition theorems want parameters fixed in advance; an analyst who sees an answer and then decides how much to spend on the
+next one breaks that. A *filter* has a budget fixed in advance, and refuses any charge that would pass it: then everything it let
 through, together, has the budget's guarantee. An *odometer* has no budget; its reading is an upper bound on the privacy loss that
 holds at all times at once, so that one may stop whenever one likes what it shows.
 
@@ -29,7 +29,7 @@ from fractions import Fraction
 
 from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.privacy.conversion import zcdp_of_pure
-from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, pure_of
 from cloister.privacy.precision import context, real, rounded_down, up
 from cloister.privacy.rational import Exact, exact_positive, exact_probability, text_of
 from cloister.privacy.renyi import RenyiCurve
@@ -137,7 +137,7 @@ class RenyiFilter:
 
     @classmethod
     def for_approx(cls, *, epsilon: Exact, delta: Exact, order: Exact) -> RenyiFilter:
-        """An (ε, δ) budget, watched at one order that is chosen beforehand.
+        """An (ε, δ) budget, watched at one order that is chosen in advance.
 
         The order may not be chosen afterwards; 1 + 2·ln(1/δ)/ε is a good choice.
         """
@@ -151,7 +151,7 @@ class RenyiFilter:
         )  # what δ costs at this order; the conversion adds it to τ
         if excess >= wanted:
             raise InvalidParameter(
-                f"order={text_of(alpha)} was refused",
+                f"order={text_of(alpha)} is invalid",
                 why="at this order δ alone costs more than ε",
                 instead="order=1 + 2·ln(1/δ)/ε",
             )
@@ -202,7 +202,7 @@ class AdvancedFilter:
         prime = exact_probability(self.slack, "slack")
         if not 0 < prime <= self.budget.delta:
             raise InvalidParameter(
-                f"slack={text_of(prime)} was refused",
+                f"slack={text_of(prime)} is invalid",
                 why="δ′ must be above 0 and within the budget's δ",
                 instead=f'slack="{text_of(self.budget.delta)}"',
             )
@@ -247,9 +247,9 @@ class PureOdometer:
 
     reading: PureDP = _NO_EPSILON
 
-    def after(self, cost: PureDP) -> PureOdometer:
-        """The odometer after one more charge."""
-        return PureOdometer(PureDP(self.reading.epsilon + cost.epsilon))
+    def after(self, cost: PureDP | Exact) -> PureOdometer:
+        """The odometer after one more charge; one with a δ is refused, since no sum of ε bounds its loss."""
+        return PureOdometer(PureDP(self.reading.epsilon + pure_of(cost).epsilon))
 
 
 _WATCHED = RenyiCurve.zcdp(ZCDP(0), ("1.5", 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 1024))
@@ -278,14 +278,14 @@ class RenyiOdometer:
     def __post_init__(self) -> None:
         slack = exact_probability(self.delta, "delta")
         if slack == 0:
-            raise InvalidParameter("delta=0 was refused", why="the reading holds with probability 1 − δ", instead='delta="1e-6"')
+            raise InvalidParameter("delta=0 is invalid", why="the reading holds with probability 1 − δ", instead='delta="1e-6"')
         object.__setattr__(self, "delta", slack)
 
     def after(self, cost: RenyiCurve | Guarantee) -> RenyiOdometer:
         """The odometer after one more charge."""
         if isinstance(cost, ApproxDP):
             raise InvalidParameter(
-                f"{cost} was refused", why="(ε, δ) has no Rényi curve", instead="a PureDP, a ZCDP or a RenyiCurve"
+                f"{cost} is invalid", why="(ε, δ) has no Rényi curve", instead="a PureDP, a ZCDP or a RenyiCurve"
             )
         if isinstance(cost, PureDP):
             cost = RenyiCurve.pure(cost, self.spent.orders)
@@ -294,7 +294,7 @@ class RenyiOdometer:
         total = self.spent + cost
         if total.orders != self.spent.orders:
             raise InvalidParameter(
-                "The curve was refused", why="it lacks orders of the odometer", instead="the odometer's own orders"
+                "The curve is invalid", why="it lacks orders of the odometer", instead="the odometer's own orders"
             )
         return replace(self, spent=total)
 

@@ -121,7 +121,7 @@ def _first_that_holds(value: Fraction, step: Fraction, holds: Any) -> Fraction:
 def _refuse_zero(delta: Fraction) -> None:
     if delta == 0:
         raise NotConvertible(
-            "δ = 0 was refused for Gaussian noise",
+            "δ = 0 is invalid for Gaussian noise",
             why="its privacy loss has no upper bound",
             instead='delta="1e-6", or Laplace noise',
         )

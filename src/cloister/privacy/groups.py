@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from cloister.errors import InvalidParameter, NotConvertible
-from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, guarantee_of
 from cloister.privacy.precision import context, real, up
-from cloister.privacy.rational import exact, text_of
+from cloister.privacy.rational import Exact, exact, text_of
 from cloister.privacy.sensitivity import Neighbours
 
 __all__ = ["between_neighbours", "for_groups", "to_bounded"]
 
 
-def for_groups(guarantee: Guarantee, size: int) -> Guarantee:
+def for_groups(guarantee: Guarantee | Exact, size: int) -> Guarantee:
     """What a promise for one unit says of `size` units at once.
 
     Pure: kε. Zero-concentrated: k²ρ (Bun & Steinke 2016, Proposition 1.9). Approximate: kε and δ·(1 + e^ε + … + e^{(k−1)ε}),
-    rounded up, which is at most the textbook k·e^{(k−1)ε}·δ (Vadhan 2017, Lemma 2.2). Proof: walk from one table to the other
-    unit by unit; P₀(S) ≤ e^ε·P₁(S) + δ ≤ e^{2ε}·P₂(S) + (1 + e^ε)·δ ≤ …
+    rounded up. Proof: walk from one table to the other unit by unit; P₀(S) ≤ e^ε·P₁(S) + δ ≤ e^{2ε}·P₂(S) + (1 + e^ε)·δ ≤ …
+    The sum is at most k·e^{(k−1)ε}·δ, as books have it, and so below the k·e^{kε}·δ of Vadhan (2017), Lemma 2.2.
 
-    >>> for_groups(PureDP("0.1"), 3), for_groups(ZCDP("0.1"), 2)
+    >>> for_groups("0.1", 3), for_groups(ZCDP("0.1"), 2)
     (PureDP(epsilon='0.3'), ZCDP(rho='0.4'))
     """
-    units = exact(size, "size")
+    guarantee, units = guarantee_of(guarantee), exact(size, "size")
     if units < 1 or units.denominator != 1:
-        raise InvalidParameter(f"size={text_of(units)} was refused", why="a group has a whole number of units", instead="size=2")
+        raise InvalidParameter(f"size={text_of(units)} is invalid", why="a group has a whole number of units", instead="size=2")
     if isinstance(guarantee, PureDP):
         return PureDP(units * guarantee.epsilon)
     if isinstance(guarantee, ZCDP):
@@ -51,7 +51,7 @@ def for_groups(guarantee: Guarantee, size: int) -> Guarantee:
     return ApproxDP(units * guarantee.epsilon, slack)
 
 
-def to_bounded(guarantee: Guarantee) -> Guarantee:
+def to_bounded(guarantee: Guarantee | Exact) -> Guarantee:
     """What a promise for unbounded neighbours says of bounded ones: to replace a unit is to remove one and to add one.
 
     ε becomes 2ε, (ε, δ) becomes (2ε, (1 + e^ε)·δ), ρ becomes 4ρ.
@@ -62,13 +62,13 @@ def to_bounded(guarantee: Guarantee) -> Guarantee:
     return for_groups(guarantee, 2)
 
 
-def between_neighbours(guarantee: Guarantee, *, source: Neighbours | str, target: Neighbours | str) -> Guarantee:
+def between_neighbours(guarantee: Guarantee | Exact, *, source: Neighbours | str, target: Neighbours | str) -> Guarantee:
     """The same mechanism's promise for another relation of neighbours; from bounded to unbounded there is none.
 
     >>> between_neighbours(PureDP(1), source="unbounded", target="bounded")
     PureDP(epsilon='2')
     """
-    start, end = _neighbours(source, "source"), _neighbours(target, "target")
+    guarantee, start, end = guarantee_of(guarantee), _neighbours(source, "source"), _neighbours(target, "target")
     if start == end:
         return guarantee
     if start is Neighbours.BOUNDED:
@@ -85,5 +85,5 @@ def _neighbours(value: Neighbours | str, name: str) -> Neighbours:
         return Neighbours(value)
     except ValueError:
         raise InvalidParameter(
-            f"{name}={value!r} was refused", why="it is no neighbour relation", instead=f'{name}="unbounded"'
+            f"{name}={value!r} is invalid", why="it is not a neighbour relation", instead=f'{name}="unbounded"'
         ) from None

@@ -203,6 +203,58 @@ Guarantee: TypeAlias = PureDP | ApproxDP | ZCDP
 _Slack = TypeVar("_Slack", ApproxDP, ZCDP)
 
 
+def guarantee_of(value: Guarantee | Exact) -> Guarantee:
+    """A promise as it is; a number is the ε of a pure one.
+
+    >>> guarantee_of("0.1"), guarantee_of(ZCDP(1))
+    (PureDP(epsilon='0.1'), ZCDP(rho='1'))
+    """
+    return value if isinstance(value, PureDP | ApproxDP | ZCDP) else PureDP(value)
+
+
+def pure_or_approx(value: Guarantee | Exact) -> PureDP | ApproxDP:
+    """A promise of ε, or of ε and δ; a number is an ε. ρ is refused, with the line that makes an ε of it.
+
+    >>> pure_or_approx(1)
+    PureDP(epsilon='1')
+    """
+    found = guarantee_of(value)
+    if isinstance(found, ZCDP):
+        raise NotConvertible(
+            f"{found} is invalid",
+            why="the theorem is about ε, and what ρ says of ε depends on δ",
+            instead=f"{found!r}.to_approx('1e-6')",
+        )
+    return found
+
+
+def pure_of(value: Guarantee | Exact) -> PureDP:
+    """A pure promise, (ε, 0) or a number; what has a δ is refused, since an ε alone would say too much of it.
+
+    >>> pure_of(ApproxDP(1, 0)), pure_of("0.5")
+    (PureDP(epsilon='1'), PureDP(epsilon='0.5'))
+    """
+    found = pure_or_approx(value)
+    if found.delta:
+        raise NotConvertible(
+            f"{found} is invalid", why="what is asked for holds for δ = 0 alone", instead=f'PureDP("{text_of(found.epsilon)}")'
+        )
+    return PureDP(found.epsilon)
+
+
+def zcdp_or_rho(value: Guarantee | Exact) -> ZCDP:
+    """A promise of ρ; a number is a ρ, and what is pure has one (ε²/2). (ε, δ) is refused.
+
+    >>> zcdp_or_rho("0.5"), zcdp_or_rho(PureDP(1))
+    (ZCDP(rho='0.5'), ZCDP(rho='0.5'))
+    """
+    if isinstance(value, ApproxDP):
+        raise NotConvertible(f"{value} is invalid", why="(ε, δ) says nothing of ρ", instead=f"zcdp_of_approx({value!r})")
+    if isinstance(value, PureDP):
+        return value.to_zcdp()
+    return value if isinstance(value, ZCDP) else ZCDP(value)
+
+
 def zero_of(guarantee: Guarantee) -> Guarantee:
     """The promise of the same kind that costs nothing.
 
@@ -222,7 +274,7 @@ def _with_delta(guarantee: _Slack, delta: Fraction) -> _Slack:
 def _whole(times: int) -> Fraction:
     number = exact_nonnegative(times, "times")
     if number.denominator != 1:
-        raise InvalidParameter(f"times={text_of(number)} was refused", why="it must be a whole number", instead="times=2")
+        raise InvalidParameter(f"times={text_of(number)} is invalid", why="it must be a whole number", instead="times=2")
     return number
 
 

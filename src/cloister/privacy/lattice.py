@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cloister.privacy.pairs import UNIT, Atoms, Floats, Gridded, Pair, size_of
+from cloister.privacy.pairs import HOPELESS, UNIT, Atoms, Floats, Gridded, Pair, size_of
 from cloister.privacy.rational import float_down, float_up
 
 __all__ = ["DiscreteGaussianPair", "DiscreteLaplacePair"]
@@ -88,6 +88,10 @@ class DiscreteGaussianPair:
 
         With the middle at tσ and B ≤ σ/256, the first term left out is below 8·10⁻¹⁴ of the block for |t| ≤ 14.
         """
+        if (
+            self.sensitivity**2 > 2 * HOPELESS * self.sigma_squared
+        ):  # it hides nothing, and its grid would be as long as the shift
+            return Gridded(0, np.zeros(1), 1.0)
         sigma, shift = math.sqrt(float_down(self.sigma_squared)), self.sensitivity
         block = max(1, int(sigma / _BLOCKS))
         reach = math.ceil((_DISCRETE_REACH * sigma + 2) / block)

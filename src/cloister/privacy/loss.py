@@ -1,4 +1,4 @@
-"""Privacy loss distributions: a batch of releases, fixed beforehand, composed to (ε, δ) as closely as numbers allow.
+"""Privacy loss distributions: a batch of releases, fixed in advance, composed to (ε, δ) as closely as numbers allow.
 
 Guarantee. `delta(ε)` and `epsilon(δ)` hold for releasing everything in the batch, for the neighbours and sensitivities that each
 pair was made for. Assumption: *all parameters were fixed before the first release*. Which query is asked may depend on earlier
@@ -20,7 +20,7 @@ from functools import lru_cache
 
 from cloister.errors import InvalidParameter, NotConvertible
 from cloister.privacy.gaussian import delta_of_gaussian, epsilon_of_gaussian
-from cloister.privacy.guarantee import ApproxDP, Guarantee, PureDP
+from cloister.privacy.guarantee import ApproxDP, Guarantee, PureDP, guarantee_of
 from cloister.privacy.lattice import DiscreteGaussianPair, DiscreteLaplacePair
 from cloister.privacy.pairs import (
     HOPELESS,
@@ -99,12 +99,13 @@ class PrivacyLossDistribution:
         return _of(DiscreteGaussianPair(exact_positive(sigma_squared, "sigma_squared"), _whole(sensitivity)))
 
     @classmethod
-    def of_guarantee(cls, guarantee: Guarantee) -> PrivacyLossDistribution:
+    def of_guarantee(cls, guarantee: Guarantee | Exact) -> PrivacyLossDistribution:
         """Any mechanism with that pure or approximate guarantee: its worst pair is randomised response.
 
         >>> PrivacyLossDistribution.of_guarantee(PureDP(1)).epsilon(0)
         Fraction(1, 1)
         """
+        guarantee = guarantee_of(guarantee)
         if isinstance(guarantee, PureDP | ApproxDP):
             return _of(RandomizedResponsePair(guarantee.epsilon, guarantee.delta))
         raise NotConvertible(
@@ -123,7 +124,7 @@ class PrivacyLossDistribution:
         left, right = _distribution(p, "p"), _distribution(q, "q")
         if len(left) != len(right):
             raise InvalidParameter(
-                "p and q were refused", why="they are not equally long", instead="one entry for each output, in each"
+                "p and q are invalid", why="they are not equally long", instead="one entry for each output, in each"
             )
         return _of(FinitePair(left, right))
 
@@ -257,7 +258,7 @@ def _spectrum(pairs: tuple[tuple[Pair, int], ...], coarser: int) -> Spectrum:
 def _whole(value: int, name: str = "sensitivity") -> int:
     number = exact_nonnegative(value, name)
     if number.denominator != 1:
-        raise InvalidParameter(f"{name}={text_of(number)} was refused", why="it must be a whole number", instead=f"{name}=1")
+        raise InvalidParameter(f"{name}={text_of(number)} is invalid", why="it must be a whole number", instead=f"{name}=1")
     return int(number)
 
 
@@ -265,7 +266,7 @@ def _distribution(values: Sequence[Exact], name: str) -> tuple[Fraction, ...]:
     found = tuple(exact_nonnegative(exact(value, name), name) for value in values)
     if sum(found) != 1:
         raise InvalidParameter(
-            f"{name} was refused",
+            f"{name} is invalid",
             why=f"its probabilities sum to {text_of(sum(found, Fraction(0)))}",
             instead='exact ones, as "1/3" or Fraction(1, 3)',
         )

@@ -34,12 +34,12 @@ def exact(value: Exact, name: str = "value") -> Fraction:
     >>> exact("1/3"), exact("1e-6"), exact(2)
     (Fraction(1, 3), Fraction(1, 1000000), Fraction(2, 1))
     """
-    if type(value) is Fraction:
-        return value
+    if type(value) is Fraction and type(value.numerator) is type(value.denominator) is int:
+        return value  # one that is made of numpy's integers would overflow in silence
     if isinstance(value, bool):
-        raise InvalidParameter(f"{name}={value!r} was refused", why="a truth value is not a number", instead=f"{name}=1")
+        raise InvalidParameter(f"{name}={value!r} is invalid", why="a truth value is not a number", instead=f"{name}=1")
     if isinstance(value, int | Fraction):
-        return Fraction(value)
+        return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, float):
         if not math.isfinite(value):
             raise _not_a_number(value, name)
@@ -53,7 +53,7 @@ def exact(value: Exact, name: str = "value") -> Fraction:
     if isinstance(value, numbers.Real):  # numpy's shorter floats: their own shortest text, not that of the double they widen to
         return _from_text(str(value), value, name)
     raise InvalidParameter(
-        f"{name}={shown(value)} was refused", why=f"a {type(value).__name__} is not an exact number", instead=f'{name}="0.1"'
+        f"{name}={shown(value)} is invalid", why=f"a {type(value).__name__} is not an exact number", instead=f'{name}="0.1"'
     )
 
 
@@ -65,7 +65,7 @@ def exact_positive(value: Exact, name: str = "value") -> Fraction:
     """
     number = exact(value, name)
     if number <= 0:
-        raise InvalidParameter(f"{name}={shown(value)} was refused", why="it must be greater than 0", instead=f'{name}="0.1"')
+        raise InvalidParameter(f"{name}={shown(value)} is invalid", why="it must be greater than 0", instead=f'{name}="0.1"')
     return number
 
 
@@ -77,7 +77,7 @@ def exact_nonnegative(value: Exact, name: str = "value") -> Fraction:
     """
     number = exact(value, name)
     if number < 0:
-        raise InvalidParameter(f"{name}={shown(value)} was refused", why="it must not be negative", instead=f'{name}="0.1"')
+        raise InvalidParameter(f"{name}={shown(value)} is invalid", why="it must not be negative", instead=f'{name}="0.1"')
     return number
 
 
@@ -90,7 +90,7 @@ def exact_probability(value: Exact, name: str = "delta") -> Fraction:
     number = exact(value, name)
     if not 0 <= number < 1:
         raise InvalidParameter(
-            f"{name}={shown(value)} was refused", why="it must be at least 0 and less than 1", instead=f'{name}="1e-6"'
+            f"{name}={shown(value)} is invalid", why="it must be at least 0 and less than 1", instead=f'{name}="1e-6"'
         )
     return number
 
@@ -199,13 +199,11 @@ def _from_text(text: str, value: object, name: str) -> Fraction:
     exponent = text.lower().partition("e")[2]
     longest = _LONGEST_TEXT if exponent else _LONGEST_PLAIN
     if len(text) > longest:
-        raise InvalidParameter(
-            f"{name} was refused", why=f"its text is longer than {longest} characters", instead=f'{name}="0.1"'
-        )
+        raise InvalidParameter(f"{name} is invalid", why=f"its text is longer than {longest} characters", instead=f'{name}="0.1"')
     try:
         if exponent and abs(int(exponent)) > _LARGEST_EXPONENT:
             raise InvalidParameter(
-                f"{name}={shown(value)} was refused",
+                f"{name}={shown(value)} is invalid",
                 why=f"its exponent is beyond ±{_LARGEST_EXPONENT}",
                 instead=f'{name}="1e-6"',
             )
@@ -218,10 +216,10 @@ def _from_text(text: str, value: object, name: str) -> Fraction:
         raise _not_a_number(value, name) from None
     if len(text) > _LONGEST_TEXT and not reads_back(number):
         raise InvalidParameter(
-            f"{name} was refused", why=f"written as a ratio it is longer than {longest} characters", instead=f'{name}="0.1"'
+            f"{name} is invalid", why=f"written as a ratio it is longer than {longest} characters", instead=f'{name}="0.1"'
         )
     return number
 
 
 def _not_a_number(value: object, name: str) -> InvalidParameter:
-    return InvalidParameter(f"{name}={shown(value)} was refused", why="it is not a finite number", instead=f'{name}="0.1"')
+    return InvalidParameter(f"{name}={shown(value)} is invalid", why="it is not a finite number", instead=f'{name}="0.1"')

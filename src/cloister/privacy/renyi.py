@@ -2,7 +2,7 @@
 
 Guarantee. A mechanism has the curve (α, τ) when the Rényi divergence of order α between its outputs on neighbours, in either
 direction, is at most τ(α) at each listed order (Mironov 2017). Curves add under composition (his Proposition 1), also when a
-mechanism is chosen in view of earlier answers, parameters fixed beforehand. Every closed form is rounded up.
+mechanism is chosen in view of earlier answers, parameters fixed in advance. Every closed form is rounded up.
 
 Between two orders nothing is listed, but something is known: (α − 1)·τ(α) is convex in α, and 0 at α = 1 (van Erven & Harremoës
 2014, Corollary 2), so the chord is a bound. It is used for the sampled Gaussian mechanism, whose closed form needs whole orders.
@@ -19,7 +19,7 @@ from typing import Any
 
 from cloister.errors import InvalidParameter, NotConvertible
 from cloister.privacy.conversion import epsilon_of_renyi
-from cloister.privacy.guarantee import ZCDP, ApproxDP, PureDP
+from cloister.privacy.guarantee import ZCDP, ApproxDP, PureDP, pure_of, zcdp_or_rho
 from cloister.privacy.precision import context, real, rounded_up, up
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of
 
@@ -50,10 +50,10 @@ class RenyiCurve:
         taus = tuple(exact_nonnegative(value, "divergence") for value in divergences)
         if not alphas or len(alphas) != len(taus):
             raise InvalidParameter(
-                "The curve was refused", why="each order needs one divergence", instead='RenyiCurve([2, 4], ["0.1", "0.2"])'
+                "The curve is invalid", why="each order needs one divergence", instead='RenyiCurve([2, 4], ["0.1", "0.2"])'
             )
         if alphas[0] <= 1 or any(left >= right for left, right in pairwise(alphas)):
-            raise InvalidParameter("The orders were refused", why="they must exceed 1 and increase", instead="orders=[2, 4, 8]")
+            raise InvalidParameter("The orders are invalid", why="they must exceed 1 and increase", instead="orders=[2, 4, 8]")
         object.__setattr__(self, "orders", alphas)
         object.__setattr__(self, "divergences", taus)
 
@@ -68,17 +68,18 @@ class RenyiCurve:
         return cls(alphas, [divergence(alpha) for alpha in alphas])
 
     @classmethod
-    def zcdp(cls, guarantee: ZCDP, orders: Iterable[Exact] = ORDERS) -> RenyiCurve:
+    def zcdp(cls, guarantee: ZCDP | Exact, orders: Iterable[Exact] = ORDERS) -> RenyiCurve:
         """ρ-zCDP is the line αρ.
 
         >>> RenyiCurve.zcdp(ZCDP("0.5"), [2]).divergences
         (Fraction(1, 1),)
         """
-        if guarantee.delta:
+        line = zcdp_or_rho(guarantee)
+        if line.delta:
             raise NotConvertible(
-                f"{guarantee} has no Rényi curve", why="its δ may hold an infinite loss", instead="a ZCDP with delta=0"
+                f"{line} has no Rényi curve", why="its δ may hold an infinite loss", instead="a ZCDP with delta=0"
             )
-        return cls.of(lambda alpha: alpha * guarantee.rho, orders)
+        return cls.of(lambda alpha: alpha * line.rho, orders)
 
     @classmethod
     def gaussian(cls, *, mu_squared: Exact, orders: Iterable[Exact] = ORDERS) -> RenyiCurve:
@@ -93,7 +94,7 @@ class RenyiCurve:
         return cls.zcdp(ZCDP(exact_nonnegative(mu_squared, "mu_squared") / 2), orders)
 
     @classmethod
-    def pure(cls, guarantee: PureDP, orders: Iterable[Exact] = ORDERS) -> RenyiCurve:
+    def pure(cls, guarantee: PureDP | Exact, orders: Iterable[Exact] = ORDERS) -> RenyiCurve:
         """Any ε-DP mechanism; attained by binary randomised response: ln(cosh((α − ½)ε)/cosh(ε/2))/(α − 1).
 
         Theorem: Kairouz, Oh & Viswanath (2015) for the worst pair; Mironov (2017), Proposition 5 for its divergence.
@@ -101,7 +102,7 @@ class RenyiCurve:
         >>> RenyiCurve.pure(PureDP(1), [2]).divergences[0] <= 1
         True
         """
-        epsilon = guarantee.epsilon
+        epsilon = pure_of(guarantee).epsilon
 
         def divergence(alpha: Fraction) -> Fraction:
             if epsilon == 0:
@@ -147,7 +148,7 @@ class RenyiCurve:
         """
         square, q = exact_nonnegative(mu_squared, "mu_squared"), exact_nonnegative(rate, "rate")
         if q > 1:
-            raise InvalidParameter(f"rate={text_of(q)} was refused", why="it is a probability", instead='rate="0.01"')
+            raise InvalidParameter(f"rate={text_of(q)} is invalid", why="it is a probability", instead='rate="0.01"')
         plain = cls.gaussian(mu_squared=square, orders=orders)
         if q in (0, 1):
             return plain if q else cls.of(lambda _: Fraction(0), plain.orders)
@@ -186,6 +187,8 @@ class RenyiCurve:
 
     def __mul__(self, times: int) -> RenyiCurve:
         count = exact_nonnegative(times, "times")
+        if count.denominator != 1:  # half of a release is no release
+            raise InvalidParameter(f"times={text_of(count)} is invalid", why="it must be a whole number", instead="times=2")
         return RenyiCurve(self.orders, [count * value for value in self.divergences])
 
     def __le__(self, other: RenyiCurve) -> bool:

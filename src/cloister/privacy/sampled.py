@@ -1,14 +1,18 @@
-"""The worst pairs of Gaussian noise on a Poisson sample: what one step of stochastic gradient descent tells of one unit.
+"""The worst pairs of a release about a Poisson sample: with Gaussian noise, what one step of stochastic gradient descent tells of
+one unit; and with any other release whose loss is bounded (Laplace noise, randomised response, an ε or (ε, δ) that is promised).
 
 Guarantee. Each unit takes part with probability at most q, independently; the sum of those who do moves by at most Δ₂ with one of
 them; Gaussian noise of standard deviation σ is added; μ = Δ₂/σ. Neighbours: a unit more or less. With the unit the output is
 dominated by M = (1 − q)·N(0, 1) + q·N(μ, 1), without it by A = N(0, 1), in both directions: the unit removed is the pair (M, A),
 the unit added is (A, M). Theorem: Zhu, Dong & Wang (2022), Theorem 11 (and Koskela, Jälkö & Honkela 2020 for the two directions);
 pairs of one direction compose (their Theorem 10), also where a later step is chosen by the outputs of earlier ones, as long as q,
-σ and the number of steps are fixed beforehand. Proof sketch: condition on which of the others take part; the conditional outputs
+σ and the number of steps are fixed in advance. Proof sketch: condition on which of the others take part; the conditional outputs
 are N(v, σ²) with probability 1 − q and N(v + d, σ²), ‖d‖ <= Δ₂, with probability q; only the coordinate along d matters, and a
 shorter d, a smaller q or a mixture over v is post-processing of the worst case (a smaller q: replace the output by a draw from A
 with probability 1 − q′/q).
+
+Any pair. If (P, Q) dominates a release in one direction and (P′, Q′) in the other, then ((1 − q)·Q + q·P, Q) and (P′, (1 − q)·P′
++ q·Q′) dominate that release about the sample (the same theorem): `SampledPair`.
 
 Rounding argument. The loss L(x) = ln(1 − q + q·exp(μx − μ²/2)) of (M, A) grows with x; that of (A, M) is −L(x). The grid of
 losses cuts the line of x into cells, whose masses under both distributions are differences of normal tails; a cell's mass is
@@ -26,15 +30,30 @@ from functools import lru_cache
 import numpy as np
 
 from cloister.errors import InvalidParameter
+from cloister.privacy.amplification import poisson
+from cloister.privacy.guarantee import PureDP
 from cloister.privacy.loss import PrivacyLossDistribution
-from cloister.privacy.pairs import HOPELESS, UNIT, Floats, GaussianPair, Gridded, Pair, TooWide, size_of
+from cloister.privacy.pairs import (
+    HOPELESS,
+    UNIT,
+    Atoms,
+    Floats,
+    GaussianPair,
+    Gridded,
+    Pair,
+    RandomizedResponsePair,
+    TooWide,
+    size_of,
+)
 from cloister.privacy.rational import Exact, exact_nonnegative, float_up, text_of
 
-__all__ = ["SampledGaussianPair", "sampled_gaussian"]
+__all__ = ["SampledGaussianPair", "SampledPair", "sampled", "sampled_gaussian"]
 
 _REACH = 10.0  # in standard deviations; the mass beyond is below 1e-23
 _LONGEST = 2**20
 _FAR = 700.0
+_POINTS = 4096
+_DEEPEST = 300
 
 
 def sampled_gaussian(*, mu_squared: Exact, rate: Exact) -> PrivacyLossDistribution:
@@ -46,12 +65,118 @@ def sampled_gaussian(*, mu_squared: Exact, rate: Exact) -> PrivacyLossDistributi
     """
     square, share = exact_nonnegative(mu_squared, "mu_squared"), exact_nonnegative(rate, "rate")
     if share > 1:
-        raise InvalidParameter(f"rate={text_of(share)} was refused", why="it is a probability", instead='rate="0.01"')
+        raise InvalidParameter(f"rate={text_of(share)} is invalid", why="it is a probability", instead='rate="0.01"')
     if not square or not share:
         return PrivacyLossDistribution(())
     if share == 1:
         return PrivacyLossDistribution.gaussian(mu_squared=square)
     return PrivacyLossDistribution(((SampledGaussianPair(square, share), 1),))
+
+
+def sampled(release: PrivacyLossDistribution, rate: Exact) -> PrivacyLossDistribution | None:
+    """One release of a bounded loss about a Poisson sample of that rate; None where it is not known how to bound it.
+
+    >>> step = sampled(PrivacyLossDistribution.laplace(1), "0.01")
+    >>> step is not None and (step * 1000).epsilon("1e-6") < (PrivacyLossDistribution.laplace("0.0171") * 1000).epsilon("1e-6")
+    True
+    """
+    share = exact_nonnegative(rate, "rate")
+    if not release.pairs or not share:
+        return PrivacyLossDistribution(())
+    if share == 1:
+        return release
+    if [count for _, count in release.pairs] != [1]:
+        return None
+    pair = release.pairs[0][0]
+    reach = _reach_of(pair)
+    return None if reach is None or reach > _DEEPEST else PrivacyLossDistribution(((SampledPair(pair, share), 1),))
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPair:
+    """A pair (P, Q) of bounded loss ℓ, sampled: ((1 − q)·Q + q·P, Q), or with `added` (P, (1 − q)·P + q·Q).
+
+    Its loss is a function of ℓ: ln(1 − q + q·e^ℓ), of a mass (1 − q)·e^−ℓ + q times that of ℓ; or −ln(1 − q + q·e^−ℓ), of the
+    same mass. Both rise with ℓ. The base is put on a fine grid of its own first, which makes it a finer experiment, and a sample
+    of a finer experiment is finer. Q-mass that P never shows has a loss of ln(1 − q) in the first, P-mass that Q never shows one
+    of −ln(1 − q) in the second.
+
+    >>> from cloister.privacy.pairs import LaplacePair
+    >>> pair = SampledPair(LaplacePair(Fraction(1)), Fraction(1, 2))
+    >>> pair.reversed.added, round(float(pair.largest or 0), 4), 0.05 < pair.variance < 1
+    (True, 0.6201, True)
+    """
+
+    base: Pair
+    rate: Fraction
+    added: bool = False
+
+    @property
+    def variance(self) -> float:
+        """Of the loss; it chooses the grid."""
+        return _atoms_variance(self)
+
+    @property
+    def largest(self) -> Fraction | None:
+        """ln(1 + q(e^ε − 1)), rounded up: the larger of both directions."""
+        if self.base.largest is None:
+            return None
+        amplified = poisson(PureDP(self.base.largest), self.rate)
+        assert isinstance(amplified, PureDP)
+        return amplified.epsilon
+
+    @property
+    def reversed(self) -> Pair:
+        """The other direction."""
+        return SampledPair(self.base.reversed, self.rate, not self.added)
+
+    def on_grid(self, step: float) -> Gridded:
+        """The loss on the multiples of `step`, never smaller than it is."""
+        return self.base.on_grid(step) if float_up(self.rate) >= 1 else self.atoms().on_grid(step)
+
+    def atoms(self) -> Atoms:
+        """The loss as finitely many values, each moved up by a bound on its rounding."""
+        q, rest = float_up(self.rate), float_up(1 - self.rate)
+        fine = float_up(_reach_of(self.base) or Fraction(0)) / _POINTS
+        base = self.base.on_grid(fine)
+        loss: Floats = (base.first + np.arange(base.mass.size, dtype=np.float64)) * fine
+        if self.added:
+            found, error = _mixed(-loss, q)
+            found, mass, never, infinite = -found, base.mass, base.infinite, 0.0
+        else:
+            found, error = _mixed(loss, q)
+            without = base.mass * np.exp(-loss) * (1 + 8 * UNIT * (2 + np.abs(loss)))
+            mass = q * base.mass + rest * without
+            never = rest * (max(0.0, 1.0 - float(without.sum())) + 16 * UNIT * mass.size)
+            infinite = q * base.infinite
+        found, mass = np.append(found + error, -math.log1p(-q) * (1 if self.added else -1)), np.append(mass, never)
+        kept = mass > 0
+        return Atoms(found[kept] + 16 * UNIT * np.abs(found[kept]), mass[kept] * (1 + 32 * UNIT), infinite * (1 + 32 * UNIT))
+
+
+def _mixed(loss: Floats, q: float) -> tuple[Floats, Floats]:
+    """ln(1 − q + q·e^ℓ), and a bound on its error beyond some roundings of itself.
+
+    Near 0 by the form in which nothing cancels; far below it by a sum of two positive numbers, which is right to some roundings
+    of its own, and its logarithm by as many units.
+    """
+    near = loss > -1
+    found = np.where(near, np.log1p(q * np.expm1(loss)), np.log((1 - q) + q * np.exp(loss)))
+    return np.asarray(found), np.where(near, 0.0, 8 * UNIT * (2 + np.abs(loss)))
+
+
+def _reach_of(pair: Pair) -> Fraction | None:
+    """How far a finite loss may be from 0; None where there is no bound."""
+    return pair.epsilon if isinstance(pair, RandomizedResponsePair) else pair.largest
+
+
+@lru_cache(maxsize=64)
+def _atoms_variance(pair: SampledPair) -> float:
+    if float_up(pair.rate) >= 1:
+        return pair.base.variance
+    atoms = pair.atoms()
+    weight = atoms.mass / atoms.mass.sum()
+    return float(weight @ (atoms.loss - float(weight @ atoms.loss)) ** 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,9 +72,9 @@ class Sensitivity:
         square = _optional(l2_squared, "l2_squared") if l2 is None else exact_nonnegative(l2, "l2") ** 2
         entries, total, largest = _optional(l0, "l0"), _optional(l1, "l1"), _optional(linf, "linf")
         if entries is not None and entries.denominator != 1:
-            raise InvalidParameter(f"l0={text_of(entries)} was refused", why="it counts entries", instead="l0=1")
+            raise InvalidParameter(f"l0={text_of(entries)} is invalid", why="it counts entries", instead="l0=1")
         if entries is total is square is largest is None:
-            raise InvalidParameter("A sensitivity of nothing was refused", why="no norm was given", instead="Sensitivity(l1=1)")
+            raise InvalidParameter("A sensitivity of nothing is invalid", why="no norm was given", instead="Sensitivity(l1=1)")
         for _ in range(2):  # a second pass lets what the first one derived tighten the rest; a third changes nothing
             largest = _least(largest, total, _root_up(square))
             square = _least(
@@ -138,7 +138,7 @@ class Sensitivity:
         """
         known = {"l0": self._l0, "l1": self._l1, "l2": self._l2_squared, "l2_squared": self._l2_squared, "linf": self._linf}
         if norm not in known:
-            raise InvalidParameter(f"norm={norm!r} was refused", why="it is none of l0, l1, l2 and linf", instead='norm="l1"')
+            raise InvalidParameter(f"norm={norm!r} is invalid", why="it is not one of l0, l1, l2 and linf", instead='norm="l1"')
         return known[norm] is not None
 
     def scaled(self, by: Exact) -> Sensitivity:
@@ -208,7 +208,7 @@ def _count(value: int, name: str) -> int:
     number = exact_nonnegative(value, name)
     if number.denominator != 1 or number == 0:
         raise InvalidParameter(
-            f"{name}={text_of(number)} was refused", why="it must be a whole number from 1 on", instead=f"{name}=1"
+            f"{name}={text_of(number)} is invalid", why="it must be a whole number from 1 on", instead=f"{name}=1"
         )
     return int(number)
 

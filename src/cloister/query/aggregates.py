@@ -1,4 +1,4 @@
-"""Aggregates over persons: from SQL to statistics, and arithmetic on them to arithmetic on what is released.
+"""Aggregates over people: from SQL to statistics, and arithmetic on them to arithmetic on what is released.
 
 Each aggregate becomes one statistic under a canonical name, so the same one written twice is measured once. `FILTER (WHERE …)`
 and COUNT_IF become a CASE, whose other rows are NULL and so are not counted.
@@ -137,7 +137,7 @@ class Aggregates:
         decimals = tree.args.get("decimals")
         digits = 0 if decimals is None else constant(decimals) if is_constant(decimals) else None
         if isinstance(digits, bool) or not isinstance(digits, int):
-            raise refused(f"{shown(tree)} was refused", "the number of digits is no constant", "ROUND(AVG(age), 1)")
+            raise refused(f"{shown(tree)} is not supported", "the number of digits is not a constant", "ROUND(AVG(age), 1)")
         return Operation("round", (self.arithmetic(tree.this),), digits=digits)
 
     def _add(self, statistic: Statistic) -> str:
@@ -159,15 +159,15 @@ class Aggregates:
         if isinstance(tree, exp.Count):
             return self._count(tree, condition)
         if isinstance(tree, exp.CountIf) or (isinstance(tree, exp.Anonymous) and tree.name.upper() == "COUNTIF"):
-            wanted = tree.this if isinstance(tree, exp.CountIf) else next(iter(tree.expressions), None)
-            if not isinstance(wanted, exp.Expression):
-                raise unsupported("COUNT_IF of nothing", "COUNT_IF(age > 40)")
+            wanted = tree.this if isinstance(tree, exp.CountIf) else tree.expressions[0]
             both = wanted if condition is None else exp.and_(wanted.copy(), condition.copy())
             name = self._column(tree, exp.Literal.number(1), both)
             return Count(column=name, name=f"count({name})")
         if isinstance(tree, exp.Sum | exp.Avg | exp.Min | exp.Max | exp.Median | exp.Mode):
             if tree.expressions or isinstance(tree.this, exp.Distinct):
-                raise unsupported(f"DISTINCT, or a second argument, in {tree.key.upper()}", f"{tree.key.upper()}(column)")
+                first = tree.this.expressions[0] if isinstance(tree.this, exp.Distinct) else tree.this
+                line = f"{tree.key.upper()}({first.sql()})"
+                raise unsupported(f"DISTINCT, or a second argument, in {tree.key.upper()}", line)
             column = of(tree.this)
             return _ONE[type(tree)](column)
         if type(tree) in _VARIANCES:
@@ -181,10 +181,6 @@ class Aggregates:
             return self._quantile(of(tree.this), tree.expression)
         if isinstance(tree, exp.Anonymous):
             return self._anonymous(tree, condition)
-        if isinstance(tree, exp.ApproxQuantiles):
-            raise refused(
-                "APPROX_QUANTILES was refused", "an answer holds one number a cell", "QUANTILE(age, 0.25), QUANTILE(age, 0.5)"
-            )
         raise unsupported(shown(tree), EXAMPLE)
 
     def _count(self, tree: exp.Count, condition: exp.Expression | None) -> Statistic:
@@ -198,10 +194,10 @@ class Aggregates:
                     rows.field_of(part)  # a name that is not known is refused as such
             if len(target.expressions) == 1 and rows.is_unit(target.expressions[0]):
                 if condition is not None:
-                    raise refused("FILTER was refused", "it stands at a count of persons", "… WHERE condition")
+                    raise refused("FILTER is not supported", "it is applied to a count of people", "… WHERE condition")
                 return Persons(name=f"count_distinct({rows.field_of(target.expressions[0]).name})")
             if len(target.expressions) != 1:
-                raise refused(f"{shown(tree)} was refused", "it counts several columns together", "COUNT(DISTINCT ward)")
+                raise refused(f"{shown(tree)} is not supported", "it counts several columns together", "COUNT(DISTINCT ward)")
             name = self._column(tree, target.expressions[0], condition)
             return Distinct(column=name, name=f"count_distinct({name})")
         everything = isinstance(target, exp.Star) or (is_constant(target) and constant(target) is not None)
@@ -217,7 +213,7 @@ class Aggregates:
             raise unsupported(f"{tree.key.upper()} of nothing", f"{tree.key.upper()}(column)")
         if any(is_aggregate(part) for part in target.walk()):
             raise refused(
-                f"{shown(tree)} was refused",
+                f"{shown(tree)} is not supported",
                 "an aggregate stands within an aggregate",
                 "SELECT AVG(total) FROM (SELECT patient, SUM(cost) AS total …)",
             )
@@ -258,7 +254,9 @@ class Aggregates:
         at = constant(share) if is_constant(share) else None
         if isinstance(at, bool) or not isinstance(at, int | Fraction) or not 0 <= at <= 1:
             raise refused(
-                "A quantile was refused", "its share is no constant from 0 to 1", "QUANTILE(age, 0.25), QUANTILE(age, 0.5)"
+                "A quantile is not supported",
+                "its share is not a constant from 0 to 1",
+                "QUANTILE(age, 0.25), QUANTILE(age, 0.5)",
             )
         at = 1 - Fraction(at) if descending else Fraction(at)
         text = "median" if at == Fraction(1, 2) else f"quantile({at})"

@@ -15,7 +15,6 @@ from cloister.query.layout import Layout
 from cloister.query.parse import Parsed
 from cloister.session import Release
 from cloister.session.frames import Kind, Series
-from cloister.session.sheets import sheets
 
 __all__ = ["laid_out"]
 
@@ -35,6 +34,8 @@ def laid_out(answers: Sequence[Release], parsed: Parsed) -> Release:
         answer, rows = asked[0], [row for _, row in places]
         answer = answer if rows == list(range(answer.num_rows)) else answer.take(rows)
     else:
+        from cloister.session.sheets import sheets
+
         answer = sheets(asked, places)
     chosen = layout.chooses and _reads_noise(layout, answers[0])
     return replace(answer, notes=(*answer.notes, *([CHOSEN] if chosen else []), *parsed.notes))

@@ -6,14 +6,14 @@ answer where nobody passes a bound, and less noise where the bounds are tighter 
 
 Without bounds for each group, a cap of groups loses more than the cap of rows that the table has: k groups of up to m rows each
 are k·m rows, and the table lets no more than m count in all groups together. So sums and counts of rows then keep the cap of
-rows, and a note says so; a count of persons takes the cap of groups.
+rows, and a note says so; a count of people takes the cap of groups.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -26,7 +26,9 @@ from cloister.query.refusals import refused, shown, unsupported
 from cloister.query.rows import Field
 from cloister.query.scalars import Reader
 from cloister.tables import Capped, Expression, Extended, PerUnit, Relation, UnitAggregate
-from cloister.tables.scalars import Clamp, Ref, Scalar
+
+if TYPE_CHECKING:
+    from cloister.tables.scalars import Scalar
 
 __all__ = ["bounded"]
 
@@ -84,7 +86,7 @@ def _bounds(node: exp.Expression) -> tuple[str, Any, Any]:
         or len(values) != 2
         or any(isinstance(v, bool) or not isinstance(v, int | Fraction) for v in values)
     ):
-        raise refused(f"{shown(node)} was refused", "its bounds are not two constant numbers", _LINE)
+        raise refused(f"{shown(node)} is not supported", "its bounds are not two constant numbers", _LINE)
     return given[0].this.name.lower(), values[0], values[1]
 
 
@@ -98,7 +100,7 @@ def _by_row(select: exp.Select) -> exp.Select:
         _, low, high = _bounds(node)
         if kind == "COUNT":
             if low > 1 or high < 1:
-                raise refused(f"{shown(node)} was refused", "a person's one row does not fit the bounds", "COUNT(*)")
+                raise refused(f"{shown(node)} is not supported", "a person's one row does not fit the bounds", "COUNT(*)")
             return exp.Count(this=node.expressions[0].copy())
         value = exp.Anonymous(this="CLAMP", expressions=[node.expressions[0].copy(), _number(low), _number(high)])
         return exp.Sum(this=value) if kind == "SUM" else exp.Avg(this=value)
@@ -141,6 +143,8 @@ class _Grouping:
         if group is not None:
             changed.set("group", exp.Group(expressions=[_named(name) for name in own]))
         relation = PerUnit(source=rows.built(), keys=own, aggregates=tuple(self.found.values()))
+        from cloister.tables.scalars import Clamp, Ref
+
         scalars: list[tuple[str, Scalar]] = [(name, Clamp(Ref(of), low, high)) for name, (of, low, high) in self.clamps.items()]
         whole: Relation = Extended(source=relation, scalars=tuple(scalars)) if scalars else relation
         if groups is not None and groups < (whole.max_rows or 1):

@@ -26,7 +26,6 @@ _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_DEEPEST = 200
 _MOST_VALUES = 10_000
 
 
@@ -43,13 +42,11 @@ class Operands(Protocol):
         """The values of a question about public tables."""
 
 
-def condition(tree: exp.Expression, operands: Operands, depth: int = 0) -> Expression:
+def condition(tree: exp.Expression, operands: Operands) -> Expression:
     """The condition that a WHERE clause writes."""
-    if depth > _DEEPEST:
-        raise refused("The condition was refused", f"it is nested deeper than {_DEEPEST}", "x IN (1, 2, 3)")
 
     def inner(part: exp.Expression) -> Expression:
-        return condition(part, operands, depth + 1)
+        return condition(part, operands)
 
     if isinstance(tree, exp.Paren):
         return inner(tree.this)
@@ -73,7 +70,7 @@ def condition(tree: exp.Expression, operands: Operands, depth: int = 0) -> Expre
     if isinstance(tree, exp.Like):
         pattern = constant(tree.expression) if is_constant(tree.expression) else None
         if not isinstance(pattern, str):
-            raise unsupported("LIKE with a pattern that is no text", "town LIKE 'D%'")
+            raise unsupported("LIKE with a pattern that is not text", "town LIKE 'D%'")
         return Like(Column(operands.column(tree.this)), pattern)
     if isinstance(tree, exp.Boolean | exp.Null):
         return Literal(constant(tree))
@@ -108,7 +105,7 @@ def _literal(tree: exp.Expression, operands: Operands) -> Literal | None:
     if isinstance(inner, exp.Subquery):
         found = operands.values(inner.unnest())
         if len(found) > 1:
-            raise refused(f"{shown(inner)} was refused", "it has more than one value", "x IN (SELECT …)")
+            raise refused(f"{shown(inner)} is not supported", "it has more than one value", "x IN (SELECT …)")
         return Literal(found[0] if found else None)
     return Literal(constant(inner)) if is_constant(inner) else None
 
@@ -149,7 +146,7 @@ def _in(tree: exp.In, operands: Operands) -> Expression:
         return In(Column(operands.column(tree.this)), tuple(constant(part) for part in tree.expressions))
     found = operands.values(query.unnest())
     if len(found) > _MOST_VALUES:
-        raise refused("IN was refused", f"its list has more than {_MOST_VALUES} values", "a join with the public table")
+        raise refused("IN is not supported", f"its list has more than {_MOST_VALUES} values", "a join with the public table")
     column = Column(operands.column(tree.this))
     return In(column, found) if found else Compare("=", Literal(0), Literal(1))
 

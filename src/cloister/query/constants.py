@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -13,7 +13,10 @@ from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy import exact
 from cloister.query.refusals import clipped, refused, shown, unsupported, whole
 
-__all__ = ["NUMBERS", "constant", "is_constant", "shifted"]
+if TYPE_CHECKING:
+    from cloister.query.numbers import Rules
+
+__all__ = ["NUMBERS", "constant", "is_constant", "is_double", "shifted"]
 
 TEXTS = frozenset(
     {
@@ -30,6 +33,8 @@ WHOLE = frozenset(
         exp.DataType.Type.BIGINT,
         exp.DataType.Type.SMALLINT,
         exp.DataType.Type.TINYINT,
+        exp.DataType.Type.MEDIUMINT,
+        exp.DataType.Type.INT128,
         exp.DataType.Type.UINT,
     }
 )
@@ -141,8 +146,33 @@ def _number(text: str) -> Fraction | int:
     except InvalidParameter:
         value = None
     if value is None:
-        raise refused(f"The constant {clipped(text)} was refused", "it is too long, too large or no number", "age >= 18")
-    return int(value) if value.denominator == 1 else value
+        raise refused(f"The constant {clipped(text)} is invalid", "it is too long, too large or no number", "age >= 18")
+    return int(value) if text.isdecimal() else value
+
+
+def is_double(tree: exp.Expression, rules: Rules) -> bool:
+    """Whether a constant is a double in the dialect: written with an exponent, cast to one, or a quotient that is one there.
+
+    >>> from cloister.query.numbers import RULES
+    >>> from sqlglot import parse_one
+    >>> texts = ("2.5", "-2.5e0", "CAST(2 AS DOUBLE)", "1 / 2", "3 * (1 + 1e0)")
+    >>> [is_double(parse_one(text), RULES["duckdb"]) for text in texts]
+    [False, True, True, True, True]
+    """
+    while isinstance(tree, exp.Neg | exp.Paren):
+        tree = tree.this
+    if isinstance(tree, exp.Add | exp.Sub | exp.Mul | exp.Div):
+        sides = (tree.this, tree.expression)
+        if any(is_double(side, rules) for side in sides):
+            return True
+        if not isinstance(tree, exp.Div):
+            return False
+        whole_sides = all(isinstance(constant(side), int) for side in sides)
+        return (rules.quotient if whole_sides else rules.decimal_quotient) == "double"
+    if isinstance(tree, exp.Cast):
+        return tree.to.this in NUMBERS - WHOLE - {exp.DataType.Type.DECIMAL}
+    exponent = isinstance(tree, exp.Literal) and not tree.is_string and "e" in tree.this.lower()
+    return exponent and rules.exponent == "double"
 
 
 def _cast(tree: exp.Cast) -> Any:
@@ -151,8 +181,11 @@ def _cast(tree: exp.Cast) -> Any:
         return _day(tree, tree.this)
     value = constant(tree.this)
     number = isinstance(value, int | Fraction) and not isinstance(value, bool)
-    if kind in NUMBERS and number and (kind not in WHOLE or Fraction(value).denominator == 1):
-        return value
+    if kind in NUMBERS and number:
+        size = [whole(part.name) for part in tree.to.expressions]
+        places = 0 if kind in WHOLE or len(size) == 1 else size[1] if size else None
+        if places is None or (Fraction(value) * 10**places).denominator == 1:  # halves go where the dialect says
+            return int(value) if kind in WHOLE else Fraction(value)
     if kind in TEXTS and isinstance(value, str) and not tree.to.expressions:
         return value
     raise unsupported(f"{shown(tree)} in place of a constant", _LINE)
@@ -166,7 +199,7 @@ def _day(tree: exp.Expression, written: exp.Expression) -> datetime.date:
             return datetime.date.fromisoformat(text[:10])
     except ValueError:
         pass
-    raise refused(f"{shown(tree)} was refused", "it is no day of the calendar", "DATE '2026-01-31'")
+    raise refused(f"{shown(tree)} is invalid", "it is not a day of the calendar", "DATE '2026-01-31'")
 
 
 def _arithmetic(tree: exp.Binary) -> Any:
@@ -189,8 +222,9 @@ def _arithmetic(tree: exp.Binary) -> Any:
     if value is None:
         return None
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > 1_000:
-        raise refused(f"The constant {shown(tree)} was refused", "it is too long, too large or no number", "age >= 18")
-    return int(value) if value.denominator == 1 else value
+        raise refused(f"The constant {shown(tree)} is invalid", "it is too long, too large or no number", "age >= 18")
+    whole_sides = isinstance(left, int) and isinstance(right, int)
+    return int(value) if whole_sides and value.denominator == 1 else value
 
 
 def _shift(tree: exp.Expression, day: Any, interval: exp.Expression, *, negative: bool) -> datetime.date:
@@ -209,4 +243,4 @@ def _shift(tree: exp.Expression, day: Any, interval: exp.Expression, *, negative
         return datetime.date(year, month + 1, min(day.day, last))
     except (ValueError, OverflowError):
         pass
-    raise UnsupportedQuery(f"{shown(tree)} was refused", why="it is no day of the calendar", instead="DATE '2026-01-31'")
+    raise UnsupportedQuery(f"{shown(tree)} is invalid", why="it is not a day of the calendar", instead="DATE '2026-01-31'")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from sqlglot import exp
 
 from cloister.query.constants import constant, is_constant, shifted
+from cloister.query.numbers import NumberKind
 from cloister.query.refusals import refused, shown
-from cloister.tables import Expression
+from cloister.tables import Domain, Expression
 from cloister.tables.scalars import Add, Const, DateDiff, DatePart, DateShift, DateTrunc, Scalar
 
 __all__ = ["DATES", "Make", "ScalarReader", "whole_number"]
@@ -49,6 +50,12 @@ class ScalarReader(Protocol):
     def kind(self, scalar: Scalar) -> str:
         """Which kind of values a scalar has."""
 
+    def number_kind(self, scalar: Scalar) -> NumberKind | None:
+        """Which kind of number a scalar is in the dialect; None where that is not known."""
+
+    def domains(self, scalar: Scalar) -> Mapping[str, Domain]:
+        """What the columns that a scalar reads may hold."""
+
 
 Make = Callable[[Any, ScalarReader], Scalar]
 
@@ -61,7 +68,7 @@ def _part(word: str, day: exp.Expression, tree: exp.Expression, reader: ScalarRe
     part = _PARTS.get(word.lower())
     if part is None:
         raise refused(
-            f"{shown(tree)} was refused", f"known parts are {', '.join(dict.fromkeys(_PARTS))}", "EXTRACT(MONTH FROM born)"
+            f"{shown(tree)} is not supported", f"known parts are {', '.join(dict.fromkeys(_PARTS))}", "EXTRACT(MONTH FROM born)"
         )
     found: Scalar = DatePart(part, reader.scalar(day))
     return Add(found, Const(1)) if word.lower() == "dayofweek" and reader.dialect in _FROM_SUNDAY_1 else found
@@ -95,7 +102,9 @@ def _months(tree: exp.AddMonths, reader: ScalarReader) -> Scalar:
 def _unit(tree: exp.Expression | None, whole: exp.Expression) -> str:
     word = "" if tree is None else str(tree.name).lower().removesuffix("s")
     if word not in _UNITS:
-        raise refused(f"{shown(whole)} was refused", f"its unit is not one of {', '.join(_UNITS)}", "DATE_TRUNC('month', born)")
+        raise refused(
+            f"{shown(whole)} is not supported", f"its unit is not one of {', '.join(_UNITS)}", "DATE_TRUNC('month', born)"
+        )
     return word
 
 
@@ -103,7 +112,7 @@ def whole_number(tree: exp.Expression | None, line: str) -> int:
     """A constant whole number among the arguments of a function."""
     value = constant(tree) if tree is not None and is_constant(tree) else None
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 1_000_000:
-        raise refused("A function was refused", "an argument that must be a constant whole number is none", line)
+        raise refused("A function is not supported", "an argument must be a constant whole number", line)
     return value
 
 

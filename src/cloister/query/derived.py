@@ -1,6 +1,6 @@
-"""Questions within a question whose rows still belong to persons: a choice of rows and columns, sums per person, UNION ALL.
+"""Questions within a question whose rows still belong to people: a choice of rows and columns, sums per person, UNION ALL.
 
-A question that aggregates over persons is no such thing: its answer would have to be released before it could be read on.
+A question that aggregates over people is no such thing: its answer would have to be released before it could be read on.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = ["derive", "group_targets", "public_answers", "rows_of"]
 _PER_PERSON = "SELECT AVG(total) FROM (SELECT patient, SUM(cost) AS total FROM visits GROUP BY patient) AS t"
 _PARTS = {
     "order": ("ORDER BY in a subquery", "an order of rows means nothing to an aggregate", "ORDER BY at the end of the question"),
-    "limit": ("LIMIT in a subquery", "which rows come first is no fact about one person", "LIMIT at the end of the question"),
-    "offset": ("OFFSET in a subquery", "which rows come first is no fact about one person", "OFFSET at the end of the question"),
+    "limit": ("LIMIT in a subquery", "row order depends on other people's rows", "LIMIT at the end of the question"),
+    "offset": ("OFFSET in a subquery", "row order depends on other people's rows", "OFFSET at the end of the question"),
 }
 
 
@@ -64,19 +64,21 @@ def rows_of(rows: Rows, conditions: Sequence[exp.Expression], environment: Envir
 
 
 def public_answers(query: exp.Query, environment: Environment) -> tuple[Any, ...]:
-    """The values that a question about public tables has; one about persons is refused."""
+    """The values that a question about public tables has; one about people is refused."""
     if isinstance(query, exp.Select):
         inside = environment.inside(query)
         if query.args.get("from_") is None:
             raise refused(
-                f"The question within a question {shown(query)} was refused", "it names no table", "IN (SELECT town FROM towns)"
+                f"The nested query {shown(query)} is not supported",
+                "it names no table",
+                "IN (SELECT town FROM towns)",
             )
         rows = _only_public(query, inside)
         if rows is not None:
             return public_values(query, rows, lambda nested: public_answers(nested, inside))
     raise refused(
-        f"The question within a question {shown(query)} was refused",
-        "it reads persons' rows, and its answer would be used before it is released",
+        f"The nested query {shown(query)} is not supported",
+        "it reads people's rows, and its answer would be used before it is released",
         "a join on the person, or two questions",
     )
 
@@ -91,7 +93,7 @@ def _only_public(query: exp.Select, environment: Environment) -> PublicRows | No
 def _check_parts(query: exp.Query) -> None:
     for part, (what, why, line) in _PARTS.items():
         if query.args.get(part) is not None:
-            raise refused(f"{what} was refused", why, line)
+            raise refused(f"{what} is not supported", why, line)
 
 
 def _public(query: exp.Select, item: Item, environment: Environment) -> Item:
@@ -103,7 +105,9 @@ def _public(query: exp.Select, item: Item, environment: Environment) -> Item:
         return item
     names, rows = public_rows(query, item.public, lambda nested: public_answers(nested, environment))
     if not rows:
-        raise refused(f"The subquery of {item.label!r} was refused", "no row of the public table passes it", "another condition")
+        raise refused(
+            f"The subquery of {item.label!r} is not supported", "no row of the public table passes it", "another condition"
+        )
     table = PublicTable({name: [row[name] for row in rows] for name in names})
     source = PublicSource(name=item.public.name, table=table)
     return Item(label=item.label, public=source, fields=source.fields())
@@ -124,7 +128,7 @@ def _selected(query: exp.Select, reader: Reader) -> Item:
     elif query.args.get("distinct") is not None:
         expressions = _distinct(query, reader, expressions)
     elif having is not None:
-        raise refused("HAVING was refused", "nothing is grouped in this subquery", "WHERE …")
+        raise refused("HAVING is not supported", "nothing is grouped in this subquery", "WHERE …")
     if having is not None:
         reader.rows.filter(reader.condition(having.this))
     fields, names = _outputs(expressions, reader)
@@ -152,7 +156,7 @@ def _outputs(expressions: Sequence[exp.Expression], reader: Reader) -> tuple[lis
     for each in fields:
         if not each.name or each.name in taken:
             raise refused(
-                f"The name {clipped(each.name)} was refused", "two columns of a subquery would bear it", "… AS another_name"
+                f"The name {clipped(each.name)} is not supported", "two columns of a subquery would bear it", "… AS another_name"
             )
         taken.add(each.name)
     names = [(each.name, each.column) for each in fields if each.column is not None]
@@ -173,7 +177,7 @@ def _starred(star: exp.Expression, reader: Reader) -> list[Field]:
             )
         ]
         if not fields:
-            raise refused(f"{shown(star)} was refused", "the question reads from no such table", "SELECT *")
+            raise refused(f"{shown(star)} is not supported", "the question reads from no such table", "SELECT * FROM …")
     return list({(each.name, each.column): each for each in fields}.values())
 
 
@@ -188,7 +192,7 @@ def resolved(target: exp.Expression, expressions: Sequence[exp.Expression]) -> e
     if isinstance(target, exp.Literal) and not target.is_string:
         place = whole(target.this) or 0
         if not 1 <= place <= len(expressions):
-            raise refused(f"GROUP BY {clipped(target.this)} was refused", "no such column is selected", "GROUP BY 1")
+            raise refused(f"GROUP BY {clipped(target.this)} is not supported", "no such column is selected", "GROUP BY 1")
         return expressions[place - 1].unalias()
     return target.unnest() if isinstance(target, exp.Paren) else target
 
@@ -205,7 +209,7 @@ def _grouped(
     units = [each for each in targets if isinstance(each, exp.Column) and rows.is_unit(each)]
     if not units:
         raise refused(
-            "An aggregate in a subquery was refused",
+            "An aggregate in a subquery is not supported",
             "it is not grouped by the person, so it would have to be released before it is read on",
             _PER_PERSON,
         )
@@ -246,9 +250,9 @@ def _distinct(query: exp.Select, reader: Reader, expressions: list[exp.Expressio
         isinstance(part, exp.Column) and reader.rows.is_unit(part) for part in columns
     ):
         raise refused(
-            "SELECT DISTINCT in a subquery was refused",
-            "whether another person has the same values is no fact about one person",
-            "SELECT DISTINCT patient, ward FROM visits",
+            "SELECT DISTINCT in a subquery is not supported",
+            "DISTINCT compares rows of different people",
+            "FROM (SELECT DISTINCT patient, ward FROM visits) AS t",
         )
     grouped = query.copy()
     grouped.set("distinct", None)
@@ -258,7 +262,7 @@ def _distinct(query: exp.Select, reader: Reader, expressions: list[exp.Expressio
 
 def _stacked(query: exp.Union, environment: Environment) -> Item:
     if query.args.get("distinct"):
-        raise refused("UNION was refused", "whether another person has the same row is no fact about one person", "UNION ALL")
+        raise refused("UNION is not supported", "it compares rows of different people", "UNION ALL")
     if query.args.get("by_name") or query.args.get("on"):
         raise unsupported("UNION BY NAME", "UNION ALL")
     parts: list[Item] = []
@@ -277,14 +281,14 @@ def _stacked(query: exp.Union, environment: Environment) -> Item:
             raise unsupported("A public table under UNION ALL", EXAMPLE)
         if len(part.fields) != len(first) or [each.unit for each in part.fields] != [each.unit for each in first]:
             raise refused(
-                "UNION ALL was refused",
+                "UNION ALL is not supported",
                 "its parts have not the same columns, in the same order",
                 "SELECT a, b … UNION ALL SELECT a, b …",
             )
         names = [(mine.name, each.column) for mine, each in zip(first, part.fields, strict=True) if each.column is not None]
         if len(names) != sum(each.column is not None for each in first):
             raise refused(
-                "UNION ALL was refused", "the person is a declared column in one part only", "the same declaration in both"
+                "UNION ALL is not supported", "the person is a declared column in one part only", "the same declaration in both"
             )
         pairs = tuple((new, str(old)) for new, old in names)
         same = pairs == tuple((name, name) for name in part.relation.columns)

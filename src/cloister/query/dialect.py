@@ -1,12 +1,13 @@
-"""The SQL that is read when no dialect is named, and the names of those that can be.
+"""The SQL that is read when no dialect is named, the names of those that can be, and what all of them are read with.
 
-It is sqlglot's own, and takes in besides what people bring from everywhere: names in backticks, `DATE_DIFF` in each of its
-orders, `DATE_TRUNC` with the unit first or last, `DATE_PART`. NULL sorts as the largest value, as it does in the answers.
+Our own SQL is sqlglot's own, and takes in besides what people bring from everywhere: names in backticks, `DATE_DIFF` in each
+of its orders, `DATE_TRUNC` with the unit first or last, `DATE_PART`. NULL sorts as the largest value, as it does in the answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import sqlglot
@@ -15,7 +16,7 @@ from sqlglot.tokens import TokenType
 
 from cloister.errors import UnsupportedQuery
 
-__all__ = ["DIALECTS", "POPULATION_BY_DEFAULT", "dialect_named"]
+__all__ = ["DIALECTS", "POPULATION_BY_DEFAULT", "canonical", "dialect_named", "parser_of"]
 
 DIALECTS = (
     "ansi",
@@ -109,6 +110,17 @@ class Cloister(sqlglot.Dialect):  # type: ignore[misc]
 _OURS = Cloister()
 
 
+def canonical(name: str | None) -> str | None:
+    """The name that a dialect goes by here; None for our own.
+
+    >>> canonical("SQLServer"), canonical("cloister")
+    ('tsql', None)
+    """
+    wanted = name.lower() if isinstance(name, str) else ""
+    wanted = _ALIASES.get(wanted, wanted)
+    return None if wanted in ("", "ansi") else wanted
+
+
 def dialect_named(name: str | None) -> sqlglot.Dialect:
     """The dialect of that name; None is our own.
 
@@ -120,5 +132,48 @@ def dialect_named(name: str | None) -> sqlglot.Dialect:
     if wanted in ("", "ansi"):
         return _OURS
     if wanted not in DIALECTS:
-        raise UnsupportedQuery("The dialect was refused", why=f"known are {', '.join(DIALECTS)}", instead='dialect="postgres"')
+        raise UnsupportedQuery(
+            "The dialect is not supported", why=f"known are {', '.join(DIALECTS)}", instead='dialect="postgres"'
+        )
     return sqlglot.Dialect.get_or_raise(wanted)
+
+
+class _Grouped:
+    """After ROLLUP (…), CUBE (…), GROUPING SETS (…) or WITH ROLLUP a key follows a comma; sqlglot looks for one without it.
+
+    Left alone it takes LIMIT, OFFSET, WINDOW and LOCK for names of columns there, and fails on the words behind them.
+    """
+
+    _closed = -1
+    """Where the last of these ended: nothing that begins there is a key."""
+
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
+        return self._closing(super()._parse_cube_or_rollup(with_prefix))  # type: ignore[misc]
+
+    def _parse_grouping_sets(self) -> Any:
+        return self._closing(super()._parse_grouping_sets())  # type: ignore[misc]
+
+    def _closing(self, found: Any) -> Any:
+        if found is not None:
+            self._closed = self._index  # type: ignore[attr-defined]
+        return found
+
+    def _parse_disjunction(self) -> Any:
+        return None if self._index == self._closed else super()._parse_disjunction()  # type: ignore[attr-defined, misc]
+
+
+@cache
+def _grouped(parser: type[sqlglot.Parser]) -> type[sqlglot.Parser]:
+    return type(parser.__name__, (_Grouped, parser), {})
+
+
+def parser_of(dialect: sqlglot.Dialect) -> sqlglot.Parser:
+    """A parser of that dialect, for one text: it raises what it cannot read.
+
+    >>> ours = dialect_named(None)
+    >>> sql = "SELECT sex FROM people GROUP BY ROLLUP (sex) LIMIT 2"
+    >>> (tree,) = parser_of(ours).parse(ours.tokenize(sql), sql)
+    >>> tree.args["limit"].sql()
+    'LIMIT 2'
+    """
+    return _grouped(dialect.parser_class)(dialect=dialect, error_level=sqlglot.ErrorLevel.RAISE)

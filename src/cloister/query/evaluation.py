@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from cloister.query.refusals import refused, unsupported
+from cloister.query.refusals import refused
 from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
 from cloister.tables.expressions import OPERATORS, matches
 
@@ -50,10 +50,9 @@ def holds(condition: Expression, row: Mapping[str, Any]) -> bool | None:
     if isinstance(condition, Literal):
         value = condition.value
         return value if isinstance(value, bool) else None
-    if isinstance(condition, Column):
-        value = plain(row[condition.name])
-        return value if isinstance(value, bool) else None
-    raise unsupported("This condition", "a comparison of a column with a constant")
+    assert isinstance(condition, Column), "there is no other kind of condition"
+    value = plain(row[condition.name])
+    return value if isinstance(value, bool) else None
 
 
 def plain(value: Any) -> Any:
@@ -84,7 +83,9 @@ def _compared(op: str, left: Any, right: Any) -> bool | None:
         return None
     left, right = _day_beside(left, right), _day_beside(right, left)
     if kind_of(left) != kind_of(right):
-        raise refused("A comparison was refused", f"{kind_of(left)} are compared with {kind_of(right)}", "values of one kind")
+        raise refused(
+            "A comparison is not supported", f"{kind_of(left)} are compared with {kind_of(right)}", "values of one kind"
+        )
     return OPERATORS[op](left, right)
 
 

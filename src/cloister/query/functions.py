@@ -6,15 +6,20 @@ of dates, the parts of a day) is brought to one meaning here, that of `tables/sc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from sqlglot import exp
 
+from cloister.errors import MissingBound
 from cloister.query.constants import NUMBERS, TEXTS, WHOLE, constant, is_constant, shifted
 from cloister.query.dates import DATES, Make, ScalarReader, whole_number
+from cloister.query.numbers import RULES, Rules, as_rounded, rounding
 from cloister.query.refusals import refused, shown, unsupported
 from cloister.tables import Expression
+from cloister.tables.forms import Listed
+from cloister.tables.rounding import Mode
 from cloister.tables.scalars import (
     Absolute,
     Add,
@@ -73,7 +78,7 @@ def _plus(tree: exp.Binary, reader: ScalarReader, sign: int) -> Scalar:
         if isinstance(days, int) and not isinstance(days, bool):
             return DateShift(left, sign * days, "day")
         raise refused(
-            f"{shown(tree)} was refused", "to a day only a constant number of days is added", "born + INTERVAL '3' MONTH"
+            f"{shown(tree)} is not supported", "to a day only a constant number of days is added", "born + INTERVAL '3' MONTH"
         )
     return Add(left, right) if sign == 1 else Subtract(left, right)
 
@@ -81,9 +86,48 @@ def _plus(tree: exp.Binary, reader: ScalarReader, sign: int) -> Scalar:
 def _divide(tree: exp.Div, reader: ScalarReader) -> Scalar:
     """A quotient; whole numbers have a whole one where the dialect says so."""
     left, right = reader.scalar(tree.this), _without_nullif(tree.expression, reader)
-    if tree.args.get("typed") and reader.kind(left) == reader.kind(right) == "integer":
-        return truncated(Divide(left, right))
-    return Divide(left, right)
+    if not tree.args.get("typed"):
+        return Divide(left, right)
+    if _rules(reader).by_row and None in (reader.number_kind(left), reader.number_kind(right)):
+        raise refused(
+            f"{shown(tree)} is not supported",
+            f"{reader.dialect} cuts the fraction off in those rows in which both sides are whole numbers",
+            f"CAST({tree.this.sql()} AS REAL) / {tree.expression.sql()}",
+        )
+    return _whole_part(left, right) if _is_whole(left, reader) and _is_whole(right, reader) else Divide(left, right)
+
+
+def _is_whole(x: Scalar, reader: ScalarReader) -> bool:
+    """Whether it is of a whole type in the dialect; where that is not known, whether all its values are whole."""
+    return (reader.number_kind(x) or reader.kind(x)) in ("whole", "integer")
+
+
+def _whole_part(left: Scalar, right: Scalar) -> Scalar:
+    """left / right without its fraction, as a whole number."""
+    return Cast(Round(Divide(left, right), 0, "truncate"), "integer")
+
+
+def _whole_quotient(tree: exp.IntDiv, reader: ScalarReader) -> Scalar:
+    left, right = reader.scalar(tree.this), _without_nullif(tree.expression, reader)
+    if not _rules(reader).cut and not (_is_whole(left, reader) and _is_whole(right, reader)):
+        inner = f"{tree.this.sql()} / {tree.expression.sql()}"
+        raise refused(
+            f"{shown(tree)} is not supported",
+            "its sides are not whole numbers, and DuckDB then keeps the fraction",
+            f"TRUNC({inner})",
+        )
+    return _whole_part(left, right)
+
+
+def _remainder(tree: exp.Mod, reader: ScalarReader) -> Scalar:
+    sides = [reader.scalar(tree.this), reader.scalar(tree.expression)]
+    if _rules(reader).whole_operands:
+        sides = [side if _is_whole(side, reader) else Round(side, 0, "truncate") for side in sides]
+    return Modulo(*sides)
+
+
+def _rules(reader: ScalarReader) -> Rules:
+    return RULES[reader.dialect or "ansi"]
 
 
 def _without_nullif(tree: exp.Expression, reader: ScalarReader) -> Scalar:
@@ -94,32 +138,42 @@ def _without_nullif(tree: exp.Expression, reader: ScalarReader) -> Scalar:
     return reader.scalar(tree)
 
 
-def truncated(x: Scalar) -> Scalar:
-    """x without its fraction, towards 0."""
-    return Multiply(Sign(x), Floor(Absolute(x)))
-
-
 def _round(tree: exp.Round, reader: ScalarReader) -> Scalar:
-    digits = tree.args.get("decimals")
-    return Round(reader.scalar(tree.this), whole_number(digits, "ROUND(x, 2)") if digits is not None else 0)
+    x, rules = reader.scalar(tree.this), _rules(reader)
+    places = _digits(tree, "decimals")
+    given = tree.args.get("truncate")
+    how = constant(given) if given is not None and is_constant(given) else given
+    if reader.dialect == "tsql" and isinstance(how, int):  # ROUND(x, 2, 1) cuts off
+        return Round(x, places, "truncate" if how else "half away")
+    if reader.dialect == "bigquery" and how in _NAMED:
+        return Round(x, places, _NAMED[how])
+    if how is not None:
+        raise unsupported(f"The third argument of {shown(tree)}", f"ROUND({tree.this.sql()}, {places})")
+    if not rules.tens:
+        places = max(places, 0)
+    kind = reader.number_kind(x)
+    modes = rounding("round", kind, rules, digits=places)
+    return as_rounded(x, places, modes, reader.domains(x), tree, scaled=rules.scaled and kind not in ("whole", "decimal"))
 
 
-def _truncate(tree: exp.Trunc, reader: ScalarReader) -> Scalar:
-    digits = tree.args.get("decimals")
-    places = whole_number(digits, "TRUNC(x, 2)") if digits is not None else 0
-    if not places:
-        return truncated(reader.scalar(tree.this))
-    tens = Const(Fraction(10) ** places)
-    return Divide(truncated(Multiply(reader.scalar(tree.this), tens)), tens)
+_NAMED: dict[object, Mode] = {"ROUND_HALF_EVEN": "half even", "ROUND_HALF_AWAY_FROM_ZERO": "half away"}
 
 
-def _floor(kind: Callable[[Scalar], Scalar]) -> Make:
+def _digits(tree: exp.Expression, part: str) -> int:
+    given = tree.args.get(part)
+    return 0 if given is None else whole_number(given, f"{tree.key.upper()}({tree.this.sql()}, 2)")
+
+
+def _in_direction(mode: Mode) -> Make:
+    def make(tree: exp.Floor | exp.Ceil | exp.Trunc, reader: ScalarReader) -> Scalar:
+        return Round(reader.scalar(tree.this), _digits(tree, "decimals"), mode)
+
+    return make
+
+
+def _floor(kind: Callable[[Scalar], Scalar], mode: Mode) -> Make:
     def make(tree: exp.Floor | exp.Ceil, reader: ScalarReader) -> Scalar:
-        digits = tree.args.get("decimals")
-        if digits is None:
-            return kind(reader.scalar(tree.this))
-        tens = Const(Fraction(10) ** whole_number(digits, "FLOOR(x)"))
-        return Divide(kind(Multiply(reader.scalar(tree.this), tens)), tens)
+        return kind(reader.scalar(tree.this)) if tree.args.get("decimals") is None else _in_direction(mode)(tree, reader)
 
     return make
 
@@ -129,14 +183,14 @@ def _log(tree: exp.Log, reader: ScalarReader) -> Scalar:
     base, x = (tree.this, tree.expression) if tree.expression is not None else (exp.Literal.number(10), tree.this)
     value = constant(base) if is_constant(base) else None
     if isinstance(value, bool) or not isinstance(value, int | Fraction) or value <= 0 or value == 1:
-        raise refused(f"{shown(tree)} was refused", "its base is no constant greater than 0 other than 1", "LOG(10, x)")
+        raise refused(f"{shown(tree)} is not supported", "its base is not a constant greater than 0 other than 1", "LOG(10, x)")
     return Divide(Ln(reader.scalar(x)), Round(Ln(Const(value)), 9))
 
 
 def _power(tree: exp.Pow, reader: ScalarReader) -> Scalar:
     exponent = constant(tree.expression) if is_constant(tree.expression) else None
     if isinstance(exponent, bool) or not isinstance(exponent, int | Fraction):
-        raise refused(f"{shown(tree)} was refused", "its exponent is no constant", "POWER(x, 2)")
+        raise refused(f"{shown(tree)} is not supported", "its exponent is not a constant", "POWER(x, 2)")
     return Power(reader.scalar(tree.this), Fraction(exponent))
 
 
@@ -146,11 +200,11 @@ def _bucket(tree: exp.WidthBucket, reader: ScalarReader) -> Scalar:
     values = [constant(part) if part is not None and is_constant(part) else None for part in parts]
     numbers = [Fraction(value) for value in values if isinstance(value, int | Fraction) and not isinstance(value, bool)]
     if len(numbers) != 3:
-        raise refused("WIDTH_BUCKET was refused", "its bounds are no constants", "WIDTH_BUCKET(age, 0, 100, 10)")
+        raise refused("WIDTH_BUCKET is not supported", "its bounds are not constants", "WIDTH_BUCKET(age, 0, 100, 10)")
     low, high, count = numbers
     if count.denominator != 1 or not 1 <= count <= 1_000_000 or low >= high:
         raise refused(
-            "WIDTH_BUCKET was refused", "it needs low < high and a whole number of parts", "WIDTH_BUCKET(age, 0, 100, 10)"
+            "WIDTH_BUCKET is not supported", "it needs low < high and a whole number of parts", "WIDTH_BUCKET(age, 0, 100, 10)"
         )
     place = Floor(Multiply(Subtract(reader.scalar(tree.this), Const(low)), Const(count / (high - low))))
     return Clamp(Add(place, Const(1)), Fraction(0), count + 1)
@@ -194,17 +248,59 @@ def _cast(tree: exp.Cast, reader: ScalarReader) -> Scalar:
         return Cast(reader.scalar(inner), "boolean")
     if kind in TEXTS:
         if tree.to.expressions:
-            raise refused(f"{shown(tree)} was refused", "a length would cut values off", "CAST(x AS VARCHAR)")
+            raise refused(f"{shown(tree)} is not supported", "a length would cut values off", f"CAST({inner.sql()} AS VARCHAR)")
         return Cast(reader.scalar(inner), "text")
     if kind in WHOLE:
-        return Cast(reader.scalar(inner), "integer")
+        return _as_whole(tree, reader.scalar(inner), reader)
     if kind in NUMBERS:
-        places = tree.to.expressions[1] if len(tree.to.expressions) == 2 else None
-        number = Cast(reader.scalar(inner), "real")
-        if kind is exp.DataType.Type.DECIMAL and (places is not None or tree.to.expressions):
-            return Round(number, whole_number(places.this, "CAST(x AS DECIMAL(10, 2))") if places is not None else 0)
+        x = _readable(tree, reader.scalar(inner), reader)
+        return Cast(x, "real") if kind is not exp.DataType.Type.DECIMAL else _as_decimal(tree, x, reader)
+    raise unsupported(shown(tree), f"CAST({inner.sql()} AS INTEGER)")
+
+
+def _as_whole(tree: exp.Cast, x: Scalar, reader: ScalarReader) -> Scalar:
+    """As each dialect does it; what is whole already, a truth value, and a text are brought in as they are."""
+    x, rules = _readable(tree, x, reader), _rules(reader)
+    kind = reader.kind(x)
+    if kind in ("boolean", "date", "text") or _texts(x, reader):
+        if kind in ("boolean", "date") or rules.text is None:
+            return Cast(x, "integer")
+        return Round(Cast(x, "decimal"), 0, rules.text)
+    return Cast(as_rounded(x, 0, rounding("cast", reader.number_kind(x), rules), reader.domains(x), tree), "integer")
+
+
+def _as_decimal(tree: exp.Cast, x: Scalar, reader: ScalarReader) -> Scalar:
+    rules, number = _rules(reader), Cast(x, "decimal")
+    if not rules.scales:  # a number stays what it is, and the text of a whole number is one
+        return Cast(x, "integer") if _is_whole(x, reader) or _texts(x, reader) else number
+    size = [whole_number(part.this, "CAST(x AS DECIMAL(10, 2))") for part in tree.to.expressions]
+    places = rules.places if not size else size[1] if len(size) == 2 else 0
+    if places is None:
         return number
-    raise unsupported(shown(tree), "CAST(x AS INTEGER)")
+    if rules.scaled and reader.number_kind(x) not in ("whole", "decimal"):
+        as_rounded(x, places, frozenset({"half away"}), reader.domains(x), tree, scaled=True)  # refuses what would differ
+    return Round(number, places)
+
+
+def _texts(x: Scalar, reader: ScalarReader) -> tuple[object, ...]:
+    """The list of texts that x is one of, where it is such a list."""
+    try:
+        form = x.form(reader.domains(x))
+    except MissingBound:
+        return ()
+    return form.options if isinstance(form, Listed) and isinstance(form.options[0], str) else ()
+
+
+def _readable(tree: exp.Cast, x: Scalar, reader: ScalarReader) -> Scalar:
+    """x, unless a text of its list is cast to the number that it begins with."""
+    wanted = [text for text in _texts(x, reader) if not re.fullmatch(r"-?[0-9]+", str(text))] if _rules(reader).prefix else []
+    if wanted:
+        raise refused(
+            f"{shown(tree)} is not supported",
+            f"{reader.dialect} makes a number of the beginning of a text, and not all of these texts are whole numbers",
+            f"CASE {tree.this.sql()} WHEN {exp.Literal.string(str(wanted[0])).sql()} THEN 0 END",
+        )
+    return x
 
 
 def _text(name: str, *arguments: str) -> Make:
@@ -269,8 +365,25 @@ def _clamp(parts: Sequence[exp.Expression], reader: ScalarReader) -> Scalar:
     ends = [constant(part) if is_constant(part) else None for part in parts[1:]]
     numbers = [Fraction(end) for end in ends if isinstance(end, int | Fraction) and not isinstance(end, bool)]
     if len(ends) != 2 or len(numbers) != 2:
-        raise refused("CLAMP was refused", "it takes an expression and two constant numbers", "CLAMP(pay / hours, 0, 100)")
+        raise refused("CLAMP is not supported", "it takes an expression and two constant numbers", "CLAMP(pay / hours, 0, 100)")
     return Clamp(reader.scalar(parts[0]), numbers[0], numbers[1])
+
+
+def _round_even(parts: Sequence[exp.Expression], reader: ScalarReader) -> Scalar:
+    """DuckDB's ROUND_EVEN(x, n), Spark's BROUND(x, n)."""
+    return _rounded(parts, reader, "half even")
+
+
+def _trunc(parts: Sequence[exp.Expression], reader: ScalarReader) -> Scalar:
+    """TRUNC where a dialect has it for dates, too."""
+    return _rounded(parts, reader, "truncate")
+
+
+def _rounded(parts: Sequence[exp.Expression], reader: ScalarReader, mode: Mode) -> Scalar:
+    if not 1 <= len(parts) <= 2:
+        raise refused("Rounding is not supported", "it takes a number and how many digits stay", "ROUND(AVG(…), 2)")
+    digits = whole_number(parts[1], f"ROUND({parts[0].sql()}, 2)") if len(parts) == 2 else 0
+    return Round(reader.scalar(parts[0]), digits, mode)
 
 
 FUNCTIONS: dict[type[exp.Expression], Make] = {
@@ -279,15 +392,15 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
     exp.Sub: _subtract,
     exp.Mul: _binary(Multiply),
     exp.Div: _divide,
-    exp.IntDiv: lambda tree, reader: truncated(Divide(reader.scalar(tree.this), _without_nullif(tree.expression, reader))),
-    exp.Mod: _binary(Modulo),
+    exp.IntDiv: _whole_quotient,
+    exp.Mod: _remainder,
     exp.Neg: _unary(Negate),
     exp.Abs: _unary(Absolute),
     exp.Sign: _unary(Sign),
     exp.Round: _round,
-    exp.Trunc: _truncate,
-    exp.Floor: _floor(Floor),
-    exp.Ceil: _floor(Ceiling),
+    exp.Trunc: _in_direction("truncate"),
+    exp.Floor: _floor(Floor, "floor"),
+    exp.Ceil: _floor(Ceiling, "ceiling"),
     exp.Sqrt: _unary(Sqrt),
     exp.Ln: _unary(Ln),
     exp.Log: _log,
@@ -301,6 +414,7 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
     exp.Greatest: _greatest,
     exp.Least: _least,
     exp.Cast: _cast,
+    exp.TryCast: _cast,  # no cast fails: what cannot be cast is NULL
     exp.Date: lambda tree, reader: Cast(reader.scalar(tree.this), "date"),
     exp.TsOrDsToDate: lambda tree, reader: Cast(reader.scalar(tree.this), "date"),
     exp.TimeStrToTime: lambda tree, reader: Cast(reader.scalar(tree.this), "date"),
@@ -317,5 +431,10 @@ FUNCTIONS: dict[type[exp.Expression], Make] = {
 }
 """By the kind of the node."""
 
-ANONYMOUS: dict[str, Callable[[Sequence[exp.Expression], ScalarReader], Scalar]] = {"CLAMP": _clamp}
+ANONYMOUS: dict[str, Callable[[Sequence[exp.Expression], ScalarReader], Scalar]] = {
+    "BROUND": _round_even,
+    "CLAMP": _clamp,
+    "ROUND_EVEN": _round_even,
+    "TRUNC": _trunc,
+}
 """By the name of a function that sqlglot does not know."""

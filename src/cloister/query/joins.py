@@ -2,7 +2,7 @@
 
 Every private source is linked to the others by the person: by equality of the columns that say whose row a row is, or by a key
 that its owner declared with `through=`. A table declared `through=` whose parent the question does not name is linked to it
-anyway, since only then do its rows belong to persons. Everything else that ON says of an inner join holds for the joined rows as
+anyway, since only then do its rows belong to people. Everything else that ON says of an inner join holds for the joined rows as
 a condition, so it is given back as one.
 """
 
@@ -38,6 +38,8 @@ class _Joining:
     rest: list[exp.Expression]
     used: frozenset[str] | None
     """The names that the question writes, in lower case; None where it takes all."""
+    typed: str | None
+    """The dialect that the question is written in."""
     hidden: set[int] = field(default_factory=set)
     using: dict[int, list[tuple[Field, Field]]] = field(default_factory=dict)
     """The equalities that USING makes, by source."""
@@ -72,7 +74,7 @@ def joined(select: exp.Select, environment: Environment) -> tuple[Rows | None, l
         public = public_join(select, items)
         label = " and ".join(dict.fromkeys(item.label for item in items))
         return None, conditions, Item(label=label, public=public, fields=public.fields())
-    state = _begin(select, items, conditions)
+    state = _begin(select, items, conditions, environment.typed)
     waiting = [place for place in range(len(items)) if place not in state.members]
     while waiting:
         ready = next((place for place in waiting if _reachable(state, place, waiting)), None)
@@ -109,7 +111,7 @@ def _factored(part: exp.Expression) -> list[exp.Expression]:
     return [*common.values(), exp.or_(*(exp.and_(*each, copy=False) for each in others), copy=False)]
 
 
-def _begin(select: exp.Select, items: list[Item], conditions: list[exp.Expression]) -> _Joining:
+def _begin(select: exp.Select, items: list[Item], conditions: list[exp.Expression], typed: str | None) -> _Joining:
     names = _joined_names(items)
     for item in items:
         if item.relation is not None:
@@ -117,8 +119,8 @@ def _begin(select: exp.Select, items: list[Item], conditions: list[exp.Expressio
     inner = [place for place, item in enumerate(items) if item.relation is not None and not item.outer]
     if not inner or (items[0].relation is None and any(item.outer for item in items[: inner[0] + 1])):
         raise refused(
-            "LEFT JOIN from a public table was refused",
-            "rows without a person have nobody's protection",
+            "LEFT JOIN from a public table is not supported",
+            "it would keep rows that belong to no person, which no guarantee covers",
             "FROM people JOIN towns …",
         )
     relations = {place: items[place].relation for place in inner}
@@ -135,6 +137,7 @@ def _begin(select: exp.Select, items: list[Item], conditions: list[exp.Expressio
         pairs=[],
         rest=[],
         used=_names_written(select),
+        typed=typed,
     )
     everything = [each for item in items for each in item.fields]
     for item in items:
@@ -270,7 +273,7 @@ def _of_outer(state: _Joining, item: Item) -> list[tuple[Field, Field]]:
             from cloister.query.scalars import Reader
 
             rows = Rows(relation=item.relation, fields=item.fields, label=item.label)
-            rows.filter(Reader(rows=rows).condition(part))
+            rows.filter(Reader(rows=rows, dialect=state.typed).condition(part))
             kept = tuple((name, name) for name in item.relation.columns)
             item.relation = (
                 rows.relation
@@ -279,7 +282,7 @@ def _of_outer(state: _Joining, item: Item) -> list[tuple[Field, Field]]:
             )
         else:
             raise refused(
-                f"{shown(part)} in the ON of a LEFT JOIN was refused",
+                f"{shown(part)} in the ON of a LEFT JOIN is not supported",
                 "it is neither an equality of columns of both sides nor a condition on the private right side",
                 "the condition in WHERE",
             )
@@ -294,7 +297,7 @@ def _attach_public(state: _Joining, item: Item, own: Sequence[tuple[Field, Field
         column = state.columns[id(left)]
         if column is None:
             raise refused(
-                f"A join on {left.name!r} was refused",
+                f"A join on {left.name!r} is not supported",
                 "it names the privacy unit, and a public table must not",
                 "a join on another column",
             )
@@ -336,7 +339,7 @@ def _attach_private(state: _Joining, item: Item, relation: Relation, own: Sequen
     for left, right in own:
         if left.unit and right.unit and any(each.outer and any(left is one for one in each.fields) for each in state.items):
             raise refused(
-                f"The join of {item.label!r} was refused",
+                f"The join of {item.label!r} is not supported",
                 "it is tied to the right side of a LEFT JOIN, which a row may lack",
                 f"JOIN {item.label} ON the {left.name} of the first table",
             )

@@ -66,7 +66,7 @@ def taken(tokens: Sequence[Token]) -> tuple[list[Token], Options]:
         if words[1:3] == ["WITH", "DIFFERENTIAL_PRIVACY"] and token.token_type is TokenType.SELECT:
             if depth:
                 raise refused(
-                    "WITH DIFFERENTIAL_PRIVACY was refused", "it stands in a question within the question", f"WITH … {_LINE}"
+                    "WITH DIFFERENTIAL_PRIVACY is not supported", "it stands in a question within the question", f"WITH … {_LINE}"
                 )
             if words[3:] != ["OPTIONS"]:
                 return [*tokens[: at + 1], *tokens[at + 3 :]], Options()
@@ -93,7 +93,7 @@ def _closing(tokens: Sequence[Token], opening: int) -> int:
         for at in range(opening + 1, len(tokens)):
             if tokens[at].token_type is TokenType.R_PAREN:
                 return at
-    raise refused("OPTIONS was refused", "it is not a list in parentheses", _LINE)
+    raise refused("OPTIONS is not supported", "it is not a list in parentheses", _LINE)
 
 
 def _options(tokens: Sequence[Token]) -> Options:
@@ -104,9 +104,12 @@ def _options(tokens: Sequence[Token]) -> Options:
             entry.append(token)
             continue
         if entry:
-            if len(entry) != 3 or entry[1].token_type is not TokenType.EQ or entry[0].text.lower() in written:
-                raise refused("OPTIONS was refused", "an entry is not name = value, once", _LINE)
-            written[entry[0].text.lower()] = entry[2].text
+            said = entry[2:]
+            digits = len(said) > 1 and all(each.token_type in (TokenType.NUMBER, TokenType.DOT) for each in said)  # .5 is two
+            named = len(entry) > 2 and entry[1].token_type is TokenType.EQ and entry[0].text.lower() not in written
+            if not named or not (len(said) == 1 or digits):
+                raise refused("OPTIONS is not supported", "an entry is not name = value, once", _LINE)
+            written[entry[0].text.lower()] = "".join(each.text for each in said)
         entry = []
     return _read(written)
 
@@ -115,7 +118,7 @@ def _read(written: dict[str, str]) -> Options:
     known = ("epsilon", "delta", "max_groups_contributed", "max_rows_contributed", "privacy_unit_column", *_IGNORED)
     strange = [name for name in written if name not in known]
     if strange:
-        raise refused(f"The option {clipped(strange[0])} was refused", f"known are {', '.join(known)}", _LINE)
+        raise refused(f"The option {clipped(strange[0])} is not supported", f"known are {', '.join(known)}", _LINE)
     return Options(
         epsilon=_fraction(written, "epsilon"),
         delta=_fraction(written, "delta"),
@@ -134,7 +137,7 @@ def _fraction(written: dict[str, str], name: str) -> Fraction | None:
     except InvalidParameter:
         value = Fraction(-1)
     if value < 0 or (name == "epsilon" and value == 0) or (name == "delta" and value >= 1):
-        raise refused(f"The option {name} was refused", "it is not a number that a spend can have", _LINE)
+        raise refused(f"The option {name} is not supported", "it is not a number that a spend can have", _LINE)
     return value
 
 
@@ -143,5 +146,5 @@ def _count(written: dict[str, str], name: str) -> int | None:
         return None
     value = whole(written[name])
     if not value or value > 2**31 - 1:
-        raise refused(f"The option {name} was refused", "it must be a whole number from 1 to 2^31-1", _LINE)
+        raise refused(f"The option {name} is not supported", "it must be a whole number from 1 to 2^31-1", _LINE)
     return value

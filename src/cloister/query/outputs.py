@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from cloister import printable
 from cloister.errors import CloisterError
 from cloister.query.aggregates import Aggregates, holds_aggregate
 from cloister.query.conditions import condition
@@ -67,7 +68,7 @@ class _Reading:
                 return self.key(aliased) or self.aggregates.name(aliased)
         if isinstance(inner, exp.Column):
             name = self.reader.rows.column(inner)
-            raise refused(f"The column {name!r} was refused", "it is neither aggregated nor a key", f"… GROUP BY {name}")
+            raise refused(f"The column {name!r} is not supported", "it is neither aggregated nor a key", f"… GROUP BY {name}")
         return self.aggregates.name(inner)
 
     def is_boolean(self, column: str) -> bool:
@@ -83,18 +84,18 @@ def read_outputs(select: exp.Select, reader: Reader) -> Outputs:
     reading.aliases = {each.alias: each.this for each in select.expressions if isinstance(each, exp.Alias)}
     sets = _sets(select, reading)
     distinct = select.args.get("distinct")
-    if distinct is not None and distinct.args.get("on") is not None:
-        raise unsupported("DISTINCT ON", EXAMPLE)
     if distinct is not None and select.args.get("group") is None and not any(map(holds_aggregate, select.expressions)):
         sets = [tuple(_key(part.unalias(), reading) for part in select.expressions if not is_constant(part.unalias()))]
     columns = _columns(select, reading, sets)
     if distinct is not None and {column.source for column in columns} & set(sets[0]) != set(sets[0]):
-        raise refused("SELECT DISTINCT was refused", "not every key is shown, so rows may only look the same", EXAMPLE)
+        raise refused("SELECT DISTINCT is not supported", "not every key is shown, so rows may only look the same", EXAMPLE)
     having = _having(select, reading)
     order = _order(select, reading, columns)
     if not reading.aggregates.found:
         if not any(sets):
-            raise refused("A question without an aggregate was refused", "rows never leave; counts, sums and means do", EXAMPLE)
+            raise refused(
+                "A question without an aggregate is not supported", "rows never leave; counts, sums and means do", EXAMPLE
+            )
         reading.aggregates.found["count_star()"] = Count(name="count_star()")
     layout = Layout(
         columns=columns, having=having, order=order, limit=_number(select, "limit"), offset=_number(select, "offset") or 0
@@ -107,7 +108,7 @@ def _key(target: exp.Expression, reading: _Reading) -> str:
     rows = reading.reader.rows
     target = target.unnest() if isinstance(target, exp.Paren) else target
     if holds_aggregate(target):
-        raise refused(f"GROUP BY {shown(target)} was refused", "it is an aggregate", EXAMPLE)
+        raise refused(f"GROUP BY {shown(target)} is not supported", "it is an aggregate", EXAMPLE)
     if isinstance(target, exp.Column) and not target.args.get("table"):
         alias = next(
             (
@@ -123,9 +124,9 @@ def _key(target: exp.Expression, reading: _Reading) -> str:
             except CloisterError:
                 return _key(alias, reading)
     if isinstance(target, exp.Star) or (isinstance(target, exp.Column) and isinstance(target.this, exp.Star)):
-        raise refused("SELECT * was refused", "rows never leave; counts, sums and means do", EXAMPLE)
+        raise refused("SELECT * is not supported", "rows never leave; counts, sums and means do", EXAMPLE)
     if is_constant(target):
-        raise refused(f"GROUP BY {shown(target)} was refused", "it is a constant", EXAMPLE)
+        raise refused(f"GROUP BY {shown(target)} is not supported", "it is a constant", EXAMPLE)
     name = reading.reader.column(target)
     reading.keys[rows.form(target)] = name
     return name
@@ -141,30 +142,33 @@ def _sets(select: exp.Select, reading: _Reading) -> list[tuple[str, ...]]:
         flat = [part for tree in trees for part in (tree.expressions if isinstance(tree, exp.Tuple) else [tree])]
         return tuple(_key(resolved(part, select.expressions), reading) for part in flat)
 
-    plain = keys(group.expressions)
-    factors: list[list[tuple[str, ...]]] = [[plain]]
-    for rollup in group.args.get("rollup") or ():
-        levels = [keys([part]) for part in rollup.expressions] or [(name,) for name in plain]
-        if not rollup.expressions:
-            factors[0] = [()]
-        factors.append([sum(levels[:count], ()) for count in range(len(levels), -1, -1)])
-    for cube in group.args.get("cube") or ():
-        levels = [keys([part]) for part in cube.expressions] or [(name,) for name in plain]
-        if not cube.expressions:
-            factors[0] = [()]
+    def made(tree: exp.Expression, levels: Sequence[tuple[str, ...]] = ()) -> list[tuple[str, ...]]:
+        """The sets of ROLLUP, CUBE or GROUPING SETS, also within GROUPING SETS, or of a list of keys."""
+        if isinstance(tree, exp.GroupingSets):
+            return [each for part in tree.expressions for each in made(part)]
+        if not isinstance(tree, exp.Rollup | exp.Cube):
+            return [keys([tree])]
+        levels = [keys([part]) for part in tree.expressions] or levels
+        if isinstance(tree, exp.Rollup):
+            return [sum(levels[:count], ()) for count in range(len(levels), -1, -1)]
         if len(levels) > 6:
             raise refused(
-                "CUBE was refused", f"it makes more than {_MOST_SETS} questions", "GROUPING SETS ((sex, educ), (sex), ())"
+                "CUBE is not supported", f"it makes more than {_MOST_SETS} questions", "GROUPING SETS ((sex, educ), (sex), ())"
             )
-        chosen = list(product((True, False), repeat=len(levels)))
-        factors.append([sum((level for level, kept in zip(levels, each, strict=True) if kept), ()) for each in chosen])
-    factors += [[keys([part]) for part in sets.expressions] for sets in group.args.get("grouping_sets") or ()]
+        chosen = product((True, False), repeat=len(levels))
+        return [sum((level for level, kept in zip(levels, each, strict=True) if kept), ()) for each in chosen]
+
+    plain = keys(group.expressions)
+    trees = [tree for part in ("rollup", "cube", "grouping_sets") for tree in group.args.get(part) or ()]
+    behind = any(not tree.expressions for tree in trees)  # GROUP BY sex, educ WITH ROLLUP
+    factors: list[list[tuple[str, ...]]] = [[()] if behind else [plain]]
+    factors += [made(tree, [(name,) for name in plain]) for tree in trees]
     found: list[tuple[str, ...]] = [()]
     for factor in factors:
         found = [(*one, *other) for one in found for other in factor]
         if len(found) > _MOST_SETS:
             raise refused(
-                "The grouping sets were refused",
+                "The grouping sets are not supported",
                 f"they make more than {_MOST_SETS} questions",
                 "GROUPING SETS ((sex, educ), (sex), ())",
             )
@@ -176,7 +180,7 @@ def _columns(select: exp.Select, reading: _Reading, sets: Sequence[tuple[str, ..
     for expression in select.expressions:
         inner = expression.unalias()
         if isinstance(expression, exp.Alias) and not expression.alias:
-            raise refused("An empty name was refused", "no column of the answer can bear it", "… AS n")
+            raise refused("An empty name is not supported", "no column of the answer can bear it", "… AS n")
         column = _column(expression, inner, reading, sets)
         if not isinstance(expression, exp.Alias):  # nobody chose the name, so it may have a number
             name, number = column.name, 0
@@ -186,7 +190,9 @@ def _columns(select: exp.Select, reading: _Reading, sets: Sequence[tuple[str, ..
             column = replace(column, name=name)
         if column.name in found:
             raise refused(
-                f"The name {clipped(column.name)} was refused", "two columns of the answer would bear it", "… AS another_name"
+                f"The name {clipped(column.name)} is not supported",
+                "two columns of the answer would bear it",
+                "… AS another_name",
             )
         found[column.name] = column
     return tuple(found.values())
@@ -195,26 +201,26 @@ def _columns(select: exp.Select, reading: _Reading, sets: Sequence[tuple[str, ..
 def _column(expression: exp.Expression, inner: exp.Expression, reading: _Reading, sets: Sequence[tuple[str, ...]]) -> Shown:
     alias = expression.alias if isinstance(expression, exp.Alias) else ""
     if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
-        raise refused("SELECT * was refused", "rows never leave; counts, sums and means do", EXAMPLE)
+        raise refused("SELECT * is not supported", "rows never leave; counts, sums and means do", EXAMPLE)
     if isinstance(inner, exp.Grouping):
         target = inner.expressions[0] if len(inner.expressions) == 1 else inner.this
         key = reading.key(target) if isinstance(target, exp.Expression) else None
         if key is None:
-            raise refused(f"{shown(inner)} was refused", "it does not name one key", "GROUPING(sex)")
+            raise refused(f"{shown(inner)} is not supported", "it does not name one key", "GROUPING(sex)")
         return Shown(name=alias or f"grouping({key})", fixed=tuple(int(key not in keys) for keys in sets))
     if is_constant(inner):
         value = constant(inner)
-        return Shown(name=alias or inner.sql(comments=False), fixed=(value,) * len(sets))
+        return Shown(name=alias or printable.shown(inner.sql(comments=False)), fixed=(value,) * len(sets))
     key = reading.key(inner)
     if key is not None:
         return Shown(name=alias or (inner.name if isinstance(inner, exp.Column) else key), source=key)
     if isinstance(inner, exp.Column):
         name = reading.reader.rows.column(inner)
-        raise refused(f"The column {name!r} was refused", "it is neither aggregated nor a key", f"… GROUP BY {name}")
+        raise refused(f"The column {name!r} is not supported", "it is neither aggregated nor a key", f"… GROUP BY {name}")
     if not holds_aggregate(inner):
-        raise refused(f"{shown(inner)} was refused", "it is neither aggregated nor a key", "GROUP BY the same expression")
+        raise refused(f"{shown(inner)} is not supported", "it is neither aggregated nor a key", "GROUP BY the same expression")
     name = reading.aggregates.name(inner)
-    return Shown(name=alias or name, source=name)
+    return Shown(name=alias or printable.shown(name), source=name)
 
 
 def _having(select: exp.Select, reading: _Reading) -> Expression | None:
@@ -259,16 +265,9 @@ def _ordered_by(target: exp.Expression, reading: _Reading, columns: Sequence[Sho
 
 def _number(select: exp.Select, part: str) -> int | None:
     limit = select.args.get(part)
-    if isinstance(limit, exp.Fetch):
-        if limit.args.get("direction") not in (None, "FIRST", "NEXT") or limit.args.get("limit_options") is not None:
-            options = limit.args.get("limit_options")
-            if options is None or any(options.args.get(each) for each in ("percent", "with_ties")):
-                raise unsupported("FETCH with PERCENT or TIES", "LIMIT 10")
-        count = limit.args.get("count")
-    else:
-        count = None if limit is None else limit.expression
     if limit is None:
         return None
+    count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression  # FETCH FIRST and FETCH NEXT
     count = count.unnest() if isinstance(count, exp.Paren) else count
     rows = whole(count.this) if isinstance(count, exp.Literal) and not count.is_string else None
     if rows is None:

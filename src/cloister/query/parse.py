@@ -17,19 +17,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
+from sqlglot.errors import ParseError
 
 from cloister.errors import CloisterError
 from cloister.privacy import Guarantee
 from cloister.query.bounded import bounded
 from cloister.query.conditions import anded
 from cloister.query.derived import derive, rows_of
+from cloister.query.dialect import canonical
 from cloister.query.grammar import check
 from cloister.query.joins import joined
 from cloister.query.layout import Layout
 from cloister.query.options import Options
 from cloister.query.outputs import Outputs, read_outputs
 from cloister.query.precedence import check_precedence
-from cloister.query.refusals import EXAMPLE, refused, unsupported
+from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
 from cloister.query.rows import Rows
 from cloister.query.sources import Environment
 from cloister.query.words import statement, unheard
@@ -93,9 +95,15 @@ def parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: s
         except CloisterError as error:
             refusal = error
         except RecursionError:
-            refusal = refused("The question was refused", "it is nested too deep to be read", EXAMPLE)
+            refusal = refused("The query is not supported", "it is nested too deep to be read", EXAMPLE)
+        except ParseError as error:
+            at = next((each.get("highlight") for each in error.errors), None)
+            refusal = refused(f"{clipped(at) if at else 'The query'} is invalid", "it is not SQL that can be read", EXAMPLE)
         except Exception:  # sqlglot fails in many ways on text that is no SQL, and so may a reader of its trees
-            refusal = refused("The question was refused", "it is not SQL that can be read", EXAMPLE)
+            refusal = refused("The query is invalid", "it is not SQL that can be read", EXAMPLE)
+    from cloister.query.remedies import in_words_of  # only what is refused needs remedies
+
+    refusal = in_words_of(refusal, sql, tables, dialect)
     refusal.__cause__ = refusal.__context__ = None
     raise refusal  # outside of the handler, so that nothing of what failed hangs on the refusal
 
@@ -107,12 +115,11 @@ def _parse(sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: 
     check(query)
     check_precedence(query)
     if not isinstance(query, exp.Select):
-        raise refused(f"{query.key.upper()} of answers was refused", "each is an answer of its own", "two questions")
-    typed = dialect.lower() if isinstance(dialect, str) else None
-    environment = Environment(tables=tables, derive=derive, typed=typed).inside(query)
+        raise refused(f"{query.key.upper()} of answers is not supported", "each is an answer of its own", "two questions")
+    environment = Environment(tables=tables, derive=derive, typed=canonical(dialect)).inside(query)
     rows, rest, public = joined(query, environment)
     if public is not None:
-        raise unsupported(f"A question about the public table {public.label!r} alone", "read it directly: it is not protected")
+        raise unsupported(f"A query about the public table {public.label!r} alone", "read it directly: it is not protected")
     assert rows is not None
     _check_unit(options, rows)
     reader, rest = rows_of(rows, rest, environment)
@@ -156,7 +163,7 @@ def _check_unit(options: Options, rows: Rows) -> None:
     """privacy_unit_column must be what the owner declared: nobody else says who is protected."""
     if options.unit is not None and not any(each.unit and each.name.lower() == options.unit.lower() for each in rows.fields):
         raise refused(
-            "privacy_unit_column was refused",
+            "privacy_unit_column is not supported",
             "it is not the unit that the table's owner declared",
             "OPTIONS without privacy_unit_column",
         )

@@ -24,7 +24,7 @@ def check_precedence(root: exp.Expression) -> None:
     >>> check_precedence(sqlglot.parse_one("SELECT SUM(x - 1 % 3) FROM t"))
     Traceback (most recent call last):
     ...
-    cloister.errors.UnsupportedQuery: 'x - 1 % 3' was refused: without parentheses it is not read alike everywhere.
+    cloister.errors.UnsupportedQuery: 'x - 1 % 3' is not supported: without parentheses it is not read alike everywhere.
       Instead: x - (1 % 3)
     """
     for node in root.walk():
@@ -39,4 +39,4 @@ def check_precedence(root: exp.Expression) -> None:
 
 
 def _unclear(tree: exp.Expression, instead: str) -> Exception:
-    return refused(f"{shown(tree)} was refused", "without parentheses it is not read alike everywhere", instead)
+    return refused(f"{shown(tree)} is not supported", "without parentheses it is not read alike everywhere", instead)

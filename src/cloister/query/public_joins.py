@@ -90,7 +90,7 @@ class PublicJoin:
             for row in rows:
                 joined += [(*row, each) for each in partners.get(tuple(plain(all_[row[at]]) for at, all_ in before), ())]
                 if len(joined) > _MOST_ROWS:
-                    raise refused("The join of public tables was refused", f"it has more than {_MOST_ROWS:,} rows", _ONE)
+                    raise refused("The join of public tables is not supported", f"it has more than {_MOST_ROWS:,} rows", _ONE)
             done, rows = [*done, place], joined
         order = [done.index(place) for place in range(len(done))]
         return [tuple(row[at] for at in order) for row in rows]
@@ -140,4 +140,4 @@ def _check_kinds(left: Sequence[Any], right: Sequence[Any]) -> None:
     """Values of one kind are equal where they look so."""
     kinds = sorted({kind_of(value) for values in (left, right) for value in map(plain, values) if value is not None})
     if len(kinds) > 1:
-        raise refused("A comparison was refused", f"{kinds[0]} are compared with {kinds[1]}", "values of one kind")
+        raise refused("A comparison is not supported", f"{kinds[0]} are compared with {kinds[1]}", "values of one kind")

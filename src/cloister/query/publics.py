@@ -24,7 +24,7 @@ from cloister.tables.sources import CsvSource
 
 __all__ = ["PublicRows", "PublicSource", "Queries", "public_rows", "public_values"]
 
-_LINE = "town IN (SELECT town FROM towns WHERE people > 1000)"
+_LINE = "town IN (SELECT town FROM towns)"
 _AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Min: "min",
     exp.Max: "max",
@@ -123,7 +123,7 @@ class _PublicOperands:
 def public_values(select: exp.Select, source: PublicRows, queries: Queries) -> tuple[Any, ...]:
     """The values of the one column that a question about public rows selects, each once, in their first order."""
     if len(select.expressions) != 1 or isinstance(select.expressions[0].unalias(), exp.Star):
-        raise refused("A question within a question was refused", "it does not select exactly one column", _LINE)
+        raise refused("A nested query is not supported", "it does not select exactly one column", _LINE)
     names, rows = public_rows(select, source, queries)
     return tuple(dict.fromkeys(row[names[0]] for row in rows))
 
@@ -139,7 +139,7 @@ def public_rows(select: exp.Select, source: PublicRows, queries: Queries) -> tup
     for expression in select.expressions:
         for out, kind, column in _selected(expression, operands):
             if out in chosen:
-                raise refused(f"The name {out!r} was refused", "two columns would bear it", "… AS another_name")
+                raise refused(f"The name {out!r} is not supported", "two columns would bear it", "… AS another_name")
             chosen[out] = (kind, column)
     where = select.args.get("where")
     wanted = anded([condition(part, operands) for part in (*([] if where is None else [where.this]), *source.conditions)])
@@ -184,6 +184,6 @@ def _aggregate(kind: str, column: str, rows: Sequence[Mapping[str, Any]]) -> Any
     if kind in ("min", "max"):
         return min(values) if kind == "min" else max(values)
     if any(isinstance(value, bool) or not isinstance(value, int | Fraction) for value in values):
-        raise refused(f"The {kind} of {column!r} was refused", "its values are not numbers", "MAX(column)")
+        raise refused(f"The {kind} of {column!r} is not supported", "its values are not numbers", f"MAX({column})")
     total = Fraction(sum(values))
     return total if kind == "sum" else total / len(values)

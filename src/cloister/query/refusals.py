@@ -15,8 +15,8 @@ _LONGEST_SHOWN = 60
 def refused(what: str, why: str, instead: str) -> UnsupportedQuery:
     """A refusal in three parts.
 
-    >>> print(refused("NATURAL JOIN was refused", "it names no columns", "JOIN visits USING (patient)"))
-    NATURAL JOIN was refused: it names no columns.
+    >>> print(refused("NATURAL JOIN is not supported", "it names no columns", "JOIN visits USING (patient)"))
+    NATURAL JOIN is not supported: it names no columns.
       Instead: JOIN visits USING (patient)
     """
     return UnsupportedQuery(what, why=why, instead=instead)
@@ -26,10 +26,10 @@ def unsupported(what: str, instead: str) -> UnsupportedQuery:
     """A refusal by name.
 
     >>> print(unsupported("QUALIFY", "… WHERE condition"))
-    QUALIFY was refused: it is not among what is proved safe.
+    QUALIFY is not supported: no privacy proof covers it.
       Instead: … WHERE condition
     """
-    return UnsupportedQuery(f"{what} was refused", why="it is not among what is proved safe", instead=instead)
+    return UnsupportedQuery(f"{what} is not supported", why="no privacy proof covers it", instead=instead)
 
 
 def clipped(text: str) -> str:

@@ -11,6 +11,7 @@ from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -18,7 +19,9 @@ from cloister.errors import UnknownTable
 from cloister.query.refusals import EXAMPLE, clipped, refused, shown, unsupported
 from cloister.session import unknown_column
 from cloister.tables import Domain, Expression, Extended, Filtered, Relation
-from cloister.tables.scalars import Scalar
+
+if TYPE_CHECKING:
+    from cloister.tables.scalars import Scalar
 
 __all__ = ["Field", "Qualifier", "Rows", "choose", "named", "same"]
 
@@ -66,7 +69,7 @@ class Rows:
         found = self.field_of(tree)
         if found.column is None:
             raise refused(
-                f"The column {found.name!r} was refused",
+                f"The column {found.name!r} is not supported",
                 "it names the privacy unit, which can be joined on and counted, never shown or computed with",
                 f"COUNT(DISTINCT {found.name})",
             )
@@ -96,7 +99,7 @@ class Rows:
         name = text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}… {sha256(text.encode()).hexdigest()[:8]}"
         if len(self.computed) >= _MOST_COMPUTED:
             raise refused(
-                "The question was refused", f"it computes more than {_MOST_COMPUTED} columns", "a CASE, or several questions"
+                "The query is not supported", f"it computes more than {_MOST_COMPUTED} columns", "a CASE, or several questions"
             )
         while name in self.relation.columns or name in self.computed:
             name += "'"
@@ -163,13 +166,16 @@ def choose(fields: Sequence[Field], tree: exp.Expression, label: str) -> Field:
     if qualifier and not any(_ends_with(source, qualifier) for each in fields for source in each.qualifiers):
         before = ".".join(part.name for part in qualifier)
         raise UnknownTable(
-            f"The qualifier {clipped(before)} was refused",
+            f"The qualifier {clipped(before)} is unknown",
             why=f"the question reads from {label!r}",
             instead=known[0] if known else "column",
         )
     if len({(each.column, each.unit) for each in matches}) > 1:
+        where = next((".".join(part.name for part in each.qualifiers[-1]) for each in matches if each.qualifiers), "table")
         raise refused(
-            f"The column {clipped(tree.name)} was refused", "more than one table has it", f"table.{tree.name[:_LONGEST_NAME]}"
+            f"The column {clipped(tree.name)} is not supported",
+            "more than one table has it",
+            f"{where}.{tree.name[:_LONGEST_NAME]}",
         )
     if matches:
         return matches[0]

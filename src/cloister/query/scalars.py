@@ -1,20 +1,27 @@
-"""Expressions over rows: from SQL to computed columns, and to conditions on them."""
+"""Expressions over rows: from SQL to computed columns, and to conditions on them.
+
+A question of declared columns alone has nothing computed in it, so the functions of rows are imported with the first expression.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from cloister.errors import CloisterError, MissingBound, UnsupportedQuery
 from cloister.query.conditions import condition
-from cloister.query.constants import constant, is_constant
-from cloister.query.functions import ANONYMOUS, FUNCTIONS
+from cloister.query.constants import constant, is_constant, is_double
 from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.rows import Rows
-from cloister.tables import Expression
-from cloister.tables.scalars import Const, Ref, Scalar, Truth
+from cloister.tables import Domain, Expression
+
+if TYPE_CHECKING:
+    from cloister.query.numbers import NumberKind
+    from cloister.tables.scalars import Scalar
 
 __all__ = ["CONDITIONS", "Reader"]
 
@@ -39,7 +46,7 @@ _DEEPEST = 60
 
 
 def _no_queries(query: exp.Query) -> tuple[Any, ...]:
-    raise unsupported(f"The question within a question {shown(query)}", EXAMPLE)
+    raise unsupported(f"The nested query {shown(query)}", EXAMPLE)
 
 
 @dataclass(kw_only=True)
@@ -71,7 +78,24 @@ class Reader:
         tree = tree.unnest() if isinstance(tree, exp.Paren) else tree
         if isinstance(tree, exp.Column):
             return self.rows.column(tree)
-        return self.rows.add(self.scalar(tree), self.rows.text(tree))
+        scalar = self.scalar(tree)
+        try:
+            return self.rows.add(scalar, self.rows.text(tree))
+        except (MissingBound, UnsupportedQuery) as error:
+            refusal = self._of_piece(error, scalar, tree)
+        raise refusal
+
+    def _of_piece(self, error: CloisterError, scalar: Scalar, tree: exp.Expression) -> CloisterError:
+        """A refusal of what is not bounded, with the expression that it is about, and with that expression bounded."""
+        from cloister.tables.scalars import Clamp
+
+        is_what = "needs bounds" if isinstance(error, MissingBound) else "is not supported"
+        what = error.what if "'" in error.what else f"{shown(tree)} {is_what}"
+        try:
+            Clamp(scalar, Fraction(0), Fraction(100)).domain(self.domains(scalar))
+        except CloisterError:
+            return type(error)(what, why=error.why, instead=error.instead)
+        return type(error)(what, why=error.why, instead=f"CLAMP({tree.sql(comments=False)}, 0, 100)")
 
     def is_boolean(self, column: str) -> bool:
         """Whether a column may stand where a condition is wanted."""
@@ -83,20 +107,39 @@ class Reader:
 
     def kind(self, scalar: Scalar) -> str:
         """Which kind of values a scalar has; nothing where its bounds are still to be given by what stands around it."""
-        from cloister.errors import MissingBound
+        from cloister.tables.scalars import Const
 
         if isinstance(scalar, Const):
             return {"integer": "integer", "number": "real", "day": "date", "truth": "boolean"}.get(scalar.kind, scalar.kind)
         try:
-            return scalar.domain({name: self.rows.domain(name) for name in scalar.columns()}).kind
+            return scalar.domain(self.domains(scalar)).kind
         except MissingBound:
             return ""
+
+    def domains(self, scalar: Scalar) -> dict[str, Domain]:
+        """What the columns that a scalar reads may hold."""
+        return {name: self.rows.domain(name) for name in scalar.columns()}
+
+    def number_kind(self, scalar: Scalar) -> NumberKind | None:
+        """Which kind of number a scalar is in the dialect; None where that is not known."""
+        from cloister.query.numbers import RULES, kind_of
+
+        return kind_of(scalar, self._column_kind, RULES[self.dialect or "ansi"])
+
+    def _column_kind(self, name: str) -> NumberKind | None:
+        from cloister.query.numbers import RULES, kind_in
+
+        if name in self.rows.computed:
+            return self.number_kind(self.rows.computed[name])
+        return kind_in(self.rows.relation, name, RULES[self.dialect or "ansi"])
 
     def scalar(self, tree: exp.Expression) -> Scalar:
         """The computed column that an expression describes."""
         tree = tree.unnest() if isinstance(tree, exp.Paren) else tree
         if self._depth >= _DEEPEST:
-            raise refused("An expression was refused", f"it is nested deeper than {_DEEPEST}", "two steps, one in a subquery")
+            raise refused(
+                "An expression is not supported", f"it is nested deeper than {_DEEPEST}", "two steps, one in a subquery"
+            )
         self._depth += 1
         try:
             return self._scalar(tree)
@@ -104,16 +147,21 @@ class Reader:
             self._depth -= 1
 
     def _scalar(self, tree: exp.Expression) -> Scalar:
+        from cloister.query.functions import ANONYMOUS, FUNCTIONS
+        from cloister.query.numbers import RULES
+        from cloister.tables.scalars import Cast, Const, Ref, Truth
+
         if isinstance(tree, exp.Column):
             return Ref(self.rows.column(tree))
         if is_constant(tree) and not isinstance(tree, exp.Interval):
-            return Const(constant(tree))
+            value = Const(constant(tree))
+            return Cast(value, "real") if is_double(tree, RULES[self.dialect or "ansi"]) else value
         if isinstance(tree, CONDITIONS):
             return Truth(self.condition(tree))
         if isinstance(tree, exp.Subquery):
             found = self.values(tree.unnest())
             if len(found) > 1:
-                raise refused(f"{shown(tree)} was refused", "it has more than one value", "x IN (SELECT …)")
+                raise refused(f"{shown(tree)} is not supported", "it has more than one value", "x IN (SELECT …)")
             return Const(found[0] if found else None)
         if isinstance(tree, exp.Anonymous) and tree.name.upper() in ANONYMOUS:
             return ANONYMOUS[tree.name.upper()](tree.expressions, self)

@@ -53,10 +53,10 @@ def _in(tree: exp.In, rows: Rows, environment: Environment, *, negated: bool) ->
     if item is None:
         return False
     if not _is_of_units(item, _kind(outside, rows)):
-        raise refused("IN was refused", "the question within it does not select the person alone", _LINE)
+        raise refused("IN is not supported", "the question within it does not select the person alone", _LINE)
     if negated and not rows.is_unit(outside):
         raise refused(
-            "NOT IN was refused", "along a key that may be NULL it is not the same as NOT EXISTS", "NOT EXISTS (SELECT …)"
+            "NOT IN is not supported", "along a key that may be NULL it is not the same as NOT EXISTS", "NOT EXISTS (SELECT …)"
         )
     _join(rows, item, outside, negated=negated)
     return True
@@ -120,7 +120,7 @@ def _decorrelated(query: exp.Select, rows: Rows, environment: Environment) -> tu
     if query.args.get("from_") is None:
         raise _not_the_same("it reads no table")
     if query.args.get("group") is None and any(part.find(*AGGREGATES) for part in query.expressions):
-        raise refused("EXISTS was refused", "an aggregate without GROUP BY has a row whatever it counts", _EXISTS)
+        raise refused("EXISTS is not supported", "an aggregate without GROUP BY has a row whatever it counts", _EXISTS)
     own = [each for item in items_of(query, environment.inside(query)) for each in item.fields]
     where = query.args.get("where")
     parts = [] if where is None else conjuncts(where.this)
@@ -163,4 +163,4 @@ def _columns(tree: exp.Expression) -> list[exp.Column]:
 
 
 def _not_the_same(why: str = "it does not ask for rows of the same person") -> UnsupportedQuery:
-    return refused("EXISTS was refused", why, _EXISTS)
+    return refused("EXISTS is not supported", why, _EXISTS)

@@ -16,12 +16,10 @@ from cloister.privacy import Exact, Guarantee
 from cloister.query.answers import laid_out
 from cloister.query.forms import Forms
 from cloister.query.parse import Parsed, parse
-from cloister.query.reading import touched_in
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Count, Door, Plan, Question, Release
 from cloister.session.house import steady
 from cloister.session.registry import Registry
-from cloister.session.rehearsal import NOTE, rehearsal_tables
 from cloister.session.spend import Spending
 from cloister.session.touched import Touched
 from cloister.session.view import Seen
@@ -79,13 +77,13 @@ class Session(Door):
         rehearse
             Answer from made-up rows that follow the declarations; nothing private is touched and nothing is spent.
         fresh
-            Buy anew what would follow from a finer answer that was paid for.
+            Buy again what would follow from a finer answer that was paid for.
         """
         parsed = self._parsed(sql, dialect)
         spend = parsed.spend if spend is None and within is None else spend
         if (spend is None) == (within is None):
             raise InvalidParameter(
-                "The question was refused",
+                "The query is invalid",
                 why="it needs either a spend or a wanted margin",
                 instead='session.sql("SELECT …", spend="0.1")',
             )
@@ -208,11 +206,13 @@ class Session(Door):
             for each in parsed.questions:
                 self._shapes([each])  # what could not be answered is refused
         else:
+            from cloister.query.reading import touched_in
+
             parsed.touched.append(touched_in(parsed, question, self.tables, dialect, super().touched))
         return parsed.touched[0]
 
     def tree_of(self, sql: str, *, dialect: str | None = None) -> exp.Query:
-        """A text as sqlglot parses it, for whoever looks at its form; what could not be answered is refused.
+        """A text as sqlglot parses it, for anyone who looks at its form; what could not be answered is refused.
 
         >>> import cloister as cl
         >>> people = cl.PrivateTable({"age": [30]}, columns={"age": cl.Integer(17, 90)})
@@ -308,7 +308,7 @@ class Session(Door):
     def _spend_within(self, parsed: Parsed, within: float, pilot: Spending | None, confidence: float, purpose: str) -> Guarantee:
         if len(parsed.questions) > 1:
             raise InvalidParameter(
-                f"within={within} was refused",
+                f"within={within} is invalid",
                 why="several groupings are answered at once, each with its own margin",
                 instead='spend="0.1"',
             )
@@ -317,6 +317,8 @@ class Session(Door):
         return self.spend_within(parsed.question, within, confidence=confidence)
 
     def _rehearsed(self, sql: str, *how: Any) -> Release:
+        from cloister.session.rehearsal import NOTE, rehearsal_tables
+
         spend, within, pilot, confidence, dialect = how
         budgets = {population: self.ledger.budget(population) for population in self.remaining_by}
         tables = {name: table for name, table in self._registry.tables.items() if name in self.tables}
@@ -329,8 +331,8 @@ class Session(Door):
 def _given(spend: Spending | None) -> Spending:
     if spend is None:
         raise InvalidParameter(
-            "The plan was refused",
-            why="it says what a spend would buy, and none was named",
+            "The plan is invalid",
+            why="it shows the margin that a spend gives, and no spend was named",
             instead='session.explain("SELECT …", spend="0.1")',
         )
     return spend

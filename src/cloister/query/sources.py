@@ -43,7 +43,7 @@ class Environment:
     def inside(self, query: exp.Query) -> Environment:
         """The environment of a question, with the names that its own WITH adds, each of which may stand on those before it."""
         if self.depth >= _DEEPEST:
-            raise refused("The question was refused", f"questions are nested deeper than {_DEEPEST}", EXAMPLE)
+            raise refused("The query is not supported", f"questions are nested deeper than {_DEEPEST}", EXAMPLE)
         found = Environment(
             tables=self.tables,
             derive=self.derive,
@@ -57,8 +57,6 @@ class Environment:
         with_ = query.args.get("with_")
         for cte in with_.expressions if with_ is not None else ():
             alias = cte.args["alias"]
-            if alias.args.get("columns"):
-                raise unsupported("Renaming columns in WITH", "WITH totals AS (SELECT patient, SUM(cost) AS total …)")
             found.named = {**found.named, alias.this.name: (cte, _frozen(found))}
         return found
 
@@ -78,7 +76,7 @@ def _frozen(environment: Environment) -> Environment:
 
 @dataclass(kw_only=True)
 class Item:
-    """One source of a FROM clause: rows that belong to persons, or a public table."""
+    """One source of a FROM clause: rows that belong to people, or a public table."""
 
     label: str
     relation: Relation | None = None
@@ -111,11 +109,13 @@ def items_of(select: exp.Select, environment: Environment) -> list[Item]:
     """The sources of a FROM clause in their order, with how each is joined to those before it."""
     source = select.args.get("from_")
     if source is None:
-        raise refused("The question was refused", "it names no table", EXAMPLE)
+        raise refused("The query is not supported", "it names no table", EXAMPLE)
     items = [_item(source.this, environment)]
     joins = [*(source.this.args.get("joins") or ()), *(select.args.get("joins") or ())]
     if len(joins) > _MOST_JOINS:
-        raise refused("The joins were refused", f"there are more than {_MOST_JOINS}", "a table that holds the columns of several")
+        raise refused(
+            "The joins are not supported", f"there are more than {_MOST_JOINS}", "a table that holds the columns of several"
+        )
     for place, join in enumerate(joins):
         item = _item(join.this, environment)
         _check_kind(join, item, first=place == 0)
@@ -134,22 +134,24 @@ def _check_kind(join: exp.Join, item: Item, *, first: bool) -> None:
     line = f"JOIN {item.label} ON a.patient = b.patient"
     method, side, kind = (str(join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
     if method == "NATURAL":
-        raise refused("NATURAL JOIN was refused", "it names no columns, and a new column would change what it means", line)
+        raise refused("NATURAL JOIN is not supported", "it names no columns, and a new column would change what it means", line)
     if method or kind not in ("", "INNER", "OUTER", "CROSS"):
         raise unsupported(f"{method or kind} JOIN", line)
     if side == "FULL" or (side == "RIGHT" and not first):
-        raise refused(f"{side} JOIN was refused", "rows without a person on the left have nobody's protection", f"LEFT {line}")
+        raise refused(
+            f"{side} JOIN is not supported",
+            "rows on the left that belong to no person would be kept, and no guarantee covers them",
+            f"LEFT {line}",
+        )
     if (side or kind == "INNER") and join.args.get("on") is None and not join.args.get("using"):
-        raise refused("A join was refused", "no column of both sides is compared", line)
+        raise refused("A join is not supported", "no column of both sides is compared", line)
 
 
 def _item(tree: exp.Expression, environment: Environment) -> Item:
     environment.count[0] += 1
     if environment.count[0] > _MOST_SOURCES:
-        raise refused("The question was refused", f"it reads more than {_MOST_SOURCES} tables", "fewer parts")
+        raise refused("The query is not supported", f"it reads more than {_MOST_SOURCES} tables", "fewer parts")
     alias = tree.args.get("alias")
-    if alias is not None and alias.args.get("columns"):
-        raise unsupported("Renaming columns in FROM", "FROM people AS p")
     name = None if alias is None else alias.this
     if isinstance(tree, exp.Subquery):
         inner = tree.this
@@ -157,10 +159,7 @@ def _item(tree: exp.Expression, environment: Environment) -> Item:
             raise unsupported("A join in parentheses", "FROM a JOIN b USING (patient) JOIN c USING (patient)")
         found = environment.derive(inner, environment)
         return found.qualified(() if name is None else ((name,),), name.name if name is not None else found.label)
-    if not isinstance(tree, exp.Table):
-        raise unsupported(f"{tree.key.upper()} in FROM", EXAMPLE)
-    if not all(isinstance(part, exp.Identifier) for part in tree.parts):
-        raise unsupported("A function in FROM", EXAMPLE)
+    assert isinstance(tree, exp.Table), "nothing else that is understood stands in FROM"
     parts = tuple(tree.parts)
     qualifiers: tuple[Qualifier, ...] = (parts,) if name is None else (parts, (name,))
     if len(parts) == 1:
@@ -181,7 +180,7 @@ def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], environment: Env
         matches = [name for name in tables if same(parts[0], name.rpartition(".")[2])]
     if len(matches) != 1:
         raise UnknownTable(
-            f"The table {clipped(wanted)} was refused",
+            f"The table {clipped(wanted)} is unknown",
             why=f"the session knows {', '.join(tables) or 'no table'}",
             instead=f"FROM {next(iter(tables), 'people')}",
         )
@@ -199,7 +198,7 @@ def _table(parts: Qualifier, qualifiers: tuple[Qualifier, ...], environment: Env
 
 
 def check_one_population(relations: list[Relation]) -> None:
-    """Tables that are put together speak of the same persons, and so name the same population."""
+    """Tables that are put together speak of the same people, and so name the same population."""
     tables = {name: table for relation in relations for name, table in relation.tables().items()}
     persons = {name: table for name, table in tables.items() if table.through is None}
     populations = {name: table.population or name for name, table in persons.items()}
@@ -209,12 +208,12 @@ def check_one_population(relations: list[Relation]) -> None:
         )
         if all(table.during is not None and table.population is not None for table in (tables[first], tables[second])):
             raise refused(
-                f"{first!r} and {second!r} were refused together",
+                f"{first!r} and {second!r} are not supported together",
                 "they hold the rows of two windows of time, each with a budget of its own, and a question reads one of them",
-                "one question to each, whose answers you add up yourself",
+                "one query for each table, whose answers you add up yourself",
             )
         raise refused(
-            f"{first!r} and {second!r} were refused together",
-            f"they are of the populations {one!r} and {other!r}, whose persons are counted apart",
-            f'one question to each; where they are the same persons, cl.PrivateTable(…, population="{one}") for both',
+            f"{first!r} and {second!r} are not supported together",
+            f"they are of the populations {one!r} and {other!r}, whose people are counted apart",
+            f'one query for each table; where both have the same population, cl.PrivateTable(…, population="{one}") for both',
         )

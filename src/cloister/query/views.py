@@ -42,7 +42,9 @@ class _Columns:
         if not isinstance(inner, exp.Column):
             raise unsupported(f"{shown(tree)} in a condition on the rows of a table", _LINE)
         if len(inner.parts) > 1:
-            raise refused(f"{shown(inner)} was refused", "the condition is about one table, and names its columns alone", _LINE)
+            raise refused(
+                f"{shown(inner)} is not supported", "the condition is about one table, and names its columns alone", _LINE
+            )
         return str(choose([Field(name=each, column=each) for each in self.table.columns], inner, self.name).column)
 
     def is_boolean(self, column: str) -> bool:
@@ -62,7 +64,7 @@ def row_condition(text: str, name: str, table: PrivateTable) -> Expression:
     >>> row_condition("age + 1 > 18", "people", people)
     Traceback (most recent call last):
     ...
-    cloister.errors.UnsupportedQuery: 'age + 1' in a condition on the rows of a table was refused: ...
+    cloister.errors.UnsupportedQuery: 'age + 1' in a condition on the rows of a table is not supported: ...
     """
     known = _KNOWN.setdefault(table, {})
     if (name, text) not in known:
@@ -90,7 +92,7 @@ def _read(text: str, columns: _Columns) -> Expression:
         except CloisterError as error:
             refusal = error
         except Exception:  # sqlglot fails in many ways on text that is no SQL
-            refusal = refused("The condition on the rows of a table was refused", "it is not SQL that can be read", _LINE)
+            refusal = refused("The condition on the rows of a table is not supported", "it is not SQL that can be read", _LINE)
     refusal.__cause__ = refusal.__context__ = None
     raise refusal
 
@@ -102,6 +104,6 @@ def _tree(text: str) -> exp.Expression:
     written = {part for part, value in query.args.items() if value}
     where = query.args.get("where")
     if written != {"expressions", "from_", "where"} or where is None or not isinstance(where.this, exp.Paren):
-        raise refused("The condition on the rows of a table was refused", "it is more than a condition", _LINE)
+        raise refused("The condition on the rows of a table is not supported", "it is more than a condition", _LINE)
     inner: exp.Expression = where.this.this
     return inner

@@ -23,7 +23,7 @@ _KINDS: dict[type[exp.Expression], UnitKind] = {
     exp.Max: "max",
     exp.Count: "values",
 }
-_LINE = "SELECT patient, SUM(cost) AS total, COUNT(*) AS visits FROM visits GROUP BY patient"
+_LINE = "FROM (SELECT patient, SUM(cost) AS total, COUNT(*) AS n FROM visits GROUP BY patient) AS t"
 
 
 @dataclass(kw_only=True)
@@ -74,7 +74,9 @@ class UnitAggregates:
         counted = isinstance(target, exp.Star) or (kind == "values" and is_constant(target))
         if kind in ("values", "distinct") and not counted and rows.is_unit(target):
             if kind == "distinct":
-                raise refused(f"{shown(node)} in a subquery was refused", "the subquery has one person in each row", "COUNT(*)")
+                raise refused(
+                    f"{shown(node)} in a subquery is not supported", "the subquery has one person in each row", "COUNT(*)"
+                )
             counted = True
         if condition is not None:
             value = exp.Literal.number(1) if counted else target

@@ -23,7 +23,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
-from cloister.query.dialect import dialect_named
+from cloister.printable import LONGEST_NAME, is_text
+from cloister.query.dialect import dialect_named, parser_of
 from cloister.query.options import Options, taken
 from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
 
@@ -51,20 +52,34 @@ def statement(sql: str, dialect: str | None) -> tuple[exp.Query, Options]:
     'SELECT sex FROM people LIMIT 3'
     """
     if not isinstance(sql, str) or not sql.strip():
-        raise refused("An empty question was refused", "there is nothing to answer", EXAMPLE)
+        raise refused("An empty question is not supported", "there is nothing to answer", EXAMPLE)
     if len(sql) > _LONGEST:
-        raise refused("The question was refused", f"its text is longer than {_LONGEST} characters", EXAMPLE)
+        raise refused("The query is not supported", f"its text is longer than {_LONGEST} characters", EXAMPLE)
     reader = dialect_named(dialect)
     tokens, options = taken(reader.tokenize(sql))
     check_words(tokens)
     _mark_top(tokens)
-    found = [tree for tree in reader.parser(error_level=sqlglot.ErrorLevel.RAISE).parse(tokens, sql) if tree is not None]
-    found = [tree for tree in found if not isinstance(tree, exp.Semicolon)]
-    if len(found) != 1:
-        raise refused("The question was refused", "it must be exactly one statement", EXAMPLE)
-    if not isinstance(found[0], exp.Select | exp.SetOperation):
-        raise unsupported(found[0].key.upper(), EXAMPLE)
-    return found[0], options
+    trees = [tree for tree in parser_of(reader).parse(tokens, sql) if tree is not None]
+    (query,) = (tree for tree in trees if not isinstance(tree, exp.Semicolon))  # one statement, by its words
+    assert isinstance(query, exp.Select | exp.SetOperation), "it begins with SELECT, or with WITH and then SELECT"
+    _check_names(query)
+    return query, options
+
+
+def _check_names(tree: exp.Expression) -> None:
+    """A name that the text gives to something is one that can be shown: it may come to be a column of the answer."""
+    for each in tree.find_all(exp.Alias, exp.TableAlias):
+        given = (
+            [each.args.get("alias"), *each.args.get("columns", ())] if isinstance(each, exp.Alias) else [each.this, *each.columns]
+        )
+        for name in given:
+            text = name.name if isinstance(name, exp.Expression) else name
+            if text and not is_text(text):
+                raise refused(
+                    f"The name {clipped(text)} is not supported",
+                    f"a name has 1 to {LONGEST_NAME} characters, all of them printable",
+                    "… AS n",
+                )
 
 
 def check_words(tokens: Sequence[Token]) -> None:
@@ -75,18 +90,18 @@ def check_words(tokens: Sequence[Token]) -> None:
     >>> check_words(sqlglot.tokenize("SELECT " + "DATE(" * 6 + "born" + ")" * 6))
     Traceback (most recent call last):
     ...
-    cloister.errors.UnsupportedQuery: The question was refused: types or brackets are nested deeper than 5.
+    cloister.errors.UnsupportedQuery: The query is not supported: types or brackets are nested deeper than 5.
       Instead: SELECT sex, COUNT(*) AS n FROM people GROUP BY sex
     """
     kinds = [token.token_type for token in tokens]
     while kinds and kinds[-1] is TokenType.SEMICOLON:
         kinds.pop()
     if not kinds or TokenType.SEMICOLON in kinds:
-        raise refused("The question was refused", "it must be exactly one statement", EXAMPLE)
+        raise refused("The query is not supported", "it must be exactly one statement", EXAMPLE)
     if kinds[0] not in (TokenType.SELECT, TokenType.WITH):
         raise unsupported(clipped(tokens[0].text), EXAMPLE)
     if sum(kind in _JOINING for kind in kinds) > _MOST_CONDITIONS:
-        raise refused("The question was refused", f"more than {_MOST_CONDITIONS} conditions are joined in it", "x IN (1, 2, 3)")
+        raise refused("The query is not supported", f"more than {_MOST_CONDITIONS} conditions are joined in it", "x IN (1, 2, 3)")
     _check_nesting(kinds)
     for at, kind in enumerate(kinds):
         if kind is TokenType.WITH:
@@ -103,25 +118,26 @@ def _check_nesting(kinds: Sequence[TokenType]) -> None:
             work += opened[-1] * 2**doubling
             if doubling > _DEEPEST_DOUBLING:
                 raise refused(
-                    "The question was refused", f"types or brackets are nested deeper than {_DEEPEST_DOUBLING}", EXAMPLE
+                    "The query is not supported", f"types or brackets are nested deeper than {_DEEPEST_DOUBLING}", EXAMPLE
                 )
             if len(opened) > _DEEPEST:
-                raise refused("The question was refused", f"parentheses are nested deeper than {_DEEPEST}", EXAMPLE)
+                raise refused("The query is not supported", f"parentheses are nested deeper than {_DEEPEST}", EXAMPLE)
         elif kind in _CLOSING and opened:
             doubling -= opened.pop()
         types += kind is TokenType.LT and before in _NESTED
         if work > _MOST_DOUBLING or types > _MOST_TYPES:
-            raise refused("The question was refused", "it has too many types or brackets within one another", EXAMPLE)
+            raise refused("The query is not supported", "it has too many types or brackets within one another", EXAMPLE)
         before = kind
 
 
 def _check_with(tokens: Sequence[Token], kinds: Sequence[TokenType], at: int) -> None:
-    """WITH name AS (SELECT …), name AS (SELECT …) SELECT; or WITH ROLLUP and WITH CUBE after GROUP BY."""
+    """WITH name AS (SELECT …), name AS (SELECT …) SELECT; or WITH ROLLUP, CUBE, TOTALS or TIES behind another word."""
     following = tokens[at + 1].text.upper() if at + 1 < len(tokens) else ""
-    if following in ("ROLLUP", "CUBE"):
+    named_so = kinds[at + 2 : at + 3] in ([TokenType.ALIAS], [TokenType.L_PAREN])  # WITH ties AS (…, WITH ties (…
+    if following in ("ROLLUP", "CUBE", "TOTALS", "TIES") and not named_so:
         return
     if following == "RECURSIVE":
-        raise refused("WITH RECURSIVE was refused", "a question that asks itself has no end that is known beforehand", _WITH)
+        raise refused("WITH RECURSIVE is not supported", "a recursive query has no bound that is known in advance", _WITH)
     starts = at == 0 or kinds[at - 1] is TokenType.L_PAREN
     place = at + 1
     while starts:
@@ -141,7 +157,7 @@ def _check_with(tokens: Sequence[Token], kinds: Sequence[TokenType], at: int) ->
         if place >= len(kinds) or kinds[place] is not TokenType.COMMA:
             break
         place += 1
-    raise refused("This WITH was refused", "it is not name AS (SELECT …), and then SELECT", _WITH)
+    raise refused("This WITH is not supported", "it is not name AS (SELECT …), and then SELECT", _WITH)
 
 
 def _mark_top(tokens: Sequence[Token]) -> None:

@@ -10,13 +10,13 @@
     spend.py        what a spend means under a budget, and how it is shared out
     plan.py         all of the above with noise, cost and expected error, before a row is read
     door.py         what can be asked, and who asks; buying.py: reserve, aggregate, noise, settle; balance.py: what is left
-    house.py        what many sessions share: tables that come and go; stock.py: their prepared rows; kin.py: whose persons
+    house.py        what many sessions share: tables that come and go; stock.py: their prepared rows; kin.py: whose people
     view.py         what one person sees of it; touched.py: which columns a question reads
     answer.py       exact integers in, noisy ones out, and their release
     release.py      the table with its errors, cost and provenance; frames.py and chart.py show it
     wire.py         a release as text and back; wire_checks.py: what must hold of it; summary.py: a plan as plain data
     uncertainty.py  how far a sum of noises may lie from nothing; linearised.py: a curved function of several
-    expectation.py  the error of what depends on private sizes, said beforehand
+    expectation.py  the error of what depends on private sizes, said in advance
     store.py        readings in the ledger and back
     registry.py     the tables of one moment, their populations and versions; declared.py, narrowing.py
     history.py      what was bought before; refinement.py: what follows from it

@@ -61,6 +61,8 @@ class Affordable:
         """Margin against spend, both in powers of ten, a line for each statistic."""
         import altair as alt
 
+        from cloister.notebook import offline
+
         points = [
             {"spend": float(spend), "margin": float(self.margins[name][place]), "statistic": name}
             for name in self._names()
@@ -79,7 +81,7 @@ class Affordable:
             )
             .properties(width=420, height=260)
         )
-        return chart
+        return offline(chart)
 
     def _names(self) -> list[str]:
         return self.margins.column_names

@@ -29,12 +29,14 @@ from cloister.session.threshold import Threshold
 from cloister.session.uncertainty import in_words
 from cloister.tables import Aggregate, Aggregation, Groups, Prepared, Related, Strided
 from cloister.tables.compiler import Plan as Compiled
+from cloister.tables.engine import joined, size_of
+from cloister.tables.workspace import Room
 
 if TYPE_CHECKING:
     from cloister.session.refinement import Refinement
 
 
-FOLLOWS = "it follows from a finer answer that was paid for; fresh=True buys it anew, with the margin that the spend is worth"
+FOLLOWS = "it follows from a finer answer that was charged before; fresh=True runs it again, with the margin that the spend gives"
 
 
 def aggregations_of(shape: Shape, table: Any) -> tuple[Aggregation, ...]:
@@ -68,7 +70,7 @@ def cellwise(shape: Shape) -> bool:
 
 
 def additive(shape: Shape) -> bool:
-    """Whether a raw of a coarser group is the sum of those of its parts: not so for persons who may be in several groups, and for
+    """Whether a raw of a coarser group is the sum of those of its parts: not so for people who may be in several groups, and for
     numbers of different values."""
     names = [raw.name for block in shape.blocks for raw in block.raws]
     persons = shape.declaration.unit is not None and "units" in names
@@ -89,12 +91,12 @@ def measured(part: Part, table: Prepared | Related, random: Random, asked: Seque
     if _only_leaves(part.shape):
         return Found(None, _noised(part, _leaf_sums(part.shape, table, asked), random))
     (aggregation, compiled), *asked = asked
+    if part.threshold is not None:
+        return _of_undeclared(part, table, aggregation, compiled, random)
     groups = table.aggregate(aggregation, compiled)
     if part.shape.blocks[0].name == "over_cap":
         beyond = table.aggregate(replace(aggregation, max_rows=part.shape.max_rows + 1))
         return Found(None, _noised(part, {"rows": beyond.values["rows"] - groups.values["rows"]}, random))
-    if part.threshold is not None:
-        return _of_undeclared(part, groups, random)
     aggregates: Mapping[str, Values] = groups.values  # without keys there is one cell, and one row
     if part.shape.grid.axes:
         places = part.shape.grid.place(groups)
@@ -127,18 +129,43 @@ def _leaf_sums(shape: Shape, table: Prepared | Related, asked: Sequence[Asked]) 
     return found
 
 
-def _of_undeclared(part: Part, groups: Groups, random: Random) -> Found:
+def _of_undeclared(
+    part: Part, table: Prepared | Related, aggregation: Aggregation, compiled: Compiled | None, random: Random
+) -> Found:
     """Keys whose noisy number of units reaches the threshold, in the order of the keys; the other raws are noised for those
-    alone."""
+    alone. The engine tells the groups piece by piece, and of each only what is shown is kept."""
     assert part.threshold is not None
-    if random.marked:  # engines tell groups in whatever order their threads end; the same seed must give the same answer
-        groups = _taken(groups, _order(groups.keys))
+    shown: list[tuple[Groups, Values]] = []
+
+    def take(groups: Groups, room: Room) -> None:
+        # engines tell groups in whatever order their threads end; the same seed must give the same answer
+        shown.append((groups, groups.values["units"]) if random.marked else _past_threshold(part, groups, random))
+        room.take(sum(map(size_of, (*shown[-1][0].keys, *shown[-1][0].values.values()))))
+
+    table.each(aggregation, compiled, take)
+    groups, units = _together([each for each, _ in shown]), joined([each for _, each in shown])
+    order = _order(groups.keys)
+    groups, units = _taken(groups, order), units[order]
+    if random.marked:
+        groups, units = _past_threshold(part, groups, random)
+    readings = _noised(part, groups.values, random, but="units")
+    readings["units"] = reading_of(units, part.noises["units"])
+    return Found(groups.keys, readings, part.threshold)
+
+
+def _past_threshold(part: Part, groups: Groups, random: Random) -> tuple[Groups, Values]:
+    """The groups whose noisy number of units reaches the threshold, with that number."""
+    assert part.threshold is not None
     units = np.asarray(part.noises["units"].release(groups.values["units"], random=random))
     kept = np.flatnonzero(units >= part.threshold.least)
-    kept = kept[_order(tuple(key[kept] for key in groups.keys))]
-    readings = _noised(part, {name: values[kept] for name, values in groups.values.items()}, random, but="units")
-    readings["units"] = reading_of(units[kept], part.noises["units"])
-    return Found(tuple(key[kept] for key in groups.keys), readings, part.threshold)
+    return _taken(groups, kept), units[kept]
+
+
+def _together(pieces: Sequence[Groups]) -> Groups:
+    return Groups(
+        tuple(joined(keys) for keys in zip(*(each.keys for each in pieces), strict=True)),
+        {name: joined([each.values[name] for each in pieces]) for name in pieces[0].values},
+    )
 
 
 def _noised(part: Part, aggregates: Mapping[str, Values], random: Random, *, but: str = "") -> dict[str, Reading]:
@@ -261,8 +288,8 @@ def _about_extremes(shape: Shape, formulas: Sequence[Formula], readings: Mapping
     """What MIN and MAX are: no answer can tell whether one person lies beyond a value."""
     extremes = [each for each in formulas if isinstance(each, Ordered) and each.share is None]
     return tuple(
-        f"{each.name} is the value that {math.ceil(each.rank(readings[each.leaves.levels_name].terms)):,} rows reach;"
-        " the noise hides fewer"
+        f"{each.name} is the value that {math.ceil(each.rank(readings[each.leaves.levels_name].terms)):,} rows reach"
+        " (in a group of fewer than twice as many, its median); the noise hides fewer"
         for each in extremes
         if each.name not in shape.question.hidden
     )

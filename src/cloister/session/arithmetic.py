@@ -83,26 +83,26 @@ class Operation:
         object.__setattr__(self, "parts", tuple(self.parts))
         if self.operator not in get_args(Operator):
             raise InvalidParameter(
-                f"The operator {self.operator!r} was refused",
+                f"The operator {self.operator!r} is invalid",
                 why=f"known are {', '.join(get_args(Operator))}",
                 instead='Operation("divide", (Named("a"), Named("b")))',
             )
         wanted = _PARTS.get(self.operator)
         if not self.parts or (wanted is not None and len(self.parts) != wanted):
             raise InvalidParameter(
-                f"{self.operator} of {len(self.parts)} parts was refused",
+                f"{self.operator} of {len(self.parts)} parts is invalid",
                 why=f"it takes {wanted or 'at least one'}",
                 instead='Operation("divide", (Named("a"), Named("b")))',
             )
         if any(not isinstance(part, Named | Constant | Operation) for part in self.parts):
             raise InvalidParameter(
-                f"A part of {self.operator} was refused",
+                f"A part of {self.operator} is invalid",
                 why="it is neither a name, nor a constant, nor an operation",
                 instead='Named("count") or Constant(100)',
             )
         if isinstance(self.digits, bool) or not isinstance(self.digits, int) or abs(self.digits) > _DIGITS:
             raise InvalidParameter(
-                f"digits={self.digits!r} was refused", why=f"it must be a whole number up to {_DIGITS}", instead="digits=2"
+                f"digits={self.digits!r} is invalid", why=f"it must be a whole number up to {_DIGITS}", instead="digits=2"
             )
 
     def names(self) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def buy_bias(door: Door, question: Question, declaration: Declared, spend: Spend
             questions.append(Question(table=question.table, statistics=(Count(),), where=where))
     if not questions:
         raise UnsupportedQuery(
-            "The bias was refused",
+            "The bias is not supported",
             why="no clamp touches a count, and no cap one of rows where each row is a person"
             if whole
             else "no clamp touches a count, and a cap acts on all rows of a person, of which some are not to be seen here",

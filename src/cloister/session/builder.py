@@ -46,7 +46,6 @@ from cloister.session.question import (
     Variance,
 )
 from cloister.session.sharing import Sharing
-from cloister.session.zoomed import Zoomed
 
 _ROWS_AT_MOST = 2**40
 _INTEGERS_AT_MOST = 2**62
@@ -164,7 +163,7 @@ class Builder(Sharing):
         table = self.question.table
         if not alone or self.declaration.unit is None or not isinstance(table, str):
             raise UnsupportedQuery(
-                "OverCap was refused",
+                "OverCap is not supported",
                 why="it stands alone in its question, about a table itself, with a unit and a cap",
                 instead=f'Question(table="{table_name(self.question.table)}", statistics=[Count()])',
             )
@@ -219,7 +218,7 @@ class Builder(Sharing):
         if moments.width * _ROWS_AT_MOST > _LARGEST_SUM:
             names = " and ".join(repr(side.column) for side in moments.sides)
             raise UnsupportedQuery(
-                f"Squares and products of {names} were refused",
+                f"Squares and products of {names} are not supported",
                 why="their sums could overflow 126 bits within the declared bounds and steps",
                 instead=f'a coarser step= for "{moments.sides[0].column}"',
             )
@@ -256,6 +255,8 @@ class Builder(Sharing):
         domain = self._declared(statistic.column)
         if statistic.column in self.zoomed:
             leaves, share = self.zoomed[statistic.column]
+            from cloister.session.zoomed import Zoomed
+
             return Zoomed(name=statistic.name, kind=kind_of(domain), leaves=leaves, domain=domain, share=share)
         return Ordered(
             name=statistic.name,
@@ -273,7 +274,7 @@ class Builder(Sharing):
         size = high - low + 1
         if domain.kind == "real" or size > MOST_LEAVES or size * self.grid.cells > MOST_CELLS:
             raise UnsupportedQuery(
-                f"{statistic.name!r} was refused",
+                f"{statistic.name!r} is not supported",
                 why=f"{statistic.column!r} has too many values for a noisy count of each",
                 instead=f'a table of counts by Binned("{statistic.column}", edges)',
             )
@@ -290,7 +291,7 @@ class Builder(Sharing):
         for part in parts:
             if part.kind not in ("integer", "real") or isinstance(part, Frequent):
                 raise UnsupportedQuery(
-                    f"{statistic.name!r} was refused",
+                    f"{statistic.name!r} is not supported",
                     why=f"{part.name!r} is not a number that can be calculated with",
                     instead='Named("count")',
                 )

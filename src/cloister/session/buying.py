@@ -16,28 +16,31 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from cloister.errors import BudgetExceeded, EngineError, InvalidParameter, LedgerError
 from cloister.ledger import Bound
 from cloister.ledger.company import own_thread
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.session.answer import aggregations_of, measured
+from cloister.session.answer import Asked, aggregations_of, measured
 from cloister.session.balance import Balance
 from cloister.session.history import History, Purchase
 from cloister.session.house import House
-from cloister.session.limits import stopped_after
+from cloister.session.limits import in_turn, stopped_after
 from cloister.session.plan import Plan, following, price
 from cloister.session.question import Question
 from cloister.session.refinement import Refinement, refinement, subject
 from cloister.session.registry import Registry
 from cloister.session.sealed import sealed
-from cloister.session.shape import Shape, check_numbers, digest_of
+from cloister.session.shape import Shape, check_numbers, digest_of, numbers_of
 from cloister.session.spend import Spend, Spending, amount_of, least, less, measure_of, spend_of
 from cloister.session.store import Found, Stored, to_bytes
 from cloister.session.view import Seen, View
-from cloister.session.workload import Workload, workload_of
-from cloister.tables import check_aggregation
+from cloister.tables import Prepared, Related, Relation, check_aggregation
+
+if TYPE_CHECKING:
+    from cloister.session.workload import Workload
 
 _MOST_ASKED = 64
 
@@ -109,7 +112,7 @@ class Buyer(Balance):
     def _checked(self, shapes: list[Shape]) -> list[Shape]:
         if not shapes:
             raise InvalidParameter(
-                "An empty list of questions was refused",
+                "An empty list of questions is invalid",
                 why="there is nothing to measure",
                 instead="measure_all([question], …)",
             )
@@ -127,6 +130,8 @@ class Buyer(Balance):
         return shape  # not what is kept, which another thread may have replaced by now
 
     def _workload(self, questions: Sequence[Question], shapes: Sequence[Shape]) -> Workload:
+        from cloister.session.workload import workload_of
+
         return workload_of(questions, shapes, measure_of(self.ledger.budget(shapes[0].population)))
 
     def _bought(
@@ -157,6 +162,7 @@ class Buyer(Balance):
         for shape in shapes:
             for aggregation in aggregations_of(shape, None):
                 check_aggregation(aggregation, shape.declaration)
+        self.house.workspace.check_numbers(numbers_of(shapes))
         history = self._history(shapes)
         missing = history.missing(spends)
         history = history.usable(fresh=missing is not None)
@@ -211,6 +217,17 @@ class Buyer(Balance):
             compiled.append([(each, prepared.plan(each)) for each in aggregations_of(part.shape, prepared)])
             if not all(prepared.at_hand(each) for each, _ in compiled[-1]):
                 own_thread()
+        with in_turn([table.turn() for table in tables.values()], self._time_limit or plan.time_limit):
+            return self._charged(plan, purpose, owed, tables, compiled)
+
+    def _charged(
+        self,
+        plan: Plan,
+        purpose: str,
+        owed: Mapping[str, Guarantee],
+        tables: Mapping[str | Relation, Prepared | Related],
+        compiled: Sequence[Sequence[Asked]],
+    ) -> tuple[Purchase, Stored]:
         self._progress("reserving the cost")
         if self._about_to_charge is not None:
             self._about_to_charge(plan.digest, plan.costs)
@@ -297,7 +314,7 @@ def _no_share(error: BudgetExceeded) -> BudgetExceeded:
     """Why somebody is not given what others paid for, although no population is charged for it."""
     refusal = BudgetExceeded(
         "A stored answer was refused",
-        why=f"others paid for it, its use debits one's own share, and {error.why}",
+        why=f"it was charged to others, its use counts against your own share, and {error.why}",
         instead="a spend= of what is left of the share, which debits no more; or a larger share from the population's owner",
     )
     refusal.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]

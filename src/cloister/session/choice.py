@@ -43,7 +43,7 @@ class Choice:
 
 def choice_of(spend: Spend, blocks: Sequence[Block], *, open_keys: bool, weights: Sequence[Fraction] | None = None) -> Choice:
     """The noise for blocks that share one spend; `open_keys`: some of them need a δ for a threshold; `weights`: what part of the
-    spend each block takes, where that is fixed beforehand.
+    spend each block takes, where that is fixed in advance.
 
     >>> from cloister.session.blocks import units_block
     >>> one, many = [units_block(1)], [units_block(400)]

@@ -121,10 +121,13 @@ def _absolute(number: Linearised, certainty: Certainty) -> Linearised:
 
 
 def _rounded(number: Linearised, digits: int) -> Linearised:
-    """Two numbers move apart by at most one unit of the last digit when both are rounded."""
-    unit = 10.0**-digits
-    value = np.floor(number.value / unit + 0.5) * unit
-    return Linearised(np.round(value, max(digits, 0)), number.weights, number.rest + unit)
+    """Halves away from zero. Two numbers move apart by at most one unit of the last digit when both are rounded."""
+    tens, unit = 10.0 ** abs(digits), 10.0**-digits
+    scaled = number.value * tens if digits >= 0 else number.value / tens
+    whole = np.trunc(scaled)
+    whole = whole + np.sign(scaled) * (np.abs(scaled - whole) >= 0.5)
+    value = whole / tens if digits >= 0 else whole * tens
+    return Linearised(value, number.weights, number.rest + unit)
 
 
 def _first_known(one: Linearised, other: Linearised) -> Linearised:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter, LedgerError, UnsupportedQuery
 from cloister.ledger import Ledger
@@ -20,7 +20,6 @@ from cloister.noise import Random, default_random
 from cloister.privacy import Exact, Guarantee
 from cloister.session.afford import Affordable, affordable
 from cloister.session.answer import assembled, refined
-from cloister.session.bias import Bias, buy_bias
 from cloister.session.house import House, steady
 from cloister.session.limits import checked_limit
 from cloister.session.plan import Plan
@@ -32,9 +31,10 @@ from cloister.session.running import Runner
 from cloister.session.spend import Spending
 from cloister.session.touched import Touched, touched_by
 from cloister.session.view import Seen, View, view_of
-from cloister.session.within import least_spend, least_spend_after
-from cloister.session.workload import assembled_workload, expected_workload
-from cloister.tables import Base, Expression, Prepared
+from cloister.tables import Base, Expression, Prepared, Workspace
+
+if TYPE_CHECKING:
+    from cloister.session.bias import Bias
 
 
 class Door(Runner):
@@ -58,19 +58,22 @@ class Door(Runner):
         random: Random | None = None,
         progress: Callable[[str], None] | None = None,
         time_limit: float | None = None,
+        memory_limit: str | None = None,
+        temporary_directory: str | Path | None = None,
     ) -> None:
         """`budget` is each population's, or a mapping from population to budget; None takes what the ledger already holds.
 
         `progress` is told the name of each stage of a question, and nothing of what is found there. `time_limit` is how many
-        seconds the engine may work on one question; None lets it follow from the plan.
+        seconds the engine may work on one question; None lets it follow from the plan. `memory_limit` ("2GiB") bounds the
+        engine of each table and what is copied out of it; what does not fit is spilled into `temporary_directory`.
         """
         if not isinstance(tables, Mapping) or (not tables and ledger is None):
             raise InvalidParameter(
-                "A session without tables was refused",
+                "A session without tables is invalid",
                 why="there is nothing to ask about",
                 instead='cl.Session({"people": people}, …)',
             )
-        limit = checked_limit(time_limit)
+        limit, workspace = checked_limit(time_limit), Workspace.of(memory_limit, temporary_directory)
         random = random or default_random()
         owned = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
@@ -81,7 +84,7 @@ class Door(Runner):
                     why="its noise would come from a generator made for tests, which can be foretold, and its ledger is durable",
                     instead="a session without random=, or without ledger=",
                 )
-            self.house = House(tables, self.ledger, random)
+            self.house = House(tables, self.ledger, random, workspace)
             self.house.open(budget, who=who)
         except CloisterError:
             if owned:
@@ -137,7 +140,7 @@ class Door(Runner):
         (['sex'], 'ana', True)
         """
         if not isinstance(who, str) or not who:
-            raise InvalidParameter(f"who={who!r} was refused", why="it names nobody", instead='session.on_behalf("ana")')
+            raise InvalidParameter(f"who={who!r} is invalid", why="it names nobody", instead='session.on_behalf("ana")')
         view = self._view
         if tables is not None or rows or columns:
             view = view_of(self.seen, tables, rows or {}, columns or {})
@@ -220,7 +223,7 @@ class Door(Runner):
         The same question again is answered from the ledger when its stored releases are worth the spend already; a larger spend
         buys the difference, and the readings are combined by inverse variance. A coarser question that follows from a release
         which cost as much, and which this session holds, is read off that release and costs nothing, with the margin that the
-        sum of its groups has; with `fresh` it is bought anew, and so it is where a margin `within` is wanted at `confidence` and
+        sum of its groups has; with `fresh` it is bought again, and so it is where a margin `within` is wanted at `confidence` and
         that of the sum is wider.
         """
         [shape] = shapes = self._shapes([question])
@@ -253,6 +256,8 @@ class Door(Runner):
         shapes = self._shapes(questions)
         workload = self._workload(questions, shapes)
         plan, history = self._bought(self._measured(workload), spend, purpose, workload.weights)
+        from cloister.session.workload import assembled_workload
+
         return self._tied(assembled_workload(workload, shapes, plan, history, who=self.who), questions)
 
     @steady
@@ -281,6 +286,8 @@ class Door(Runner):
         shapes = self._shapes(questions)
         workload = self._workload(questions, shapes)
         found = self._stored(self._measured(workload), spend, purpose, workload.weights)
+        from cloister.session.workload import assembled_workload
+
         return None if found is None else self._tied(assembled_workload(workload, shapes, *found, who=self.who), questions)
 
     @steady
@@ -289,6 +296,8 @@ class Door(Runner):
         shapes = self._shapes(questions)
         workload = self._workload(questions, shapes)
         plan, _ = self._planned(self._measured(workload), spend, workload.weights)
+        from cloister.session.workload import expected_workload
+
         wanted = expected_workload(workload, shapes, plan, shown=[self.seen.shown(shape) for shape in shapes])
         return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), wanted=wanted)
 
@@ -312,6 +321,8 @@ class Door(Runner):
         """The least spend for which every count and sum of the question has a margin of at most `within`, counting in what was
         bought before.
         """
+        from cloister.session.within import least_spend
+
         shape = self._shape(question)
         budget = self.ledger.budget(shape.population)
         return least_spend(shape, budget, within, confidence, self._history([shape]))
@@ -322,12 +333,14 @@ class Door(Runner):
     ) -> Guarantee:
         """The least spend for which every cell's margin is about `within`, where that depends on private sizes: these are bought
         first, as an answer to the question itself for `pilot`, which counts towards the spend."""
+        from cloister.session.within import least_spend_after
+
         self.measure(question, spend=pilot, purpose=purpose, fresh=True)
         shape = self._shape(question)
         history = self._history([shape])
         if not history.combinable:
             raise UnsupportedQuery(
-                "A pilot was refused",
+                "A pilot is not supported",
                 why="two releases with undeclared keys show different groups and can't be combined",
                 instead='spend="0.1", or declared keys',
             )
@@ -382,11 +395,13 @@ class Door(Runner):
 
     @steady
     def _bias(self, question: Question, version: str, spend: Spending) -> Bias:
+        from cloister.session.bias import buy_bias
+
         asked = self.seen.applied(question).table
         about = self._registry.subject(asked.name if isinstance(asked, Base) else asked)
         if about.version != version:
             raise InvalidParameter(
-                "The bias was refused", why="the rows that this release is about were replaced", instead="the question once more"
+                "The bias is invalid", why="the rows that this release is about were replaced", instead="the query once more"
             )
         hidden = asked if isinstance(asked, str) and asked in self._view.rows else None
         return buy_bias(self, question, about.declaration, spend, "bias", whole=hidden is None)

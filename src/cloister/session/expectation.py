@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cloister.session.formulas import Formula, Linear, Ratio, Reading
+from cloister.session.formulas import Chosen, Formula, Ratio, Reading
 from cloister.session.shape import Shape
 from cloister.session.uncertainty import half_width, scaled
 from cloister.session.zoom import Zoom
@@ -36,10 +36,15 @@ def expected(shape: Shape, sharpness: Mapping[str, Reading], rows: float | None)
     return found
 
 
+def chosen(units: Reading, least: int, confidence: float, rows: float | None) -> Chosen:
+    """The noisy count of an undeclared group, shown because it reached `least`: of so many rows, or, where nothing is known of
+    its size, the one whose margin is widest."""
+    count = least + half_width(units.terms, confidence) if rows is None else max(rows, least)
+    return Chosen(np.array([float(count)]), units.terms, least)
+
+
 def expected_margin(formula: Formula, readings: Mapping[str, Reading], confidence: float, rows: float | None) -> float:
     """The margin of one formula: exact for counts and sums, for others at that size of the group."""
-    if isinstance(formula, Linear):
-        return half_width(formula.terms(readings), confidence, formula.kind == "integer")
     if isinstance(formula, Ratio):
         return _of_mean(formula, readings, confidence, rows)
     return float(formula.margins(readings, confidence)[0])

@@ -29,6 +29,34 @@ class Reading:
     terms: Terms
 
 
+@dataclass(frozen=True)
+class Chosen(Reading):
+    """Noisy counts of groups that are shown because these very counts reached `least`.
+
+    A small group is shown only when its noise was large, so a count that is not more than one margin above the threshold may
+    belong to a group of any size from 1: there its margin reaches down to 1. A count further up keeps its margin m.
+
+    Proof. Let Z be the noise, symmetric and log-concave on the integers, and P(|Z| > m) ≤ α. A group of n < least that is shown
+    has the count least + E with P(E > m | shown) = P(Z ≥ least − n + m + 1)/P(Z ≥ least − n), which by log-concavity falls as
+    least − n grows, so it is at most P(Z ≥ m + 1)/P(Z ≥ 0) ≤ 2·P(Z > m) ≤ α; where E ≤ m the margin reaches down to 1, and m
+    reaches up, since the count is not below n. A group of n ≥ least, with a = n − least ≥ 0, is missed only where |Z| > m. For
+    a > m that has, once shown, the probability (P(|Z| > m) − P(Z < −a))/(1 − P(Z < −a)) ≤ P(|Z| > m); for a ≤ m no count that
+    is shown lies too low, and P(Z > m)/P(Z ≥ −a) ≤ 2·P(Z > m) ≤ α. ∎
+    """
+
+    least: int
+
+    def reach(self, margins: Floats) -> Floats:
+        """The margins of the counts, given those that they would have if nothing had been chosen by them."""
+        counts = self.values.astype(np.float64)
+        return np.where(self.near(margins), np.maximum(margins, counts - 1), margins)
+
+    def near(self, margins: Floats) -> npt.NDArray[np.bool_]:
+        """Which counts may belong to a group of any size."""
+        found: npt.NDArray[np.bool_] = self.values.astype(np.float64) <= self.least + margins
+        return found
+
+
 def combined(readings: list[Reading]) -> Reading:
     """Independent readings of the same integers, weighted by inverse variance: the least variance of all unbiased weightings.
 
@@ -101,7 +129,8 @@ class Linear(Formula):
 
     def terms(self, readings: Mapping[str, Reading]) -> Terms:
         """The noises in every cell."""
-        return tuple(term for name, coefficient in self.coefficients for term in scaled(readings[name].terms, coefficient))
+        found = tuple(term for name, coefficient in self.coefficients for term in scaled(readings[name].terms, coefficient))
+        return tuple(term for term in found if term.weight) or found[:1]
 
     def series(self, readings: Mapping[str, Reading]) -> Series:
         """The released column."""
@@ -115,16 +144,30 @@ class Linear(Formula):
         return Series(self.kind, np.asarray(total))
 
     def margins(self, readings: Mapping[str, Reading], confidence: float) -> Floats:
-        """The half-width of the interval, the same in every cell."""
+        """The half-width of the interval: the same in every cell, but where the counts themselves decided what is shown."""
         width = half_width(self.terms(readings), confidence, self.kind == "integer")
-        return np.full(len(readings[self.raws[0]].values), width)
+        found = np.full(len(readings[self.raws[0]].values), width)
+        for name, coefficient in self.coefficients:
+            reading = readings[name]
+            if isinstance(reading, Chosen):
+                own = np.full(len(found), half_width(reading.terms, confidence))
+                found = found + abs(coefficient) * (reading.reach(own) - own)
+        return found
 
     def linearised(self, readings: Mapping[str, Reading], certainty: Certainty) -> Linearised:
-        """Exactly linear: nothing is left out."""
+        """Exactly linear: nothing is left out. Of a count that may belong to a group of any size, nothing but that is known."""
         size = len(readings[self.raws[0]].values)
         total = sum(readings[name].values.astype(np.float64) * coefficient for name, coefficient in self.coefficients)
         weights = {name: np.full(size, coefficient) for name, coefficient in self.coefficients}
-        return Linearised(np.asarray(total), weights, np.zeros(size))
+        rest = np.zeros(size)
+        for name, coefficient in self.coefficients:
+            reading = readings[name]
+            if isinstance(reading, Chosen):
+                radius = certainty.radius({name: np.ones(size)})
+                near = reading.near(radius)
+                weights[name] = np.where(near, 0.0, weights[name])
+                rest = rest + abs(coefficient) * np.where(near, reading.reach(radius), 0.0)
+        return Linearised(np.asarray(total), weights, rest)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -195,6 +195,6 @@ def _for_arro3(series: Series) -> list[Any]:
 def _need(package: str) -> Any:
     if importlib.util.find_spec(package) is None:
         raise MissingDependency(
-            f"The conversion to {package} was refused", why=f"{package} is not installed", instead=f"pip install {package}"
+            f"The conversion to {package} is not available", why=f"{package} is not installed", instead=f"pip install {package}"
         )
     return importlib.import_module(package)

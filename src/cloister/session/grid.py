@@ -1,7 +1,7 @@
 """The groups of an answer: the product of the keys' declared domains, or what a threshold lets through.
 
 With declared keys every combination appears, in declared order, occupied or not: the shape of the answer is fixed by the plan.
-Conditions on a key's own column, joined by AND, narrow its domain beforehand (`narrowing.py`). Rows without a value of a key that
+Conditions on a key's own column, joined by AND, narrow its domain in advance (`narrowing.py`). Rows without a value of a key that
 is not declared nullable are measured as a group of their own, which no answer shows: it costs nothing, since no row is in two
 groups, and with it the sum over all groups is the total, so that a coarser answer follows from a finer one. A Text key has no
 declared domain; then only the groups that pass the noisy threshold appear, in the order of their keys.
@@ -105,7 +105,7 @@ class Grid:
 
     @property
     def declared(self) -> bool:
-        """Whether all groups are known beforehand."""
+        """Whether all groups are known in advance."""
         return all(axis.size is not None for axis in self.axes)
 
     @property
@@ -192,7 +192,7 @@ def grid_of(question: Question, declaration: Declared) -> Grid:
     if grid.cells > _MOST_CELLS:
         widest = max(grid.axes, key=lambda axis: axis.size or 0)
         raise UnsupportedQuery(
-            f"Grouping by {', '.join(axis.name for axis in axes)} was refused",
+            f"Grouping by {', '.join(axis.name for axis in axes)} is not supported",
             why=f"it makes {grid.cells:,} groups, and at most {_MOST_CELLS:,} are answered",
             instead=f'Binned("{widest.name}", edges)',
         )

@@ -25,7 +25,7 @@ from cloister.privacy import Guarantee
 from cloister.session.kin import Kin
 from cloister.session.registry import Registry, Table
 from cloister.session.stock import Stock
-from cloister.tables import Prepared, PrivateTable
+from cloister.tables import Prepared, PrivateTable, Workspace
 
 _BEGUN: ContextVar[Mapping[House, Registry]] = ContextVar("cloister registries", default=MappingProxyType({}))
 """The registries that the question which is asked here began with, by house."""
@@ -34,9 +34,9 @@ _BEGUN: ContextVar[Mapping[House, Registry]] = ContextVar("cloister registries",
 class House:
     """Tables that come and go, over one ledger and one source of randomness."""
 
-    def __init__(self, tables: Mapping[str, Table], ledger: Ledger, random: Random) -> None:
+    def __init__(self, tables: Mapping[str, Table], ledger: Ledger, random: Random, workspace: Workspace | None = None) -> None:
         self.ledger, self.random = ledger, random
-        self._stock = Stock()
+        self._stock = Stock(workspace)
         self._lock = threading.Lock()
         self._changing = threading.Lock()
         self._now = Registry(tables, ledger, random, self._stock, Kin())
@@ -47,6 +47,11 @@ class House:
     def registry(self) -> Registry:
         """The tables as the question that is asked here began with them; without one, as they are now."""
         return _BEGUN.get().get(self, self._now)
+
+    @property
+    def workspace(self) -> Workspace:
+        """What its engines may take of the machine."""
+        return self._stock.workspace
 
     @contextmanager
     def steady(self) -> Iterator[None]:
@@ -123,17 +128,8 @@ def with_columns(table: PrivateTable, columns: Sequence[str]) -> PrivateTable:
     >>> list(with_columns(table, ["b"]).columns)
     ['b']
     """
-    return PrivateTable(
-        table.source,
-        columns={name: domain for name, domain in table.columns.items() if name in columns},
-        unit=table.unit,
-        max_rows=table.max_rows,
-        population=table.population,
-        size=table.size,
-        version=table.version,
-        during=table.during,
-        through=table.through,
-    )
+    kept = {name: domain for name, domain in table.columns.items() if name in columns}
+    return PrivateTable.declared(table.source, kept, like=table)
 
 
 def _close(rows: list[Prepared]) -> None:

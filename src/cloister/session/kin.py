@@ -1,6 +1,6 @@
-"""Whose persons a table in memory holds, remembered for as long as the object lives.
+"""Whose people a table in memory holds, remembered for as long as the object lives.
 
-A table that was removed and comes again under another name is the same persons still, and keeps what they have spent (promise 6).
+A table that was removed and comes again under another name is the same people still, and keeps what they have spent (promise 6).
 Files and database tables are known again by the ledger; an object in memory by being the same object. It is held weakly, since
 nothing that remembers may keep rows; a plain dictionary cannot be held so, and is known by its `PrivateTable` alone.
 """

@@ -10,11 +10,12 @@ import heapq
 import os
 import threading
 import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
 from cloister.errors import EngineError, InvalidParameter
+from cloister.tables.engine import Turn
 
 _LEAST = 120.0
 _MICROSECONDS_A_ROW = 20
@@ -61,9 +62,9 @@ class Clock:
         """Says that the time was over, if it was."""
         if self._over:
             raise EngineError(
-                "The question was stopped",
+                "The query was stopped",
                 why=f"the engine took longer than its limit of {self.seconds:,.0f} seconds; what was reserved stays charged",
-                instead="a simpler question, or cl.Session(…, time_limit=3600)",
+                instead="a simpler query, or cl.Session(…, time_limit=3600)",
             )
 
     @property
@@ -145,6 +146,30 @@ def stopped_after(seconds: float, tables: Collection[Stoppable]) -> Iterator[Clo
         clock.end()
 
 
+@contextmanager
+def in_turn(turns: Iterable[Turn | None], seconds: float) -> Iterator[None]:
+    """Waits for all of them, each once, in an order that is the same for everybody, so that no two wait for each other; and no
+    longer than the engine may work, so that nobody waits for ever. What does not get its turn is refused before it is charged.
+
+    >>> with in_turn([threading.Semaphore(0), None], 0.01):
+    ...     pass
+    Traceback (most recent call last):
+    cloister.errors.EngineError: The query was not run: others take all the memory that is set; nothing was charged.
+      Instead: the same query later
+    """
+    until = time.monotonic() + seconds
+    with ExitStack() as taken:
+        for _, turn in sorted({id(each): each for each in turns if each is not None}.items()):
+            if not turn.acquire(timeout=max(0, until - time.monotonic())):
+                raise EngineError(
+                    "The query was not run",
+                    why="others take all the memory that is set; nothing was charged",
+                    instead="the same query later",
+                )
+            taken.callback(turn.release)
+        yield
+
+
 def limit_of(passes: int, size: int | None) -> float:
     """Seconds for so many passes over a table of so many rows (the owner's public `size=`, or ten million).
 
@@ -162,6 +187,6 @@ def checked_limit(seconds: float | None) -> float | None:
     """
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e7):
         raise InvalidParameter(
-            f"time_limit={seconds!r} was refused", why="it must be a number of seconds greater than 0", instead="time_limit=600"
+            f"time_limit={seconds!r} is invalid", why="it must be a number of seconds greater than 0", instead="time_limit=600"
         )
     return seconds

@@ -137,7 +137,7 @@ class _Problem:
         self.even = even / even.sum() if every >= set(wanted) else None
         if not self.covers.any(axis=1).all():
             raise InvalidParameter(
-                "sensitivities was refused",
+                "sensitivities is invalid",
                 why="the tables that it names don't hold all that is wanted",
                 instead="the sensitivity of the table of all axes too",
             )

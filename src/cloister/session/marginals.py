@@ -77,18 +77,18 @@ def check_marginals(sizes: Sequence[int], marginals: Collection[Marginal], name:
     """
     if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
         raise InvalidParameter(
-            f"sizes={tuple(sizes)!r} was refused", why="each is a number of groups, at least 1", instead="sizes=(2, 16, 5)"
+            f"sizes={tuple(sizes)!r} is invalid", why="each is a number of groups, at least 1", instead="sizes=(2, 16, 5)"
         )
     known = set(range(len(sizes)))
     for axes in marginals:
         if not isinstance(axes, tuple) or not set(axes) <= known or list(axes) != sorted(set(axes)):
             raise InvalidParameter(
-                f"{name} was refused",
+                f"{name} is invalid",
                 why=f"{axes!r} does not name different axes of {len(sizes)}, in order",
                 instead=f"{name}=[(), (0,), (0, 1)]",
             )
     if not marginals:
-        raise InvalidParameter(f"{name} was refused", why="it names no marginal", instead=f"{name}=[(), (0,), (0, 1)]")
+        raise InvalidParameter(f"{name} is invalid", why="it names no marginal", instead=f"{name}=[(), (0,), (0, 1)]")
 
 
 def effects_of(sizes: Sequence[int], marginals: Collection[Marginal]) -> list[Marginal]:
@@ -237,7 +237,7 @@ def _known(sizes: Sequence[int], measured: Mapping[Marginal, float], effect: Mar
     found = precision(sizes, measured, effect)
     if found <= 0:
         raise InvalidParameter(
-            "wanted was refused",
+            "wanted is invalid",
             why=f"no measured marginal keeps the axes {effect!r} together",
             instead=f"a measurement of {effect!r}, or of a table that has it as a marginal",
         )
@@ -249,7 +249,7 @@ def _table(sizes: Sequence[int], axes: Marginal, values: npt.NDArray[Any]) -> Fl
     shape = tuple(sizes[axis] for axis in axes)
     if np.shape(values) != shape:
         raise InvalidParameter(
-            f"The table of {axes!r} was refused", why=f"its shape is not {shape}", instead=f"values.reshape({shape})"
+            f"The table of {axes!r} is invalid", why=f"its shape is not {shape}", instead=f"values.reshape({shape})"
         )
     return np.asarray(values).astype(np.float64)
 

@@ -8,7 +8,7 @@ all of those appear in the answer, empty ones too, and no group appears that mus
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,7 +18,9 @@ from cloister.errors import UnsupportedQuery
 from cloister.session.declared import Declared
 from cloister.tables import And, Domain, Expression, Extended, Filtered, Key, Or
 from cloister.tables.evaluate import evaluate, holds
-from cloister.tables.scalar import Scalar
+
+if TYPE_CHECKING:
+    from cloister.tables.scalar import Scalar
 
 _MOST_VALUES = 1_000_000
 _MOST_IMAGED = 200_000
@@ -68,7 +70,7 @@ def _narrowed(key: str | Key, size: int, where: Expression | None, declaration: 
     )
     if not any(place < size - 1 or declaration.columns[name].nullable for place in kept):
         raise UnsupportedQuery(
-            f"Grouping by {name!r} was refused",
+            f"Grouping by {name!r} is not supported",
             why="the condition leaves none of its declared values",
             instead=f"a condition that holds for some {name}",
         )

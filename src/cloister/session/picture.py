@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
+from cloister.printable import escape
 from cloister.session.declared import table_name
 from cloister.session.uncertainty import in_words
 

@@ -18,7 +18,7 @@ from cloister.noise import DiscreteGaussian
 from cloister.privacy import ApproxDP, Guarantee, Sensitivity, text_of, zero_of
 from cloister.session.choice import choice_of
 from cloister.session.declared import table_name
-from cloister.session.expectation import ABOUT, expected, expected_margin
+from cloister.session.expectation import ABOUT, chosen, expected, expected_margin
 from cloister.session.formulas import Linear, Reading, combined
 from cloister.session.frames import Frame, Series, text_table
 from cloister.session.history import History
@@ -27,7 +27,7 @@ from cloister.session.quantiles import Ordered
 from cloister.session.shape import Shape, digest_of
 from cloister.session.spend import Spend, shares
 from cloister.session.threshold import Threshold, threshold_for
-from cloister.session.uncertainty import Noise, Term, Terms, check_confidence, in_words
+from cloister.session.uncertainty import Noise, Term, Terms, check_confidence, half_width, in_words
 from cloister.tables import Expression, wording
 
 _MOST_PRICED = 64
@@ -126,15 +126,19 @@ class Plan:
     def margin(self, confidence: float = 0.95, *, group_size: float | None = None) -> Frame:
         """The half-width to expect of each statistic in one group, before anything is spent.
 
-        Exact for counts and sums. Every other error depends on how many rows its group has, which is private: it is worked out
-        for `group_size` rows, or from the owner's public `size=` spread evenly over the groups, and for values spread evenly
-        over the declared range (a mean: in the middle of it); without either it is that of an empty group.
+        Exact for counts and sums. A count that decides whether its undeclared group is shown may belong to a group of any size
+        while it is not far above the threshold; without a size it is the widest such margin. Every other error depends on how
+        many rows its group has, which is private: it is worked out for `group_size` rows, or from the owner's public `size=`
+        spread evenly over the groups, and for values spread evenly over the declared range (a mean: in the middle of it);
+        without either it is that of an empty group.
         """
         check_confidence(confidence)
         columns = {}
         for part in self.parts:
             rows = _expected_group(part.shape) if group_size is None else group_size
             readings = expected(part.shape, part.sharpness(), rows)
+            if part.threshold is not None:
+                readings["units"] = chosen(readings["units"], part.threshold.least, confidence, rows)
             for formula in part.shape.formulas:
                 if formula.name in part.shape.question.hidden:
                     continue
@@ -162,6 +166,7 @@ class Plan:
                 for words, margins in self.wanted
             ]
             lines.append(text_table(["question", *known], shown))
+        lines += [_about_small(part) for part in self.parts if part.threshold is not None]
         if any(not isinstance(formula, Linear) for part in self.parts for formula in part.shape.formulas):
             lines.append(_about_sizes(self.parts))
         lines += [*self.notes, "nothing was spent and no row was read"]
@@ -188,7 +193,7 @@ class Plan:
         return summary_of(self, confidence, group_size)
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from cloister.printable import escape
 
         return f"{self.picture()}<pre>{escape(str(self))}</pre>"
 
@@ -286,7 +291,9 @@ def _delta_each(spend: Spend, delta: Fraction, open_questions: int) -> Fraction:
     if spend.measure == "pure" or spend.delta == 0:
         why = "their names are private, and showing those that occur needs a δ greater than 0"
         better = 'budget=cl.ZCDP("0.5", delta="1e-6")' if spend.measure == "zcdp" else 'budget=cl.ApproxDP(1, "1e-6")'
-        raise UnsupportedQuery("Undeclared keys were refused", why=why, instead=f"columns={{…: cl.Category([…])}} or {better}")
+        raise UnsupportedQuery(
+            "Undeclared keys are not supported", why=why, instead=f"columns={{…: cl.Category([…])}} or {better}"
+        )
     return delta / open_questions
 
 
@@ -372,6 +379,16 @@ def _about_leaves(part: Part) -> list[str]:
             rank = formula.rank(sharpness[formula.leaves.levels_name].terms)
             lines.append(f"  {formula.name}: the value that {rank:,.0f} rows reach or pass; fewer than that the noise could hide")
     return lines
+
+
+def _about_small(part: Part) -> str:
+    assert part.threshold is not None
+    width = half_width(part.sharpness()["units"].terms, 0.95)
+    near = part.threshold.least + width
+    return (
+        f"a number of persons up to {near:,.0f} may be that of any smaller group, and its margin reaches down to 1; above that it"
+        f" is ± {width:,.4g}"
+    )
 
 
 def _about_sizes(parts: Sequence[Part]) -> str:

@@ -15,7 +15,11 @@ needed. The interval runs from the first code of its first leaf to the last code
 
 Extremes. No private answer can tell whether one person lies beyond a value. `Extreme` is the value that r rows reach or pass,
 where r is twice the largest half-width (95 %) of such a count of rows: a public number, said in the plan. In a group of fewer
-rows than that, it is its median."""
+than 2r rows fewer than half of them would lie on its other side; there it is the value that half of the rows reach, its
+median. Which of the two it is hangs on the private number n, so it is the first leaf k with P(k) ≥ r or P(k) − n/2 ≥ 0. At that
+leaf one of the two is true, and one leaf before neither: the set of k that may be so by the noise of both is missed with at
+most three times the half of what each test may miss. A twentieth goes to telling n ≥ 2r or n < 2r apart, where one pair of
+tests is enough."""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +40,10 @@ from cloister.session.uncertainty import Terms, spreads_at, variance
 from cloister.tables import Domain
 
 _HIDES = 0.95
+_SIZE = 0.05  # of what may be missed: for telling a group that is large enough for an extreme's rank
+_SUREST = 1 - 1e-12
+
+Plausible: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,29 +121,51 @@ class Ordered(OfLeaves):
     def margins(self, readings: Mapping[str, Reading], confidence: float) -> Floats:
         """The longer way to an end of the interval; days for dates."""
         counts = self._counts(readings)
-        total = counts.sum(axis=1)
         terms = readings[self.leaves.levels_name].terms
-        if self.share is not None:
-            share = float(self.share)
-            widths = self.widths(terms, confidence, 1 - share, -share)
-            target = share * total
-        else:
-            widths = self.widths(terms, confidence, *((0.0, 1.0) if self.top else (1.0, 0.0)))
-            if self.top:  # counted from the other end: rows from leaf k on are all less those before it
-                widths = np.append(widths[-2::-1], self.widths(terms, confidence, 1.0, 0.0)[-1])
-            target = self._rank(terms, total)
-        over = np.cumsum(counts, axis=1) - target[:, None]
-        passed = over >= -widths
-        passed[:, -1] = True
-        before = np.ones_like(passed)
-        before[:, 1:] = over[:, :-1] <= widths[:-1]
-        plausible = passed & before
+        plausible = (
+            self._by_share(counts, terms, confidence) if self.share is not None else self._extreme(counts, terms, confidence)
+        )
         plausible[~plausible.any(axis=1)] = True
         first = plausible.argmax(axis=1)
         last = plausible.shape[1] - 1 - plausible[:, ::-1].argmax(axis=1)
         if self.top:
             first, last = self.leaves.count - 1 - last, self.leaves.count - 1 - first
         return self._reach(self._codes(readings, counts), first, last)
+
+    def _by_share(self, counts: Floats, terms: Terms, confidence: float) -> Plausible:
+        """The leaves that the value at a share of the rows may lie in."""
+        share = float(self.share or 0)
+        widths = self.widths(terms, confidence, 1 - share, -share)
+        return _reached(over := _above(counts, share * counts.sum(axis=1)), widths) & _not_before(over, widths)
+
+    def _extreme(self, counts: Floats, terms: Terms, confidence: float) -> Plausible:
+        """The leaves that an extreme may lie in: by its rank where the group is sure to be large, by half of the rows where it is
+        sure to be small; else the first that either reaches, which the last of three tests may fail as the first two do."""
+        rank, miss, total = self.rank(terms), 1 - confidence, counts.sum(axis=1)
+        beside = float(self.widths(terms, min(1 - miss * _SIZE, _SUREST), 1.0, 1.0)[-1])
+        large, small = total - beside > 2 * rank, total + beside < 2 * rank
+        by_rank, by_half = _above(counts, np.full(len(total), rank)), _above(counts, total / 2)
+        one = 1 - miss * (1 - _SIZE)
+        alone = [self._outer(terms, one, half=half) for half in (False, True)]
+        found = _reached(by_rank, alone[0]) & _not_before(by_rank, alone[0])
+        found = np.where(small[:, None], _reached(by_half, alone[1]) & _not_before(by_half, alone[1]), found)
+        if not (large | small).all():
+            three = 1 - miss * (1 - _SIZE) * 2 / 3
+            ranks, halves = (self._outer(terms, three, half=half) for half in (False, True))
+            either = _reached(by_rank, ranks) | _reached(by_half, halves)
+            either &= _not_before(by_rank, ranks) & _not_before(by_half, halves)
+            found = np.where((large | small)[:, None], found, either)
+        return found
+
+    def _outer(self, terms: Terms, confidence: float, *, half: bool) -> Floats:
+        """The half-widths of the rows up to each leaf from the extreme's own end, less half of all rows or not."""
+        if half:
+            widths = self.widths(terms, confidence, 0.5, -0.5)
+            return np.append(widths[-2::-1], widths[-1]) if self.top else widths
+        if not self.top:
+            return self.widths(terms, confidence, 1.0, 0.0)
+        # counted from the other end: rows from leaf k on are all less those before it
+        return np.append(self.widths(terms, confidence, 0.0, 1.0)[-2::-1], self.widths(terms, confidence, 1.0, 0.0)[-1])
 
     def rank(self, terms: Terms) -> float:
         """How many rows reach an extreme: public, and at least the one that it is."""
@@ -171,6 +201,26 @@ class Ordered(OfLeaves):
             return self._clipped(self.leaves.first(leaf))
         inside = self.leaves.first(leaf) - 0.5 + part * stride
         return self._clipped(inside if self.kind == "real" else np.rint(inside))
+
+
+def _above(counts: Floats, target: Floats) -> Floats:
+    """The rows up to each leaf less those that are wanted."""
+    found: Floats = np.cumsum(counts, axis=1) - target[:, None]
+    return found
+
+
+def _reached(over: Floats, widths: Floats) -> Plausible:
+    """Where the wanted rows may be reached; at the last leaf they are."""
+    passed = over >= -widths
+    passed[:, -1] = True
+    return np.asarray(passed)
+
+
+def _not_before(over: Floats, widths: Floats) -> Plausible:
+    """Where they may not be reached one leaf before."""
+    before = np.ones(over.shape, dtype=bool)
+    before[:, 1:] = over[:, :-1] <= widths[:-1]
+    return before
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -175,7 +175,7 @@ class Regression:
     def __post_init__(self) -> None:
         if self.part not in get_args(RegressionPart):
             raise InvalidParameter(
-                f"part={self.part!r} was refused", why=f"known are {', '.join(get_args(RegressionPart))}", instead='part="slope"'
+                f"part={self.part!r} is invalid", why=f"known are {', '.join(get_args(RegressionPart))}", instead='part="slope"'
             )
         object.__setattr__(self, "name", self.name or f"regr_{self.part}_{self.y}_{self.x}")
 
@@ -195,7 +195,7 @@ class Quantile:
     def __post_init__(self) -> None:
         share = exact(self.at, "at")
         if not 0 <= share <= 1:
-            raise InvalidParameter(f"at={text_of(share)} was refused", why="a share lies between 0 and 1", instead='at="0.5"')
+            raise InvalidParameter(f"at={text_of(share)} is invalid", why="a share lies between 0 and 1", instead='at="0.5"')
         object.__setattr__(self, "at", share)
         usual = f"median_{self.column}" if share == Fraction(1, 2) else f"quantile_{text_of(share)}_{self.column}"
         object.__setattr__(self, "name", self.name or usual)
@@ -256,7 +256,7 @@ class Combined:
     def __post_init__(self) -> None:
         if not isinstance(self.expression, Named | Constant | Operation):
             raise InvalidParameter(
-                f"The expression of {self.name!r} was refused",
+                f"The expression of {self.name!r} is invalid",
                 why="it is neither a name, nor a constant, nor an operation",
                 instead='Combined(name="share", expression=Operation("divide", (Named("a"), Named("b"))))',
             )
@@ -302,7 +302,7 @@ class Question:
         object.__setattr__(self, "by", (self.by,) if isinstance(self.by, str) else tuple(self.by))
         if not self.statistics:
             raise InvalidParameter(
-                "A question without statistics was refused",
+                "A question without statistics is invalid",
                 why="there is nothing to measure",
                 instead=f'Question(table="{self.table}", statistics=[Count()])',
             )
@@ -310,7 +310,7 @@ class Question:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InvalidParameter(
-                f"The name {twice[0]!r} was refused",
+                f"The name {twice[0]!r} is invalid",
                 why="two columns of the answer would bear it",
                 instead='Count(name="another")',
             )
@@ -324,7 +324,7 @@ class Question:
                 missing = [name for name in statistic.expression.names() if name not in known]
                 if missing:
                     raise InvalidParameter(
-                        f"The statistic {statistic.name!r} was refused",
+                        f"The statistic {statistic.name!r} is invalid",
                         why=f"{missing[0]!r} is not a statistic before it in the question",
                         instead=f'Named("{known[0] if known else "count"}")',
                     )
@@ -332,7 +332,7 @@ class Question:
         strange = [name for name in self.hidden if name not in known]
         if strange or all(name in self.hidden for name in known):
             raise InvalidParameter(
-                f"hidden={self.hidden!r} was refused",
+                f"hidden={self.hidden!r} is invalid",
                 why=f"{strange[0]!r} is not a statistic of the question" if strange else "nothing would be left to show",
                 instead="hidden=()",
             )
@@ -351,14 +351,14 @@ def unknown_column(column: str, table: str, known: Sequence[str]) -> UnknownColu
     """The refusal of a column that is not declared, with the nearest one that is.
 
     >>> print(unknown_column("agee", "people", ["age", "sex"]))
-    The column 'agee' was refused: the table 'people' declares age, sex.
+    The column 'agee' is unknown: the table 'people' declares age, sex.
       Instead: "age"
     """
     import difflib
 
     near = difflib.get_close_matches(column, known, n=1)
     return UnknownColumn(
-        f"The column {column!r} was refused",
+        f"The column {column!r} is unknown",
         why=f"the table {table!r} declares {', '.join(known)}",
         instead=f'"{near[0] if near else known[0]}"',
     )

@@ -13,7 +13,7 @@ scaled to (Li, Miklau, Hay, McGregor & Rastogi 2015); the ranges are post-proces
 conditions and the declared domain alone.
 
 The strategy is a part of the digest: readings of different strategies are never mixed. It is found by a search in floating point,
-so the same workload on a machine that rounds otherwise may be bought anew.
+so the same workload on a machine that rounds otherwise may be bought again.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class RangePlan:
         """
         if isinstance(guarantee, PureDP) != self.pure:
             raise InvalidParameter(
-                "guarantee was refused",
+                "guarantee is invalid",
                 why="the plan was made for the other kind of noise",
                 instead=f"range_plan(…, pure={isinstance(guarantee, PureDP)})",
             )
@@ -137,11 +137,11 @@ def _check(size: int, ranges: Sequence[tuple[int, int]]) -> None:
         for pair in ranges
     ):
         raise InvalidParameter(
-            "ranges was refused",
+            "ranges is invalid",
             why=f"each is a first cell and the one after the last, of {size}",
             instead=f"ranges=[(0, {size})]",
         )
     if not fits(ranges):
         raise InvalidParameter(
-            "ranges was refused", why="so many ranges of so many ends would not fit in memory", instead="fewer ranges at a time"
+            "ranges is invalid", why="so many ranges of so many ends would not fit in memory", instead="fewer ranges at a time"
         )

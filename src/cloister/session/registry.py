@@ -1,11 +1,12 @@
 """The tables of a session: whose budget each spends, which version of its rows it holds, and its prepared rows.
 
 *Population.* A table that names none is its own, under its name in the session. The same object or the same file or database
-table under another name is the same persons: it spends the same budget, in this session and, through the ledger, in every other
-(promise 6).
+table, under whatever name or address, is the same people: it spends the same budget, in this session and, through the ledger, in
+every other (promise 6; `lineage.py` says what is the same). What a table is made of can change after it was opened: it is looked
+up again when its rows have been prepared, and before every charge where the rows of each question are read again.
 
 *Version.* What the owner says; else, for a file, a keyed digest of its place, size and time of writing, which changes when the
-owner writes it anew and tells nothing else; else a fresh one, so that nothing bought for other rows is ever taken for an answer
+owner writes it again and tells nothing else; else a fresh one, so that nothing bought for other rows is ever taken for an answer
 about these.
 
 *Order.* Which rows count under a cap follows from a secret of the version, derived from the ledger's key: the same in every
@@ -28,6 +29,7 @@ from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session.declared import Declared
 from cloister.session.kin import Kin
+from cloister.session.lineage import Marks, SharedRows, marks_of, one_population
 from cloister.session.question import Question
 from cloister.session.shape import Shape, redirected, shape_of
 from cloister.session.spend import measure_of
@@ -56,6 +58,8 @@ class Entry(Subject):
     name: str
     declaration: PrivateTable
     secret: str
+    marks: Marks
+    """By which the ledger knows its rows again (`lineage.py`)."""
 
 
 class Registry:
@@ -67,6 +71,8 @@ class Registry:
         self._stock = stock
         self._kin = kin
         self._in_rho: dict[str, bool] = {}
+        self._compared: set[str] = set()
+        """Tables whose prepared rows are still what they were when they were opened; those that are read anew stay out."""
         self._shapes: dict[tuple[str, str, tuple[str, ...], bool], Shape] = {}
         """Of questions about a table without keys, one for each list of statistics: of these the condition decides nothing but
         the digest."""
@@ -80,7 +86,7 @@ class Registry:
         """The registry with one table more."""
         if name in self.tables:
             raise InvalidParameter(
-                f"The table {name!r} was refused", why="there is one of that name", instead=f'session.replace("{name}", …)'
+                f"The table {name!r} is invalid", why="there is one of that name", instead=f'session.replace("{name}", …)'
             )
         return self._changed({**self.tables, name: table}, name, self.entries.values())
 
@@ -91,7 +97,7 @@ class Registry:
             raise unknown_table(name, list(self.tables))
         if isinstance(before, PrivateTable) != isinstance(table, PrivateTable):
             raise InvalidParameter(
-                f"The table {name!r} was refused",
+                f"The table {name!r} is invalid",
                 why="a private table is replaced by a private one, and a public table by a public one",
                 instead=f'session.remove("{name}") and session.add("{name}", …)',
             )
@@ -118,14 +124,14 @@ class Registry:
 
     def _enter(self, name: str, table: Table, others: Iterable[Entry], before: Entry | None = None) -> None:
         if not isinstance(name, str) or not name or "\0" in name:
-            raise InvalidParameter(f"The table name {name!r} was refused", why="it is not a name", instead='"people"')
+            raise InvalidParameter(f"The table name {name!r} is invalid", why="it is not a name", instead='"people"')
         if isinstance(table, PrivateTable):
             entry = self.entries[name] = self._entry(name, table, list(others), before)
             for each in (table, getattr(table.source, "origin", None)):
                 self._kin.note(each, entry.population)
         elif not isinstance(table, PublicTable):
             raise InvalidParameter(
-                f"The table {name!r} was refused",
+                f"The table {name!r} is invalid",
                 why=f"it is a {type(table).__name__}",
                 instead="cl.PrivateTable(source, columns={…})",
             )
@@ -141,19 +147,17 @@ class Registry:
 
     def open(self, budget: Guarantee | Mapping[str, Guarantee] | None, *, who: str, names: Collection[str] | None = None) -> None:
         """Open the populations of all tables, or of the named ones, in the ledger, and write down which sources are their
-        persons'."""
+        people's."""
         for entry in [each for each in self.entries.values() if names is None or each.name in names]:
             given = budget.get(entry.population) if isinstance(budget, Mapping) else budget
             if given is None and entry.population not in self._ledger.populations():
                 raise InvalidParameter(
-                    f"The population {entry.population!r} was refused",
+                    f"The population {entry.population!r} is invalid",
                     why="it has no budget yet, and a budget is declared, never assumed",
                     instead=f'cl.Session({{"{entry.name}": …}}, budget=cl.PureDP(1))',
                 )
             self._ledger.open(entry.population, given, who=who)
-            identity = entry.declaration.source.identity()
-            if identity is not None:
-                self._ledger.bind(place_of(identity), entry.population, who=who)
+            self._ledger.bind(entry.marks.own, entry.population, who=who)
 
     def entry(self, name: str) -> Entry:
         """The private table of that name."""
@@ -164,14 +168,14 @@ class Registry:
     def asked(self, name: str) -> Entry:
         """The private table of that name, where it can be asked alone.
 
-        One whose units are keys of another table protects these, and not yet the persons behind them, until it is joined along
+        One whose units are keys of another table protects these, and not yet the people behind them, until it is joined along
         them.
         """
         entry = self.entry(name)
         through = entry.declaration.through
         if through is not None:
             raise UnsupportedQuery(
-                f"The table {name!r} alone was refused",
+                f"The table {name!r} alone is not supported",
                 why=f"its rows belong to keys of {through!r}, and whose these are is said there",
                 instead="session.sql(…), which joins it by itself, or KeyJoined(left=…, right=…, …)",
             )
@@ -188,9 +192,9 @@ class Registry:
         """The shape of a question about one of the tables."""
         if not isinstance(question, Question):
             raise InvalidParameter(
-                "The question was refused",
+                "The query is invalid",
                 why=f"it is a {type(question).__name__}",
-                instead='Question(table="people", statistics=(Count(),))',
+                instead=f'Question(table="{next(iter(self.tables), "…")}", statistics=(Count(),))',
             )
         if isinstance(question.table, Base):
             question = replace(question, table=question.table.name)
@@ -217,14 +221,14 @@ class Registry:
         return shape
 
     def subject(self, table: str | Relation) -> Subject:
-        """What is known of a table or of a relation over several; these must be about the same persons, since joins are legal
+        """What is known of a table or of a relation over several; these must be about the same people, since joins are legal
         only inside one population (promise 6)."""
         if isinstance(table, str):
             return self.asked(table)
         if table.through is not None:
             self.asked(table.bases()[0])
             raise UnsupportedQuery(
-                "The relation was refused",
+                "The relation is not supported",
                 why=f"its rows belong to keys of {table.through!r}, and whose these are is said there",
                 instead="KeyJoined(left=…, right=…, …)",
             )
@@ -232,14 +236,14 @@ class Registry:
         populations = list(dict.fromkeys(entry.population for entry in entries))
         if len(populations) > 1:
             raise UnsupportedQuery(
-                f"A question about {' and '.join(table.bases())} together was refused",
+                f"A query about {' and '.join(table.bases())} together is not supported",
                 why=f"their rows are of different populations ({', '.join(populations)}), whose budgets are apart",
                 instead=f'population="{populations[0]}" in each cl.PrivateTable',
             )
         for entry, base in zip(entries, table.tables().values(), strict=True):
             if base is not entry.declaration:
                 raise InvalidParameter(
-                    f"A relation over {entry.name!r} was refused",
+                    f"A relation over {entry.name!r} is invalid",
                     why="it was made of another declaration than the session's",
                     instead="session.tables",
                 )
@@ -257,6 +261,8 @@ class Registry:
         """The prepared rows that a question reads; those of a relation are put together from the tables' when it is asked."""
         if isinstance(table, str):
             return self.prepare(table)
+        for name in table.bases():
+            self.prepare(name)
         return self._stock.related(table, {name: self.entry(name) for name in table.bases()}, self._public)
 
     def at_hand(self, table: str | Relation) -> bool:
@@ -264,8 +270,34 @@ class Registry:
         return isinstance(table, str) and self._stock.known(self.entry(table)) is not None
 
     def prepare(self, name: str) -> Prepared:
-        """The prepared rows of a table, made when they are first needed."""
-        return self._stock.rows(self.entry(name))
+        """The prepared rows of a table, made when they are first needed; refused where they come from elsewhere by now."""
+        entry = self.entry(name)
+        rows = self._stock.rows(entry)
+        if name not in self._compared:
+            self._compare(entry)
+            if rows.materialised:
+                self._compared.add(name)
+        return rows
+
+    def _compare(self, entry: Entry) -> None:
+        """See that the rows of a table are still its population's: what they come from by now and did not at first (a partition,
+        another table under a view, a file that was written anew) is bound to it too, and refused where it is another's."""
+        new = marks_of(entry.declaration.source, self._ledger) - entry.marks
+        others = set(self._ledger.bound_to(new.own).values()) - {entry.population}
+        if entry.declaration.source.part:  # all parts of a table are cut from one: as a whole it is the first part's
+            wholes = set(self._ledger.bound_to(entry.marks.whole | new.whole).values())
+            others |= wholes if len(wholes) > 1 else set()
+            for population in wholes if len(wholes) == 1 else ():
+                self._ledger.bind(new.whole, population, who="session")
+        if others:
+            raise SharedRows(
+                f"The table {entry.name!r} was refused",
+                others,
+                entry.marks.whole | new.whole,
+                why="what it reads has changed since it was opened, and part of that belongs to another population's budget",
+                instead="ask the table's owner, who finds out by opening it again",
+            )
+        self._ledger.bind(new.own, entry.population, who="session")
 
     def slow(self, table: str | Relation) -> list[str]:
         """Those of a question's tables whose rows are known to be held by views of a database that could not be written to."""
@@ -274,19 +306,13 @@ class Registry:
         return [name for name, prepared in known.items() if prepared is not None and not prepared.materialised]
 
     def _entry(self, name: str, table: PrivateTable, others: Collection[Entry], before: Entry | None) -> Entry:
-        identity, state = table.source.identity(), table.source.state()
+        identity, state, marks = table.source.identity(), table.source.state(), marks_of(table.source, self._ledger)
         twin = next((other for other in others if _same_object(other.declaration, table)), None)
-        bound = None if identity is None else self._ledger.bound(place_of(identity))
         kin = [None if each is None else each.population for each in (before, twin)]
         kin += [self._kin.population(each) for each in (table, getattr(table.source, "origin", None))]
-        population = table.population or bound or next((each for each in kin if each is not None), name)
-        for known in (bound, *kin):
-            if known is not None and known != population:
-                raise InvalidParameter(
-                    f"The table {name!r} was refused as of population {population!r}",
-                    why=f"its rows are those of population {known!r}, which keeps what it has spent",
-                    instead=f'population="{known}"',
-                )
+        kin += [other.population for other in others if other.marks.own & marks.own]
+        known = [*sorted(set(self._ledger.bound_to(marks.own).values())), *kin]
+        population = one_population(name, table, [each for each in known if each is not None], marks)
         place = identity if identity is not None else twin.name if twin is not None else name
         version = table.version
         if version is None and identity is not None and state is not None:
@@ -302,6 +328,7 @@ class Registry:
             version=version,
             fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
             secret=self._ledger.derive("order", population, place, version).hex(),
+            marks=marks,
         )
 
 
@@ -309,11 +336,11 @@ def unknown_table(name: str, known: Sequence[str]) -> UnknownTable:
     """The refusal of a table that the session doesn't know: in the same words whether there is none, or none to be seen.
 
     >>> print(unknown_table("peple", ["people"]))
-    The table 'peple' was refused: the session's private tables are people.
+    The table 'peple' is unknown: the session's private tables are people.
       Instead: "people"
     """
     return UnknownTable(
-        f"The table {name!r} was refused",
+        f"The table {name!r} is unknown",
         why=f"the session's private tables are {', '.join(known) or 'none'}",
         instead=f'"{next(iter(known), "people")}"',
     )
@@ -324,9 +351,3 @@ def _same_object(one: PrivateTable, other: PrivateTable) -> bool:
         return True
     mine, theirs = getattr(one.source, "origin", None), getattr(other.source, "origin", None)
     return mine is not None and mine is theirs
-
-
-def place_of(identity: str) -> str:
-    """A source's identity as the ledger keeps it: a digest, since an address may hold more than the ledger's readers should
-    see."""
-    return hashlib.sha256(identity.encode()).hexdigest()

@@ -1,7 +1,7 @@
 """A rehearsal: the whole way of a question on rows that follow the declarations and on nothing else.
 
 Scripts are written first and pay later: the answer has the shape, the types and the margins of the real one, and its values mean
-nothing. Made-up rows spread evenly over the declared values; persons have the same names in every table of a population, so that
+nothing. Made-up rows spread evenly over the declared values; people have the same names in every table of a population, so that
 joins find partners.
 """
 
@@ -40,16 +40,7 @@ def _made_up(table: PrivateTable, random: Random) -> PrivateTable:
     if table.unit is not None and table.unit not in columns:
         persons = max(1, rows // max(1, (table.max_rows or 1) // 2))
         columns[table.unit] = [f"p{number}" for number in _below(persons, rows, random)]
-    return PrivateTable(
-        columns,
-        columns=dict(table.columns),
-        unit=table.unit,
-        max_rows=table.max_rows,
-        population=table.population,
-        size=table.size,
-        version="rehearsal",
-        through=table.through,
-    )
+    return PrivateTable.declared(columns, dict(table.columns), like=table, version="rehearsal", during=None)
 
 
 def _values(domain: Domain, rows: int, random: Random) -> list[Any]:

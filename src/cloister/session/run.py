@@ -90,7 +90,7 @@ def run_plan(method: RowMethod, entry: Entry, spend: Guarantee) -> RunPlan:
     cost = method.guarantee(spend, entry.declaration)
     if not cost <= spend:
         raise InvalidParameter(
-            f"The method {type(method).__name__} was refused",
+            f"The method {type(method).__name__} is invalid",
             why=f"it costs {cost}, more than the spend of {spend}",
             instead=f"spend={cost!r}",
         )

@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 
 from cloister.errors import LedgerError
 from cloister.session.buying import Buyer
 from cloister.session.house import steady
+from cloister.session.limits import in_turn, limit_of
 from cloister.session.registry import Entry
 from cloister.session.run import Outcome, RowMethod, RunPlan, digest_once, outcome_of, run_blob, run_plan
 from cloister.session.sealed import sealed
@@ -33,7 +35,7 @@ class Runner(Buyer):
         charge. `once` names a piece of work that is to be released once however often it is begun (a job): what the same person
         has released under that name is given again at no cost, and nobody else takes its charge over.
 
-        Guarantee: that of the method, once a charge. A second attempt draws its randomness anew, and is no second release: of
+        Guarantee: that of the method, once a charge. A second attempt draws its randomness again, and is no second release: of
         the first nothing left the door, and the ledger settles a charge once, whichever attempt comes first. What is seen is
         the output of one run, so composition counts one.
         """
@@ -44,27 +46,31 @@ class Runner(Buyer):
             return before
         prepared = self._registry.prepare(table)
         declaration, condition = self._row_entry(table).declaration, self._view.rows.get(table)
-        if self._about_to_charge is not None:
-            self._about_to_charge(what, {plan.population: plan.cost})
         ceilings, shares = self._bounds.ceilings, self._bounds.shares
-        reservation = self.ledger.reserve(
-            {plan.population: plan.cost},
-            who=self.who,
-            what=what,
-            purpose=purpose,
-            at_most=ceilings,
-            share_at_most=shares,
-        )
+        with ExitStack() as reading:
+            limit = self._time_limit or limit_of(1, declaration.size)
+            reading.enter_context(in_turn([prepared.turn()], limit))
+            if self._about_to_charge is not None:
+                self._about_to_charge(what, {plan.population: plan.cost})
+            reservation = self.ledger.reserve(
+                {plan.population: plan.cost},
+                who=self.who,
+                what=what,
+                purpose=purpose,
+                at_most=ceilings,
+                share_at_most=shares,
+            )
 
-        def released() -> bytes:
-            rows = prepared.rows(list(method.columns), where=condition)
-            return run_blob(method.release(rows, declaration, plan.cost, self._random), marked=self._random.marked)
+            def released() -> bytes:
+                rows = prepared.rows(list(method.columns), where=condition)
+                reading.close()  # others may ask while the method works
+                return run_blob(method.release(rows, declaration, plan.cost, self._random), marked=self._random.marked)
 
-        try:
-            blob = sealed(released, trusted=False)
-        except KeyboardInterrupt:
-            prepared.cancel()
-            raise
+            try:
+                blob = sealed(released, trusted=False)
+            except KeyboardInterrupt:
+                prepared.cancel()
+                raise
         try:
             self.ledger.settle(reservation, blob, marked=self._random.marked)
         except LedgerError:
@@ -86,6 +92,7 @@ class Runner(Buyer):
     def explain_run(self, method: RowMethod, table: str, spend: Spending) -> RunPlan:
         """What `run` would charge, and for which guarantee: spends nothing and reads no row."""
         entry = self._row_entry(table)
+        self.house.workspace.check_rows(table, entry.declaration.size, len(method.columns))
         return run_plan(method, entry, spend_of(spend, self.ledger.budget(entry.population)).whole())
 
     def _row_entry(self, table: str) -> Entry:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from cloister.errors import CloisterError, EngineError
+from cloister.tables.workspace import MemoryExceeded, memory_exceeded
 
 Result = TypeVar("Result")
 
@@ -19,17 +20,19 @@ def sealed(work: Callable[[], Result], *, trusted: bool = True) -> Result:
     """What `work` returns; what it raises comes out as a new exception without a past.
 
     A refusal of our own keeps its text, which is made from public facts; with `trusted=False` (a method that we did not write)
-    even that is replaced. An interruption stays an interruption.
+    even that is replaced. Want of memory has a text of its own, always the same. An interruption stays an interruption.
 
     >>> sealed(lambda: 1 / 0)
     Traceback (most recent call last):
-    cloister.errors.EngineError: The question was not answered: ...
+    cloister.errors.EngineError: The query was not answered: ...
     """
     failure: BaseException
     try:
         return work()
     except KeyboardInterrupt:
         failure = KeyboardInterrupt()
+    except (MemoryExceeded, MemoryError):
+        failure = memory_exceeded()
     except CloisterError as error:
         failure = type(error)(error.what, why=error.why, instead=error.instead) if trusted else engine_failed()
     except BaseException:  # SystemExit and the like hold words too
@@ -41,10 +44,11 @@ def engine_failed() -> EngineError:
     """The one text of every failure behind the door.
 
     >>> print(engine_failed().what)
-    The question was not answered
+    The query was not answered
     """
     return EngineError(
-        "The question was not answered",
-        why="the engine or the method failed; its own words stay behind the door, and what was reserved stays charged",
-        instead="ask again: the same question runs once more under the same charge",
+        "The query was not answered",
+        why="the engine or the method failed; its message is withheld because it may contain private data; the "
+        "reserved budget stays charged",
+        instead="ask again: the same query runs once more under the same charge",
     )

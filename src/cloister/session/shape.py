@@ -97,17 +97,22 @@ def digested(shape: Shape) -> Shape:
     return replace(shape, digest=_digest(shape))
 
 
-def check_numbers(shapes: Sequence[Shape]) -> None:
-    """Refuse, from public facts, a plan of so many noisy numbers that drawing and keeping them takes minutes and gigabytes."""
-    numbers = sum(
+def numbers_of(shapes: Sequence[Shape]) -> int:
+    """How many noisy numbers a plan makes; of undeclared keys, as of one group."""
+    return sum(
         shape.grid.cells * sum(len(block.raws) if block.leaves is None else block.leaves.count for block in shape.blocks)
         for shape in shapes
     )
+
+
+def check_numbers(shapes: Sequence[Shape]) -> None:
+    """Refuse, from public facts, a plan of so many noisy numbers that drawing and keeping them takes minutes and gigabytes."""
+    numbers = numbers_of(shapes)
     if numbers > _MOST_NUMBERS:
         raise UnsupportedQuery(
-            "The question was refused",
+            "The query is not supported",
             why=f"it makes {numbers:,} noisy numbers in all its groups, and at most {_MOST_NUMBERS:,} are drawn",
-            instead="fewer or coarser keys, fewer statistics, or two questions",
+            instead="fewer or coarser keys, fewer statistics, or two queries",
         )
 
 

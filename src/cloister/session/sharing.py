@@ -91,7 +91,7 @@ class Sharing:
                 if isinstance(statistic, Covariance):
                     continue
                 raise InvalidParameter(
-                    f"{statistic.name!r} was refused",
+                    f"{statistic.name!r} is invalid",
                     why="a column depends on itself entirely: the answer is known",
                     instead=f'Variance(column="{statistic.x}")',
                 )
@@ -112,7 +112,7 @@ class Sharing:
                 domain = self._declared(statistic.column)
                 if domain.kind not in _ORDERED:
                     raise UnsupportedQuery(
-                        f"{statistic.name!r} was refused",
+                        f"{statistic.name!r} is not supported",
                         why=f"{statistic.column!r} is declared as {domain.kind}, which has no order",
                         instead=f'Mode(column="{statistic.column}")',
                     )
@@ -157,7 +157,7 @@ class Sharing:
     def _needs_declared_keys(self, name: str) -> None:
         if not self.grid.declared:
             raise UnsupportedQuery(
-                f"{name!r} by undeclared keys was refused",
+                f"{name!r} by undeclared keys is not supported",
                 why="noisy counts of all values would be needed in groups that may not be known",
                 instead='columns={"key": cl.Category([…])}',
             )
@@ -166,7 +166,7 @@ class Sharing:
         domain = self._declared(column)
         if domain.kind not in _NUMBERS:
             raise UnsupportedQuery(
-                f"The {purpose} of {column!r} was refused",
+                f"The {purpose} of {column!r} is not supported",
                 why=f"it is declared as {domain.kind}, which has no {purpose}",
                 instead=f'Count(column="{column}")',
             )

@@ -102,12 +102,12 @@ def _spend_of(spend: Spending, budget: Guarantee) -> Spend:
         spend = spend.to_approx()
     if measure_of(spend) != measure:
         raise NotConvertible(
-            f"spend={spend!r} was refused",
+            f"spend={spend!r} is invalid",
             why=f"the population's budget is {budget!r}, and a promise of the other kind cannot be counted in it",
             instead=f'spend="{text_of(amount_of(budget) / 10)}"',
         )
     if amount_of(spend) <= 0:
-        raise InvalidParameter(f"spend={spend!r} was refused", why="it must be greater than 0", instead='spend="0.1"')
+        raise InvalidParameter(f"spend={spend!r} is invalid", why="it must be greater than 0", instead='spend="0.1"')
     return Spend(measure, amount_of(spend), spend.delta)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from cloister.session.sealed import sealed
-from cloister.tables import Prepared, PublicTable, Related, Relation, prepare, relate
+from cloister.tables import Prepared, PublicTable, Related, Relation, Workspace, prepare, relate
 
 if TYPE_CHECKING:
     from cloister.session.registry import Entry
@@ -44,7 +44,8 @@ class Stock:
     {}
     """
 
-    def __init__(self) -> None:
+    def __init__(self, workspace: Workspace | None = None) -> None:
+        self.workspace = workspace or Workspace.of()
         self._lock = threading.Lock()
         self._rows: dict[int, _Once[Prepared]] = {}
         self._related: OrderedDict[Hashable, _Once[Related]] = OrderedDict()
@@ -64,7 +65,7 @@ class Stock:
         """The prepared rows of a table."""
         with self._lock:
             slot = self._rows.setdefault(id(entry), _Once([entry]))
-        return slot.get(lambda: prepare(entry.declaration, secret=entry.secret))
+        return slot.get(lambda: prepare(entry.declaration, secret=entry.secret, workspace=self.workspace))
 
     def related(self, relation: Relation, entries: Mapping[str, Entry], public: Mapping[str, PublicTable]) -> Related:
         """The rows of a relation, put together from those of its tables when it is asked."""

@@ -97,7 +97,7 @@ def check_confidence(confidence: float) -> None:
     """
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence <= _SUREST:
         raise InvalidParameter(
-            f"confidence={confidence!r} was refused", why="it must be a number between 0 and 1", instead="confidence=0.95"
+            f"confidence={confidence!r} is invalid", why="it must be a number between 0 and 1", instead="confidence=0.95"
         )
 
 

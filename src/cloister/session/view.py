@@ -122,7 +122,7 @@ class Seen:
             return question
         if any(isinstance(each, OverCap) for each in question.statistics):
             raise UnsupportedQuery(
-                "The number of units over their cap was refused",
+                "The number of units over their cap is not supported",
                 why="a cap acts on all rows of a unit, and some of them are not to be seen here",
                 instead="answer.margin(), or the whole table",
             )
@@ -132,7 +132,7 @@ class Seen:
         self.check(base.name)
         if base.table is not self.tables[base.name]:
             raise InvalidParameter(
-                f"A relation over {base.name!r} was refused",
+                f"A relation over {base.name!r} is invalid",
                 why="it was made of another declaration than the session's",
                 instead="session.tables",
             )
@@ -159,13 +159,13 @@ def view_of(
     {'people': frozenset({'sex'})}
     """
     if isinstance(tables, str):
-        raise InvalidParameter(f"tables={tables!r} was refused", why="it is one text, not names", instead=f'tables=["{tables}"]')
+        raise InvalidParameter(f"tables={tables!r} is invalid", why="it is one text, not names", instead=f'tables=["{tables}"]')
     limited: dict[str, frozenset[str]] = {}
     for name, condition in rows.items():
         table = _private(seen, name)
         if not isinstance(condition, Expression):
             raise InvalidParameter(
-                f"The condition on {name!r} was refused", why="it is not a condition", instead='rows={"people": "age >= 18"}'
+                f"The condition on {name!r} is invalid", why="it is not a condition", instead=f'rows={{"{name}": "…"}}'
             )
         for column in sorted(condition.columns()):
             _known(name, table, column)
@@ -176,7 +176,7 @@ def view_of(
             _known(name, table, column)
         if not given:
             raise InvalidParameter(
-                f"columns={{{name!r}: ()}} was refused", why="nothing of the table would be seen", instead="tables= without it"
+                f"columns={{{name!r}: ()}} is invalid", why="nothing of the table would be seen", instead="tables= without it"
             )
         limited[name] = frozenset(given)
     names = None if tables is None else frozenset(tables)

@@ -97,7 +97,7 @@ def from_json(text: str) -> Release:
     >>> from_json('{"format": 1, "release": {"groups": "import os"}}')
     Traceback (most recent call last):
     ...
-    cloister.errors.InvalidParameter: The text was refused: it holds no release.
+    cloister.errors.InvalidParameter: The text is invalid: it holds no release.
       Instead: what release.to_json() wrote
     """
     if not isinstance(text, str) or len(text) > LONGEST:
@@ -172,7 +172,7 @@ def _written(value: Any) -> Any:
     if kind in _OTHERWISE:
         return {"$": kind.__name__, **{name: _written(each) for name, each in _OTHERWISE[kind][0](value).items()}}
     raise InvalidParameter(
-        "The release was refused", why=f"a {kind.__name__} in it has no written form", instead="release.table, which has"
+        "The release is invalid", why=f"a {kind.__name__} in it has no written form", instead="release.table, which has"
     )
 
 
@@ -316,7 +316,7 @@ def _special_map(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _special_fraction(value: Mapping[str, Any]) -> Fraction:
     if not isinstance(value["v"], str) or not _RATIONAL.fullmatch(value["v"]):
-        raise _Malformed("a number in it is no quotient of two whole ones")
+        raise _Malformed("a number in it is not a quotient of two whole ones")
     return Fraction(value["v"])
 
 

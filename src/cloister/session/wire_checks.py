@@ -52,7 +52,7 @@ def check_types(kind: type, given: Mapping[str, Any]) -> None:
     >>> from cloister.session.uncertainty import Term
     >>> check_types(Threshold, {"least": "3", "delta": 0})
     Traceback (most recent call last):
-    cloister.errors.InvalidParameter: The text was refused: 'least' of a Threshold in it is of another type.
+    cloister.errors.InvalidParameter: The text is invalid: 'least' of a Threshold in it is of another type.
       Instead: what release.to_json() wrote
     """
     hints = _hints(kind)
@@ -170,9 +170,12 @@ def _check_reading(reading: Reading) -> None:
         raise refused("a reading in it holds no numbers, or no noise")
     if not _in_range(reading.values):
         raise refused("a reading in it holds a number that is no quantity")
+    if not any(term.weight for term in reading.terms):  # some may be 0: of raws that a sum from 0 does not need
+        raise refused("a reading in it holds no noise")
     for term in reading.terms:
         weight, scale = abs(term.weight), float(term.noise.scale)
-        if not 1 / _LARGEST <= weight <= _LARGEST or not 1 / _LARGEST <= scale <= _LARGEST:
+        in_range = weight == 0 or 1 / _LARGEST <= weight <= _LARGEST
+        if not in_range or not 1 / _LARGEST <= scale <= _LARGEST:
             raise refused("a noise in it is none, or without end")
         if isinstance(term.noise, Zoom) and not 2 <= term.noise.leaves <= MOST_LEAVES:
             raise refused("a noise in it is of more values than there are")
@@ -250,7 +253,7 @@ def refused(why: str) -> InvalidParameter:
     """The refusal of a text.
 
     >>> print(refused("it holds no release"))
-    The text was refused: it holds no release.
+    The text is invalid: it holds no release.
       Instead: what release.to_json() wrote
     """
-    return InvalidParameter("The text was refused", why=why, instead="what release.to_json() wrote")
+    return InvalidParameter("The text is invalid", why=why, instead="what release.to_json() wrote")

@@ -9,12 +9,13 @@ import numpy as np
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy import Guarantee
+from cloister.session.expectation import chosen, expected_margin
 from cloister.session.formulas import Linear, Reading, combined
 from cloister.session.history import History
 from cloister.session.plan import Part, Plan, following, price
 from cloister.session.shape import Shape
 from cloister.session.spend import Spend, measure_of
-from cloister.session.uncertainty import check_confidence, half_width
+from cloister.session.uncertainty import check_confidence
 
 _DIGITS = 6
 _WIDEST = 1e300
@@ -25,26 +26,28 @@ def least_spend(shape: Shape, budget: Guarantee, within: float, confidence: floa
     """The least amount, to six digits, at which every count and sum of the question has a margin of at most `within`.
 
     The margin of a count or a sum follows from the noise alone and falls as the spend grows, so the amount is found by
-    bisection over numbers of six digits; what was bought before is combined with what is still to buy. The margin of anything
-    else depends on private sizes: it is refused here, and `least_spend_after` works it out from a pilot.
+    bisection over numbers of six digits; what was bought before is combined with what is still to buy. A count that decides
+    whether its undeclared group is shown has the widest margin that such a count can have. The margin of anything else depends
+    on private sizes: it is refused here, and `least_spend_after` works it out from a pilot.
     """
     _check(within, confidence)
     formulas = [formula for formula in shape.formulas if isinstance(formula, Linear)]
     if len(formulas) < len(shape.formulas):
         raise UnsupportedQuery(
-            f"within={within} was refused",
+            f"within={within} is not supported",
             why="the error of a mean or a quantile depends on how many rows its group has, which is private",
-            instead='pilot="0.01" beside within=, which buys a first noisy answer; or spend="0.1"',
+            instead='pilot="0.01" beside within=, which gives a first noisy answer; or spend="0.1"',
         )
     if any(formula.kind == "integer" for formula in formulas) and within < 1:
         raise InvalidParameter(
-            f"within={within} was refused", why="a whole number is either exact or off by 1 at least", instead="within=1"
+            f"within={within} is invalid", why="a whole number is either exact or off by 1 at least", instead="within=1"
         )
 
     def wide(part: Part) -> bool:
         readings = part.sharpness()
-        widths = (half_width(formula.terms(readings), confidence, formula.kind == "integer") for formula in formulas)
-        return any(width > within for width in widths)
+        if part.threshold is not None:
+            readings["units"] = chosen(readings["units"], part.threshold.least, confidence, None)
+        return any(expected_margin(formula, readings, confidence, None) > within for formula in formulas)
 
     return _search(shape, budget, history, wide)
 
@@ -75,7 +78,7 @@ def _raws(history: History) -> list[str]:
 def _check(within: float, confidence: float) -> None:
     check_confidence(confidence)
     if isinstance(within, bool) or not isinstance(within, int | float) or not 0 < within <= _WIDEST:
-        raise InvalidParameter(f"within={within!r} was refused", why="it must be a number greater than 0", instead="within=50")
+        raise InvalidParameter(f"within={within!r} is invalid", why="it must be a number greater than 0", instead="within=50")
 
 
 def _search(shape: Shape, budget: Guarantee, history: History, wide: Callable[[Part], bool]) -> Guarantee:
@@ -99,7 +102,7 @@ def _search(shape: Shape, budget: Guarantee, history: History, wide: Callable[[P
     low, high = _LEAST, _MOST
     if too_wide(Fraction(10) ** high):
         raise UnsupportedQuery(
-            "within= was refused",
+            "within= is not supported",
             why="no spend makes the margin of every group so small: some groups have too few rows",
             instead='a larger pilot=, spend="0.1", or fewer groups',
         )

@@ -19,6 +19,7 @@
     identifier.py   columns that name something
     preparation.py  from the source's values to integer codes
     order.py        which rows of a unit come first
+    workspace.py    what engines may take of a machine
     folder.py       where rows spill, and how nothing of them stays
     guard.py        failures without their history
     without_bar.py  connections that print nothing
@@ -41,6 +42,7 @@ from cloister.tables.relation import Base, Capped, Extended, Filtered, Projected
 from cloister.tables.request import Aggregate, Aggregation, Binned, Groups, Key, Strided
 from cloister.tables.stacked import Stacked
 from cloister.tables.table import PrivateTable, PublicTable
+from cloister.tables.workspace import MemoryExceeded, Workspace
 
 __all__ = [
     "Aggregate",
@@ -70,6 +72,7 @@ __all__ = [
     "KeyJoined",
     "Like",
     "Literal",
+    "MemoryExceeded",
     "Not",
     "Or",
     "PerUnit",
@@ -87,6 +90,7 @@ __all__ = [
     "Text",
     "UnitAggregate",
     "UnitJoined",
+    "Workspace",
     "check_aggregation",
     "engine_for",
     "prepare",

@@ -48,7 +48,7 @@ def as_number(form: Form, scalar: object = None) -> Number:
         return from_list(form, [Fraction(number) for number in numbers], integer=True)
     kind = "a truth value" if isinstance(form, Listed) and form.truths else "text" if not hasattr(form, "unit") else "a date"
     raise UnsupportedQuery(
-        "Arithmetic was refused",
+        "Arithmetic is not supported",
         why=f"{_named(scalar)} is {kind} and not a number",
         instead="CAST(… AS INTEGER)" if kind != "a date" else "DATE_DIFF('day', later, earlier)",
     )

@@ -1,7 +1,9 @@
 """CAST: from one kind to another, wherever the result follows from declarations alone.
 
-A number becomes an integer by rounding to the nearest, ties up, as preparation does it; a truth value is 1 or 0; text is read as
-preparation reads it (`reading.py`), over the public list of a category, and what is not a number, a day or a truth value is NULL.
+A number becomes an integer by rounding to the nearest, halves to even, unless a `Round` within says otherwise (`query/numbers.py`
+puts there what a dialect does); a truth value is 1 or 0; text is read as preparation reads it (`reading.py`), over the public
+list of a category, and what is not a number, a whole one for an integer, a day or a truth value is NULL. `decimal` is `real`
+under the name of the exact type: the values are the same, but engines round a decimal in another way than a double.
 Whole numbers and dates have a text when there are few enough to list.
 """
 
@@ -24,13 +26,13 @@ from cloister.tables.scope import Scope
 
 __all__ = ["KINDS", "Cast"]
 
-KINDS = ("integer", "real", "text", "date", "boolean")
+KINDS = ("integer", "real", "decimal", "text", "date", "boolean")
 _MOST_TEXTS = 100_000
 
 
 @dataclass(frozen=True)
 class Cast(Scalar):
-    """x as an integer, real, text, date or boolean.
+    """x as an integer, real, decimal, text, date or boolean.
 
     >>> from cloister.tables.columns import Category
     >>> from cloister.tables.scalars import Ref
@@ -45,7 +47,7 @@ class Cast(Scalar):
         need(self.x, "Cast")
         if self.kind not in KINDS:
             raise UnsupportedQuery(
-                f"A cast to {self.kind!r} was refused", why=f"known are {', '.join(KINDS)}", instead="CAST(x AS INTEGER)"
+                f"A cast to {self.kind!r} is not supported", why=f"known are {', '.join(KINDS)}", instead="CAST(x AS INTEGER)"
             )
         super().__post_init__()
 
@@ -60,7 +62,7 @@ class Cast(Scalar):
             raise self._refused("its values are not declared")
         if self.kind == "text":
             return to_listed_text(x, "CAST")
-        if self.kind in ("integer", "real"):
+        if self.kind in ("integer", "real", "decimal"):
             return self._number(x)
         return self._date(x) if self.kind == "date" else self._truth(x)
 
@@ -83,11 +85,12 @@ class Cast(Scalar):
             elif isinstance(x.options[0], int):
                 number = as_number(x)
             else:
-                number = from_list(x, [_read(str(option)) for option in x.options], integer=False)
+                read = _read_whole if self.kind == "integer" else read_exactly
+                number = from_list(x, [read(str(option)) for option in x.options], integer=False)
         else:
             number = as_number(x)
         if self.kind == "integer":
-            return rounded(number, Fraction(1), Fraction(1, 2))
+            return rounded(number, Fraction(1), "half even")
         return replace(number, integer=False)
 
     def _date(self, x: Form) -> Moments:
@@ -127,10 +130,15 @@ class Cast(Scalar):
         )
 
     def _refused(self, why: str) -> UnsupportedQuery:
-        return UnsupportedQuery(f"A cast to {self.kind} was refused", why=why, instead="the column declared as that kind")
+        return UnsupportedQuery(f"A cast to {self.kind} is not supported", why=why, instead="the column declared as that kind")
 
 
-def _read(text: str) -> Fraction | None:
+def _read_whole(text: str) -> Fraction | None:
+    whole = read_whole(text)
+    return None if whole is None else Fraction(whole)
+
+
+def read_exactly(text: str) -> Fraction | None:
     """The number that preparation reads in a text, exactly: a decimal means itself."""
     whole = read_whole(text)
     if whole is not None:
@@ -150,7 +158,7 @@ def to_listed_text(form: Form, what: str) -> Listed:
         return replace(form, options=texts)
     if isinstance(form, Words):
         raise UnsupportedQuery(
-            f"{what} of text was refused", why="its values are not declared", instead="the column as cl.Category([…])"
+            f"{what} of text is not supported", why="its values are not declared", instead="the column as cl.Category([…])"
         )
     values: Callable[[int], str]
     if isinstance(form, Number) and form.integer and not form.wide:
@@ -160,10 +168,12 @@ def to_listed_text(form: Form, what: str) -> Listed:
         low, high, unit = form.low, form.high, form.unit
         values = lambda code: date_of(day_of(unit, code)).isoformat()  # noqa: E731
     else:
-        raise UnsupportedQuery(f"{what} was refused", why="the text of a fraction differs between engines", instead="ROUND(x)")
+        raise UnsupportedQuery(
+            f"{what} is not supported", why="the text of a fraction differs between engines", instead="ROUND(x)"
+        )
     if high - low >= _MOST_TEXTS:
         raise UnsupportedQuery(
-            f"{what} was refused", why=f"it makes more than {_MOST_TEXTS} texts", instead="bins, or ROUND(x, -2)"
+            f"{what} is not supported", why=f"it makes more than {_MOST_TEXTS} texts", instead="bins, or ROUND(x, -2)"
         )
 
     def build(scope: Scope) -> Any:

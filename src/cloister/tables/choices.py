@@ -44,7 +44,9 @@ class Case(Scalar):
         object.__setattr__(self, "branches", tuple((condition, value) for condition, value in self.branches))
         if not self.branches or not all(isinstance(condition, Expression) for condition, _ in self.branches):
             raise UnsupportedQuery(
-                "CASE was refused", why="it needs branches, each with a condition", instead="CASE WHEN age < 30 THEN 1 ELSE 0 END"
+                "CASE is not supported",
+                why="it needs branches, each with a condition",
+                instead="CASE WHEN age < 30 THEN 1 ELSE 0 END",
             )
         for _, value in self.branches:
             need(value, "Case")
@@ -76,7 +78,7 @@ class _Several(Scalar):
         name = type(self).__name__
         object.__setattr__(self, "parts", tuple(self.parts))
         if not self.parts:
-            raise UnsupportedQuery(f"{name} was refused", why="it has no parts", instead="COALESCE(age, 0)")
+            raise UnsupportedQuery(f"{name} is not supported", why="it has no parts", instead="COALESCE(age, 0)")
         for part in self.parts:
             need(part, name)
         super().__post_init__()
@@ -199,7 +201,7 @@ class Truth(Scalar):
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, Expression):
-            raise UnsupportedQuery("A condition was refused", why="it is not one", instead="age > 40")
+            raise UnsupportedQuery("A condition is not supported", why="it has no comparison", instead="age > 40")
         super().__post_init__()
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
@@ -243,7 +245,9 @@ def unified(forms: Sequence[Form], what: str, choose: Choose, *, extra: int = 0,
     if first is None:
         return _null()
     if ordered and isinstance(first, Listed | Words):
-        raise UnsupportedQuery(f"{what} was refused", why="its parts are neither numbers nor dates", instead=f"{what}(age, 40)")
+        raise UnsupportedQuery(
+            f"{what} is not supported", why="its parts are neither numbers nor dates", instead=f"{what}(age, 40)"
+        )
     if isinstance(first, Number):
         numbers = [part for part in parts if isinstance(part, Number)]
         low, high = min(number.low for number in numbers), max(number.high for number in numbers)
@@ -315,5 +319,7 @@ def _as(form: Form, kind: type[Form], what: str) -> Form:
 
 def _unlike(what: str) -> UnsupportedQuery:
     return UnsupportedQuery(
-        f"{what} was refused", why="its values are of different kinds", instead="all numbers, all dates or all texts: CAST(…)"
+        f"{what} is not supported",
+        why="its values are of different kinds",
+        instead="all numbers, all dates or all texts: CAST(…)",
     )

@@ -109,13 +109,13 @@ class Integer(Domain):
             number = _bound(getattr(self, name), name, f"Integer({self.low!r}, {self.high!r})")
             if number.denominator != 1:
                 raise InvalidDeclaration(
-                    f"Integer({self.low!r}, {self.high!r}) was refused",
+                    f"Integer({self.low!r}, {self.high!r}) is invalid",
                     why=f"{name} is not a whole number",
                     instead=f"cl.Real({self.low!r}, {self.high!r}, step=…)",
                 )
             if abs(number) > _LARGEST_INTEGER:
                 raise InvalidDeclaration(
-                    f"Integer({self.low!r}, {self.high!r}) was refused",
+                    f"Integer({self.low!r}, {self.high!r}) is invalid",
                     why=f"{name} is beyond ±2^62",
                     instead="cl.Integer(0, 2**60)",
                 )
@@ -179,13 +179,13 @@ class Real(Domain):
         lowest, highest = _bound(low, "low", written), _bound(high, "high", written)
         _ordered(lowest, highest, "Real")
         if max(abs(lowest), abs(highest)) > 10**150:
-            raise InvalidDeclaration(f"{written} was refused", why="a bound is beyond ±1e150", instead="cl.Real(0, 1e12)")
+            raise InvalidDeclaration(f"{written} is invalid", why="a bound is beyond ±1e150", instead="cl.Real(0, 1e12)")
         size = _default_step(lowest, highest) if step is None else _bound(step, "step", written)
         if size <= 0:
-            raise InvalidDeclaration(f"{written} was refused", why="a step must be greater than 0", instead="step=1")
+            raise InvalidDeclaration(f"{written} is invalid", why="a step must be greater than 0", instead="step=1")
         if ((highest - lowest) / size).denominator != 1:
             raise InvalidDeclaration(
-                f"{written} was refused",
+                f"{written} is invalid",
                 why="the step does not divide the range",
                 instead="a step of which high - low is a multiple",
             )
@@ -195,10 +195,10 @@ class Real(Domain):
         object.__setattr__(self, "nullable", nullable)
         _flag(nullable)
         if max(size.numerator, size.denominator) > 10**100:
-            raise InvalidDeclaration(f"{written} was refused", why="the step is beyond 1e±100", instead='step="0.01"')
+            raise InvalidDeclaration(f"{written} is invalid", why="the step is beyond 1e±100", instead='step="0.01"')
         if max(abs(self.low_code), abs(self.high_code)) > _LARGEST_REAL_CODE:
             raise InvalidDeclaration(
-                f"{written} was refused", why="more than 2^49 steps lie between 0 and a bound", instead="a coarser step"
+                f"{written} is invalid", why="more than 2^49 steps lie between 0 and a bound", instead="a coarser step"
             )
 
     @property
@@ -268,30 +268,30 @@ class Category(Domain):
     def __init__(self, values: Iterable[str | int | bool], *, nullable: bool = False) -> None:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidDeclaration(
-                f"Category({values!r}) was refused",
+                f"Category({values!r}) is invalid",
                 why="the categories must be a list",
                 instead='cl.Category(["Female", "Male"])',
             )
         options = tuple(read_plain(value) for value in values)
         if not options:
             raise InvalidDeclaration(
-                "Category([]) was refused", why="it lists no category", instead='cl.Category(["Female", "Male"])'
+                "Category([]) is invalid", why="it lists no category", instead='cl.Category(["Female", "Male"])'
             )
         if len(options) > _MOST_CATEGORIES:
             raise InvalidDeclaration(
-                "Category([…]) was refused", why=f"it lists more than {_MOST_CATEGORIES} categories", instead="cl.Text()"
+                "Category([…]) is invalid", why=f"it lists more than {_MOST_CATEGORIES} categories", instead="cl.Text()"
             )
         for option in options:
             _check_option(option)
         if len({type(option) for option in options}) > 1:
             raise InvalidDeclaration(
-                "Category([…]) was refused", why="its categories are of different types", instead='cl.Category(["1", "two"])'
+                "Category([…]) is invalid", why="its categories are of different types", instead='cl.Category(["1", "two"])'
             )
         codes: dict[Any, int] = {}
         for code, option in enumerate(options):
             if option in codes:
                 raise InvalidDeclaration(
-                    "Category([…]) was refused", why=f"{option!r} is listed twice", instead="each category once"
+                    "Category([…]) is invalid", why=f"{option!r} is listed twice", instead="each category once"
                 )
             codes[option] = code
         object.__setattr__(self, "options", options)
@@ -408,7 +408,7 @@ class Date(Domain):
             days = read_days(bound)
             if days is None:
                 raise InvalidDeclaration(
-                    f"Date({low!r}, {high!r}) was refused",
+                    f"Date({low!r}, {high!r}) is invalid",
                     why=f"{name} is not a day",
                     instead='cl.Date("1900-01-01", "2026-12-31")',
                 )
@@ -488,25 +488,25 @@ class Boolean(Domain):
 
 def _bound(value: Any, name: str, written: str) -> Fraction:
     if value is None:
-        raise InvalidDeclaration(f"{written} was refused", why=f"{name} is missing", instead="cl.Integer(0, 120)")
+        raise InvalidDeclaration(f"{written} is invalid", why=f"{name} is missing", instead="cl.Integer(0, 120)")
     try:
         return exact(value, name)
     except InvalidParameter as error:
-        raise InvalidDeclaration(f"{written} was refused", why=f"{name}: {error.why}", instead="cl.Integer(0, 120)") from None
+        raise InvalidDeclaration(f"{written} is invalid", why=f"{name}: {error.why}", instead="cl.Integer(0, 120)") from None
 
 
 def _ordered(low: Any, high: Any, kind: str) -> None:
     if low > high:
         raise InvalidDeclaration(
-            f"{kind}({low}, {high}) was refused", why="the lower bound is above the upper", instead=f"cl.{kind}({high}, {low})"
+            f"{kind}({low}, {high}) is invalid", why="the lower bound is above the upper", instead=f"cl.{kind}({high}, {low})"
         )
     if low == high and kind == "Real":
-        raise InvalidDeclaration(f"Real({low}, {high}) was refused", why="the range is empty", instead="cl.Real(0, 1)")
+        raise InvalidDeclaration(f"Real({low}, {high}) is invalid", why="the range is empty", instead="cl.Real(0, 1)")
 
 
 def _flag(nullable: object) -> None:
     if not isinstance(nullable, bool):
-        raise InvalidDeclaration(f"nullable={nullable!r} was refused", why="it must be True or False", instead="nullable=True")
+        raise InvalidDeclaration(f"nullable={nullable!r} is invalid", why="it must be True or False", instead="nullable=True")
 
 
 def _default_step(low: Fraction, high: Fraction) -> Fraction:
@@ -520,7 +520,7 @@ def _default_step(low: Fraction, high: Fraction) -> Fraction:
 
 
 def _check_option(option: object) -> None:
-    written = "Category([…]) was refused"
+    written = "Category([…]) is invalid"
     if option is None or (isinstance(option, float) and math.isnan(option)):
         raise InvalidDeclaration(written, why="NULL is not a category", instead="cl.Category([…], nullable=True)")
     if not isinstance(option, str | int):

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.columns import Domain, Text
 from cloister.tables.expressions import Expression
+from cloister.tables.ibis_compilers import sql_of
 from cloister.tables.request import MOST_ROWS, Aggregate, Aggregation, Key, Strided
 from cloister.tables.scope import RecordingScope, Scope, TemplateScope
 
@@ -108,7 +109,7 @@ def storage(domain: Domain) -> str:
 def check_aggregation(request: Aggregation, declaration: Declared) -> None:
     """Refuses, from declarations alone, whatever no engine would take: unknown columns, wrong types, sums that could overflow.
 
-    Persons are not counted where a row of the base is a person and a join has made several rows of it: nothing says whose they
+    People are not counted where a row of the base is a person and a join has made several rows of it: nothing says whose they
     are.
 
     >>> from cloister.tables import Aggregation, Column, Compare, Integer, Literal, PrivateTable
@@ -122,7 +123,7 @@ def check_aggregation(request: Aggregation, declaration: Declared) -> None:
     spread = declaration.unit is None and declaration.max_rows is not None
     if spread and any(aggregate.kind == "units" for aggregate in request.aggregates):
         raise UnsupportedQuery(
-            "Counting persons was refused",
+            "Counting people is not supported",
             why="a person may have several rows after the join, and no column says whose a row is",
             instead='cl.PrivateTable(…, unit="person", max_rows=1)',
         )
@@ -147,7 +148,7 @@ def compile_aggregation(request: Aggregation, layout: Layout, dialect: str, *, m
         measures[f"a{position}"] = measure
         reads.append(read)
     expression = rows.group_by(**keys).aggregate(**measures) if keys else rows.aggregate(**measures)
-    return Plan(_sql(expression, dialect), tuple(reads), _dense(request, layout), not keys)
+    return Plan(sql_of(expression, dialect), tuple(reads), _dense(request, layout), not keys)
 
 
 def _dense(request: Aggregation, layout: Layout) -> bool:
@@ -179,7 +180,7 @@ def compile_rows(
     if unit:
         chosen["unit"] = rows.unit
         reads.append("text")
-    return Plan(_sql(rows.select(**chosen), dialect), tuple(reads))
+    return Plan(sql_of(rows.select(**chosen), dialect), tuple(reads))
 
 
 def _rows(
@@ -189,7 +190,7 @@ def _rows(
     if max_rows is not None:
         if not layout.unit:
             raise InvalidParameter(
-                f"max_rows={max_rows} was refused", why="one row is one person in this table", instead="max_rows=None"
+                f"max_rows={max_rows} is invalid", why="one row is one person in this table", instead="max_rows=None"
             )
         rows = rows.filter(rows.place <= max_rows)
     scope = layout.scope(rows, dialect, kind)
@@ -325,9 +326,3 @@ def preceded(sql: str, named: Sequence[tuple[str, str]]) -> str:
         return sql
     written = ", ".join(f'"{name}" AS ({select})' for name, select in named)
     return f"WITH {written}, {sql[5:]}" if sql.startswith("WITH ") else f"WITH {written} {sql}"
-
-
-def _sql(expression: Any, dialect: str) -> str:
-    import ibis
-
-    return str(ibis.to_sql(expression, dialect=dialect, pretty=False))

@@ -46,7 +46,7 @@ class Stepped(Domain):
     def __post_init__(self) -> None:
         if self.first > self.last or self.step_size <= 0 or max(abs(self.first), abs(self.last)) > LARGEST_CODE:
             raise InvalidDeclaration(
-                f"{type(self).__name__} was refused",
+                f"{type(self).__name__} is invalid",
                 why="it needs first <= last within ±2^62 and a step greater than 0",
                 instead="Stepped(first=0, last=10, step_size=Fraction(1, 2))",
             )
@@ -129,7 +129,7 @@ class Periods(Domain):
         lowest, highest = (period_of(self.unit, (day - EPOCH).days) for day in (datetime.date.min, datetime.date.max))
         if self.unit not in UNITS[1:] or not lowest <= self.first <= self.last <= highest:
             raise InvalidDeclaration(
-                f"Periods({self.unit!r}, …) was refused",
+                f"Periods({self.unit!r}, …) is invalid",
                 why="it needs a unit among week, month, quarter and year, and first <= last within the years 1 to 9999",
                 instead='Periods("year", 1990, 2026)',
             )

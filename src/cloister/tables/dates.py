@@ -43,7 +43,7 @@ def moments_form(scalar: Scalar, domains: Domains) -> Moments:
         days = read_days(form.options[0])
         if days is not None:
             return Moments(unit="day", low=days, high=days, certain=True, build=lambda scope: scope.operations.whole(days))
-    raise UnsupportedQuery("A date function was refused", why="its argument is not a date", instead="CAST(… AS DATE)")
+    raise UnsupportedQuery("A date function is not supported", why="its argument is not a date", instead="CAST(… AS DATE)")
 
 
 def date_of(days: int) -> datetime.date:
@@ -114,7 +114,7 @@ def to_periods(x: Moments, unit: str) -> Moments:
 def _check_unit(unit: str, name: str, units: tuple[str, ...] = UNITS) -> None:
     if unit not in units:
         raise UnsupportedQuery(
-            f"{name} of {unit!r} was refused", why=f"known are {', '.join(units)}", instead=f"{name}('month', born)"
+            f"{name} of {unit!r} is not supported", why=f"known are {', '.join(units)}", instead=f"{name}('month', born)"
         )
 
 
@@ -208,7 +208,7 @@ class DateShift(Scalar):
         _check_unit(self.unit, "DATE_ADD")
         if isinstance(self.count, bool) or not isinstance(self.count, int) or abs(self.count) > 4_000_000:
             raise InvalidParameter(
-                f"count={self.count!r} was refused", why="it is not a whole number within ±4,000,000", instead="INTERVAL 3 MONTH"
+                f"count={self.count!r} is invalid", why="it is not a whole number within ±4,000,000", instead="INTERVAL 3 MONTH"
             )
         super().__post_init__()
 
@@ -228,7 +228,7 @@ class DateShift(Scalar):
         low, high = max(x.low, first), min(x.high, last)
         if low > high:
             raise UnsupportedQuery(
-                "A shift was refused", why="every day would leave the years 1 to 9999", instead="fewer of them"
+                "A shift is not supported", why="every day would leave the years 1 to 9999", instead="fewer of them"
             )
 
         cut = low > x.low or high < x.high
@@ -274,7 +274,7 @@ def _shifted_periods(x: Moments, count: int) -> Moments:
 
 
 def _gone() -> UnsupportedQuery:
-    return UnsupportedQuery("A shift was refused", why="every day would leave the years 1 to 9999", instead="fewer of them")
+    return UnsupportedQuery("A shift is not supported", why="every day would leave the years 1 to 9999", instead="fewer of them")
 
 
 def _movable(months: int) -> tuple[int, int]:

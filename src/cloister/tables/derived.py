@@ -74,7 +74,7 @@ class Relation(ABC):
 
     @property
     def through(self) -> str | None:
-        """The column that the units are values of, where they are not persons yet: such a relation needs a `KeyJoined`."""
+        """The column that the units are values of, where they are not people yet: such a relation needs a `KeyJoined`."""
         return self.parts[0].through
 
     @property
@@ -126,7 +126,7 @@ class Relation(ABC):
             for name, table in each.own_tables().items():
                 if found.setdefault(name, table) is not table:
                     raise InvalidParameter(
-                        f"The name {name!r} was refused", why="it stands for two tables", instead="a name of its own for each"
+                        f"The name {name!r} is invalid", why="it stands for two tables", instead="a name of its own for each"
                     )
         return dict(sorted(found.items()))
 
@@ -158,7 +158,7 @@ class Relation(ABC):
         nodes, depth = self.extent
         if nodes > _MOST_NODES or depth > _DEEPEST:
             raise UnsupportedQuery(
-                "The derived table was refused",
+                "The derived table is not supported",
                 why=f"it is made of more than {_MOST_NODES} steps, or more than {_DEEPEST} inside one another",
                 instead="fewer subqueries",
             )
@@ -189,14 +189,14 @@ def known(relation: Relation, name: str) -> None:
 
 
 def unique(names: list[str]) -> None:
-    """Refuses a name that stands twice, or that is no text."""
+    """Refuses a name that stands twice, or that is not a text."""
     seen = set()
     for name in names:
         if not isinstance(name, str) or not name:
-            raise InvalidParameter(f"The column name {name!r} was refused", why="it is not text", instead='"age"')
+            raise InvalidParameter(f"The column name {name!r} is invalid", why="it is not text", instead='"age"')
         if name in seen:
             raise InvalidParameter(
-                f"The column {name!r} was refused", why="two columns would bear the name", instead=f'{name} AS "another"'
+                f"The column {name!r} is invalid", why="two columns would bear the name", instead=f'{name} AS "another"'
             )
         seen.add(name)
 
@@ -206,7 +206,7 @@ def needs_unit(relation: Relation, what: str) -> None:
     if relation.unit is None:
         tables = ", ".join(repr(name) for name, table in relation.tables().items() if table.unit is None)
         raise UnsupportedQuery(
-            f"{what} was refused",
+            f"{what} is not supported",
             why=f"no column of {tables} says whose row a row is",
             instead='cl.PrivateTable(…, unit="person", max_rows=1)',
         )
@@ -220,7 +220,7 @@ def bounded(what: str, rows: int, span: int = 1) -> None:
     """
     if rows > _MOST_DERIVED or span > _LONGEST_SPAN:
         raise UnsupportedQuery(
-            f"{what} was refused",
+            f"{what} is not supported",
             why=f"one person could have more than {_MOST_DERIVED:,} rows in it",
             instead="a smaller max_rows=",
         )

@@ -12,25 +12,36 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cloister.tables.columns import Text
+from cloister.tables.columns import Domain, Text
 from cloister.tables.compiler import DENSE_BITS, RELATION, Layout, Plan
-from cloister.tables.encrypted import ENCRYPTED_SCRATCH, attach_scratch
-from cloister.tables.engine import ColumnReport, PreparationReport, Prepared, Site, _token, fresh_secret
+from cloister.tables.engine import (
+    ColumnReport,
+    PreparationReport,
+    Prepared,
+    Site,
+    Turn,
+    UnitsReport,
+    _token,
+    fresh_secret,
+    in_pieces,
+)
 from cloister.tables.folder import PrivateFolder
 from cloister.tables.guard import guarded
 from cloister.tables.held import MOST_BYTES, Held, countable, wanted_columns
-from cloister.tables.preparation import Spelling, outside_sql, over_cap_sql, prepared_sql, report_sql
+from cloister.tables.identifier import Identifier
+from cloister.tables.preparation import Spelling, outside_sql, over_cap_sql, prepared_sql, report_sql, units_sql
 from cloister.tables.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, SPACE, WHOLE
 from cloister.tables.request import Aggregation, Groups
 from cloister.tables.table import PrivateTable
 from cloister.tables.without_bar import without_bar
+from cloister.tables.workspace import Workspace
 
 if TYPE_CHECKING:
     from cloister.tables.public import PublicCodes
@@ -138,12 +149,9 @@ class DuckDBEngine:
 
     name = "duckdb"
 
-    def __init__(self, *, memory_limit: str | None = None) -> None:
-        self.memory_limit = memory_limit or os.environ.get("CLOISTER_MEMORY_LIMIT")
-
-    def prepare(self, table: PrivateTable, *, temporary_directory: Path | None = None, secret: str | None = None) -> Prepared:
+    def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The prepared rows of a table."""
-        return DuckDBPrepared(table, fresh_secret(secret), temporary_directory, self.memory_limit)
+        return DuckDBPrepared(table, fresh_secret(secret), workspace)
 
 
 class DuckDBPrepared(Prepared):
@@ -151,14 +159,14 @@ class DuckDBPrepared(Prepared):
 
     dialect: ClassVar[str] = "duckdb"
 
-    def __init__(self, table: PrivateTable, secret: str, folder: Path | None, memory_limit: str | None) -> None:
-        super().__init__(table, materialised=True)
-        self._folder = PrivateFolder(folder)
-        self._common = {
-            **_SAFE,
-            **({"memory_limit": memory_limit} if memory_limit else {}),
-            **(ENCRYPTED_SCRATCH if table.source.is_encrypted else {}),
-        }
+    def __init__(self, table: PrivateTable, secret: str, workspace: Workspace) -> None:
+        super().__init__(table, materialised=True, workspace=workspace)
+        self._folder = PrivateFolder(workspace.folder)
+        self._common = {**_SAFE, **workspace.settings()}
+        if table.source.is_encrypted:
+            from cloister.tables.encrypted import ENCRYPTED_SCRATCH
+
+            self._common |= ENCRYPTED_SCRATCH
         settings = {
             **self._common,
             "temp_directory": str(self._folder.path / "spill"),
@@ -168,11 +176,16 @@ class DuckDBPrepared(Prepared):
         self._running: dict[Any, int] = {}
         self._stopped: set[Any] = set()
         self._idle: list[Any] = []
-        self._dense = 0
+        self._dense, self._dense_bits = 0, workspace.places(DENSE_BITS, _USUAL_BITS)
         self._long = table.source.is_long or (table.size or 0) > _MANY_ROWS
         # as declared: the clock may say nothing of the true number
         self._short = table.size is not None and table.size <= _ONE_GROUP
-        self._holds = self._short and _bytes(table.size or 0, self.layout) <= MOST_BYTES
+        self._most_held = MOST_BYTES if workspace.memory is None else min(MOST_BYTES, workspace.memory // (4 * _HELD_BEYOND))
+        self._holds = self._short and _bytes(table.size or 0, self.layout) <= self._most_held
+        most = None if self._short else workspace.questions(workspace.threads(os.cpu_count() or 1))
+        given = workspace.settings().get("threads")
+        self._all_threads = "RESET threads" if given is None else f"SET threads = {given}"
+        self._turns = None if most is None else threading.Semaphore(most)
         self._holding = threading.Lock()
         self._held: Held | None = None
         ready = False
@@ -190,6 +203,8 @@ class DuckDBPrepared(Prepared):
         in_plain = source.is_large and not source.is_encrypted
         self._connection = without_bar(duckdb.connect(str(file) if in_plain else ":memory:", config=settings))
         if source.is_large and source.is_encrypted:
+            from cloister.tables.encrypted import attach_scratch
+
             attach_scratch(self._connection, file, _SCRATCH)
             place = f"{_SCRATCH}.{RELATION}"
         try:
@@ -235,7 +250,7 @@ class DuckDBPrepared(Prepared):
         names = wanted_columns(self.layout)
         with self._cursor() as cursor:
             [rows] = cursor.execute(f"SELECT COUNT(*) FROM {RELATION}").fetchone()
-            if rows > _HELD_BEYOND * _ONE_GROUP or _bytes(rows, self.layout) > _HELD_BEYOND * MOST_BYTES:
+            if rows > _HELD_BEYOND * _ONE_GROUP or _bytes(rows, self.layout) > _HELD_BEYOND * self._most_held:
                 return None
             columns = cursor.execute(f"SELECT {', '.join(names)} FROM {RELATION}").fetchnumpy() if names else {}
         return Held(self.layout, columns, rows)
@@ -252,12 +267,35 @@ class DuckDBPrepared(Prepared):
             finally:
                 self._arrays(cursor, -1)
 
+    def _stream(self, plan: Plan) -> Generator[list[Any]]:
+        """Texts in few rows at a time, since nobody says how long they are; whole numbers in arrays."""
+        if self.workspace.memory is None:
+            yield self._fetch(plan)
+            return
+        with self._cursor(kept=True) as cursor:
+            if "text" in plan.reads or "wide" in plan.reads:
+                cursor.execute(plan.sql)
+                yield from in_pieces(cursor.fetchmany, plan)
+                return
+            import arro3.core
+
+            empty = True
+            for batch in arro3.core.RecordBatchReader.from_stream(cursor.sql(plan.sql)):
+                yield [batch.column(place).to_numpy() for place in range(batch.num_columns)]
+                empty = False
+            if empty:
+                yield [np.zeros(0, dtype=np.int64) for _ in plan.reads]
+
+    def turn(self) -> Turn | None:
+        """As many at once as there is memory for; a table of which few rows are declared needs little."""
+        return self._turns
+
     def _arrays(self, cursor: Any, change: int) -> None:
         """While a dense count runs, groups may be kept in an array of so many places, three times as fast as a hash table. The
         setting holds for the whole database: a query beside it, with other aggregates, may then take more memory."""
         with self._lock:
             self._dense += change
-            cursor.execute(f"SET perfect_ht_threshold = {DENSE_BITS if self._dense else _USUAL_BITS}")
+            cursor.execute(f"SET perfect_ht_threshold = {self._dense_bits if self._dense else _USUAL_BITS}")
 
     @contextmanager
     def _cursor(self, *, kept: bool = False) -> Iterator[Any]:
@@ -292,7 +330,7 @@ class DuckDBPrepared(Prepared):
         cap = other.declaration.max_rows
         kept = f"SELECT * FROM {RELATION}" + (f" WHERE place <= {cap}" if cap is not None else "")
         with self._cursor() as mine, other._cursor() as theirs:
-            mine.execute("RESET threads")  # the other table may be long
+            mine.execute(self._all_threads)  # the other table may be long
             mine.register(f"{name}_read", arro3.core.RecordBatchReader.from_stream(theirs.sql(kept)))
             mine.execute(f"CREATE TABLE {name} AS SELECT * FROM {name}_read")
             mine.unregister(f"{name}_read")
@@ -311,7 +349,7 @@ class DuckDBPrepared(Prepared):
             given = column if is_text else f"NULLIF({column}, {domain.null_code})"  # type: ignore[union-attr]
             chosen.append(f"CAST({given} AS {types[dtype]}) AS {column}")
         with self._cursor() as mine:
-            mine.execute("RESET threads")
+            mine.execute(self._all_threads)
             mine.register(f"{name}_read", Table.from_pydict(arrays))
             mine.execute(f"CREATE TABLE {name} AS SELECT {', '.join(chosen)} FROM {name}_read")
             mine.unregister(f"{name}_read")
@@ -338,19 +376,27 @@ class DuckDBPrepared(Prepared):
         table = self.declaration
         settings = {**self._common, "temp_directory": str(self._folder.path / "report")}
         with without_bar(duckdb.connect(":memory:", config=settings)) as connection:
-            relation = table.source.attach(connection)
-            spelling, schema = DuckDBSpelling(), table.source.schema
-            sql = report_sql(table.columns, schema, relation, table.unit, spelling, table.during)
-            [row] = connection.execute(sql).fetchall()
-            outside = None
-            if table.during is not None:
-                [outside] = connection.execute(outside_sql(schema, relation, spelling, table.during)).fetchall()
-            table.source.detach(connection)
+
+            def asked(sql: Callable[[str], str]) -> Any:
+                relation = table.source.attach(connection)  # for each question: lines of a file pass by once
+                try:
+                    return connection.execute(sql(relation)).fetchall()[0]
+                finally:
+                    table.source.detach(connection)
+
+            spelling, schema, during = DuckDBSpelling(), table.source.schema, table.during
+            row = asked(lambda relation: report_sql(table.columns, schema, relation, table.unit, spelling, during))
+            outside = None if during is None else asked(lambda relation: outside_sql(schema, relation, spelling, during))
+
+            def named(name: str, domain: Domain) -> Any:
+                return asked(lambda relation: units_sql(domain, name, schema, relation, spelling, during))
+
+            units = {name: named(name, domain) for name, domain in named_by(table).items()}
             malformed = table.source.malformed(connection)
         over = (0, 0)
         if table.max_rows is not None:
             over = self._connection.cursor().execute(over_cap_sql(table.max_rows, RELATION)).fetchone()
-        return report_of(row, over, table, malformed, outside)
+        return report_of(row, over, table, malformed, outside, units)
 
     def _close(self) -> None:
         self.cancel()
@@ -368,12 +414,26 @@ def _bytes(rows: int, layout: Layout) -> int:
     return 8 * rows * len(wanted_columns(layout))
 
 
-def report_of(row: Any, over: Any, table: PrivateTable, malformed: int = 0, outside: Any = None) -> PreparationReport:
-    """The report from the numbers of `report_sql`, `over_cap_sql` and `outside_sql`."""
+def named_by(table: PrivateTable) -> dict[str, Domain]:
+    """The columns that name whose row a row is, or may: the unit's, and each identifier."""
+    unit: dict[str, Domain] = {} if table.unit is None else {table.unit: Identifier()}
+    return unit | {name: domain for name, domain in table.columns.items() if isinstance(domain, Identifier)}
+
+
+def report_of(
+    row: Any,
+    over: Any,
+    table: PrivateTable,
+    malformed: int = 0,
+    outside: Any = None,
+    units: Mapping[str, Any] = MappingProxyType({}),
+) -> PreparationReport:
+    """The report from the numbers of `report_sql`, `over_cap_sql`, `outside_sql` and `units_sql`."""
     numbers = [int(number) for number in row]
     columns = {
         name: ColumnReport(given=numbers[2 + 3 * i], nulled=numbers[2 + 3 * i] - numbers[3 + 3 * i], clamped=numbers[4 + 3 * i])
         for i, name in enumerate(table.columns)
     }
+    by = {name: UnitsReport(units=int(many), fullest=int(most)) for name, (many, most) in units.items()}
     before, after, undated = (int(number) for number in outside or (0, 0, 0))
-    return PreparationReport(numbers[0], numbers[1], int(over[0]), int(over[1]), columns, malformed, before, after, undated)
+    return PreparationReport(numbers[0], numbers[1], int(over[0]), int(over[1]), columns, malformed, before, after, undated, by)

@@ -38,7 +38,7 @@ class During:
     ['visited', '2026-01-01', '2026-03-31']
     >>> During("day", "2026-03-31", "2026-01-01")
     Traceback (most recent call last):
-    cloister.errors.InvalidDeclaration: during=('day', '2026-03-31', '2026-01-01') was refused: these are no first and last day.
+    cloister.errors.InvalidDeclaration: during=('day', '2026-03-31', '2026-01-01') is invalid: these are not a first and last day.
       Instead: during=("visited", "2026-01-01", "2026-03-31")
     """
 
@@ -52,7 +52,7 @@ class During:
         except InvalidDeclaration:
             days = None
         if days is None:
-            raise _refused((column, first, last), "these are no first and last day")
+            raise _refused((column, first, last), "these are not a first and last day")
         object.__setattr__(self, "column", column)
         object.__setattr__(self, "first", days.low)
         object.__setattr__(self, "last", days.high)
@@ -65,10 +65,10 @@ class During:
         elif isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 3:
             found = cls(*given)
         else:
-            raise _refused(given, "it is no column with a first and a last day")
+            raise _refused(given, "it is not a column with a first and a last day")
         if not isinstance(found.column, str) or found.column not in source.schema:
             raise UnknownColumn(
-                f"during={found.plain()!r} was refused",
+                f"during={found.plain()!r} is unknown",
                 why=f"the source has only {', '.join(map(repr, source.schema))}",
                 instead="the name of the column that says the day, as the source writes it",
             )
@@ -87,4 +87,4 @@ class During:
 
 
 def _refused(given: object, why: str) -> InvalidDeclaration:
-    return InvalidDeclaration(f"during={given!r} was refused", why=why, instead=_INSTEAD)
+    return InvalidDeclaration(f"during={given!r} is invalid", why=why, instead=_INSTEAD)

@@ -1,4 +1,4 @@
-"""A table in an encrypted file: written from any source that DuckDB reads, and a source itself for whoever has the key.
+"""A table in an encrypted file: written from any source that DuckDB reads, and a source itself for anyone who has the key.
 
 The file is a sealed stream (`sealed.py`) of a short head (names and kinds of the columns) and a Parquet file. It is opened
 into memory: the decrypted Parquet file lies in a file without a name that belongs to this process and is on no disk
@@ -33,6 +33,7 @@ from cloister.tables.guard import guarded, tried
 from cloister.tables.sealed import CHUNK, KEY_BYTES, Sealer, sealed_salt, unsealed
 from cloister.tables.sources import FileSource, Source, check_names, recognise
 from cloister.tables.without_bar import without_bar
+from cloister.tables.workspace import Workspace
 
 __all__ = ["ENCRYPTED_SCRATCH", "ONLY_MEMORY", "EncryptedSource", "MemoryFile", "Written", "attach_scratch", "write_encrypted"]
 
@@ -49,6 +50,8 @@ ONLY_MEMORY: dict[str, Any] = {
 """Settings of a DuckDB connection that writes nothing to disk."""
 
 _LENGTH = 4
+_GROUPS = 16
+"""A group of rows is held several times while it is written."""
 
 
 class MemoryFile:
@@ -64,7 +67,7 @@ class MemoryFile:
         self._number = -1
         if not hasattr(os, "memfd_create"):
             raise EngineError(
-                "An encrypted table was refused",
+                "An encrypted table is not supported",
                 why="this operating system has no files in memory",
                 instead="a hub on Linux",
             )
@@ -112,7 +115,9 @@ class EncryptedSource(FileSource):
         self._key = key
         self._identity = identity
         self._opened: dict[int, MemoryFile] = {}
-        head = guarded("The encrypted table could not be read", self._head, why="it cannot be opened, or is no encrypted table")
+        head = guarded(
+            "The encrypted table could not be read", self._head, why="it cannot be opened, or is not an encrypted table"
+        )
         self.schema = dict(head["schema"])
         self._malformed = int(head["malformed"])
         check_names(list(self.schema))
@@ -125,8 +130,13 @@ class EncryptedSource(FileSource):
         """The name that was given, or the path."""
         return super().identity() if self._identity is None else self._identity
 
+    def lineage(self) -> frozenset[str]:
+        """Of a file that is known by a name that was given: nothing more, since one file may be served to several tables, each of
+        which reads rows of its own."""
+        return super().lineage() if self._identity is None else frozenset()
+
     def state(self) -> str | None:
-        """A text that is drawn anew each time the file is written."""
+        """A text that is drawn again each time the file is written."""
         return tried(self._salt, OSError, EngineError)
 
     @property
@@ -189,7 +199,7 @@ def write_encrypted(source: Any, path: str | Path, key: bytes, *, memory_limit: 
     found, path = recognise(source), Path(path)
     if found.engine != "duckdb":
         raise UnsupportedQuery(
-            f"A source of {found.describe()} was refused",
+            f"A source of {found.describe()} is not supported",
             why="its rows stay in its own database",
             instead="a file or a frame",
         )
@@ -219,15 +229,15 @@ def attach_scratch(connection: Any, path: Path, name: str) -> None:
 def _write(source: Source, file: IO[bytes], key: bytes, memory_limit: str | None) -> Written:
     import duckdb
 
-    limit = {"memory_limit": memory_limit} if memory_limit else {}
+    workspace = Workspace.of(memory_limit) if memory_limit else Workspace()
     sealer = Sealer(file, key)
-    with without_bar(duckdb.connect(":memory:", config={**ONLY_MEMORY, **limit})) as connection:
+    with without_bar(duckdb.connect(":memory:", config=ONLY_MEMORY | workspace.settings())) as connection:
         malformed = source.malformed(connection)
         head = json.dumps({"schema": list(source.schema.items()), "malformed": malformed}).encode()
         sealer.write(len(head).to_bytes(_LENGTH, "big") + head)
         relation = source.attach(connection)
         try:
-            for chunk in _parquet(connection, relation):
+            for chunk in _parquet(connection, relation, workspace.memory):
                 sealer.write(chunk)
         finally:
             source.detach(connection)
@@ -237,13 +247,14 @@ def _write(source: Source, file: IO[bytes], key: bytes, memory_limit: str | None
     return Written(digest=sealer.digest, bytes=sealer.bytes)
 
 
-def _parquet(connection: Any, relation: str) -> Iterator[bytes]:
-    """The relation as a Parquet file, as DuckDB writes it into a pipe."""
+def _parquet(connection: Any, relation: str, memory: int | None) -> Iterator[bytes]:
+    """The relation as a Parquet file, as DuckDB writes it into a pipe: in groups of rows of which each fits into memory."""
+    groups = "" if memory is None else f", ROW_GROUP_SIZE_BYTES {memory // _GROUPS}"
     reading, writing = os.pipe()
     failed: list[bool] = []
 
     def produce() -> None:
-        sql = f"COPY (SELECT * FROM {relation}) TO '/proc/self/fd/{writing}' (FORMAT parquet, USE_TMP_FILE false)"
+        sql = f"COPY (SELECT * FROM {relation}) TO '/proc/self/fd/{writing}' (FORMAT parquet, USE_TMP_FILE false{groups})"
         try:
             connection.execute(sql)
         except Exception:  # what the engine says may hold a row; that it failed is enough

@@ -10,10 +10,11 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,18 +22,35 @@ from cloister.errors import EngineError
 from cloister.tables.compiler import RELATION, Declared, Layout, Plan, compile_aggregation, compile_rows
 from cloister.tables.expressions import Expression
 from cloister.tables.guard import guarded
+from cloister.tables.ibis_compilers import load
 from cloister.tables.request import Aggregation, Groups
 from cloister.tables.scope import filled, holds_markers
 from cloister.tables.table import PrivateTable, PublicTable
+from cloister.tables.workspace import Room, Workspace
 
 if TYPE_CHECKING:
     from cloister.tables.public import PublicCodes
 
-__all__ = ["Answering", "Engine", "PreparationReport", "Prepared", "Site", "engine_for", "prepare"]
+__all__ = [
+    "PIECE",
+    "Answering",
+    "Engine",
+    "PreparationReport",
+    "Prepared",
+    "Site",
+    "engine_for",
+    "in_columns",
+    "in_pieces",
+    "prepare",
+]
 
 _MOST_PLANS = 512
+_OBJECT = 64
+PIECE = 16_384
+"""Rows that are fetched at a time."""
 
 Result = TypeVar("Result")
+Turn: TypeAlias = threading.Semaphore
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +60,14 @@ class ColumnReport:
     given: int
     nulled: int
     clamped: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsReport:
+    """For the owner only: how many different values name the rows of a table, and how many rows the fullest of them has."""
+
+    units: int
+    fullest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +91,8 @@ class PreparationReport:
     """And of later days."""
     rows_undated: int = 0
     """And on no day: the date is missing, or is none."""
+    units: dict[str, UnitsReport] = field(default_factory=dict)
+    """By the column that says whose row it is, and by each identifier: as the rows were given, before any cap."""
 
 
 class Engine(Protocol):
@@ -72,7 +100,7 @@ class Engine(Protocol):
 
     name: str
 
-    def prepare(self, table: PrivateTable, *, temporary_directory: Path | None = None, secret: str | None = None) -> Prepared:
+    def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The prepared rows of a table."""
 
 
@@ -82,6 +110,8 @@ class Answering(ABC):
     layout: Layout
     declared: Declared
     """What is asked about."""
+    workspace: Workspace
+    """What may be taken of the machine."""
 
     @property
     @abstractmethod
@@ -92,10 +122,26 @@ class Answering(ABC):
         """Exact aggregates of the groups that are present. Refusals come before any row is read; failures have a fixed text.
         `plan` is what `plan` gave for the same aggregation before."""
         plan = self.plan(aggregation) if plan is None else plan
-        read = self._reading(lambda: [_as_numpy(column, how) for column, how in zip(self._fetch(plan), plan.reads, strict=True)])
-        keys = tuple(read[: len(aggregation.keys)])
-        values = read[len(aggregation.keys) :]
-        return Groups(keys, {each.name: value for each, value in zip(aggregation.aggregates, values, strict=True)})
+        return self._reading(lambda: _groups(aggregation, plan, self._fetch(plan)))
+
+    def each(self, aggregation: Aggregation, plan: Plan | None, take: Callable[[Groups, Room], None]) -> None:
+        """As `aggregate`, piece by piece: for groups of which nobody can say how many there are. Each is in one piece alone.
+
+        `take` says to the room how much it keeps of a piece.
+        """
+        plan = self.plan(aggregation) if plan is None else plan
+        room = self.workspace.room()
+
+        def read() -> None:
+            with closing(self._stream(plan)) as pieces:
+                for columns in pieces:
+                    take(_groups(aggregation, plan, columns), room)
+
+        self._reading(read)
+
+    def turn(self) -> Turn | None:
+        """Where an engine can't work on any number of questions at once, whoever asks waits for this, before the charge."""
+        return None
 
     def at_hand(self, aggregation: Aggregation) -> bool:
         """Whether it is found in memory at once, so that whoever asks waits for no statement."""
@@ -134,12 +180,21 @@ class Answering(ABC):
         return self._reading(lambda: self._read(plan, wanted, unit=unit, by_unit=by_unit))
 
     def _read(self, plan: Plan, wanted: tuple[str, ...], *, unit: bool, by_unit: bool) -> dict[str, np.ndarray[Any, Any]]:
-        found = self._fetch(plan)
-        read = {name: _as_numpy(column, how) for name, column, how in zip(wanted, found, plan.reads, strict=False)}
+        room, pieces = self.workspace.room(), []
+        with closing(self._stream(plan)) as stream:
+            for columns in stream:
+                pieces.append([_as_numpy(column, how) for column, how in zip(columns, plan.reads, strict=True)])
+                room.take(sum(size_of(column) for column in pieces[-1]))
+        found = [joined(parts) for parts in zip(*pieces, strict=True)]
+        read = dict(zip(wanted, found, strict=False))
         if unit:
             length = len(found[0]) if found else 0
             read["unit"] = _numbered(found[-1]) if by_unit else np.arange(length, dtype=np.int64)
         return read
+
+    def _stream(self, plan: Plan) -> Generator[list[Any]]:
+        """Runs a plan; the result by columns, in pieces where memory is bounded. There is at least one."""
+        yield self._fetch(plan)
 
     @abstractmethod
     def cancel(self, thread: int | None = None) -> None:
@@ -171,8 +226,9 @@ class Prepared(Answering):
 
     dialect: ClassVar[str] = ""
 
-    def __init__(self, declaration: PrivateTable, *, materialised: bool) -> None:
+    def __init__(self, declaration: PrivateTable, *, materialised: bool, workspace: Workspace | None = None) -> None:
         self.declaration = self.declared = declaration
+        self.workspace = workspace or Workspace.of()
         self.version = declaration.version if declaration.version is not None else _token(16)
         self.materialised = materialised
         self.layout = Layout(declaration.columns, declaration.unit is not None)
@@ -257,6 +313,7 @@ class Prepared(Answering):
             if plan is not None:
                 self._plans.move_to_end(key)
                 return plan
+        load(self.dialect)
         plan = build()
         with self._lock:
             self._plans[key] = plan
@@ -297,20 +354,28 @@ def engine_for(table: PrivateTable | PublicTable) -> Engine:
     return DuckDBEngine()
 
 
-def prepare(table: PrivateTable, *, temporary_directory: str | Path | None = None, secret: str | None = None) -> Prepared:
+def prepare(
+    table: PrivateTable,
+    *,
+    temporary_directory: str | Path | None = None,
+    secret: str | None = None,
+    workspace: Workspace | None = None,
+) -> Prepared:
     """Prepares a table on the engine that holds its source.
+
+    `workspace` is what it may take of the machine; None is what the environment says, with a folder to spill into where one is
+    named.
 
     `secret` is the secret of the version: it keys the order of the rows within a unit, so the same rows prepared twice with the
     same secret keep the same rows of each unit. Any letters and digits are taken; only 32 or more hexadecimal digits that nobody
-    can guess keep it secret. None draws a fresh one. It must not be shown to whoever may ask questions.
+    can guess keep it secret. None draws a fresh one. It must not be shown to anyone who may ask questions.
 
     >>> from cloister.tables import Integer
     >>> with prepare(PrivateTable({"age": [39, 51, None, 400]}, columns={"age": Integer(0, 120)}), secret="0") as people:
     ...     people.aggregate(Aggregation(people)).values["rows"].tolist()
     [4]
     """
-    folder = Path(temporary_directory) if temporary_directory is not None else None
-    return engine_for(table).prepare(table, temporary_directory=folder, secret=secret)
+    return engine_for(table).prepare(table, workspace=workspace or Workspace.of(folder=temporary_directory), secret=secret)
 
 
 def fresh_secret(secret: str | None) -> str:
@@ -318,7 +383,7 @@ def fresh_secret(secret: str | None) -> str:
     if secret is None:
         return _token(16)
     if not isinstance(secret, str) or not (secret.isascii() and secret.isalnum()):
-        raise EngineError("The secret was refused", why="it must be letters and digits", instead='secret="00ff"')
+        raise EngineError("The secret is not supported", why="it must be letters and digits", instead='secret="00ff"')
     return secret
 
 
@@ -332,6 +397,39 @@ def _numbered(units: Any) -> np.ndarray[Any, Any]:
     """0, 1, … by unit. Each text ends in a mark of ours, since numpy cuts characters of code 0 off the end of a text."""
     marked = np.asarray([f"{unit}." for unit in np.asarray(units, dtype=object).tolist()], dtype=str)
     return np.unique(marked, return_inverse=True)[1].astype(np.int64)
+
+
+def in_columns(rows: Sequence[Sequence[Any]], plan: Plan) -> list[Any]:
+    """The rows of a plan's result, column by column."""
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in plan.reads]
+
+
+def in_pieces(fetch: Callable[[int], Sequence[Sequence[Any]]], plan: Plan) -> Generator[list[Any]]:
+    """The rows of a plan's result, column by column, some at a time and at least once; `fetch` hands out at most so many more."""
+    rows = fetch(PIECE)
+    while True:
+        yield in_columns(rows, plan)
+        rows = fetch(PIECE)
+        if not rows:
+            return
+
+
+def size_of(column: np.ndarray[Any, Any]) -> int:
+    """Bytes of a column: of texts, about those of the texts themselves."""
+    if column.dtype != object:
+        return int(column.nbytes)
+    return sum(_OBJECT if not isinstance(item, str) else _OBJECT + len(item) for item in column.tolist())
+
+
+def joined(parts: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The pieces of a column, one after the other."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _groups(aggregation: Aggregation, plan: Plan, columns: Sequence[Any]) -> Groups:
+    read = [_as_numpy(column, how) for column, how in zip(columns, plan.reads, strict=True)]
+    keys, values = tuple(read[: len(aggregation.keys)]), read[len(aggregation.keys) :]
+    return Groups(keys, {each.name: value for each, value in zip(aggregation.aggregates, values, strict=True)})
 
 
 def _as_numpy(column: Any, how: str) -> np.ndarray[Any, Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,10 @@ import numpy.typing as npt
 from cloister.tables.columns import Domain, Text
 from cloister.tables.expressions import Expression
 from cloister.tables.lanes import Lane, LaneOperations, lane
-from cloister.tables.scalar import Scalar
 from cloister.tables.scope import Scope
+
+if TYPE_CHECKING:
+    from cloister.tables.scalar import Scalar
 
 __all__ = ["allowed_codes", "evaluate", "holds", "image"]
 
@@ -143,7 +145,7 @@ def _found(what: Scalar | Expression, domains: Mapping[str, Domain], codes: Mapp
 
 
 def _acted(what: Scalar | Expression, scope: LaneScope) -> Lane:
-    act: Callable[[Scope], Any] = what.code if isinstance(what, Scalar) else what.condition
+    act: Callable[[Scope], Any] = what.condition if isinstance(what, Expression) else what.code
     with np.errstate(all="ignore"):  # what stands in the place of NULL is computed too, and thrown away
         found: Lane = act(scope)
     return found

@@ -102,7 +102,7 @@ class Literal(Expression):
     def __post_init__(self) -> None:
         value = self.value
         if isinstance(value, float) and not math.isfinite(value):
-            raise UnsupportedQuery(f"The literal {value!r} was refused", why="it is not a finite number", instead="0.5")
+            raise UnsupportedQuery(f"The literal {value!r} is not supported", why="it is not a finite number", instead="0.5")
 
     def columns(self) -> frozenset[str]:
         """None."""
@@ -114,7 +114,7 @@ class Literal(Expression):
         if value is None or isinstance(value, bool | str):
             return ["literal", type(value).__name__, value]
         if isinstance(value, datetime.datetime):
-            raise UnsupportedQuery("A time was refused", why="columns hold whole days", instead="'2026-01-31'")
+            raise UnsupportedQuery("A time is not supported", why="columns hold whole days", instead="'2026-01-31'")
         if isinstance(value, datetime.date):
             return ["literal", "date", value.isoformat()]
         return ["literal", "number", str(_rational(value))]
@@ -122,7 +122,7 @@ class Literal(Expression):
     def condition(self, scope: Scope) -> Any:
         """TRUE, FALSE or NULL."""
         if self.value is not None and not isinstance(self.value, bool):
-            raise UnsupportedQuery("A literal was refused as a condition", why="it is not a truth value", instead="TRUE")
+            raise UnsupportedQuery("A literal is not supported as a condition", why="it is not a truth value", instead="TRUE")
         return scope.truth(self.value)
 
 
@@ -136,11 +136,11 @@ class Compare(Expression):
 
     def __post_init__(self) -> None:
         if self.op not in OPERATORS:
-            raise InvalidParameter(f"op={self.op!r} was refused", why="it is not a comparison", instead='op="<="')
+            raise InvalidParameter(f"op={self.op!r} is invalid", why="it is not a comparison", instead='op="<="')
         for side in (self.left, self.right):
             if not isinstance(side, Column | Literal):
                 raise UnsupportedQuery(
-                    "A comparison was refused", why="its sides must be columns or literals", instead="age > 40"
+                    "A comparison is not supported", why="its sides must be columns or literals", instead="age > 40"
                 )
 
     def columns(self) -> frozenset[str]:
@@ -179,7 +179,7 @@ class In(Expression):
         object.__setattr__(self, "column", column if isinstance(column, Column) else Column(column))
         object.__setattr__(self, "values", tuple(value.value if isinstance(value, Literal) else value for value in values))
         if not self.values:
-            raise UnsupportedQuery("An IN was refused", why="its list is empty", instead="age IN (40, 41)")
+            raise UnsupportedQuery("An IN is not supported", why="its list is empty", instead="age IN (40, 41)")
 
     def columns(self) -> frozenset[str]:
         """The column."""
@@ -274,10 +274,10 @@ class Like(Expression):
         object.__setattr__(self, "column", column if isinstance(column, Column) else Column(column))
         object.__setattr__(self, "pattern", pattern)
         if not isinstance(pattern, str):
-            raise UnsupportedQuery(f"LIKE {pattern!r} was refused", why="a pattern is text", instead="LIKE 'A%'")
+            raise UnsupportedQuery(f"LIKE {pattern!r} is not supported", why="a pattern is text", instead="LIKE 'A%'")
         if len(pattern) > _LONGEST_PATTERN:
             raise UnsupportedQuery(
-                "LIKE was refused", why=f"its pattern is longer than {_LONGEST_PATTERN} characters", instead="LIKE 'A%'"
+                "LIKE is not supported", why=f"its pattern is longer than {_LONGEST_PATTERN} characters", instead="LIKE 'A%'"
             )
 
     def columns(self) -> frozenset[str]:
@@ -353,13 +353,13 @@ class _Joined(Expression):
     def __init__(self, *parts: Expression) -> None:
         if not parts or not all(isinstance(part, Expression) for part in parts):
             raise UnsupportedQuery(
-                f"{type(self).__name__} was refused", why="its parts must be conditions", instead="And(first, second)"
+                f"{type(self).__name__} is not supported", why="its parts must be conditions", instead="And(first, second)"
             )
         flat = [each for part in parts for each in (part.parts if isinstance(part, type(self)) else (part,))]
         size = sum(part.size for part in flat)
         if size > _MOST_PARTS:
             raise UnsupportedQuery(
-                f"{type(self).__name__} was refused", why=f"it has more than {_MOST_PARTS} parts", instead="age IN (40, 41)"
+                f"{type(self).__name__} is not supported", why=f"it has more than {_MOST_PARTS} parts", instead="age IN (40, 41)"
             )
         object.__setattr__(self, "parts", tuple(flat))
         object.__setattr__(self, "size", size)
@@ -421,7 +421,7 @@ class Not(Expression):
 
     def __post_init__(self) -> None:
         if not isinstance(self.part, Expression):
-            raise UnsupportedQuery("Not was refused", why="its part must be a condition", instead="Not(first)")
+            raise UnsupportedQuery("Not is not supported", why="its part must be a condition", instead="Not(first)")
         object.__setattr__(self, "depth", _deeper(self.part))
         object.__setattr__(self, "size", self.part.size)
 
@@ -443,7 +443,7 @@ def _deeper(*parts: Expression) -> int:
     depth = 1 + max(part.depth for part in parts)
     if depth > _DEEPEST:
         raise UnsupportedQuery(
-            "A condition was refused",
+            "A condition is not supported",
             why=f"more than {_DEEPEST} conditions stand inside one another",
             instead="And(first, second)",
         )
@@ -484,7 +484,7 @@ def _rational(value: Any) -> Fraction:
     try:
         return exact(value)
     except InvalidParameter as error:
-        raise UnsupportedQuery("A literal was refused", why=error.why, instead="age > 40") from None
+        raise UnsupportedQuery("A literal is not supported", why=error.why, instead="age > 40") from None
 
 
 def _with_literal(scope: Scope, op: str, name: str, value: Any) -> Any:
@@ -555,7 +555,7 @@ def _two_literals(scope: Scope, op: str, left: Expression, right: Expression) ->
     if first is None or second is None:
         return scope.truth(None)
     if not _alike(first, second):
-        raise UnsupportedQuery("A comparison was refused", why="its literals are of different types", instead="1 = 1")
+        raise UnsupportedQuery("A comparison is not supported", why="its literals are of different types", instead="1 = 1")
     if not isinstance(first, str | bool | datetime.date):
         first, second = _rational(first), _rational(second)
     return scope.truth(OPERATORS[op](first, second))

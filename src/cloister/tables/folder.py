@@ -1,6 +1,6 @@
 """A folder for rows that do not fit in memory: readable by its owner alone, and removed even when the process that made it died.
 
-A living process holds a lock on a file in its folder. Whoever makes a folder first removes those beside it that nobody holds.
+A living process holds a lock on a file in its folder. Anyone who makes a folder first removes those beside it that nobody holds.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ class Nothing(Form):
 
     def domain(self) -> Domain:
         """Refused: it needs something beside it that has a kind."""
-        raise UnsupportedQuery("A column of NULL was refused", why="its kind is not known", instead="COALESCE(NULL, 0)")
+        raise UnsupportedQuery("A column of NULL is not supported", why="its kind is not known", instead="COALESCE(NULL, 0)")
 
 
 def form_of(name: str, domain: Domain) -> Form:
@@ -334,7 +334,7 @@ def check_weight(weight: int) -> None:
     """Refuses an expression that would take more to write out than an engine should be given."""
     if weight > HEAVIEST:
         raise UnsupportedQuery(
-            "A computed column was refused",
+            "A computed column is not supported",
             why=f"written out it has more than {HEAVIEST} operations",
             instead="the same in two steps, or with fewer parts",
         )
@@ -343,7 +343,7 @@ def check_weight(weight: int) -> None:
 def too_large(why: str) -> UnsupportedQuery:
     """The refusal of what needs too many digits."""
     return UnsupportedQuery(
-        "A computed column was refused",
+        "A computed column is not supported",
         why=f"it {why}",
         instead="ROUND(expression, 2) or CLAMP(expression, low, high) of its parts",
     )

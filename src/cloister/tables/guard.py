@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from cloister.errors import CloisterError, EngineError
+from cloister.tables.workspace import memory_exceeded
 
 __all__ = ["guarded", "owner_debug", "tried"]
 
@@ -47,11 +48,15 @@ def guarded(
     except Exception as error:
         if owner_debug is not None:
             owner_debug(error)
-        refusal = EngineError(what, why=why, instead=instead)
+        refusal = memory_exceeded(what) if _for_want_of_memory(error) else EngineError(what, why=why, instead=instead)
     try:
         raise refusal
     finally:
         del refusal  # it refers to this frame
+
+
+def _for_want_of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException"  # the latter is DuckDB's
 
 
 def tried(work: Callable[[], Result], *kinds: type[Exception]) -> Result | None:

@@ -30,7 +30,7 @@ class UnitJoined(Relation):
     would else have none, so the bound holds. The place (left.place - 1) · right.span + right.place tells the pairs apart; a left
     row that stays alone takes the first place of its stretch.
 
-    Units are the same where their names are: 4 and "4" (`preparation.py`). That both tables speak of the same persons is what
+    Units are the same where their names are: 4 and "4" (`preparation.py`). That both tables speak of the same people is what
     one population means; a session refuses a join of two.
 
     >>> from cloister.tables import Base, Integer, PrivateTable
@@ -52,7 +52,7 @@ class UnitJoined(Relation):
             needs_unit(side, "A join of private tables")
         if self.left.through != self.right.through:
             raise UnsupportedQuery(
-                "A join of private tables was refused",
+                "A join of private tables is not supported",
                 why=f"the units of one are {_called(self.left)} and of the other {_called(self.right)}",
                 instead=_through(self.left.through or self.right.through or ""),
             )
@@ -129,15 +129,15 @@ class UnitJoined(Relation):
 
 @dataclass(frozen=True, kw_only=True)
 class KeyJoined(Relation):
-    """Rows of `right`, a relation of persons, each with the rows of `left` whose unit is the value of `right_key`.
+    """Rows of `right`, a relation of people, each with the rows of `left` whose unit is the value of `right_key`.
 
-    `left` stands on a table declared `through=`: its units are not persons but values of a column of another table, such as the
-    visits that prescriptions belong to. The result belongs to the persons of `right`.
+    `left` stands on a table declared `through=`: its units are not people but values of a column of another table, such as the
+    visits that prescriptions belong to. The result belongs to the people of `right`.
 
     Rows of a unit: pairs of one of its own rows and a left row with that row's key. Which left rows there are for a key (their
     cap acts key by key) follows from the rows of that key. So at most right.max_rows · left.max_rows.
 
-    When a key occurs with several persons, its left rows belong to each of them, and each has them in its derived rows. Removing
+    When a key occurs with several people, its left rows belong to each of them, and each has them in its derived rows. Removing
     a person removes that person's right rows, and of the left rows those that belong to nobody else. The left rows of every key
     that another person has are then the same as before, all of them, and so are that person's pairs. Hence the claim of
     `derived.py` holds, whether or not keys are unique. Left rows whose key nobody has are in no derived row.
@@ -169,19 +169,19 @@ class KeyJoined(Relation):
         known(self.right, self.right_key)
         if self.left.through is None or self.left_key != self.left.unit:
             raise UnsupportedQuery(
-                f"A join on {self.left_key!r} was refused",
+                f"A join on {self.left_key!r} is not supported",
                 why="a private table is joined on its unit, or on the unit column of a table declared through=",
-                instead=f'cl.PrivateTable(…, unit="{self.left_key}", max_rows=10, through="visits.{self.right_key}")',
+                instead=f'cl.PrivateTable(…, unit="{self.left_key}", max_rows=10, through="other_table.{self.right_key}")',
             )
         if not isinstance(self.right.columns[self.right_key], Identifier):
             raise UnsupportedQuery(
-                f"A join on {self.right_key!r} was refused",
+                f"A join on {self.right_key!r} is not supported",
                 why="it is not declared an identifier",
                 instead=f'"{self.right_key}": cl.Identifier()',
             )
         if self.right.origins(self.right_key) != {self.left.through}:
             raise UnsupportedQuery(
-                f"A join on {self.right_key!r} was refused",
+                f"A join on {self.right_key!r} is not supported",
                 why=f"it does not hold the values of {self.left.through} as they are declared",
                 instead=_through(self.left.through),
             )

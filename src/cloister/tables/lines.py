@@ -118,7 +118,7 @@ def _open(path: Path | Place) -> IO[bytes]:
 def _lines(path: Path | Place, header: Header) -> Iterator[list[str | None]]:
     with _open(path) as file:
         if file.readline(LONGEST_LINE + 1) != header.line:
-            raise EngineError("The CSV file was refused", why="its first line has changed", instead="a new cl.PrivateTable")
+            raise EngineError("The CSV file is not supported", why="its first line has changed", instead="a new cl.PrivateTable")
         begun, overlong = b"", False  # the line that the last chunk left open; whether it is too long already
         while chunk := file.read(_CHUNK):
             end = chunk.rfind(b"\n")

@@ -62,7 +62,7 @@ class PublicJoined(OfOne):
             object.__setattr__(self, field, value)
         if not self.on:
             raise UnsupportedQuery(
-                f"The join with {name!r} was refused",
+                f"The join with {name!r} is not supported",
                 why="no column of both is compared",
                 instead=f"JOIN {name} ON town = {name}.town",
             )

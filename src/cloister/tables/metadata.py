@@ -99,9 +99,9 @@ def _text(metadata: str | Path) -> str:
             with Path(metadata).open(encoding="utf-8") as file:
                 metadata = file.read(_LONGEST + 1)
         except (OSError, ValueError):
-            raise _refused("The metadata was refused", "no file of that name can be read", 'metadata="people.yaml"') from None
+            raise _refused("The metadata is invalid", "no file of that name can be read", 'metadata="people.yaml"') from None
     if len(metadata) > _LONGEST:
-        raise _refused("The metadata was refused", f"it is longer than {_LONGEST} characters", "the metadata of one table")
+        raise _refused("The metadata is invalid", f"it is longer than {_LONGEST} characters", "the metadata of one table")
     return metadata
 
 
@@ -115,12 +115,12 @@ def _mapping(text: str) -> dict[str, Any]:
             continue
         match = _KEY.match(plain)
         if match is None or "\t" in line:
-            raise _refused(f"Line {number} of the metadata was refused", "it is not `name: value`", _LINE)
+            raise _refused(f"Line {number} of the metadata is invalid", "it is not `name: value`", _LINE)
         indent, key, value = len(match[1]), str(_plain(match[2], number)), (match[3] or "").strip()
         while open_[-1][0] >= indent:
             open_.pop()
         if len(open_) > _DEEPEST or key in open_[-1][1]:
-            raise _refused(f"Line {number} of the metadata was refused", "it is nested too deep, or its name stands twice", _LINE)
+            raise _refused(f"Line {number} of the metadata is invalid", "it is nested too deep, or its name stands twice", _LINE)
         if value:
             open_[-1][1][key] = _plain(value, number)
             continue
@@ -147,7 +147,7 @@ def _plain(value: str, number: int) -> Any:
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'" and "\\" not in value:
         return value[1:-1]
     if value[0] in "&*!|>[{@`%\"'":
-        raise _refused(f"Line {number} of the metadata was refused", "its value is neither a plain word nor a number", _LINE)
+        raise _refused(f"Line {number} of the metadata is invalid", "its value is neither a plain word nor a number", _LINE)
     words = {"true": True, "yes": True, "false": False, "no": False, "null": None, "~": None}
     if value.lower() in words:
         return words[value.lower()]
@@ -174,7 +174,7 @@ def _table(tree: Mapping[str, Any], wanted: str | None) -> tuple[str, Mapping[st
     matches = [name for name in found if wanted is None or name == wanted or name.endswith(f".{wanted}")]
     if len(matches) != 1:
         raise _refused(
-            "The metadata was refused" if wanted is None else f"The table {wanted!r} was refused",
+            "The metadata is invalid" if wanted is None else f"The table {wanted!r} is invalid",
             f"the metadata declares {', '.join(map(repr, found)) or 'no table'}",
             f'table="{next(iter(found), "people")}"',
         )
@@ -189,10 +189,10 @@ def _declared(name: str, entries: Mapping[str, Any]) -> Metadata:
         if column in (*_TABLE_WORDS, *_IGNORED):
             continue
         if not isinstance(properties, Mapping) or "type" not in properties:
-            raise _refused(f"{column!r} was refused", "it is neither a property of a table nor a column with a type", _LINE)
+            raise _refused(f"{column!r} is invalid", "it is neither a property of a table nor a column with a type", _LINE)
         strange = [word for word in properties if word not in _COLUMN_WORDS]
         if strange:
-            raise _refused(f"{strange[0]!r} of the column {column!r} was refused", f"known are {', '.join(_COLUMN_WORDS)}", _LINE)
+            raise _refused(f"{strange[0]!r} of the column {column!r} is invalid", f"known are {', '.join(_COLUMN_WORDS)}", _LINE)
         if properties.get("private_id") is True:
             units.append(column)
             continue
@@ -203,7 +203,7 @@ def _declared(name: str, entries: Mapping[str, Any]) -> Metadata:
     size = rows if isinstance(rows, int) and not isinstance(rows, bool) and rows > 0 else None
     unit, cap = _unit(entries, units, notes)
     if not columns:
-        raise _refused(f"The metadata of {name!r} was refused", "it declares no column with bounds", _LINE)
+        raise _refused(f"The metadata of {name!r} is invalid", "it declares no column with bounds", _LINE)
     return Metadata(columns=columns, unit=unit, max_rows=cap, size=size, name=name, notes=tuple(notes))
 
 
@@ -215,7 +215,7 @@ def _unit(entries: Mapping[str, Any], units: list[str], notes: list[str]) -> tup
         return None, None
     if len(units) != 1:
         raise _refused(
-            "The metadata was refused",
+            "The metadata is invalid",
             "no column, or more than one, is marked private_id, and row_privacy is not set",
             "private_id: True at the column that says whose row it is",
         )
@@ -224,7 +224,7 @@ def _unit(entries: Mapping[str, Any], units: list[str], notes: list[str]) -> tup
         notes.append("max_ids is not given, and SmartNoise takes it for 1: one row of a person counts")
         cap = 1
     if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
-        raise _refused("max_ids was refused", "it must be a whole number from 1", "max_ids: 3")
+        raise _refused("max_ids is invalid", "it must be a whole number from 1", "max_ids: 3")
     return units[0], cap
 
 
@@ -246,14 +246,14 @@ def _domain(column: str, properties: Mapping[str, Any], notes: list[str]) -> Dom
         "date": lambda: Date(str(low)[:10], str(high)[:10], nullable=nullable),
     }
     if kind not in kinds:
-        raise _refused(f"The type {kind!r} of the column {column!r} was refused", "it is none of SmartNoise's", _LINE)
+        raise _refused(f"The type {kind!r} of the column {column!r} is invalid", "it is not one of SmartNoise's", _LINE)
     if low is None or high is None:
         notes.append(f"the column {column!r} is left out: its bounds are not declared")
         return None
     try:
         return kinds[kind]()
     except CloisterError as error:
-        raise _refused(f"The column {column!r} was refused", error.why, _LINE) from None
+        raise _refused(f"The column {column!r} is invalid", error.why, _LINE) from None
 
 
 def _refused(what: str, why: str, instead: str) -> InvalidDeclaration:

@@ -1,6 +1,6 @@
-"""One row for each unit (and key): what `SELECT person, SUM(cost) … GROUP BY person` gives, before persons are aggregated.
+"""One row for each unit (and key): what `SELECT person, SUM(cost) … GROUP BY person` gives, before people are aggregated.
 
-This is no release: its rows are as private as those it is made of, and as exact.
+This is not a release: its rows are as private as those it is made of, and as exact.
 """
 
 from __future__ import annotations
@@ -45,12 +45,10 @@ class UnitAggregate:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(UnitKind):
-            raise InvalidParameter(
-                f"kind={self.kind!r} was refused", why="it is not an aggregate of a unit", instead='kind="sum"'
-            )
+            raise InvalidParameter(f"kind={self.kind!r} is invalid", why="it is not an aggregate of a unit", instead='kind="sum"')
         if (self.column is None) != (self.kind == "count"):
             raise InvalidParameter(
-                f"kind={self.kind!r} was refused with column={self.column!r}",
+                f"kind={self.kind!r} is invalid with column={self.column!r}",
                 why="count takes no column, and every other kind takes one",
                 instead='UnitAggregate(name="n", kind="count")',
             )
@@ -113,13 +111,13 @@ class UnitAggregate:
             if (2 * times * width + 1) * most < _EXACT_IN_DOUBLE and times * max(width, math.ceil(reach)) < _LARGEST_WIDTH:
                 return times
         raise UnsupportedQuery(
-            f"The mean of {self.column!r} was refused",
+            f"The mean of {self.column!r} is not supported",
             why="the sum of one person's rows could pass what is divided exactly",
             instead="a coarser step=, or a smaller max_rows=",
         )
 
     def _refuse(self, why: str, instead: str) -> None:
-        raise UnsupportedQuery(f"The {self.kind} of {self.column!r} within a person was refused", why=why, instead=instead)
+        raise UnsupportedQuery(f"The {self.kind} of {self.column!r} within a person is not supported", why=why, instead=instead)
 
 
 @dataclass(frozen=True, kw_only=True)

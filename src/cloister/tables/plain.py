@@ -57,4 +57,4 @@ def domain_of(column: str, declared: Any, *, table: str) -> Domain:
 
 
 def _wrong(table: str, why: str, instead: str) -> InvalidDeclaration:
-    return InvalidDeclaration(f"The declaration of table {table!r} was refused", why=why, instead=instead)
+    return InvalidDeclaration(f"The declaration of table {table!r} is invalid", why=why, instead=instead)

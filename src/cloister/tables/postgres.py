@@ -12,20 +12,22 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cloister.errors import EngineError, InvalidDeclaration, MissingDependency, UnsupportedQuery
 from cloister.tables.compiler import RELATION, Plan, preceded
-from cloister.tables.duckdb import report_of
-from cloister.tables.engine import PreparationReport, Prepared, Site, _token, fresh_secret
+from cloister.tables.duckdb import named_by, report_of
+from cloister.tables.engine import PreparationReport, Prepared, Site, _token, fresh_secret, in_columns, in_pieces
 from cloister.tables.guard import guarded, tried
+from cloister.tables.ibis_compilers import sql_of
+from cloister.tables.postgres_lineage import lineage_of
 from cloister.tables.postgres_spelling import TYPES, PostgresSpelling, identifier
-from cloister.tables.preparation import outside_sql, over_cap_sql, prepared_sql, report_sql
+from cloister.tables.preparation import outside_sql, over_cap_sql, prepared_sql, report_sql, units_sql
 from cloister.tables.sources import Source, check_names
 from cloister.tables.table import PrivateTable
+from cloister.tables.workspace import Workspace
 
 if TYPE_CHECKING:
     from cloister.tables.public import PublicCodes
@@ -52,7 +54,7 @@ class PostgresSource(Source):
     """A table, or the query behind an Ibis table, in a PostgreSQL database.
 
     `part` says which of its rows are meant, where tables of several populations share it and each reads rows of its own
-    (`during=`): the ledger then knows each by the table and the part. Whoever gives one answers for that no row is of two.
+    (`during=`): the ledger then knows each by the table and the part. Anyone who gives one answers for that no row is of two.
     """
 
     engine: ClassVar[str] = "postgres"
@@ -77,7 +79,7 @@ class PostgresSource(Source):
         conninfo, separator, name = url.rpartition("::")
         if not separator or not re.fullmatch(rf"{_PART}(?:\.{_PART})?", name):
             raise InvalidDeclaration(
-                "The PostgreSQL address was refused",
+                "The PostgreSQL address is invalid",
                 why="it names no table",
                 instead='"postgresql://user@host:5432/database::schema.table"',
             )
@@ -86,13 +88,12 @@ class PostgresSource(Source):
 
     @classmethod
     def from_ibis(cls, table: Any, backend: Any) -> PostgresSource:
-        """From an Ibis table of a postgres backend; we connect anew, as the same role."""
-        import ibis
+        """From an Ibis table of a postgres backend; we connect again, as the same role."""
         from psycopg.conninfo import make_conninfo
 
         info = backend.con.info
         conninfo = make_conninfo(info.dsn, **({"password": info.password} if info.password else {}))
-        return cls(conninfo, f"({ibis.to_sql(table, dialect='postgres', pretty=False)}) AS cloister_source")
+        return cls(conninfo, f"({sql_of(table, 'postgres')}) AS cloister_source")
 
     def describe(self) -> str:
         """`postgresql`."""
@@ -101,6 +102,15 @@ class PostgresSource(Source):
     def identity(self) -> str:
         """The table, and the part."""
         return f"{self.whole} {self.part}" if self.part else self.whole
+
+    def lineage(self) -> frozenset[str]:
+        """The relations that its rows come from, as the server tells them."""
+
+        def looked_up() -> frozenset[str]:
+            with connect(self.conninfo) as connection:
+                return lineage_of(connection, self.relation)
+
+        return guarded("The PostgreSQL table could not be opened", looked_up)
 
     @property
     def whole(self) -> str:
@@ -116,10 +126,10 @@ class PostgresEngine:
 
     name = "postgres"
 
-    def prepare(self, table: PrivateTable, *, temporary_directory: Path | None = None, secret: str | None = None) -> Prepared:
+    def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The prepared rows of a table; nothing is written to this machine's disk."""
         assert isinstance(table.source, PostgresSource)
-        return PostgresPrepared(table, table.source, fresh_secret(secret))
+        return PostgresPrepared(table, table.source, fresh_secret(secret), workspace)
 
 
 class PostgresPrepared(Prepared):
@@ -127,8 +137,8 @@ class PostgresPrepared(Prepared):
 
     dialect: ClassVar[str] = "postgres"
 
-    def __init__(self, table: PrivateTable, source: PostgresSource, secret: str) -> None:
-        super().__init__(table, materialised=True)
+    def __init__(self, table: PrivateTable, source: PostgresSource, secret: str, workspace: Workspace | None = None) -> None:
+        super().__init__(table, materialised=True, workspace=workspace)
         self._source = source
         spelling = PostgresSpelling()
         self._select = prepared_sql(table.columns, source.schema, source.relation, table.unit, secret, spelling, table.during)
@@ -211,7 +221,18 @@ class PostgresPrepared(Prepared):
     def _fetch(self, plan: Plan) -> list[Any]:
         with self._connection() as connection:
             rows = connection.execute(self._sql(plan.sql)).fetchall()
-        return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in plan.reads]
+        return in_columns(rows, plan)
+
+    def _stream(self, plan: Plan) -> Generator[list[Any]]:
+        """From a cursor that the server keeps, so that libpq does not hold all of it."""
+        if self.workspace.memory is None:
+            yield self._fetch(plan)
+            return
+        with self._connection() as connection, connection.transaction():
+            connection.execute("SET LOCAL cursor_tuple_fraction = 1")  # all of it is read
+            with connection.cursor(f"cloister_{_token(8)}") as cursor:
+                cursor.execute(self._sql(plan.sql))
+                yield from in_pieces(cursor.fetchmany, plan)
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
@@ -252,7 +273,13 @@ class PostgresPrepared(Prepared):
             if table.max_rows is not None:
                 counts = over_cap_sql(table.max_rows, f'"{RELATION}"')
                 over = connection.execute(self._sql(counts)).fetchone()
-        return report_of(row, over, table, outside=outside)
+            units = {
+                name: connection.execute(
+                    units_sql(domain, name, source.schema, source.relation, spelling, table.during)
+                ).fetchone()
+                for name, domain in named_by(table).items()
+            }
+        return report_of(row, over, table, outside=outside, units=units)
 
     def _close(self) -> None:
         self.cancel()
@@ -279,7 +306,7 @@ def connect(conninfo: str) -> Any:
         import psycopg
     except ImportError:
         raise MissingDependency(
-            "PostgreSQL was refused", why="psycopg is not installed", instead='pip install "cloister[postgres]"'
+            "PostgreSQL is not available", why="psycopg is not installed", instead='pip install "cloister[postgres]"'
         ) from None
     settings: dict[str, Any] = {"autocommit": True, "client_encoding": "UTF8", "connect_timeout": 10, "prepare_threshold": None}
     connection = tried(lambda: psycopg.connect(conninfo, **settings), psycopg.Error, UnicodeError)
@@ -300,7 +327,7 @@ def _written(types: dict[str, str], rows: list[tuple[Any, ...]]) -> str:
     """A query that gives these public rows."""
     if len(rows) > _MOST_WRITTEN:
         raise UnsupportedQuery(
-            "The join with a public table was refused",
+            "The join with a public table is not supported",
             why=f"it has more than {_MOST_WRITTEN:,} rows, and nothing may be written to the database",
             instead="a role that may create tables in the database",
         )

@@ -21,7 +21,7 @@ from cloister.tables.identifier import Identifier
 from cloister.tables.order import Part, parts_of, rank_sql
 from cloister.tables.reading import FALSE_SPELLINGS, TRUE_SPELLINGS
 
-__all__ = ["Spelling", "outside_sql", "over_cap_sql", "prepared_sql", "report_sql"]
+__all__ = ["Spelling", "outside_sql", "over_cap_sql", "prepared_sql", "report_sql", "units_sql"]
 
 _EXACT_IN_DOUBLE = 2**52
 _WHOLE_FLOATS = 2**62
@@ -208,6 +208,20 @@ def outside_sql(schema: Mapping[str, str], relation: str, spelling: Spelling, du
         f"SELECT COUNT(CASE WHEN day < {low} THEN 1 END), COUNT(CASE WHEN day > {high} THEN 1 END), COUNT(*) - COUNT(day) "
         f"FROM ({days}) AS days"
     )
+
+
+def units_sql(
+    domain: Domain, name: str, schema: Mapping[str, str], relation: str, spelling: Spelling, during: During | None = None
+) -> str:
+    """One row for the owner: how many values of a unit or an identifier there are, and how many rows the fullest has."""
+    inner, where = [f"{raw(domain, schema[name], spelling.name(name), spelling)} AS u"], "u IS NOT NULL"
+    if during is not None:
+        inner.append(f"{_day(during, schema, spelling)} AS day")
+        where = f"{where} AND {_inside(during)}"
+    counted = (
+        f"SELECT COUNT(*) AS n FROM (SELECT {', '.join(inner)} FROM {relation}{spelling.fence}) AS raws WHERE {where} GROUP BY u"
+    )
+    return f"SELECT COUNT(*), COALESCE(MAX(n), 0) FROM ({counted}) AS counted"
 
 
 def _day(during: During, schema: Mapping[str, str], spelling: Spelling) -> str:

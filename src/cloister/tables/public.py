@@ -187,6 +187,6 @@ def checked(name: str, table: object) -> PublicTable:
     """The table, refused where it is none."""
     if not isinstance(table, PublicTable):
         raise InvalidParameter(
-            f"The public table {name!r} was refused", why=f"it is a {type(table).__name__}", instead="cl.PublicTable(source)"
+            f"The public table {name!r} is invalid", why=f"it is a {type(table).__name__}", instead="cl.PublicTable(source)"
         )
     return table

@@ -41,7 +41,7 @@ def read(name: str, source: Source, columns: Sequence[str]) -> list[list[Any]]:
     for column in columns:
         if source.schema[column] == "other":
             raise UnsupportedQuery(
-                f"The column {column!r} of the public table {name!r} was refused",
+                f"The column {column!r} of the public table {name!r} is not supported",
                 why="its type is neither number, text, date nor truth value",
                 instead="a table without it",
             )
@@ -53,7 +53,7 @@ def read(name: str, source: Source, columns: Sequence[str]) -> list[list[Any]]:
     rows = guarded(f"The public table {name!r} could not be read", readers[source.engine])
     if len(rows) > _MOST_ROWS:
         raise UnsupportedQuery(
-            f"The public table {name!r} was refused",
+            f"The public table {name!r} is not supported",
             why=f"it has more than {_MOST_ROWS:,} rows",
             instead="its rows for the keys that are asked about",
         )
@@ -146,7 +146,7 @@ def domain_of(name: str, column: str, values: Sequence[Any], *, texts: bool) -> 
             return Integer(int(low), int(high), nullable=nullable)
         return Real(low, high if high > low else low + step, step=step, nullable=nullable)
     raise MissingBound(
-        f"The column {column!r} of the public table {name!r} was refused",
+        f"The column {column!r} of the public table {name!r} needs bounds",
         why="its values are not whole numbers, decimals of up to 6 places, days, truth values or texts",
         instead=f'cl.PublicTable(source, columns={{"{column}": cl.Real(0, 100, step="0.01"), …}})',
     )

@@ -48,7 +48,7 @@ class Divide(Binary):
     >>> Divide(Ref("y"), Ref("x")).domain({"x": Integer(0, 10), "y": Integer(1, 3)})
     Traceback (most recent call last):
     ...
-    cloister.errors.MissingBound: A quotient was refused: its divisor may be 0, so it has no bounds.
+    cloister.errors.MissingBound: A quotient needs bounds: its divisor may be 0, so it has no bounds.
       Instead: CLAMP(numerator / divisor, low, high)
     """
 
@@ -72,7 +72,7 @@ def _quotient(left: Number, right: Number, within: Interval | None) -> Number:
     if by_zero:
         if within is None:
             raise MissingBound(
-                "A quotient was refused",
+                "A quotient needs bounds",
                 why="its divisor may be 0, so it has no bounds",
                 instead="CLAMP(numerator / divisor, low, high)",
             )
@@ -183,7 +183,7 @@ class Exp(Unary):
     >>> Exp(Ref("x")).domain({"x": Integer(0, 100)})
     Traceback (most recent call last):
     ...
-    cloister.errors.MissingBound: EXP was refused: it may pass 1e30 within the declared bounds.
+    cloister.errors.MissingBound: EXP needs bounds: it may pass 1e30 within the declared bounds.
       Instead: CLAMP(EXP(x), low, high)
     """
 
@@ -217,7 +217,7 @@ class Power(Unary):
         object.__setattr__(self, "exponent", exact_constant(self.exponent))
         if abs(self.exponent) > _LARGEST_POWER or self.exponent.denominator > 1000:
             raise UnsupportedQuery(
-                "POWER was refused", why="its exponent is beyond ±16 or not a short fraction", instead="POWER(x, 2)"
+                "POWER is not supported", why="its exponent is beyond ±16 or not a short fraction", instead="POWER(x, 2)"
             )
         super().__post_init__()
 
@@ -257,7 +257,7 @@ def _whole_power(x: Number, exponent: int) -> Number:
 def _power(x: Number, exponent: Fraction, within: Interval | None) -> Number:
     if exponent < 0 and x.low <= 0 and within is None:
         raise MissingBound(
-            "POWER was refused",
+            "POWER needs bounds",
             why="what it divides by may be 0, so it has no bounds",
             instead="CLAMP(POWER(x, -0.5), low, high)",
         )
@@ -283,7 +283,7 @@ def _most_exponent(name: str, high: Fraction, within: Interval | None) -> int:
         most = min(most, math.ceil(math.log(_float(wanted))) + 1)
     if most > math.log(_LARGEST_RESULT):
         raise MissingBound(
-            f"{name} was refused", why="it may pass 1e30 within the declared bounds", instead=f"CLAMP({name}(x), low, high)"
+            f"{name} needs bounds", why="it may pass 1e30 within the declared bounds", instead=f"CLAMP({name}(x), low, high)"
         )
     return max(most, -_LARGEST_EXPONENT)
 

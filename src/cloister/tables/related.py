@@ -7,7 +7,7 @@ is closed. Tables of different engines are not joined: rows would have to leave 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -16,12 +16,13 @@ import numpy as np
 from cloister.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from cloister.tables.columns import Domain
 from cloister.tables.compiler import Layout, Plan, check_aggregation, preceded
-from cloister.tables.engine import Answering, Prepared, Site
+from cloister.tables.engine import Answering, Prepared, Site, Turn
 from cloister.tables.expressions import Expression
 from cloister.tables.lookup import PublicJoined
 from cloister.tables.relation import Base, Capped, Relation
 from cloister.tables.request import Aggregation, Groups
 from cloister.tables.table import PublicTable
+from cloister.tables.workspace import Room
 
 __all__ = ["Related", "relate"]
 
@@ -53,6 +54,7 @@ class Related(Answering):
     def __init__(self, relation: Relation, home: Prepared, sites: _Sites, sources: Mapping[Hashable, Any]) -> None:
         self.declaration = relation
         self.home = home
+        self.workspace = home.workspace
         self.materialised = home.materialised and not any(site.query for site in sites.values())
         self.declared = _Capless(relation)
         self.layout = _RelatedLayout(relation, sources)
@@ -81,7 +83,7 @@ class Related(Answering):
         """The rows, in no promised order; refused with `unit=True` where a person may have several and none says whose."""
         if unit and self.declaration.unit is None and self.declaration.max_rows is not None:
             raise UnsupportedQuery(
-                "The rows were refused",
+                "The rows are not supported",
                 why="a person may have several after the join, and no column says whose a row is",
                 instead='cl.PrivateTable(…, unit="person", max_rows=1)',
             )
@@ -97,12 +99,24 @@ class Related(Answering):
             return self
         if most is None or self.declaration.unit is None or cap > most:
             raise InvalidParameter(
-                f"max_rows={cap} was refused", why=f"the relation has {most or 1} rows of a unit", instead="max_rows=None"
+                f"max_rows={cap} is invalid", why=f"the relation has {most or 1} rows of a unit", instead="max_rows=None"
             )
         return Related(Capped(source=self.declaration, rows=cap), self.home, self._sites, self._sources)
 
     def _fetch(self, plan: Plan) -> list[Any]:
         return self.home._fetch(replace(plan, sql=preceded(plan.sql, self._before)))
+
+    def _stream(self, plan: Plan) -> Generator[list[Any]]:
+        return self.home._stream(replace(plan, sql=preceded(plan.sql, self._before)))
+
+    def turn(self) -> Turn | None:
+        """That of the engine that answers."""
+        return self.home.turn()
+
+    def each(self, aggregation: Aggregation, plan: Plan | None, take: Callable[[Groups, Room], None]) -> None:
+        """The groups that are present, piece by piece."""
+        check_aggregation(aggregation, self.declaration)
+        Answering.each(self._capped(aggregation.max_rows), replace(aggregation, max_rows=None), plan, take)
 
     def _planned(self, shape: Hashable, build: Callable[[], Plan]) -> Plan:
         return self.home._planned((self._key, shape), build)
@@ -137,7 +151,7 @@ def relate(relation: Relation, prepared: Mapping[str, Prepared], public: Mapping
     if relation.through is not None:
         table, _, name = relation.through.rpartition(".")
         raise UnsupportedQuery(
-            f"{', '.join(map(repr, relation.bases()))} was refused alone",
+            f"{', '.join(map(repr, relation.bases()))} is not supported alone",
             why=f"its rows belong to values of {relation.through}, and whose these are is written there",
             instead=f"JOIN {table} ON {relation.unit} = {table}.{name}",
         )
@@ -194,7 +208,7 @@ def _apart(one: str, home: Prepared, other: str, guest: Prepared) -> Unsupported
     same = home.dialect == guest.dialect
     where = "databases, roles or sessions" if same else "engines"
     return UnsupportedQuery(
-        f"A join of {one!r} and {other!r} was refused",
+        f"A join of {one!r} and {other!r} is not supported",
         why=f"they are held by different {where}, and rows do not leave theirs",
         instead=f"both tables from one place: cl.PrivateTable(…) of {other!r} from the source's engine of {one!r}",
     )

@@ -44,7 +44,7 @@ class Base(Relation):
     def __post_init__(self) -> None:
         if not isinstance(self.table, PrivateTable) or not isinstance(self.name, str):
             raise InvalidParameter(
-                "Base(…) was refused", why="it needs a name and a private table", instead='Base(name="people", table=people)'
+                "Base(…) is invalid", why="it needs a name and a private table", instead='Base(name="people", table=people)'
             )
 
     @property
@@ -199,7 +199,7 @@ class Filtered(OfOne):
     def __post_init__(self) -> None:
         if not isinstance(self.where, Expression):
             raise InvalidParameter(
-                f"where= of type {type(self.where).__name__} was refused",
+                f"where= of type {type(self.where).__name__} is invalid",
                 why="it is not a condition",
                 instead='where=Compare(">", Column("age"), Literal(40))',
             )
@@ -309,7 +309,7 @@ class Capped(OfOne):
     def __post_init__(self) -> None:
         if isinstance(self.rows, bool) or not isinstance(self.rows, int) or not 1 <= self.rows <= WIDEST:
             raise InvalidParameter(
-                f"rows={self.rows!r} was refused", why="it must be a whole number from 1 to 2^31-1", instead="rows=10"
+                f"rows={self.rows!r} is invalid", why="it must be a whole number from 1 to 2^31-1", instead="rows=10"
             )
         needs_unit(self.source, "A cap")
         self._check_extent()

@@ -71,13 +71,13 @@ class Binned:
         object.__setattr__(self, "edges", tuple(edge.item() if isinstance(edge, np.generic) else edge for edge in edges))
         if len(self.edges) < 2:
             raise InvalidParameter(
-                "Binned(…) was refused", why="a bin needs two edges", instead=f'Binned("{column}", [0, 18, 65, 120])'
+                "Binned(…) is invalid", why="a bin needs two edges", instead=f'Binned("{column}", [0, 18, 65, 120])'
             )
         try:
             hash(self.edges)
         except TypeError:
             raise InvalidParameter(
-                "Binned(…) was refused", why="its edges are not numbers or days", instead="[0, 18, 65]"
+                "Binned(…) is invalid", why="its edges are not numbers or days", instead="[0, 18, 65]"
             ) from None
 
     def describe(self) -> Any:
@@ -106,13 +106,15 @@ class Binned:
 
         if isinstance(domain, Category | Text | Boolean):
             raise UnsupportedQuery(
-                f"Bins of {self.name!r} were refused", why=f"the column is {domain.kind}", instead="the column itself as a key"
+                f"Bins of {self.name!r} are not supported",
+                why=f"the column is {domain.kind}",
+                instead="the column itself as a key",
             )
         numbers = [number_of(self.name, domain, edge if domain.kind == "date" else exact(edge)) for edge in self.edges]
         positions = [threshold(domain, number) for number in numbers]
         if any(low >= high for low, high in pairwise(positions)):
             raise InvalidParameter(
-                f"Bins of {self.name!r} were refused", why="the edges must increase", instead="[0, 18, 65, 120]"
+                f"Bins of {self.name!r} are invalid", why="the edges must increase", instead="[0, 18, 65, 120]"
             )
         return positions
 
@@ -135,7 +137,7 @@ class Strided:
     def __post_init__(self) -> None:
         if isinstance(self.stride, bool) or not isinstance(self.stride, int) or not 1 <= self.stride <= _WIDEST_STRIDE:
             raise InvalidParameter(
-                f"stride={self.stride!r} was refused",
+                f"stride={self.stride!r} is invalid",
                 why="it must be a whole number from 1 to 2^62",
                 instead=f'Strided("{self.name}", 10)',
             )
@@ -148,7 +150,7 @@ class Strided:
         """As many as it takes to hold all values."""
         if isinstance(domain, Category | Text | Boolean) or domain.high_code - domain.low_code >= _WIDEST_STRIDE:
             raise UnsupportedQuery(
-                f"Bins of {self.name!r} were refused",
+                f"Bins of {self.name!r} are not supported",
                 why=f"the column is {domain.kind}, or too wide",
                 instead=f'by="{self.name}"',
             )
@@ -195,13 +197,13 @@ class Aggregate:
 
     def __post_init__(self) -> None:
         if self.kind not in ("rows", "values", "units", "distinct", "sum"):
-            raise InvalidParameter(f"kind={self.kind!r} was refused", why="it is not an aggregate", instead='kind="rows"')
+            raise InvalidParameter(f"kind={self.kind!r} is invalid", why="it is not an aggregate", instead='kind="rows"')
         normal = tuple((factor, 0) if isinstance(factor, str) else (str(factor[0]), int(factor[1])) for factor in self.factors)
         object.__setattr__(self, "factors", normal)
         object.__setattr__(self, "present", tuple(sorted(set(self.present))))
         if bool(normal) != (self.kind in ("values", "distinct", "sum")):
             raise InvalidParameter(
-                f"kind={self.kind!r} with {len(normal)} factors was refused",
+                f"kind={self.kind!r} with {len(normal)} factors is invalid",
                 why="values and sum need factors, rows and units take none",
                 instead='Aggregate("total", "sum", (("age", 0),))',
             )
@@ -241,19 +243,19 @@ class Aggregation:
         """Refuses what no engine should be asked: unknown columns, sums that could overflow, aggregates of one name."""
         if self.where is not None and not isinstance(self.where, Expression):
             raise InvalidParameter(
-                f"where= of type {type(self.where).__name__} was refused",
+                f"where= of type {type(self.where).__name__} is invalid",
                 why="it is not a condition",
                 instead='where=Compare(">", Column("age"), Literal(40))',
             )
         for key in self.keys:
             if not isinstance(key, str | Key):
                 raise InvalidParameter(
-                    f"A key of type {type(key).__name__} was refused", why="it is neither a column nor bins", instead='"age"'
+                    f"A key of type {type(key).__name__} is invalid", why="it is neither a column nor bins", instead='"age"'
                 )
         for aggregate in self.aggregates:
             if not isinstance(aggregate, Aggregate):
                 raise InvalidParameter(
-                    f"An aggregate of type {type(aggregate).__name__} was refused",
+                    f"An aggregate of type {type(aggregate).__name__} is invalid",
                     why="it is not an Aggregate",
                     instead='Aggregate("n", "rows")',
                 )
@@ -270,16 +272,18 @@ class Aggregation:
                 )
         if len({aggregate.name for aggregate in self.aggregates}) < len(self.aggregates) or not self.aggregates:
             raise InvalidParameter(
-                "The aggregates were refused", why="each needs a name of its own", instead='Aggregate("n", "rows")'
+                "The aggregates are invalid", why="each needs a name of its own", instead='Aggregate("n", "rows")'
             )
         for aggregate in self.aggregates:
             for name, _ in aggregate.factors:
                 if isinstance(domains[name], Text) and aggregate.kind == "sum":
-                    raise UnsupportedQuery(f"A sum of {name!r} was refused", why="the column is text", instead="a number column")
+                    raise UnsupportedQuery(
+                        f"A sum of {name!r} is not supported", why="the column is text", instead="a number column"
+                    )
             if aggregate.kind == "sum" and aggregate.largest(domains) * MOST_ROWS > LARGEST_SUM:
                 names = ", ".join(repr(name) for name, _ in aggregate.factors)
                 raise UnsupportedQuery(
-                    f"A sum over {names} was refused",
+                    f"A sum over {names} is not supported",
                     why="it could overflow 126 bits within the declared bounds",
                     instead="a coarser step=",
                 )

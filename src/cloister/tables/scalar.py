@@ -39,7 +39,7 @@ class Scalar(ABC):
         depth = 1 + max((part.depth for part in self.inner()), default=0)
         if depth > _DEEPEST:
             raise UnsupportedQuery(
-                "A computed column was refused",
+                "A computed column is not supported",
                 why=f"more than {_DEEPEST} expressions stand inside one another",
                 instead="two steps",
             )
@@ -136,9 +136,11 @@ class Const(Scalar):
         elif isinstance(value, str):
             kind = "text"
             if not representable(value):
-                raise UnsupportedQuery("A text was refused", why="it holds NUL or a lone surrogate", instead="text without NUL")
+                raise UnsupportedQuery(
+                    "A text is not supported", why="it holds NUL or a lone surrogate", instead="text without NUL"
+                )
         elif isinstance(value, datetime.datetime):
-            raise UnsupportedQuery("A time was refused", why="columns hold whole days", instead="DATE '2026-01-31'")
+            raise UnsupportedQuery("A time is not supported", why="columns hold whole days", instead="DATE '2026-01-31'")
         elif isinstance(value, datetime.date):
             kind = "day"
         elif isinstance(value, int) and value.bit_length() <= 1000:
@@ -180,9 +182,9 @@ def exact_constant(value: Any) -> Fraction:
     try:
         number = exact(value)
     except InvalidParameter as error:
-        raise UnsupportedQuery("A constant was refused", why=error.why, instead="0.5") from None
+        raise UnsupportedQuery("A constant is not supported", why=error.why, instead="0.5") from None
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > 1000:
-        raise UnsupportedQuery("A constant was refused", why="it has more than 300 digits", instead="0.5")
+        raise UnsupportedQuery("A constant is not supported", why="it has more than 300 digits", instead="0.5")
     return number
 
 
@@ -208,7 +210,7 @@ def need(scalar: object, what: str) -> None:
     """Refuses what is not a scalar where one is needed."""
     if not isinstance(scalar, Scalar):
         raise InvalidParameter(
-            f"{what} was refused",
+            f"{what} is invalid",
             why=f"a {type(scalar).__name__} is not a computed column",
             instead=f'{what}(Ref("age"), Const(1))',
         )

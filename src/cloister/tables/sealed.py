@@ -4,7 +4,7 @@ Format: `MAGIC`, a salt of 32 random bytes, then chunks of 2^20 bytes (the last 
 tag of 16 bytes. The key of the file is HKDF-SHA-256 of the key that was given and the salt. The nonce of chunk i is the number i
 and a byte that says whether it is the last; magic and salt are authenticated with every chunk.
 
-Claim: whoever lacks the key learns the length and nothing else, and can neither change, reorder, drop, repeat nor truncate a
+Claim: anyone who lacks the key learns the length and nothing else, and can neither change, reorder, drop, repeat nor truncate a
 chunk without being found out when it is read. Proof: two files have the same key only if their salts are equal (2^-256 a pair),
 and within a file no nonce repeats, so each chunk is an AES-GCM encryption under a nonce of its own (NIST SP 800-38D), with
 fewer than 2^32 blocks. A chunk put in another place, or taken for the last one when it is not, is decrypted under another nonce
@@ -159,7 +159,7 @@ class Unsealed(io.RawIOBase):
 def _head(file: IO[bytes]) -> bytes:
     head = file.read(HEAD_BYTES)
     if len(head) != HEAD_BYTES or not head.startswith(MAGIC):
-        raise _damaged("it is no sealed file, or not whole")
+        raise _damaged("it is not a sealed file, or not whole")
     return head
 
 
@@ -169,7 +169,7 @@ def _cipher(key: bytes, head: bytes) -> Any:
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-        raise InvalidParameter("The key was refused", why=f"it is not {KEY_BYTES} bytes", instead="32 random bytes")
+        raise InvalidParameter("The key is invalid", why=f"it is not {KEY_BYTES} bytes", instead="32 random bytes")
     return AESGCM(HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=head[len(MAGIC) :], info=MAGIC).derive(key))
 
 

@@ -16,14 +16,16 @@ from __future__ import annotations
 import datetime
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from cloister.errors import EngineError, InvalidDeclaration
+from cloister.tables.file_lineage import lineage_of, place_of
 from cloister.tables.guard import guarded, tried
+from cloister.tables.ibis_compilers import sql_of
 from cloister.tables.lines import batches, malformed_sql, read_header, rows_sql
 from cloister.tables.reading import EPOCH, representable
 from cloister.tables.without_bar import without_bar
@@ -71,8 +73,14 @@ class Source(ABC):
         """A name by which the same source is known again, under whatever name of a table; None where there is none."""
         return None
 
+    def lineage(self) -> frozenset[str]:
+        """Names of all that its rows come from, as whoever holds them tells, looked up now: relations of a database by the names
+        that its server gives them, a file by its place on the disk and by what is in it. Two sources that have one in common hold
+        rows of the same people, however they are written. Empty where nothing can be told."""
+        return frozenset()
+
     def state(self) -> str | None:
-        """A text that changes when the owner writes the source anew, looked up now; None where there is nothing to look at."""
+        """A text that changes when the owner writes the source again, looked up now; None where there is nothing to look at."""
         return None
 
     def attach(self, connection: Any) -> str:
@@ -112,6 +120,10 @@ class FileSource(Source):
     def identity(self) -> str:
         """The path."""
         return f"file:{self.path}"
+
+    def lineage(self) -> frozenset[str]:
+        """Its place on the disk, and what is in it."""
+        return lineage_of(self.path)
 
     def state(self) -> str | None:
         """Size and time of the last write."""
@@ -220,6 +232,11 @@ class StreamSource(Source):
         """`ibis`."""
         return "ibis"
 
+    def lineage(self) -> frozenset[str]:
+        """The tables that it reads, each by the place of its database and by its name there. Nothing of a database in memory, of
+        a text of SQL, and of what is below a view."""
+        return tried(lambda: frozenset(_tables_below(self.table)), Exception) or frozenset()
+
     def attach(self, connection: Any) -> str:
         """Registers a reader of the backend's own batches."""
         import arro3.core
@@ -228,14 +245,12 @@ class StreamSource(Source):
         return _RELATION
 
     def _stream(self) -> Any:
-        import ibis
-
         backend = self.table.get_backend()
         if backend.name != "duckdb":
             return self.table.to_pyarrow_batches()
         backend._run_pre_execute_hooks(self.table)  # makes in-memory tables visible, as Ibis does before it executes
         # asked of DuckDB itself: Ibis 12 calls methods that DuckDB 2 no longer has
-        return backend.con.sql(str(ibis.to_sql(self.table, dialect="duckdb", pretty=False)))
+        return backend.con.sql(sql_of(self.table, "duckdb"))
 
 
 def recognise(source: Any) -> Source:
@@ -289,7 +304,7 @@ def _recognised(source: Any) -> Source:
     if module == "pandas":
         return _from_lists({name: source[name].to_numpy() for name in source.columns}, "pandas frame")
     raise InvalidDeclaration(
-        f"A source of type {type(source).__name__} was refused",
+        f"A source of type {type(source).__name__} is invalid",
         why="it is not a path, a dictionary of lists, a frame, an Ibis table, a postgresql:// or an sc:// address",
         instead='cl.PrivateTable("people.csv", columns={…})',
     )
@@ -315,10 +330,34 @@ def kind_of_ibis(dtype: Any) -> Kind:
     return "other"
 
 
+def _tables_below(table: Any) -> Iterator[str]:
+    import ibis.expr.operations as ops
+
+    backend = table.get_backend()
+    files: dict[str, str] = {}
+    if backend.name in ("duckdb", "sqlite"):
+        files = {name: file for _, name, file in backend.con.execute("PRAGMA database_list").fetchall() if file}
+    else:
+        given = backend._con_kwargs
+        server = [str(given.get(name) or "") for name in ("host", "account", "project_id", "port", "database", "path")]
+    for each in table.op().find(ops.DatabaseTable):
+        catalog = each.namespace.catalog or getattr(backend, "current_catalog", None) or "main"
+        schema = each.namespace.database or getattr(backend, "current_database", None) or "main"
+        if backend.name == "sqlite":  # what it calls a database is what others call a catalogue
+            catalog, schema = schema, "main"
+        if backend.name not in ("duckdb", "sqlite"):
+            place: str | None = " ".join(server) if any(server) else None
+        else:
+            place = place_of(Path(files[catalog])) if catalog in files else None
+            catalog = ""  # the file may be attached under any name
+        if place is not None:
+            yield f"{backend.name} {place} {catalog}.{schema}.{each.name}".casefold()
+
+
 def _from_ibis(table: Any) -> Source:
     backend = tried(table.get_backend, Exception)
     if backend is None:
-        raise InvalidDeclaration("The Ibis table was refused", why="it belongs to no backend", instead="backend.table('people')")
+        raise InvalidDeclaration("The Ibis table is invalid", why="it belongs to no backend", instead="backend.table('people')")
     if backend.name == "postgres":
         from cloister.tables.postgres import PostgresSource
 
@@ -333,7 +372,7 @@ def _from_ibis(table: Any) -> Source:
 def _file(path: Path) -> Source:
     if not path.is_file():
         raise InvalidDeclaration(
-            "The source was refused", why="there is no such file", instead='cl.PrivateTable("people.csv", columns={…})'
+            "The source is invalid", why="there is no such file", instead='cl.PrivateTable("people.csv", columns={…})'
         )
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in (".parquet", ".pq"):
@@ -341,7 +380,7 @@ def _file(path: Path) -> Source:
     if any(suffix in (".csv", ".tsv", ".txt") for suffix in suffixes[-2:]):
         return CsvSource(path.resolve())
     raise InvalidDeclaration(
-        "The source was refused", why="its name ends in neither .csv nor .parquet", instead='a path like "people.csv"'
+        "The source is invalid", why="its name ends in neither .csv nor .parquet", instead='a path like "people.csv"'
     )
 
 
@@ -368,16 +407,16 @@ def _kind_of_duckdb(name: str) -> Kind:
 def check_names(names: Sequence[str]) -> None:
     if not names:
         raise InvalidDeclaration(
-            "The source was refused", why="it has no columns", instead="a file whose first line names the columns"
+            "The source is invalid", why="it has no columns", instead="a file whose first line names the columns"
         )
     for name in names:
         if not isinstance(name, str) or not name or not representable(name):
-            raise InvalidDeclaration(f"The column name {name!r} was refused", why="it is not plain text", instead='"age"')
+            raise InvalidDeclaration(f"The column name {name!r} is invalid", why="it is not plain text", instead='"age"')
     folded = [name.casefold() for name in names]
     for name, key in zip(names, folded, strict=True):
         if folded.count(key) > 1:
             raise InvalidDeclaration(
-                "The source was refused", why=f"two of its columns are named {name!r}", instead="a name of its own for each"
+                "The source is invalid", why=f"two of its columns are named {name!r}", instead="a name of its own for each"
             )
 
 
@@ -389,14 +428,14 @@ def _from_lists(source: Mapping[Any, Any], what: str) -> Source:
     for name, values in source.items():
         if isinstance(values, str | bytes) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
             raise InvalidDeclaration(
-                f"Column {name!r} was refused", why="it is not a list of values", instead=f'{{"{name}": [1, 2, 3]}}'
+                f"Column {name!r} is invalid", why="it is not a list of values", instead=f'{{"{name}": [1, 2, 3]}}'
             )
         arrays[name], kind = _array(name, values)
         if kind is not None:
             kinds[name] = kind
         lengths.add(len(values))
     if len(lengths) > 1:
-        raise InvalidDeclaration("The source was refused", why="its columns are of unequal length", instead="lists of one length")
+        raise InvalidDeclaration("The source is invalid", why="its columns are of unequal length", instead="lists of one length")
     return FrameSource(arro3.core.Table.from_pydict(arrays), what, kinds)
 
 
@@ -407,7 +446,7 @@ def _array(name: str, values: Any) -> tuple[Any, Kind | None]:
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray):
         if values.ndim != 1:
             raise InvalidDeclaration(
-                f"Column {name!r} was refused", why="it has more than one dimension", instead="one list a column"
+                f"Column {name!r} is invalid", why="it has more than one dimension", instead="one list a column"
             )
         if values.dtype.kind in "iufb" and values.dtype.itemsize <= 8 and values.dtype != np.float16:
             return Array.from_numpy(np.ascontiguousarray(values)), None

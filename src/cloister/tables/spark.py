@@ -7,31 +7,38 @@ its view dropped.
 
 from __future__ import annotations
 
+import platform
+import re
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
-from pathlib import Path
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from urllib.parse import unquote
 
 from cloister.errors import EngineError
 from cloister.tables.columns import Domain
 from cloister.tables.compiler import RELATION, Plan
-from cloister.tables.duckdb import report_of
+from cloister.tables.duckdb import named_by, report_of
 from cloister.tables.during import During
-from cloister.tables.engine import PreparationReport, Prepared, Site, _token, fresh_secret
-from cloister.tables.guard import guarded
-from cloister.tables.preparation import Spelling, outside_sql, over_cap_sql, prepared_sql, report_sql
+from cloister.tables.engine import PIECE, PreparationReport, Prepared, Site, _token, fresh_secret, in_columns, in_pieces
+from cloister.tables.guard import guarded, tried
+from cloister.tables.ibis_compilers import sql_of
+from cloister.tables.preparation import Spelling, outside_sql, over_cap_sql, prepared_sql, report_sql, units_sql
 from cloister.tables.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, WHOLE
 from cloister.tables.sources import Kind, Source, check_names
 from cloister.tables.table import PrivateTable
+from cloister.tables.workspace import Workspace
 
 if TYPE_CHECKING:
     from cloister.tables.public import PublicCodes
     from cloister.tables.spark_connection import Kept
 
-__all__ = ["SparkEngine", "SparkPrepared", "SparkSource", "SparkSpelling", "schema_of"]
+__all__ = ["SparkEngine", "SparkPrepared", "SparkSource", "SparkSpelling", "files_below", "schema_of"]
 
 Result = TypeVar("Result")
+
+_MOST_FILES = 64
 
 _TYPES = {"int16": "SMALLINT", "int32": "INT", "int64": "BIGINT"}
 _KINDS = {
@@ -70,7 +77,7 @@ class SparkSource(Source):
         return nullcontext()
 
     def again(self, work: Callable[[], Result]) -> Result:
-        """What the work gives. A session that is not ours is not opened anew."""
+        """What the work gives. A session that is not ours is not opened again."""
         return work()
 
     def watch(self, kept: Kept) -> None:
@@ -79,16 +86,42 @@ class SparkSource(Source):
     @classmethod
     def from_ibis(cls, table: Any, backend: Any) -> SparkSource:
         """From an Ibis table of a pyspark backend."""
-        import ibis
-
         return guarded(
             "The Ibis table could not be opened",
-            lambda: cls(backend._session.sql(str(ibis.to_sql(table, dialect="pyspark", pretty=False)))),
+            lambda: cls(backend._session.sql(sql_of(table, "pyspark"))),
         )
 
     def describe(self) -> str:
         """`spark`."""
         return "spark"
+
+    def lineage(self) -> frozenset[str]:
+        """The files that it reads; of one without any, nothing."""
+        return files_below(tried(self.frame.inputFiles, Exception) or (), [platform.node()])
+
+
+def files_below(files: Iterable[str], servers: Iterable[str]) -> frozenset[str]:
+    """Names of the files that a frame reads (`inputFiles`), as Spark tells without running anything: of a table, of a view,
+    however deep, and of a frame over them they are the same. What Spark wrote (`part-…`) goes by its folder, which stays when it
+    is written anew.
+
+    >>> files_below(["s3a://clinic/visits/month=1/part-0-5f.parquet", "s3a://clinic/visits/month=2/part-0-77.parquet"], ["node"])
+    frozenset({'spark files s3a://clinic/visits'})
+    >>> files_below(["file:///data/people.csv"], ["node"])
+    frozenset({'spark files node/data/people.csv'})
+    """
+    found: set[str] = set()
+    apart: set[str] = set()
+    for each in files:
+        folder, _, name = unquote(str(each)).rpartition("/")
+        while re.fullmatch(r"[^/=]+=[^/]*", folder.rpartition("/")[2]):  # of a partition
+            folder = folder.rpartition("/")[0]
+        (found if name.startswith("part-") else apart).add(folder if name.startswith("part-") else f"{folder}/{name}")
+    found |= apart if len(apart) <= _MOST_FILES else {each.rpartition("/")[0] for each in apart}
+    places = {re.sub(r"^file:/+", "/", each) for each in found}
+    return frozenset(
+        f"spark files {server}{place}" for place in places for server in (servers if place.startswith("/") else [""])
+    )
 
 
 def schema_of(frame: Any) -> dict[str, Kind]:
@@ -183,10 +216,10 @@ class SparkEngine:
 
     name = "spark"
 
-    def prepare(self, table: PrivateTable, *, temporary_directory: Path | None = None, secret: str | None = None) -> Prepared:
+    def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The prepared rows of a table; Spark spills where its own settings say."""
         assert isinstance(table.source, SparkSource)
-        return SparkPrepared(table, table.source, fresh_secret(secret))
+        return SparkPrepared(table, table.source, fresh_secret(secret), workspace)
 
 
 class SparkPrepared(Prepared):
@@ -194,8 +227,8 @@ class SparkPrepared(Prepared):
 
     dialect: ClassVar[str] = "pyspark"
 
-    def __init__(self, table: PrivateTable, source: SparkSource, secret: str) -> None:
-        super().__init__(table, materialised=True)
+    def __init__(self, table: PrivateTable, source: SparkSource, secret: str, workspace: Workspace | None = None) -> None:
+        super().__init__(table, materialised=True, workspace=workspace)
         self._source = source
         self._secret = secret
         self._view = f"cloister_{_token(12)}"
@@ -246,7 +279,7 @@ class SparkPrepared(Prepared):
     def _sql(self, sql: str) -> Any:
         if self._session.conf.get("spark.sql.parser.escapedStringLiterals", "false") != "false":
             raise EngineError(
-                "Spark was refused",
+                "Spark is not supported",
                 why="with spark.sql.parser.escapedStringLiterals a text cannot be quoted safely",
                 instead='spark.conf.set("spark.sql.parser.escapedStringLiterals", "false")',
             )
@@ -256,21 +289,35 @@ class SparkPrepared(Prepared):
         return self._source.again(lambda: self._collected(sql.replace(RELATION, self._view)))
 
     def _collected(self, sql: str) -> list[Any]:
-        session, tag = self._session, f"{self._view}-{_token(8)}"
+        with self._asked(f"{self._view}-{_token(8)}"):
+            return list(self._sql(sql).collect())
+
+    @contextmanager
+    def _asked(self, tag: str) -> Iterator[None]:
+        """What runs within it can be cancelled by the tag."""
+        session = self._session
         with self._source.asking() as asking:
             session.addTag(tag)
             with self._lock:
                 self._running[tag] = threading.get_ident(), asking
             try:
-                return list(self._sql(sql).collect())
+                yield
             finally:
                 with self._lock:
                     self._running.pop(tag, None)
                 session.removeTag(tag)
 
     def _fetch(self, plan: Plan) -> list[Any]:
-        rows = self._collect(_no_variables(plan.sql))
-        return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in plan.reads]
+        return in_columns(self._collect(_no_variables(plan.sql)), plan)
+
+    def _stream(self, plan: Plan) -> Generator[list[Any]]:
+        """A partition after the other, so that the client never holds all of it."""
+        if self.workspace.memory is None:
+            yield self._fetch(plan)
+            return
+        sql, tag = _no_variables(plan.sql).replace(RELATION, self._view), f"{self._view}-{_token(8)}"
+        with self._asked(tag):
+            yield from in_pieces(self._source.again(lambda: _begun(self._sql(sql).toLocalIterator())), plan)
 
     def _bring(self, other: Prepared) -> Site | None:
         """The other table's own view, where both are of one session."""
@@ -311,7 +358,11 @@ class SparkPrepared(Prepared):
         over = (0, 0)
         if table.max_rows is not None:
             over = self._collect(over_cap_sql(table.max_rows, RELATION))[0]
-        return report_of(row, over, table, outside=outside)
+        units = {
+            name: self._collect(units_sql(domain, self._names[name], schema, relation, spelling, during))[0]
+            for name, domain in named_by(table).items()
+        }
+        return report_of(row, over, table, outside=outside, units=units)
 
     def _close(self) -> None:
         self.cancel()
@@ -321,6 +372,12 @@ class SparkPrepared(Prepared):
             self._session.catalog.dropTempView(f"{self._view}_source")
             for name in self._codes:
                 self._session.catalog.dropTempView(name)
+
+
+def _begun(rows: Iterator[Any]) -> Callable[[int], list[Any]]:
+    """As many of the rows as are asked for, again and again; the first are read here."""
+    left = chain(list(islice(rows, PIECE)), rows)
+    return lambda most: list(islice(left, most))
 
 
 def _no_variables(sql: str) -> str:

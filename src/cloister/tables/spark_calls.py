@@ -51,7 +51,7 @@ class Asking:
         self.stopped = False
 
     def stop(self) -> None:
-        """Ends the call on this side; whoever waits for it gets a failure."""
+        """Ends the call on this side; anyone who waits for it gets a failure."""
         with self._lock:
             self.stopped = True
             call = self._call
@@ -62,7 +62,7 @@ class Asking:
         """Starts a call, unless it was stopped."""
         with self._lock:
             if self.stopped:
-                raise EngineError("The engine could not answer", why="it was stopped", instead="the same question once more")
+                raise EngineError("The engine could not answer", why="it was stopped", instead="the same query once more")
             self._call = start()
             return self._call
 

@@ -7,6 +7,7 @@ The client is pyspark's own, and needs no Java on this machine. `spark_connectio
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from urllib.parse import unquote
 
 from cloister.errors import EngineError, InvalidDeclaration
 from cloister.tables.guard import tried
-from cloister.tables.spark import SparkSource, schema_of
+from cloister.tables.spark import SparkSource, files_below, schema_of
 from cloister.tables.spark_connection import USER, Kept, SparkConnection, SparkPlace
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ def read_address(text: str) -> Written:
     server, separator, name = text.rpartition("::")
     found = _ADDRESS.fullmatch(server) if separator else None
     if found is None or not 0 < int(found["port"] or _PORT) < 65536:
-        raise refused_address("it is no sc:// address of a table")
+        raise refused_address("it is not an sc:// address of a table")
     if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", name):
-        raise refused_address("its table is no name of letters, digits and underscores, with dots between the parts")
+        raise refused_address("its table is not a name of letters, digits and underscores, with dots between the parts")
     given = [each.partition("=") for each in filter(None, (found["parameters"] or "").split(";"))]
     if len({key for key, _, _ in given}) < len(given):
         raise refused_address("it says a parameter twice")
@@ -69,7 +70,7 @@ def read_address(text: str) -> Written:
 
 def refused_address(why: str, instead: str = EXAMPLE) -> InvalidDeclaration:
     """That an address was refused."""
-    return InvalidDeclaration("The Spark address was refused", why=why, instead=instead)
+    return InvalidDeclaration("The Spark address is invalid", why=why, instead=instead)
 
 
 class SparkConnectSource(SparkSource):
@@ -129,7 +130,7 @@ class SparkConnectSource(SparkSource):
         frame = self._in(self.session)
         if list(schema_of(frame).items()) != list(self.schema.items()):
             raise EngineError(
-                "The Spark table was refused",
+                "The Spark table is not supported",
                 why="its columns are others than when it was opened",
                 instead="the table with the columns that it had, or a new declaration",
             )
@@ -165,6 +166,15 @@ class SparkConnectSource(SparkSource):
     def identity(self) -> str:
         """The table, and the part."""
         return f"{self.whole} {self.part}" if self.part else self.whole
+
+    def lineage(self) -> frozenset[str]:
+        """The table by its whole name, and the files that it reads, at each address that the server's name has: however the
+        server is written, and whether it is a table or a view of one."""
+        host, port = self.place.host, self.place.port
+        found = tried(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), OSError, UnicodeError) or []
+        servers = {f"{each}:{port}" for each in {host, *(str(one[4][0]) for one in found)}}
+        files = tried(lambda: self._connection.again(lambda session: self._in(session).inputFiles()), Exception) or ()
+        return frozenset(f"spark {each}::{self.named.casefold()}" for each in servers) | files_below(files, servers)
 
     @property
     def whole(self) -> str:

@@ -164,8 +164,8 @@ class SparkConnection:
         place = self._place
         if place.must_ask and greeted(place, self.calls, _token(16)):
             raise EngineError(
-                "The Spark server was refused",
-                why="it takes any token: whoever may name the server could read all that it holds",
+                "The Spark server is not supported",
+                why="it takes any token: anyone who may name the server could read all that it holds",
                 instead="spark.connect.authenticate.token on the server, or a proxy before it that checks one",
             )
         taken = greeted(place, self.calls, place.token)
@@ -213,7 +213,7 @@ def _check_installed() -> None:
 
     if not tried(load, ImportError):
         raise MissingDependency(
-            "Spark was refused",
+            "Spark is not available",
             why="pyspark is not installed, or what it needs for Spark Connect",
             instead='pip install "cloister[spark]"',
         )

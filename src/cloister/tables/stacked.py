@@ -39,24 +39,24 @@ class Stacked(Relation):
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", tuple(self.sources))
         if not self.sources:
-            raise UnsupportedQuery("A union was refused", why="it has no parts", instead="Stacked(sources=(first, second))")
+            raise UnsupportedQuery("A union is not supported", why="it has no parts", instead="Stacked(sources=(first, second))")
         first = self.sources[0]
         for other in self.sources[1:]:
             if set(other.columns) != set(first.columns):
                 raise UnsupportedQuery(
-                    "A union was refused",
+                    "A union is not supported",
                     why=f"one part has the columns {_listed(first)} and another {_listed(other)}",
                     instead="the same names in each part",
                 )
             if (other.unit is None) != (first.unit is None):
                 raise UnsupportedQuery(
-                    "A union was refused",
+                    "A union is not supported",
                     why="in one part a row is a person, and in another it is not",
                     instead='cl.PrivateTable(…, unit="person", max_rows=1)',
                 )
             if other.through != first.through:
                 raise UnsupportedQuery(
-                    "A union was refused",
+                    "A union is not supported",
                     why="the units of its parts are not of one kind",
                     instead="a join of each part with the table that its rows belong to",
                 )

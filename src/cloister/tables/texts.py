@@ -49,7 +49,7 @@ class TextFunction(Scalar):
     def __post_init__(self) -> None:
         if self.name not in TEXT_FUNCTIONS:
             raise UnsupportedQuery(
-                f"The text function {self.name!r} was refused",
+                f"The text function {self.name!r} is not supported",
                 why=f"known are {', '.join(TEXT_FUNCTIONS)}",
                 instead="UPPER(town)",
             )
@@ -96,7 +96,7 @@ class TextFunction(Scalar):
         if self.name == "length":
             if within is None:
                 raise MissingBound(
-                    "LENGTH of text was refused", why="the text has no declared length", instead="CLAMP(LENGTH(x), 0, 100)"
+                    "LENGTH of text needs bounds", why="the text has no declared length", instead="CLAMP(LENGTH(x), 0, 100)"
                 )
             length = Number(
                 grid=Fraction(1),
@@ -109,7 +109,9 @@ class TextFunction(Scalar):
             return clamped(length, *within)
         if self.name not in ("left", "substring"):
             raise UnsupportedQuery(
-                f"{self.name.upper()} of text was refused", why="engines differ in it", instead="the column as cl.Category([…])"
+                f"{self.name.upper()} of text is not supported",
+                why="engines differ in it",
+                instead="the column as cl.Category([…])",
             )
         begin, end = (0, self._count(0)) if self.name == "left" else self._window()
         length_ = (_LONGEST if end is None else end) - begin
@@ -197,4 +199,4 @@ def _pair(left: Listed, right: Listed) -> Listed:
 
 
 def _refused(name: str, why: str) -> UnsupportedQuery:
-    return UnsupportedQuery(f"{name.upper()} was refused", why=why, instead="SUBSTRING(town, 1, 3)")
+    return UnsupportedQuery(f"{name.upper()} is not supported", why=why, instead="SUBSTRING(town, 1, 3)")

@@ -62,7 +62,7 @@ def numeric(what: str, low: Fraction, high: Fraction, step: Fraction, *, whole: 
     except InvalidDeclaration:
         pass
     raise UnsupportedQuery(
-        f"{what[0].upper()}{what[1:]} was refused",
+        f"{what[0].upper()}{what[1:]} is not supported",
         why="within the declared bounds it needs more steps than an engine counts exactly",
         instead="a coarser step=, or CLAMP(expression, low, high)",
     )
@@ -98,7 +98,7 @@ def unified(name: str, domains: Sequence[Domain]) -> Domain:
             if len(options) <= _MOST_RECODED or options in lists:
                 return Category(options, nullable=nullable)
     raise UnsupportedQuery(
-        f"The columns {name!r} were refused together",
+        f"The columns {name!r} are not supported together",
         why=f"they are declared {' and '.join(sorted(kinds))}, or of different lists",
         instead="columns of one kind, with the same categories",
     )

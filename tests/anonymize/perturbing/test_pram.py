@@ -40,7 +40,7 @@ def test_draws_follow_the_matrix(options: dict[str, Any]) -> None:
     from scipy import stats
 
     table = {"x": ["yes"] * 20_000 + ["no"] * 60_000}
-    done = PRAM(column="x", **options).apply(table, random=Random.deterministic(1))
+    done = PRAM(column="x", **options).apply(table, random=Random.deterministic(1), shuffle=False)
     for place, (value, rows) in enumerate((("no", slice(20_000, None)), ("yes", slice(0, 20_000)))):
         assert done.values[place] == value
         counts = Counter(done.frame["x"][rows])
@@ -54,7 +54,7 @@ def test_estimates_are_unbiased_and_margins_hold(options: dict[str, Any]) -> Non
     table = {"x": ["yes"] * 150 + ["no"] * 350}
     random, errors, held = Random.deterministic(3), [], []
     for _ in range(150):
-        found = PRAM(column="x", **options).apply(table, random=random).estimate()
+        found = PRAM(column="x", **options).apply(table, random=random, shuffle=False).estimate()
         errors.append(found.counts - [350, 150])
         held.append(np.abs(errors[-1]) <= found.margin(0.95))
     assert np.abs(np.mean(errors, axis=0)).max() < 5 * np.std(errors, axis=0).max() / np.sqrt(150)
@@ -63,23 +63,27 @@ def test_estimates_are_unbiased_and_margins_hold(options: dict[str, Any]) -> Non
 
 def test_the_ratio_of_the_matrix_is_said() -> None:
     table = {"x": ["yes", "no"] * 5}
-    assert PRAM(column="x", **WARNER).apply(table).epsilon == pytest.approx(math.log(3))
-    assert not PRAM(column="x", **WARNER).apply(table).looked_up
-    assert PRAM(column="x", values=["no", "yes"], matrix=[[1, 0], [0.5, 0.5]]).apply(table).epsilon == math.inf
-    assert PRAM(column="x").apply(table).looked_up
+    assert PRAM(column="x", **WARNER).apply(table, shuffle=False).epsilon == pytest.approx(math.log(3))
+    assert not PRAM(column="x", **WARNER).apply(table, shuffle=False).looked_up
+    assert PRAM(column="x", values=["no", "yes"], matrix=[[1, 0], [0.5, 0.5]]).apply(table, shuffle=False).epsilon == math.inf
+    assert PRAM(column="x").apply(table, shuffle=False).looked_up
 
 
 def test_a_probability_that_is_never_drawn_counts_as_none() -> None:
     """A draw has 53 bits: beside 1, a probability of 10⁻¹⁸ is no probability, whatever the matrix says."""
     table = {"x": ["yes", "no"] * 5}
     for rare, least in ((1e-18, math.inf), (1e-12, math.log(0.5e12))):
-        epsilon = PRAM(column="x", values=["no", "yes"], matrix=[[1 - rare, rare], [0.5, 0.5]]).apply(table).epsilon
+        epsilon = (
+            PRAM(column="x", values=["no", "yes"], matrix=[[1 - rare, rare], [0.5, 0.5]]).apply(table, shuffle=False).epsilon
+        )
         assert least <= epsilon <= least * 1.0001
 
 
 def test_ours_at_a_given_matrix_is_as_private_as_it_says() -> None:
     """Counted, not computed: the shares of reports from two inputs have no larger ratio than e^ε, within chance."""
-    done = PRAM(column="x", **WARNER).apply({"x": ["yes"] * 100_000 + ["no"] * 100_000}, random=Random.deterministic(4))
+    done = PRAM(column="x", **WARNER).apply(
+        {"x": ["yes"] * 100_000 + ["no"] * 100_000}, random=Random.deterministic(4), shuffle=False
+    )
     seen = Counter(done.frame["x"][:100_000]), Counter(done.frame["x"][100_000:])
     for value in ("yes", "no"):
         ratio = seen[0][value] / seen[1][value]
@@ -88,27 +92,27 @@ def test_ours_at_a_given_matrix_is_as_private_as_it_says() -> None:
 
 def test_frames_types_and_gaps() -> None:
     table = {"n": [3, 1, 2, 1] * 10, "🐝": ["a'", None, '"b"', "ü"] * 10}
-    done = PRAM(column="n").apply(pd.DataFrame(table), random=Random.deterministic(1))
+    done = PRAM(column="n").apply(pd.DataFrame(table), random=Random.deterministic(1), shuffle=False)
     assert done.frame["n"].dtype.kind == "i"
     assert done.values == (1, 2, 3)
     with pytest.raises(InvalidParameter, match="10 of its values are missing"):
-        PRAM(column="🐝").apply(table)
-    kept = PRAM(column="🐝", missing="keep").apply(pl.DataFrame(table), random=Random.deterministic(1))
+        PRAM(column="🐝").apply(table, shuffle=False)
+    kept = PRAM(column="🐝", missing="keep").apply(pl.DataFrame(table), random=Random.deterministic(1), shuffle=False)
     assert kept.frame["🐝"].is_null().to_list() == [value is None for value in table["🐝"]]
-    own = PRAM(column="🐝", missing="value", stay=0.3).apply(table, random=Random.deterministic(1))
+    own = PRAM(column="🐝", missing="value", stay=0.3).apply(table, random=Random.deterministic(1), shuffle=False)
     assert None in own.values
     assert [value is None for value in own.frame["🐝"]] != [value is None for value in table["🐝"]]
     assert own.estimate().counts.sum() == pytest.approx(40)
 
 
 def test_empty_one_row_and_one_category() -> None:
-    empty = PRAM(column="x").apply({"x": []})
+    empty = PRAM(column="x").apply({"x": []}, shuffle=False)
     assert (empty.frame, empty.epsilon, empty.estimate().counts.tolist()) == ({"x": []}, 0.0, [])
-    one = PRAM(column="x").apply({"x": ["a"]})
+    one = PRAM(column="x").apply({"x": ["a"]}, shuffle=False)
     assert (one.frame, one.matrix.tolist()) == ({"x": ["a"]}, [[1.0]])
-    declared = PRAM(column="x", **WARNER).apply({"x": []})
+    declared = PRAM(column="x", **WARNER).apply({"x": []}, shuffle=False)
     assert declared.estimate().counts.tolist() == [0, 0]
-    none = PRAM(column="x", missing="keep").apply({"x": [None, None]})
+    none = PRAM(column="x", missing="keep").apply({"x": [None, None]}, shuffle=False)
     assert none.frame == {"x": [None, None]}
 
 
@@ -128,11 +132,11 @@ def test_empty_one_row_and_one_category() -> None:
 )
 def test_refusals(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidParameter, match=said):
-        PRAM(column="x", **options).apply({"x": ["a", "b"]})
+        PRAM(column="x", **options).apply({"x": ["a", "b"]}, shuffle=False)
 
 
 def test_a_matrix_that_forgets() -> None:
     with pytest.raises(InvalidParameter, match="inverted"):
         estimate_frequencies([1, 2], [[0.5, 0.5], [0.5, 0.5]])
     with pytest.raises(UnknownColumn, match="'y'"):
-        PRAM(column="y").apply({"x": ["a"]})
+        PRAM(column="y").apply({"x": ["a"]}, shuffle=False)

@@ -43,7 +43,7 @@ def decision(owner: Visitor, **asked: str) -> dict[str, Any]:
 
 def test_an_owner_ticks_methods_and_reads_them_back(owner: Visitor, bob: Visitor) -> None:
     form = {"role": "learner", "people": "bob@south.example", "actions": ["learn.run"]}
-    assert "Which methods may train models" in owner.client.get(f"{PAGE}/new").text
+    assert "Allowed training methods" in owner.client.get(f"{PAGE}/new").text
     assert post(owner, PAGE, f"{PAGE}/new", **form, methods=["PCA", "GaussianNB"]).status_code == 303
     [made] = grants(owner)
     assert made["grant"]["rules"] == {"actions": ["learn.run"], "methods": ["GaussianNB", "PCA"]}
@@ -56,8 +56,8 @@ def test_an_owner_ticks_methods_and_reads_them_back(owner: Visitor, bob: Visitor
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"methods": ["GausianNB"]}, "&#39;GausianNB&#39; is no method that is trained here"),
-        ({"methods": ["BoundedScaler"]}, "is no method that is trained here"),
+        ({"methods": ["GausianNB"]}, "&#39;GausianNB&#39; is not a training method of this hub"),
+        ({"methods": ["BoundedScaler"]}, "is not a training method of this hub"),
         ({"methods": ["PCA"], "actions": ["question.ask"]}, "it is about training models, which is not among the actions"),
     ],
 )

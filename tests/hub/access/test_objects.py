@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cloister.errors import AccessDenied
+from cloister.errors import AccessDenied, CloisterError
+from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import check_together, context_of, facts_of, grant
 from cloister.hub.services.accounts import caller_for
@@ -135,6 +136,24 @@ def test_u3_may_run_a1_on_d1_and_nothing_else(house: House, person: People) -> N
     assert post(owner, "/algorithms/a1/withdraw", "/algorithms").status_code == 403
 
 
+def test_what_has_nothing_behind_it_is_granted_to_nobody(house: House, person: People) -> None:
+    """Neither the pages nor the API; a grant that names it from before is still read, and so are the others beside it."""
+    owner, bob = person("owner"), person("analyst")
+    row = house.sample_data_set("people", owner=owner)
+    members = {"people": [bob.id]}
+    for path in ("/datasets/people/access/new", "/policy/new", "/contributions/people"):
+        assert "synthesise.run" not in owner.client.get(path).text, path
+    rules = {"actions": ["question.ask", "synthesise.run"]}
+    with pytest.raises(CloisterError, match=r"'synthesise\.run' is not granted on this"):
+        grant(house.hub, owner.caller, data_set="people", role="r", members=members, rules=rules)
+    given = grant(house.hub, owner.caller, data_set="people", role="r", members=members, rules={"actions": ["question.ask"]})
+    with house.hub.database.begin() as db:
+        db.get_one(Grant, given).rules = rules
+    assert ask(bob, "SELECT AVG(age) AS a FROM people").status_code == 201
+    assert owner.client.get("/datasets/people/access").status_code == 200
+    assert row.name == "people"
+
+
 def test_a_provider_attaches_a_policy_and_sees_for_what_it_was_used(house: House, person: People) -> None:
     owner, giver, bob, stranger = person("owner"), person("provider"), person("analyst"), person("provider")
     row = house.sample_data_set("people", owner=owner)
@@ -147,9 +166,10 @@ def test_a_provider_attaches_a_policy_and_sees_for_what_it_was_used(house: House
     denied = ask(bob, "SELECT AVG(pay) AS p FROM people", purpose="marketing")
     assert denied.status_code == 403
     assert denied.json()["rule"].startswith("policy:")
-    assert denied.json()["instead"].startswith("ask whoever gave the data"), "its owner can't change it"
+    assert denied.json()["instead"].startswith("ask the data provider"), "its owner can't change it"
     assert ask(owner, "SELECT AVG(pay) AS p FROM people", purpose="marketing").status_code == 403, "it binds the owner too"
     page = giver.client.get("/contributions/people").text
+    assert 'value="synthesise.run" checked' in page, "what was prohibited once stays so"
     assert "marketing" in page
     assert 'value="2030-12-31"' in page
     assert bob.caller.email not in page

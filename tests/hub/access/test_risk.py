@@ -58,7 +58,7 @@ def test_an_owner_writes_a_limit_and_reads_it_back(owner: Visitor, bob: Visitor)
 def test_a_limit_that_limits_nothing_or_allows_nothing_is_refused(owner: Visitor, bob: Visitor, risk: str) -> None:
     answer = post(owner, PAGE, f"{PAGE}/new", **FORM, risk=risk)
     assert answer.status_code == 422
-    assert "risk was refused" in answer.text
+    assert "“Limit on the risk” is invalid" in answer.text
     assert owner.client.get("/api/v1/grants?data_set=people").json()["items"] == []
 
 

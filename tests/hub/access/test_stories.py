@@ -150,14 +150,14 @@ def test_the_institution_stands_above(house: House, owner: Visitor, bob: Visitor
     assert denied.json()["rule"].startswith("mandatory:")
     assert "GCP" in denied.json()["detail"]
     page = owner.client.get("/datasets/people/access").text
-    assert "stands against a grant" in page
+    assert "overrides a grant" in page
     assert "Certified people only" in bob.client.get("/policy").text
     number = steward.client.get("/api/v1/policy/rules").json()["items"][0]["id"]
     assert post(bob, f"/policy/rules/{number}/end", "/policy").status_code == 403
     assert post(owner, "/policy/rules", "/policy", title="Mine", deny="yes").status_code == 403
     assert post(steward, f"/policy/rules/{number}/end", "/policy").status_code == 303
     assert ask(bob, sql="SELECT AVG(age) AS a FROM people").status_code == 201
-    assert "Rules that ended" in bob.client.get("/policy").text
+    assert "Ended rules" in bob.client.get("/policy").text
 
 
 def test_a_share_above_the_ceiling_is_not_granted(house: House, owner: Visitor, bob: Visitor, person: People) -> None:

@@ -24,11 +24,11 @@ def made(rules: dict[str, Any], **members: Any) -> GrantFacts:
 @pytest.mark.parametrize(
     ("members", "text"),
     [
-        ({"anybody": True}, "everybody who has logged in"),
+        ({"anybody": True}, "everyone who has signed in"),
         ({"people": ["p1", "p2"]}, "Ada and Bob"),
-        ({"institutions": ["North", "South", "East"]}, "everybody of East, North and South"),
+        ({"institutions": ["North", "South", "East"]}, "everyone of East, North and South"),
         ({"projects": ["j1"], "training": ["GCP"]}, "the members of the project heart, with a valid certificate: GCP"),
-        ({"training": ["GCP"]}, "everybody, with a valid certificate: GCP"),
+        ({"training": ["GCP"]}, "everyone, with a valid certificate: GCP"),
         ({"people": ["p1"], "attributes": {"ward": "7"}}, "Ada, with ward = 7"),
         ({"people": ["gone"]}, "gone"),
     ],
@@ -55,14 +55,14 @@ def test_every_condition_has_its_line() -> None:
     }
     lines = {line.name: line.text or line.moment for line in grant_lines(made(rules), NAMES)}
     assert lines == {
-        "May": "Run an algorithm, Train a model, Ask a question",
+        "May": "Run an algorithm, Train a model, Run a query",
         "For": "care or research",
         "From": datetime(2026, 1, 1, tzinfo=UTC),
         "Until": datetime(2027, 1, 1, tzinfo=UTC),
         "Hours": "Mon 08:00–18:00 UTC",
         "Networks": "10.0.0.0/8",
         "Columns": "age",
-        "Rows": "only those for which age >= 18",
+        "Rows": "only those with age >= 18",
         "Share of the budget": "ε = 0.5 each person",
         "Risk": "at most 0.1",
         "Algorithms": "bayes",
@@ -72,7 +72,7 @@ def test_every_condition_has_its_line() -> None:
     nothing = {
         line.name: line.text for line in grant_lines(made({"actions": ["question.ask"], "purposes": [], "columns": []}), NAMES)
     }
-    assert (nothing["For"], nothing["Columns"]) == ("no purpose at all", "none"), "an empty list is not the same as none"
+    assert (nothing["For"], nothing["Columns"]) == ("no purpose", "none"), "an empty list is not the same as none"
 
 
 def test_a_rule_says_where_and_what() -> None:
@@ -96,17 +96,17 @@ def test_a_rule_says_where_and_what() -> None:
         id="m1",
     )
     told = [f"{line.name}: {line.text}" for line in rule_lines(rule, NAMES)]
-    assert told[0] == "Where: the data of North, what is labelled clinical, the population people, people of South"
+    assert told[0] == "Where: the data of North, data labelled clinical, the population people, people of South"
     assert told[1] == "To: Train a model"
     assert told[-1] == "Never together: labelled genetic + health.diagnosis"
     assert len(told) == 10
-    assert rule_lines(parse_rule({"title": "x", "deny": True}, id="m2"), NAMES)[1].text == "it is not done at all"
+    assert rule_lines(parse_rule({"title": "x", "deny": True}, id="m2"), NAMES)[1].text == "never allowed"
 
 
 def test_sentences_follow_the_language() -> None:
     chinese = language_of("zh_CN").gettext
     lines = grant_lines(made({"actions": ["question.ask"]}), NAMES, chinese)
-    assert lines[0].text == chinese("Ask a question")
+    assert lines[0].text == chinese("Run a query")
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_a_token_of_a_log_in_without_the_second_factor_is_refused_where_one_is_a
     assert world.browser().get("/api/v1/me", headers=bearer(weak)).status_code == 200
     world = world.again(second_factor="owners")
     refused = world.browser().get("/api/v1/me", headers=bearer(weak))
-    assert (refused.status_code, "second factor" in refused.json()["detail"]) == (401, True)
+    assert (refused.status_code, "two-step verification" in refused.json()["detail"]) == (401, True)
     assert world.browser().get("/api/v1/me", headers=bearer(plain)).status_code == 200
     again = world.browser()
     again.log_in("ada@example.org")

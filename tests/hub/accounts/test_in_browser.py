@@ -81,7 +81,7 @@ def test_a_second_factor_without_scripts(world: World, visit: Callable[..., Guar
     page.get_by_role("button", name="Set up").click()
     codes = page.locator("#codes").inner_text().split()
     assert len(codes) == 10
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I have stored them").click()
     _log_out(page)
     log_in(page, email, PASSWORD)
     assert "/login/second" in page.url
@@ -109,5 +109,5 @@ def test_single_sign_on_there_and_back(world: World, browser: Chromium, provider
 
 def _log_out(page: Page) -> None:
     page.locator("header details.menu summary").last.click()
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/login")

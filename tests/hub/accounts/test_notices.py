@@ -12,7 +12,7 @@ from tests.hub.accounts.test_links import path_of
 from tests.hub.accounts.test_second_factor import code, set_up
 from tests.hub.accounts.world import OTHER_PASSWORD, Browser, World
 
-PASSWORD_CHANGED = "Your password was set anew by a link that Root Admin made"
+PASSWORD_CHANGED = "Your password was reset with a link created by Root Admin"
 
 
 @pytest.fixture
@@ -35,15 +35,15 @@ def after(browser: Browser, answer: object) -> str:
 
 def test_who_made_a_link_when_and_from_where_it_was_used_is_told(world: World, root: Browser) -> None:
     ada = world.logged_in("ada@example.org", "owner")
-    assert "What others did" not in ada.get("/account").text
+    assert "Changes to your account by others" not in ada.get("/account").text
     path = linked(world, root)
     page = ada.get("/account").text
-    assert "Make a link to a new password" in page
+    assert "Password reset link created" in page
     assert "Root Admin" in page
     assert "192.0.2.66" in page
     thief = world.browser("198.51.100.9")
     entered = thief.post(path, password=OTHER_PASSWORD, again=OTHER_PASSWORD)
-    told = "Your password was set anew on 2026-"
+    told = "Your password was reset on 2026-"
     assert told in after(thief, entered)
     assert ada.who() == "", "all her log-ins ended"
     again = linked(world, root)
@@ -65,8 +65,8 @@ def test_it_is_said_at_each_log_in_for_a_month_and_stands_on_the_page_for_good(w
     for days, said in ((0, True), (20, True), (11, False)):
         world.clock.move(days=days)
         ada = world.browser()
-        assert ("Root Admin made a link to a new password" in after(ada, ada.log_in("ada@example.org"))) is said
-        assert "Make a link to a new password" in ada.get("/account").text
+        assert ("Root Admin created a password reset link for your account" in after(ada, ada.log_in("ada@example.org"))) is said
+        assert "Password reset link created" in ada.get("/account").text
 
 
 def test_a_link_of_the_command_line_is_told_too(world: World) -> None:
@@ -78,7 +78,7 @@ def test_a_link_of_the_command_line_is_told_too(world: World) -> None:
     assert "command line" in ada.get("/account").text
     ada = world.browser()
     entered = ada.post(path, password=OTHER_PASSWORD, again=OTHER_PASSWORD)
-    assert "by a link that somebody at the hub&#39;s command line made" in after(ada, entered)
+    assert "with a link created by an operator at the hub&#39;s command line" in after(ada, entered)
 
 
 def test_a_link_passes_no_second_factor(world: World, root: Browser) -> None:
@@ -92,7 +92,7 @@ def test_a_link_passes_no_second_factor(world: World, root: Browser) -> None:
     assert thief.get("/account").headers["location"].startswith("/login?next=")
     world.clock.move(seconds=60)
     whole = thief.post("/login/second", code=code(world, key))
-    assert "Your password was set anew on" in after(thief, whole)
+    assert "Your password was reset on" in after(thief, whole)
 
 
 def test_to_take_the_second_factor_off_is_told_too(world: World, root: Browser) -> None:
@@ -100,7 +100,7 @@ def test_to_take_the_second_factor_off_is_told_too(world: World, root: Browser) 
     number = world.find("ada@example.org").id
     root.post(f"/people/{number}/second-factor", f"/people/{number}")
     ada = world.browser()
-    assert "Root Admin took the second factor off your account" in after(ada, ada.log_in("ada@example.org"))
+    assert "Root Admin turned off two-step verification for your account" in after(ada, ada.log_in("ada@example.org"))
     assert "Root Admin" in ada.get("/account").text
 
 

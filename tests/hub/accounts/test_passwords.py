@@ -144,7 +144,7 @@ def test_a_changed_password_ends_every_other_log_in(world: World) -> None:
 @pytest.mark.parametrize(
     ("present", "new", "again", "words"),
     [
-        ("wrong", OTHER_PASSWORD, OTHER_PASSWORD, "the present one is wrong"),
+        ("wrong", OTHER_PASSWORD, OTHER_PASSWORD, "the current one is wrong"),
         (PASSWORD, OTHER_PASSWORD, PASSWORD, "the two are not the same"),
         (PASSWORD, "Ada Byron 1815", "Ada Byron 1815", "guessed first"),
     ],

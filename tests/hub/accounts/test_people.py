@@ -59,6 +59,26 @@ def test_roles_are_given_and_end_what_the_person_had_open(world: World, root: Br
     assert root.post(f"/people/{identity}/roles", f"/people/{identity}", role="gardener").status_code == 422
 
 
+def test_a_role_with_nothing_behind_it_is_not_given_and_whoever_has_it_keeps_it(world: World, root: Browser) -> None:
+    world.logged_in("ada@example.org", "analyst")
+    world.logged_in("old@example.org", "csp", "analyst")
+    identity, kept = (world.find(f"{name}@example.org").id for name in ("ada", "old"))
+    assert 'value="csp"' not in root.get(f"/people/{identity}").text
+    assert 'value="csp"' not in root.get("/people/invite").text
+    refused = root.post(f"/people/{identity}/roles", f"/people/{identity}", role=["csp"])
+    assert refused.status_code == 422
+    assert "with one of them nothing can be done yet" in refused.text
+    invited = root.api("POST", "/people/invitations", json={"email": "e@example.org", "roles": ["csp"], "name": "Eve"})
+    assert invited.status_code == 422
+    assert roles(world, "ada@example.org") == ("analyst",)
+    page = root.get(f"/people/{kept}").text
+    assert 'value="csp" checked' in page
+    assert root.post(f"/people/{kept}/roles", f"/people/{kept}", role=["csp", "owner"]).status_code == 303
+    assert roles(world, "old@example.org") == ("csp", "owner")
+    assert root.post(f"/people/{kept}/roles", f"/people/{kept}", role=["owner"]).status_code == 303
+    assert root.post(f"/people/{kept}/roles", f"/people/{kept}", role=["csp", "owner"]).status_code == 422
+
+
 def test_changing_ones_own_roles_changes_the_secret(world: World, root: Browser) -> None:
     identity = world.find("root@example.org").id
     elsewhere = world.browser()

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from cloister.hub.records.accounts import Person
 from cloister.hub.services.accounts.people import roles_of
@@ -87,6 +87,8 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "several audiences and no azp": {"aud": [CLIENT, "another-hub"]},
     "issued to another": {"aud": [CLIENT, "another-hub"], "azp": "another-hub"},
     "another issuer": {"iss": "http://127.0.0.1:1"},
+    "a list of issuers": {"iss": ["http://127.0.0.1:1", "THE ISSUER"]},
+    "a list of the issuer": {"iss": ["THE ISSUER"]},
     "issuer with a slash": {"iss": "http://127.0.0.1:1/"},
     "expired": {"exp": int(START) - 1_000},
     "no end": {"exp": None},
@@ -98,6 +100,12 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "empty subject": {"sub": ""},
     "subject that is a number": {"sub": 7},
     "subject without end": {"sub": "x" * 300},
+    "subject with a NUL": {"sub": "ada\0"},
+    "subject with half a character": {"sub": "ada\ud800"},
+    "subject with a line's end": {"sub": "ada\u2028"},
+    "a list of nonces": {"nonce": ["x" * 43]},
+    "issued to a list": {"azp": [CLIENT]},
+    "an end beyond all numbers": {"exp": float("inf"), "iat": float("inf")},
     "not yet": {"nbf": int(START) + 90_000},
     "wrong hash of the access token": {"at_hash": "AAAA"},
 }
@@ -106,9 +114,35 @@ CLAIMS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", list(CLAIMS))
 def test_a_proof_that_does_not_hold_is_refused(joined: World, provider: IdentityProvider, case: str) -> None:
     provider.change = CLAIMS[case]
+    if isinstance(named := CLAIMS[case].get("iss"), list):
+        provider.change = {"iss": [each.replace("THE ISSUER", provider.issuer) for each in named]}
     browser = joined.browser()
     assert visit(browser, provider).status_code == 403
     assert browser.who() == ""
+    assert people(joined) == 0
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_proof_of_endless_depth_is_refused(joined: World, provider: IdentityProvider, part: int) -> None:
+    """Its parser gives up: that is a refusal like any other, and no failure of the hub."""
+    deep = encoded(b'{"kid":' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+
+    def forge(claims: dict[str, Any]) -> str:
+        parts = provider.signed(claims).split(".")
+        parts[part] = deep
+        if part:
+            signed = provider.key.sign(".".join(parts[:2]).encode(), padding.PKCS1v15(), hashes.SHA256())
+            parts[2] = encoded(signed)
+        return ".".join(parts)
+
+    provider.forge = forge
+    assert visit(joined.browser(), provider).status_code == 403
+
+
+@pytest.mark.parametrize("email", ["ada\0@example.org", "ada\ud800@example.org"])
+def test_an_address_that_no_database_holds_is_none(joined: World, provider: IdentityProvider, email: str) -> None:
+    provider.change = {"email": email}
+    assert visit(joined.browser(), provider).status_code == 403
     assert people(joined) == 0
 
 
@@ -233,16 +267,20 @@ def test_a_provider_that_is_away_is_told_so(joined: World, provider: IdentityPro
     assert "did not answer" in answer.text
 
 
-def test_new_keys_are_fetched_when_they_are_needed(joined: World, provider: IdentityProvider) -> None:
+def test_a_new_key_counts_at_once_and_one_that_was_withdrawn_no_more(joined: World, provider: IdentityProvider) -> None:
     assert visit(joined.browser(), provider).status_code == 303
+    withdrawn = provider.key, provider.name_of_key
+    provider.key, provider.name_of_key = rsa.generate_private_key(public_exponent=65537, key_size=2048), "two"
     assert visit(joined.browser(), provider).status_code == 303
-    assert provider.asked.count("/keys") == 1
-    provider.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    provider.name_of_key = "two"
-    assert visit(joined.browser(), provider).status_code == 403, "asked for once a minute at most"
-    joined.clock.move(minutes=2)
-    assert visit(joined.browser(), provider).status_code == 303
-    assert provider.asked.count("/keys") == 2
+
+    def forge(claims: dict[str, Any]) -> str:
+        (provider.key, provider.name_of_key), present = withdrawn, (provider.key, provider.name_of_key)
+        made = provider.signed(claims)
+        provider.key, provider.name_of_key = present
+        return made
+
+    provider.forge = forge
+    assert visit(joined.browser(), provider).status_code == 403
 
 
 def test_the_address_may_come_from_the_provider_itself(joined: World, provider: IdentityProvider) -> None:

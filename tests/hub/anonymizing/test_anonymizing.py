@@ -58,7 +58,7 @@ def test_a_release_is_marked_attacked_and_becomes_a_data_set(house: House, owner
     assert min(sizes.values()) >= 5
     assert get(house, owner, "/anonymised").json()["tables"][0]["title"] == "People, safe to publish"
     page = owner.client.get(f"/anonymised/{number}").text
-    for word in ("People, safe to publish", "What attackers came to", "Not differentially private", "people_public"):
+    for word in ("People, safe to publish", "Attack results", "Not differentially private", "people_public"):
         assert word in page, word
     certificate = owner.client.get(f"/anonymised/{number}/certificate")
     assert "attachment" in certificate.headers["content-disposition"]
@@ -83,15 +83,15 @@ def test_only_the_owner_may(house: House, owner: Visitor) -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"understood": False}, "spending reads unbounded"),
-        ({"name": "SELECT"}, "no plain word"),
+        ({"understood": False}, "spending reads “not covered by the budget”"),
+        ({"name": "SELECT"}, "not an SQL keyword"),
         ({"parts": {"pay": "sensitive"}}, "no column is one that others may know"),
         ({"parts": {"age": "quasi", "nose": "quasi"}}, "declares none of that name"),
-        ({"parts": {"age": "secret"}}, "a part that there is not"),
+        ({"parts": {"age": "secret"}}, "an unknown role"),
         ({"parts": {"age": "quasi"}, "l": 2}, "no column is that"),
-        ({"t": "often"}, "no number from 0 to 1"),
+        ({"t": "often"}, "it is not a number from 0 to 1"),
         ({"hierarchies": {"age": "1;a\n1;b"}}, "stands there twice"),
-        ({"search": "magic"}, "the search, the metric"),
+        ({"search": "magic"}, "unknown search, metric"),
     ],
 )
 def test_what_is_refused(house: House, owner: Visitor, changed: dict[str, Any], words: str) -> None:
@@ -221,7 +221,7 @@ def key_of(page: str) -> str:
 def test_the_pages_from_the_first_to_the_release(house: House, owner: Visitor) -> None:
     client = owner.client
     page = client.get("/anonymise?about=people").text
-    names = re.findall(r'<select name="(part_\d+)" aria-label="What (\w+) is"', page)
+    names = re.findall(r'<select name="(part_\d+)" aria-label="Role of (\w+)"', page)
     parts = {field: ORDER["parts"].get(name, "identifying") for field, name in names}
     token = owner.csrf()["X-CSRF-Token"]
     filled = {"form_token": token, "key": key_of(page), "table": "people", "k": "5", "suppression": "0.05", **parts}
@@ -230,7 +230,13 @@ def test_the_pages_from_the_first_to_the_release(house: House, owner: Visitor) -
     assert Workers(house.hub, 0).run_one()
     [where] = set(re.findall(r'href="(/anonymise/trials/[^"]+)"', client.get(sent.headers["location"]).text))
     trial = client.get(where).text
-    for word in ("For your eyes", "Most exposed person", "data:image/svg+xml", "This is not differential privacy", "Risk report"):
+    for word in (
+        "Only you see this",
+        "Most exposed person",
+        "data:image/svg+xml",
+        "This is not differential privacy",
+        "Risk report",
+    ):
         assert word in trial, word
     number = where.rpartition("/")[2]
     risk = client.get(f"{where}/risk")
@@ -246,7 +252,7 @@ def test_the_pages_from_the_first_to_the_release(house: House, owner: Visitor) -
     }
     refused = client.post("/anonymise", data=release)
     assert refused.status_code == 422
-    assert "unbounded" in refused.text
+    assert "not covered by the budget" in refused.text
     assert 'value="people_open"' in refused.text
     release["key"] = key_of(refused.text)
     unchosen = client.post("/anonymise", data={**release, "choice": "99", "understood": "yes"})
@@ -281,7 +287,7 @@ def test_a_hierarchy_is_written_out_changed_sent_and_seen(house: House, owner: V
         "/anonymise/hierarchies", data={**filled, "file_column": "0"}, files={"file": ("ages.csv", b"\xff\xfe\x00a", "text/csv")}
     )
     assert noise.status_code == 422
-    assert "no text in UTF-8" in noise.text
+    assert "not UTF-8 text" in noise.text
 
 
 def test_what_is_made_inherits_and_is_read_by_whom_it_is_granted(house: House, owner: Visitor) -> None:
@@ -361,6 +367,6 @@ def test_a_table_of_which_nothing_is_left_is_no_release(house: House, owner: Vis
     assert all(each["suppressed"] == 60 for each in tried(house, owner, order)["points"])
     told = run(house, owner, "/anonymised", {**RELEASE, **order})
     assert told["state"] == "failed"
-    assert "is told in a trial alone" in told["problem"]["detail"]
+    assert "a trial shows why" in told["problem"]["detail"]
     assert get(house, owner, "/anonymised").json()["tables"] == []
     assert house.hub.ledger.unbounded("varied")

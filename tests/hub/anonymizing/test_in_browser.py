@@ -55,7 +55,7 @@ def test_from_the_columns_to_the_certificate(place: Place, visit: Any, width: in
     theme = "dark" if width < 500 else "light"
     page = place.opened(visit, "/anonymise?about=people", width=width, theme=theme, expected=("422",))
     accessible(page)
-    page.get_by_label("What pay is").select_option("others must not learn it")
+    page.get_by_label("Role of pay").select_option("others must not learn it (sensitive)")
     page.get_by_label("Purpose").fill("a course")
     expect(page.get_by_label("l counts")).to_be_hidden()
     page.get_by_text("More models, and other kinds of l and t").click()
@@ -63,12 +63,12 @@ def test_from_the_columns_to_the_certificate(place: Place, visit: Any, width: in
     accessible(page)
     page.get_by_label("β (optional)", exact=True).fill("9")
     shot(page, tmp_path, f"order-{width}")
-    page.get_by_role("button", name="Look first").click()
+    page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("It waits for a free worker.")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
     place.work()
     page.get_by_role("link", name="Open the result").click()
-    expect(page.get_by_role("heading", name="What it would cost")).to_be_visible()
+    expect(page.get_by_role("heading", name="Risk and information loss")).to_be_visible()
     expect(page.get_by_role("radio", name="k = 5", exact=True)).to_be_checked()
     page.get_by_text("sex", exact=False).last.click()
     accessible(page)
@@ -80,24 +80,26 @@ def test_from_the_columns_to_the_certificate(place: Place, visit: Any, width: in
     page.keyboard.press("Space")
     expect(page.get_by_role("radio", name="A", exact=True)).to_be_checked()
     page.get_by_label("Title").fill(f"People at {width}")
-    page.get_by_label("Name in questions").fill(f"people_{width}")
+    page.get_by_label("Name in queries").fill(f"people_{width}")
     page.get_by_role("button", name="Release", exact=True).click()
-    expect(page.get_by_text("the spending reads unbounded", exact=False).or_(page.get_by_role("alert")).first).to_be_visible()
+    expect(
+        page.get_by_text("spending reads “not covered by the budget”", exact=False).or_(page.get_by_role("alert")).first
+    ).to_be_visible()
     expect(page.get_by_role("radio", name="A", exact=True)).to_be_checked()
     accessible(page)
-    page.get_by_label("I know what this means").check()
+    page.get_by_label("I understand this").check()
     page.get_by_role("button", name="Release", exact=True).click()
     expect(page.get_by_text("It waits for a free worker.")).to_be_visible()
     place.work()
     page.get_by_role("link", name="Open the result").click()
-    expect(page.get_by_role("heading", name="What attackers came to")).to_be_visible()
+    expect(page.get_by_role("heading", name="Attack results")).to_be_visible()
     accessible(page)
     shot(page, tmp_path, f"table-{width}")
     for name in ("CSV", "Parquet", "Certificate"):
         with page.expect_download() as sent:
             page.get_by_role("link", name=name, exact=True).click()
         assert Path(sent.value.path()).stat().st_size > 100
-    page.get_by_role("link", name="The data set that it became").click()
+    page.get_by_role("link", name="Published data set").click()
     expect(page.get_by_role("heading", name=f"People at {width}")).to_be_visible()
 
 
@@ -117,16 +119,16 @@ def _change_a_hierarchy(page: Page) -> None:
 
 def test_it_works_without_scripts(place: Place, visit: Any) -> None:
     page = place.opened(visit, "/anonymise?about=people", scripts=False, expected=("422",))
-    page.get_by_label("What pay is").select_option("it names a person: drop it")
+    page.get_by_label("Role of pay").select_option("identifies a person: drop it")
     page.get_by_text("More models, and other kinds of l and t").click()
     page.get_by_label("α (optional)", exact=True).fill("0.9")
-    page.get_by_role("button", name="Look first").click()
+    page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("alert")).to_contain_text("no column is that")
     expect(page.get_by_label("α (optional)", exact=True)).to_be_visible()
     page.get_by_label("α (optional)", exact=True).fill("")
-    page.get_by_role("button", name="Look first").click()
+    page.get_by_role("button", name="Preview").click()
     place.work()
-    page.get_by_role("link", name="Look again").click()
+    page.get_by_role("link", name="Refresh").click()
     page.get_by_role("link", name="Open the result").click()
     page.get_by_text("age", exact=False).last.click()
     page.get_by_role("link", name="Change this hierarchy").first.click()
@@ -139,7 +141,7 @@ def test_one_who_owns_nothing_is_told_so(place: Place, visit: Any) -> None:
     expect(page.get_by_role("heading", name="No data set of yours is open")).to_be_visible()
     accessible(page)
     page.goto(f"{place.address}/anonymised")
-    expect(page.get_by_role("heading", name="Nothing was released yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="No releases yet")).to_be_visible()
     accessible(page)
 
 

@@ -97,10 +97,10 @@ def test_a_question_is_explained_rehearsed_and_asked_under_it(play: Play):
     under = {**ASKS, "algorithm": "a1", "sql": ""}
     for sql in ("", BY_SEX):
         told = send(play.u3, "/ask/explain", under | {"sql": sql})
-        assert (told.status_code, "What you would get" in told.text) == (200, True), told.text
+        assert (told.status_code, "Expected answer" in told.text) == (200, True), told.text
         assert "denied" not in told.text
     part = send(play.u3, "/ask/explain", under, **{"X-Fragment": "1"}).text
-    assert "What you would get" in part
+    assert "Expected answer" in part
     assert "These rows are made up" in send(play.u3, "/ask/rehearse", under).text
     answer = send(play.u3, "/ask", under)
     assert answer.status_code == 303, answer.text
@@ -146,7 +146,7 @@ def test_a_saved_question_keeps_its_algorithm(play: Play):
     strict(listed)
     assert "under an algorithm that is not open to you now" in listed
     assert "The A1" not in listed
-    assert "What you ask here is asked without it" in play.u3.client.get(saved.headers["location"]).text
+    assert "Your query runs without it" in play.u3.client.get(saved.headers["location"]).text
 
 
 def test_the_api_keeps_it_too(play: Play):

@@ -88,7 +88,7 @@ def test_the_ledger_says_no_in_the_words_of_the_rule(stage: Stage, monkeypatch: 
     answer = stage.post("/questions", {"sql": BY_SEX, "spend": "0.3"}).json()
     assert (answer["code"], answer["detail"]) == (
         "budget-exceeded",
-        "the population would pass the institution's ceiling of ε = 0.4",
+        "the population would exceed the institution's ceiling of ε = 0.4",
     )
     assert answer["rule"].startswith("mandatory:")
     assert stage.spent == "ε = 0.3"
@@ -122,7 +122,7 @@ def test_what_is_stored_is_given_again_once_the_share_is_used_up(stage: Stage):
     assert again.status_code == 201, again.text
     refused = stage.post("/questions/stored", {"sql": COUNT}, eve)
     assert refused.status_code == 409, "she never had it, and its use debits her share"
-    assert "others paid for it, its use debits one's own share" in refused.text
+    assert "it was charged to others, its use counts against your own share" in refused.text
     assert stage.post("/questions/stored", {"sql": COUNT, "spend": "0.1"}, eve).status_code == 201
     assert stage.post("/questions/stored", {"sql": COUNT}, eve).status_code == 201, "she had it now"
     assert stage.spent == "ε = 0.8"

@@ -163,7 +163,7 @@ def test_an_answer_that_was_paid_under_a_larger_share_is_withheld(stage: Stage, 
 
     monkeypatch.setattr(answering, "keep", meanwhile)
     answer = asks(stage, rea, "0.3")
-    assert (answer.status_code, answer.json()["title"]) == (403, "The answer was withheld")
+    assert (answer.status_code, answer.json()["title"]) == (403, "The answer was not released")
     assert answer.json()["rule"] == f"grant:{later[0]}"
     assert "your share of the budget under this grant is used up: ε = 0.1" in answer.json()["detail"]
     assert drawn(stage, rea) == PureDP("0.3"), "charge first, fail closed"

@@ -42,15 +42,15 @@ def opened(served: tuple[Stage, str], visit: Any, path: str, **how: Any) -> Page
 
 def test_a_question_from_the_first_letter_to_its_release(served: tuple[Stage, str], visit: Any):
     page = opened(served, visit, "/ask")
-    page.get_by_label("Question", exact=True).fill(BY_SEX)
-    expect(page.locator("#explained")).to_contain_text("What you would get")
-    page.get_by_label("Question", exact=True).fill(BY_SEX.replace("sex", "sexes"))
+    page.get_by_label("Query", exact=True).fill(BY_SEX)
+    expect(page.locator("#explained")).to_contain_text("Expected answer")
+    page.get_by_label("Query", exact=True).fill(BY_SEX.replace("sex", "sexes"))
     expect(page.locator("#explained mark").first).to_have_text("sexes")
-    page.get_by_label("Question", exact=True).fill("SELECT ")
+    page.get_by_label("Query", exact=True).fill("SELECT ")
     page.get_by_role("button", name="sex", exact=True).click()
-    expect(page.get_by_label("Question", exact=True)).to_have_value("SELECT sex")
-    page.get_by_label("Question", exact=True).fill(BY_SEX)
-    page.get_by_label("Question", exact=True).press("Control+Enter")
+    expect(page.get_by_label("Query", exact=True)).to_have_value("SELECT sex")
+    page.get_by_label("Query", exact=True).fill(BY_SEX)
+    page.get_by_label("Query", exact=True).press("Control+Enter")
     page.wait_for_url("**/releases/*")
     expect(page.get_by_role("table")).to_contain_text("±")
     chart = page.locator("figure img")
@@ -58,7 +58,7 @@ def test_a_question_from_the_first_letter_to_its_release(served: tuple[Stage, st
     assert chart.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
     page.get_by_label("Confidence").select_option("0.99")
     page.get_by_role("button", name="Show").click()
-    expect(page.get_by_text("margins hold for 99 of 100 such answers", exact=True)).to_be_visible()
+    expect(page.get_by_text("margins of error at 99 % confidence", exact=True)).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("link", name="CSV").click()
     assert Path(download.value.suggested_filename).suffix == ".zip"
@@ -66,9 +66,9 @@ def test_a_question_from_the_first_letter_to_its_release(served: tuple[Stage, st
 
 def test_everything_works_without_scripts(served: tuple[Stage, str], visit: Any):
     page = opened(served, visit, "/ask", scripts=False)
-    page.get_by_label("Question", exact=True).fill(BY_SEX)
+    page.get_by_label("Query", exact=True).fill(BY_SEX)
     page.get_by_role("button", name="Explain").click()
-    expect(page.locator("#explained")).to_contain_text("What you would get")
+    expect(page.locator("#explained")).to_contain_text("Expected answer")
     page.get_by_role("button", name="Rehearse").click()
     expect(page.get_by_text("These rows are made up")).to_be_visible()
     page.get_by_role("button", name="Run").click()
@@ -81,8 +81,8 @@ def test_pages_are_accessible(served: tuple[Stage, str], visit: Any, width: int,
     stage, _ = served
     told = stage.ask(BY_SEX, "0.1")
     page = opened(served, visit, "/ask", width=width, theme=theme)
-    page.get_by_label("Question", exact=True).fill(BY_SEX)
-    expect(page.locator("#explained")).to_contain_text("What you would get")
+    page.get_by_label("Query", exact=True).fill(BY_SEX)
+    expect(page.locator("#explained")).to_contain_text("Expected answer")
     page.locator("#explained summary").click()
     accessible(page)
     address = page.url.removesuffix("/ask")
@@ -118,7 +118,7 @@ def test_a_question_under_an_algorithm(under: tuple[Stage, str], visit: Any, the
     expect(page.get_by_label("Algorithm")).to_have_value("by-sex")
     page.locator("#sql").fill("")
     page.get_by_label("Purpose").fill("a look")
-    expect(page.locator("#explained")).to_contain_text("What you would get")
+    expect(page.locator("#explained")).to_contain_text("Expected answer")
     accessible(page)
     page.get_by_role("button", name="Run").click()
     page.wait_for_url("**/releases/*")

@@ -114,8 +114,8 @@ def test_a_share_sleeps_while_its_giver_could_not_give_it_and_wakes_when_they_ca
     assert seen(stage, number, bob) == [403] * 6
     assert listed(stage, bob) == 0, "a title and a question tell of data too"
     told = stage.get(f"/releases/{number}", bob).json()
-    assert told["detail"].startswith("whoever shared it may not share it any more")
-    assert told["instead"] == "ask whoever shared it (Ana Analyst)"
+    assert told["detail"].startswith("the person who shared it may not share it any more")
+    assert told["instead"] == "ask the person who shared it (Ana Analyst)"
     assert told["rule"]
     assert not {"people", "COUNT"} & set(told["detail"].split())
     again(stage)
@@ -131,13 +131,13 @@ def test_a_release_that_was_withdrawn_is_not_told_from_none(stage: Stage, number
 def test_the_sharer_sees_that_it_sleeps_and_why(stage: Stage, number: str) -> None:
     shares = f"/releases/{number}/shares"
     assert [each["asleep"] for each in stage.get(shares).json()["shares"]] == [""]
-    assert "Nobody sees it there now" not in stage.ana.client.get(f"/releases/{number}").text
+    assert "No one sees it there now" not in stage.ana.client.get(f"/releases/{number}").text
     of_grants(revoked=True)(stage)
     [told] = stage.get(shares).json()["shares"]
     assert (told["asleep"], told["rule"].partition(":")[0]) == ("the grant was revoked", "grant")
     page = stage.ana.client.get(f"/releases/{number}").text
-    assert "Nobody sees it there now" in page
-    assert "sleeps" in page
+    assert "No one sees it there now" in page
+    assert "suspended" in page
     assert stage.post(f"{shares}/withdraw", {"email": "bob@example.org"}).json() == {"shares": []}
 
 
@@ -201,7 +201,7 @@ class TestProjects:
             bump(db)
         assert self.works(stage, number, bob) == (403, False)
         [told] = stage.get(f"/releases/{number}/shares").json()["shares"]
-        assert told["asleep"] == "you are no member of the project any more"
+        assert told["asleep"] == "you are not a member of the project any more"
 
     def test_what_was_asked_in_it_stays_with_its_members(self, stage: Stage, study: str, bob: Visitor) -> None:
         number = stage.ask(COUNT, project=study)["id"]

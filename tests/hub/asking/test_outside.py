@@ -33,7 +33,7 @@ def test_a_spend_and_a_margin_are_refused_where_none_of_them_is_chosen(stage: St
 
 def test_the_spend_that_is_chosen_counts(stage: Stage):
     told = send(stage.ana, "/ask/explain", BOTH | {"by": "spend"})
-    assert "the spend decides" in told.text
+    assert "The spend decides; the margin of error that you entered is ignored." in told.text
     assert 'name="by" value="spend" checked' in told.text
     assert send(stage.ana, "/ask", BOTH | {"by": "spend"}).status_code == 303
     assert stage.spent == "ε = 0.1"
@@ -41,11 +41,11 @@ def test_the_spend_that_is_chosen_counts(stage: Stage):
 
 def test_a_margin_that_is_chosen_costs_at_most_the_spend(stage: Stage):
     told = send(stage.ana, "/ask/explain", BOTH | {"by": "margin"})
-    assert "It costs more than the spend" in told.text
+    assert "The cost is above the spend" in told.text
     assert hidden(told.text, "shown").startswith(COSTS)
     refused = send(stage.ana, "/ask", BOTH | {"by": "margin"})
     assert refused.status_code == 422
-    assert "is the most that may be spent on it" in refused.text
+    assert "may be spent on it" in refused.text
     assert stage.charges == []
     assert send(stage.ana, "/ask", BOTH | {"by": "margin", "spend": "0.6"}).status_code == 303
     assert stage.spent.startswith(f"ε = {COSTS}")
@@ -102,7 +102,7 @@ def test_the_page_of_an_answer_opens_at_the_confidence_that_was_chosen(stage: St
     page = stage.ana.client.get(where).text
     margin = re.search(r"± ([\d,]+)", explained)[0]
     assert margin in page
-    assert "hold for 99 of 100" in page
+    assert "margins of error at 99 % confidence" in page
 
 
 def test_a_job_leads_to_the_answer_at_the_confidence_that_was_chosen(stage: Stage, monkeypatch: pytest.MonkeyPatch):
@@ -158,11 +158,11 @@ def test_an_empty_key_is_refused(stage: Stage):
     ("given", "said"),
     [
         ({"spend": ""}, ["0.1 in the field “Spend”"]),
-        ({"spend": "x"}, ["The spend &#39;x&#39; was refused", "0.1 in the field “Spend”"]),
-        ({"spend": "", "within": "0.5"}, ["The margin 0.5 was refused", "1 in the field “Margin”"]),
+        ({"spend": "x"}, ["“x” in the field “Spend” is invalid", "0.1 in the field “Spend”"]),
+        ({"spend": "", "within": "0.5"}, ["“0.5” in the field “Margin” is invalid", "1 in the field “Margin”"]),
         ({"sql": "SELECT AVG(age) AS a FROM people", "spend": "", "within": "1"}, ["0.01 in the field “Pilot”"]),
         ({"sql": "SELECT AVG(sex) AS a FROM people"}, ["COUNT(sex)"]),
-        ({"purpose": "a\x07"}, ["a sentence in the field “Purpose”"]),
+        ({"purpose": "a\x07"}, ["a text in the field “Purpose”"]),
     ],
 )
 def test_the_page_names_its_fields_and_no_python(stage: Stage, given: dict[str, Any], said: list[str]):
@@ -174,7 +174,7 @@ def test_the_page_names_its_fields_and_no_python(stage: Stage, given: dict[str, 
 
 def test_too_little_budget_is_said_in_fields(stage: Stage):
     page = send(stage.ana, "/ask", FORM | {"spend": "3"}).text
-    assert "less in the field “Spend”, or a budget that its owner raises" in page
+    assert "a smaller “Spend”, or a budget that its owner raises" in page
 
 
 def test_going_back_finds_the_question_again(stage: Stage):
@@ -192,10 +192,10 @@ def test_going_back_finds_the_question_again(stage: Stage):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"sql": "SELECT * FROM people"}, "数据行从不离开"),
+        ({"sql": "SELECT * FROM people"}, "数据行从不对外提供"),
         ({"sql": "SELECT nope, COUNT(*) AS n FROM people GROUP BY nope"}, "声明的列有 age, sex, pay"),
-        ({"spend": "x"}, "花费 'x' 被拒绝"),
-        ({"spend": "x"}, "它不是有限的数值"),
+        ({"spend": "x"}, "“花费”一栏中的“x”无效"),
+        ({"spend": "x"}, "不是有限的数值"),
         ({"spend": "-1"}, "在“花费”一栏填写 0.1"),
         ({"within": "5"}, "没有选择由哪个决定"),
         ({"sql": "SELECT AVG(sex) AS a FROM people"}, "没有均值"),

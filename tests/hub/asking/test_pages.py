@@ -60,10 +60,12 @@ def test_explaining_without_scripts_is_the_page_with_the_plan(stage: Stage):
     assert page.status_code == 200
     strict(page.text)
     for text in (
-        "What you would get",
+        "Expected answer",
         "±",
         "Budget of people, with this answer",
         "nothing was spent and no row was read",
+        "With this answer an attacker is right at most 56.3 % of the time",
+        "Guessing which of two values a person in the data has is right at most 62.3 % of the time",
         FORM["purpose"],
     ):
         assert text in page.text
@@ -72,7 +74,7 @@ def test_explaining_without_scripts_is_the_page_with_the_plan(stage: Stage):
 
 def test_explaining_as_one_types_is_a_part_of_the_page(stage: Stage):
     part = send(stage.ana, "/ask/explain", FORM, **{"X-Fragment": "1"})
-    assert "What you would get" in part.text
+    assert "Expected answer" in part.text
     assert "<html" not in part.text
     refused = send(
         stage.ana,
@@ -164,7 +166,7 @@ def test_the_release_at_another_confidence(stage: Stage):
     page = stage.ana.client.get(f"/releases/{told['id']}?confidence=0.99&joint=true").text
     wide = stage.get(f"/releases/{told['id']}/margins?confidence=0.99&joint=true").json()["margins"]["n"][0]
     assert f"± {wide:.0f}<" in page
-    assert "all margins at once hold for 99 of 100" in page
+    assert "margins of error at 99 % joint confidence" in page
 
 
 def test_drowned_cells_are_marked_and_explained(stage: Stage):
@@ -175,7 +177,7 @@ def test_drowned_cells_are_marked_and_explained(stage: Stage):
     for confidence, marked in (("0.95", True), ("0.51", False)):  # margins of 6 and of 1
         page = stage.ana.client.get(f"/releases/{number}?confidence={confidence}").text
         assert ("The noise may be larger than the value" in page) is marked
-        assert ("Marked cells drown" in page) is marked
+        assert ("Flagged cells are mostly noise" in page) is marked
 
 
 def kept(stage: Stage, release: Release) -> str:
@@ -242,8 +244,8 @@ def test_the_list_is_searched_and_turned(stage: Stage, monkeypatch: pytest.Monke
     assert page.count("/releases/") == 2
     assert stage.ana.client.get(older).text.count('scope="row"') == 1
     assert stage.ana.client.get("/releases?search=21").text.count('scope="row"') == 1
-    assert "No answer fits" in stage.ana.client.get("/releases?search=nothing").text
-    assert "Nothing was shown to you here" in stage.ana.client.get("/releases?which=shown").text
+    assert "No matching answers" in stage.ana.client.get("/releases?search=nothing").text
+    assert "No one has shared an answer with you" in stage.ana.client.get("/releases?which=shown").text
 
 
 def test_what_people_wrote_is_text_on_every_page(stage: Stage):
@@ -262,14 +264,14 @@ def test_pictures_speak_the_readers_language(stage: Stage):
     told = stage.ask(BY_SEX, "0.5")
     path = f"/releases/{told['id']}/chart.svg"
     chinese, english = (stage.ana.client.get(path, headers={"accept-language": each}).text for each in ("zh-CN", "en"))
-    assert "误差条的置信度为" in chinese
-    assert "bars of error" in english
+    assert "误差线置信度" in chinese
+    assert "error bars" in english
     assert ">sex<" in chinese
-    assert not re.search(">[^<]*bars of error", chinese)
+    assert not re.search(">[^<]*error bars", chinese)
     form = {**FORM, "sql": "SELECT sex AS noise, COUNT(*) AS rows FROM people GROUP BY sex"}
     plan = html.unescape(send(stage.ana, "/ask/explain", form, **{"accept-language": "zh-CN"}).text)
     drawn = unquote(re.search(r'src="data:image/svg[^,]*,([^"]+)"', plan)[1])
-    for said in (">精确测量<", ">每行是一个人<", "没有花费任何预算"):
+    for said in (">精确测量<", ">每一行代表一个人<", "没有消耗任何预算"):
         assert said in drawn
     assert "nothing was spent" not in drawn
 

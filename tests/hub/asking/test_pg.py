@@ -88,7 +88,7 @@ def test_an_answer_of_the_api_is_a_repeat_here(stage: Stage):
 
 @pytest.mark.parametrize("how", [{"password": "clo_wrong"}, {"user": "olga@example.org"}, {"user": "nobody@example.org"}])
 def test_whatever_is_wrong_is_refused_in_the_same_words(stage: Stage, how: dict[str, str]):
-    with pytest.raises(psycopg.OperationalError, match="The log-in was refused"):
+    with pytest.raises(psycopg.OperationalError, match="You could not be signed in"):
         connect(stage, **how)
 
 
@@ -97,7 +97,7 @@ def test_a_token_that_is_revoked_answers_nothing_more(stage: Stage):
         connection.execute("SET cloister.spend = '0.1'")
         with stage.hub.database.begin() as db:
             db.execute(update(ApiToken).where(ApiToken.person == stage.ana.id).values(revoked=stage.hub.now()))
-        with pytest.raises(psycopg.Error, match="refused"):
+        with pytest.raises(psycopg.Error, match="the name or the token is wrong"):
             connection.execute(COUNT)
     assert stage.charges == []
 
@@ -270,7 +270,7 @@ def test_a_cursor_gives_no_more_rows_to_whoever_lost_the_right(stage: Stage, rec
             db.execute(update(record).values(revoked=stage.hub.now()))
             bump(db)
         for step in ("FETCH NEXT FROM c", "FETCH FIRST FROM c", "MOVE LAST IN c"):
-            with pytest.raises(psycopg.Error, match=r"refused|denied|not"):
+            with pytest.raises(psycopg.Error, match=r"refused|denied|not|unknown"):
                 connection.execute(step)
     assert len(stage.charges) == 1
 

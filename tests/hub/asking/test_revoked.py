@@ -47,7 +47,7 @@ def test_what_is_revoked_between_decision_and_answer_keeps_it_back(stage: Stage,
     monkeypatch.setattr(Session, "sql", slow)
     answer = stage.post("/questions", {"sql": COUNT, "spend": "0.2"})
     assert answer.status_code == 403
-    assert answer.json()["title"] == "The answer was withheld"
+    assert answer.json()["title"] == "The answer was not released"
     assert "the charge stands" in answer.json()["detail"]
     assert stage.spent == "ε = 0.2"
     with stage.hub.database.reading() as db:

@@ -187,7 +187,7 @@ def test_an_asker_without_downloads_reads_their_own_answers_in_a_program_and_get
     assert stage.get(f"/releases/{number}", asker).json()["columns"]["n"]
     assert stage.get(f"/releases/{number}/margins", asker).status_code == 200
     assert stage.get(f"/releases/{number}/download/readable", asker).status_code == 403
-    assert "takes the grant" in asker.client.get(f"/releases/{number}").text
+    assert "requires the grant" in asker.client.get(f"/releases/{number}").text
 
 
 def test_after_revocation_there_is_no_download_and_no_new_share(stage: Stage):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from cloister.errors import CloisterError
 from tests.hub.catalogue.world import DECLARED, Sender, World, text_of
 
 ROWS = b"""age,sex,town,pay
@@ -25,7 +28,7 @@ def test_the_owner_sees_what_was_read_of_the_file(world: World, ada: Sender) -> 
     assert told["columns"]["pay"]["nulled"] == 1
     assert "/datasets/people/reading" in ada.get("/datasets/people/manage").text
     page = text_of(ada.get("/datasets/people/reading").text)
-    assert "Lines that are no rows 2" in page
+    assert "Malformed lines 2" in page
     assert "its quotes do not close" in page
 
 
@@ -35,7 +38,23 @@ def test_rows_beyond_the_cap_are_counted(world: World, ada: Sender) -> None:
     world.register(source=[rows], declaration=declared)
     told = ada.api("GET", "/datasets/people/reading").json()
     assert (told["rows_without_unit"], told["units_over_cap"], told["rows_over_cap"]) == (1, 1, 3)
-    assert "Persons with more than 2 rows 1" in text_of(ada.get("/datasets/people/reading").text)
+    assert told["units"] == {"age": {"units": 2, "fullest": 5}}
+    page = text_of(ada.get("/datasets/people/reading").text)
+    assert "People with more than 2 rows 1" in page
+    assert "Different values of age 2 Rows of the fullest of them 5" in page
+    assert "Rows per person" not in page
+
+
+def test_the_owner_of_a_table_of_events_sees_that_it_is_one(world: World, ada: Sender) -> None:
+    rows = b"age,sex,town,pay\n" + b"30,F,x,100\n" * 5 + b"31,M,y,3\n,F,,1\n"
+    columns = {**DECLARED["columns"], "town": {"kind": "identifier"}}
+    with pytest.raises(CloisterError, match="'town' may name events"):
+        world.register(source=[rows], declaration={**DECLARED, "columns": columns})
+    world.register(source=[rows], declaration={**DECLARED, "columns": columns}, row_is_person=True)
+    assert ada.api("GET", "/datasets/people/reading").json()["units"] == {"town": {"units": 2, "fullest": 5}}
+    page = text_of(ada.get("/datasets/people/reading").text)
+    assert "Rows per person" in page
+    assert "5 rows have the same town" in page
 
 
 def test_nobody_else_is_told(world: World, ada: Sender) -> None:

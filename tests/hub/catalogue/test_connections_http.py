@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
 from cloister.hub.records.trail import TrailLine
-from scripts import postgres
 from tests.hub.catalogue.world import FORM, Sender, World
 
 pytestmark = pytest.mark.postgres
 PASSWORD = "pw-canary-5512"
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[str]:
-    """host:port of a server with a table of people."""
-    import psycopg
-
-    try:
-        server = postgres.start()
-    except postgres.CannotStart as error:
-        pytest.skip(str(error))
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute("CREATE TABLE people AS SELECT 20 + n % 60 AS age, 'F'::text AS sex FROM generate_series(1, 400) n")
-        connection.execute(f"CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'")
-        connection.execute("GRANT SELECT ON people TO reader")
-        database = connection.info.dbname
-        host, port = connection.info.host, connection.info.port
-    yield f"{host}:{port}/{database}"
-    postgres.stop(server.folder, server.pid)
+MADE = f"""
+CREATE TABLE people AS SELECT 20 + n % 60 AS age, 'F'::text AS sex FROM generate_series(1, 400) n;
+GRANT SELECT ON people TO reader;
+ALTER ROLE reader PASSWORD '{PASSWORD}';
+"""
 
 
 def test_a_table_elsewhere_is_declared_and_asked(world: World, ada: Sender, place: str) -> None:

@@ -54,7 +54,7 @@ def test_a_data_set_is_registered_without_scripts(world: World, visit: Callable[
         log_in(page, "ada@example.org", PASSWORD)
         page.goto(address + "/register")
         page.locator("input[type=file]").set_input_files({"name": "people.csv", "mimeType": "text/csv", "buffer": PEOPLE})
-        page.get_by_role("button", name="Send it").click()
+        page.get_by_role("button", name="Upload", exact=True).click()
         page.get_by_label("Title").fill("People of the town")
         page.get_by_label("Name of the new population").fill("townspeople")
         age = page.locator("fieldset", has_text="age").first
@@ -62,10 +62,10 @@ def test_a_data_set_is_registered_without_scripts(world: World, visit: Callable[
         age.get_by_label("From").fill("17")
         age.get_by_label("To", exact=False).first.fill("90")
         page.get_by_label("No bound, category or size above").check()
-        page.get_by_role("button", name="Look at it once more").click()
-        assert "where they come from is not said" in page.locator("main").inner_text()
+        page.get_by_role("button", name="Review").click()
+        assert "their public reason is missing" in page.locator("main").inner_text()
         age.get_by_label("Public reason").fill("the register takes adults")
-        page.get_by_role("button", name="Look at it once more").click()
+        page.get_by_role("button", name="Review").click()
         page.get_by_role("button", name="Open it").click()
         assert page.url == f"{address}/datasets/people/manage"
         assert page.locator("main .callout").first.inner_text() == "people is open."

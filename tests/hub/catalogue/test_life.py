@@ -72,7 +72,7 @@ def test_closing_and_opening(world: World, ada: Sender) -> None:
     world.register()
     assert ada.post("/datasets/people/close", "/datasets/people/manage").status_code == 303
     assert count(ada) == "unknown-table"
-    assert "Nobody can ask it now" in ada.get("/datasets/people").text
+    assert "Queries are closed" in ada.get("/datasets/people").text
     assert ada.api("POST", "/datasets/people/open").json()["state"] == "open"
     assert isinstance(count(ada), int)
     assert world.hub.ledger.spent("people") == PureDP("0.5")
@@ -197,7 +197,7 @@ def test_windows_have_budgets_of_their_own(world: World, ada: Sender) -> None:
         assert count(ada, "1", f"SELECT COUNT(*) AS n FROM visits_{window}") == pytest.approx(size, abs=40)
     assert world.hub.ledger.spent("patients 2027-Q1") == PureDP(1)
     told = ada.get("/datasets/visits_2026_q4").text.replace("\xa0", " ")
-    assert "The promise is for each person and window" in told
+    assert "The guarantee is for each person and window" in told
     assert "ε = 3" in told
     assert ada.get("/populations/patients%202027-Q1").status_code == 200
     again = ada.upload().json()["id"]
@@ -282,7 +282,7 @@ def test_what_travels_with_a_release(world: World, ada: Sender) -> None:
     assert asked.json()["policy"]["labels"] == ["clinical"]
     assert asked.json()["policy"]["sensitivity"] == "special"
     page = ada.get("/datasets/people/manage").text
-    assert "Ask a question" in page
+    assert "Query run" in page
     assert "care" in page
 
 

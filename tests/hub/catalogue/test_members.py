@@ -26,9 +26,9 @@ def homes(world: World, unit: str = "household", **more: object) -> DataSet:
 @pytest.mark.parametrize(
     ("unit", "promised", "rows"),
     [
-        ("household", "A household as a whole", "of which household a row is"),
-        ("group", "A group as a whole", "of which group a row is"),
-        ("person", "Each person:", "whose row a row is"),
+        ("household", "A household as a whole", "identifies the household of a row"),
+        ("group", "A group as a whole", "identifies the group of a row"),
+        ("person", "Each person:", "identifies the person of a row"),
     ],
 )
 def test_every_page_says_who_is_protected(world: World, ada: Sender, unit: str, promised: str, rows: str) -> None:
@@ -42,10 +42,10 @@ def test_every_page_says_who_is_protected(world: World, ada: Sender, unit: str, 
     page = text_of(ada.get("/populations/homes").text)
     assert ("For a family of four" in page) == (unit == "person")
     assert ("protected as a whole" in page) == (unit != "person")
-    title = {"household": "Households", "group": "Groups", "person": "Persons"}[unit]
+    title = {"household": "Households", "group": "Groups", "person": "People"}[unit]
     assert f"{title} with more than 3 rows" in text_of(ada.get("/datasets/visits/reading").text)
-    assert "Whose budget it is" in page
-    assert "It draws on this population, and stays with it" in text_of(ada.get("/datasets/visits/manage").text)
+    assert "Owner of the budget" in page
+    assert "It uses the budget of this population" in text_of(ada.get("/datasets/visits/manage").text)
     assert ada.api("GET", "/populations/homes").json()["unit"] == unit
 
 
@@ -56,7 +56,7 @@ def test_another_table_of_the_population_is_of_the_same_members(world: World, ad
     number = ada.arrival(rows_of("more"))
     form = {**FORM, "name": "more", "population": "homes", "population_new": "", "unit": ""}
     assert ada.declare(number, **form).status_code == 303
-    assert "Who is protected household" in text_of(ada.get(f"/register/{number}/review").text)
+    assert "Protected unit household" in text_of(ada.get(f"/register/{number}/review").text)
     assert ada.post(f"/register/{number}/open", f"/register/{number}/review").status_code == 303
     [row] = world.rows(Population)
     assert row.unit == "household"

@@ -58,7 +58,7 @@ def test_what_is_listed_is_found_and_nothing_more(world: World, ada: Sender) -> 
     bob = world.somebody("bob@example.org", "analyst")
     page = bob.get("/datasets/people").text
     assert "17 to 90" in page
-    assert "You may not ask it yet" in page
+    assert "You may not query it yet" in page
     assert "spent" not in text_of(page).split("Budget of people")[1].split("Columns")[0].lower().replace("what is spent", "")
     told = bob.api("GET", "/datasets/people").json()
     assert (told["mine"], told["may_ask"], told["spent"], told["budget"]) == (False, False, None, {"epsilon": "2"})
@@ -159,7 +159,7 @@ def test_changes_take_what_is_offered(world: World, ada: Sender) -> None:
     assert row.metadata_["policy"] == {"purposes": ["care"]}
     refused = ada.post("/datasets/people/describe", "/datasets/people/manage", title="", about="")
     assert refused.status_code == 422
-    assert "The title was refused" in refused.text
+    assert "The title is invalid" in refused.text
 
 
 def test_forms_need_their_token(world: World, ada: Sender) -> None:
@@ -230,7 +230,7 @@ def test_who_gave_the_data_is_a_provider(world: World, ada: Sender) -> None:
     world.somebody("pat@example.org", "provider")
     number = ada.upload().json()["id"]
     refused = ada.api("POST", "/datasets", json=body(number, provider="pat"))
-    assert (refused.status_code, refused.json()["title"]) == (422, "The e-mail address was refused")
+    assert (refused.status_code, refused.json()["title"]) == (422, "The e-mail address is invalid")
     assert ada.api("POST", "/datasets", json=body(number, provider=" Pat@Example.org")).status_code == 201
     assert world.rows(DataSet)[0].provider == "pat@example.org"
     assert 'value="pat@example.org"' in ada.get("/datasets/people/manage").text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloister.hub.records.catalogue import Arrival, DataSet, Population
+from cloister.hub.records.trail import TrailLine
 from tests.hub.accounts.world import Clock
 from tests.hub.catalogue.world import CANARY, FORM, PEOPLE, VISITS, Sender, World, text_of
 
@@ -15,9 +16,13 @@ def test_from_a_file_to_a_data_set_that_answers(world: World, ada: Sender) -> No
     assert page.status_code == 200
     assert CANARY not in page.text
     assert "A bound that is copied from the data is a leak" in page.text
+    usual = text_of(page.text).replace("\xa0", " ")
+    assert "Attacker's best chance of a right guess: a value" in usual
+    assert "which of two values you have counts ε twice" in usual
     assert ada.declare(number, **FORM).headers["location"] == f"/register/{number}/review"
     review = text_of(ada.get(f"/register/{number}/review").text)
-    for said in ("ε = 2", "at most 88.1 %", "at most 99.97 %", "17 to 90", "the register takes adults", "Left out town"):
+    values = ("(say, which of two diagnoses) with at most 98.3 % success", "all four, at most 100 %")
+    for said in ("ε = 2", "at most 88.1 %", "at most 99.97 %", *values, "17 to 90", "the register takes adults", "Dropped town"):
         assert said in review.replace("\xa0", " "), said
     answer = ada.post(f"/register/{number}/open", f"/register/{number}/review")
     assert answer.headers["location"] == "/datasets/people/manage"
@@ -45,28 +50,28 @@ def test_from_a_file_to_a_data_set_that_answers(world: World, ada: Sender) -> No
     [
         ({"c0_high": ""}, "a bound is missing"),
         ({"c0_reason": ""}, "a bound that is copied from the data is a leak"),
-        ({"c1_reason": ""}, "where they come from is not said"),
+        ({"c1_reason": ""}, "their public reason is missing"),
         ({"c0_low": "91"}, "the lower bound is above the upper"),
         ({"c1_values": ""}, "it lists no category"),
         ({"c3_step": "0.7"}, "the step does not divide the range"),
         ({"c0_kind": "", "c1_kind": "", "c3_kind": ""}, "every column is left out"),
         ({"c0_kind": "secret"}, "has no kind among"),
-        ({"title": ""}, "The title was refused"),
+        ({"title": ""}, "The title is invalid"),
         ({"understood": ""}, "the last box is not ticked"),
-        ({"epsilon": ""}, "neither ε nor ρ is said"),
-        ({"epsilon": "much"}, "was refused"),
+        ({"epsilon": ""}, "ε or ρ is missing"),
+        ({"epsilon": "much"}, "is invalid"),
         ({"epsilon": "0"}, "with 0 nothing can be asked"),
-        ({"measure": "approx"}, "its δ is not said"),
-        ({"measure": "rho"}, "neither ε nor ρ is said"),
+        ({"measure": "approx"}, "its δ is missing"),
+        ({"measure": "rho"}, "ε or ρ is missing"),
         ({"rows_are": "column"}, "no column is chosen"),
-        ({"rows_are": "column", "unit_column": "0"}, "how many rows of one person may count"),
+        ({"rows_are": "column", "unit_column": "0"}, "the number of rows of one person that count is missing"),
         ({"rows_are": "column", "unit_column": "77"}, "no column is chosen"),
-        ({"size": "many"}, "it is no whole number"),
+        ({"size": "many"}, "it is not a whole number"),
         ({"retention": "soon"}, "it is not a date"),
-        ({"sensitivity": "very"}, "it is none of the levels"),
+        ({"sensitivity": "very"}, "it is not one of the levels"),
         ({"combinable_with": "nothing_here"}, "There is no such data set"),
-        ({"every": "year", "window": "2026-Q1"}, "its name is none of a year"),
-        ({"every": "week", "window": "2026"}, "there are none of that length"),
+        ({"every": "year", "window": "2026-Q1"}, "its name is not that of a year"),
+        ({"every": "week", "window": "2026"}, "there are no windows of that length"),
     ],
 )
 def test_what_is_wrong_stands_beside_the_form_and_what_was_typed_stays(
@@ -91,13 +96,13 @@ def test_what_is_wrong_stands_beside_the_form_and_what_was_typed_stays(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"name": "select"}, "is no word of SQL"),
+        ({"name": "select"}, "is not an SQL keyword"),
         ({"name": "People"}, "lower-case letters"),
         ({"name": "a" * 64}, "lower-case letters"),
         ({"name": "people; DROP TABLE person"}, "lower-case letters"),
-        ({"population_new": ""}, "The population was refused"),
-        ({"population_new": "../x"}, "The population was refused"),
-        ({"title": "a\x07b"}, "The title was refused"),
+        ({"population_new": ""}, "The population is invalid"),
+        ({"population_new": "../x"}, "The population is invalid"),
+        ({"title": "a\x07b"}, "The title is invalid"),
     ],
 )
 def test_what_is_refused_at_the_end_leaves_nothing_but_the_form(
@@ -112,6 +117,38 @@ def test_what_is_refused_at_the_end_leaves_nothing_but_the_form(
     assert world.hub.ledger.populations() == []
     ada.declare(number, **FORM)
     assert ada.post(f"/register/{number}/open", "/register").status_code == 303
+
+
+def test_events_are_not_opened_as_persons_without_a_word(world: World, ada: Sender) -> None:
+    """A column is an identifier, and each row is said to be one person: the page names the column and asks."""
+    number = ada.arrival()
+    form = {**FORM, "c2_kind": "identifier"}
+    asked = ada.declare(number, **form)
+    assert asked.status_code == 422
+    assert "'town' may name events" in text_of(asked.text)
+    assert 'name="row_is_person"' in asked.text
+    assert ada.post(f"/register/{number}/open", "/register").status_code == 422
+    assert world.hub.ledger.populations() == []
+    assert ada.declare(number, **{**form, "row_is_person": "yes"}).headers["location"] == f"/register/{number}/review"
+    assert "checked" in ada.get(f"/register/{number}").text.partition('name="row_is_person"')[2][:80]
+    assert ada.post(f"/register/{number}/open", "/register").status_code == 303
+    opened = next(line for line in world.rows(TrailLine) if line.action == "dataset.register")
+    assert opened.details["row_is_person"] is True
+    other = ada.arrival()
+    several = {**FORM, "name": "visits", "population": "townspeople", "population_new": "", "epsilon": "", "rows_are": "column"}
+    answer = ada.declare(other, **{**several, "unit_column": "2", "max_rows": "3"})
+    assert "may name events" not in answer.text
+
+
+def test_the_api_asks_for_the_same_word(world: World, ada: Sender) -> None:
+    columns = {"town": {"kind": "identifier"}, "sex": {"kind": "category", "values": ["F", "M"], "reason": "two codes"}}
+    body = {"name": "people", "title": "People", "columns": columns, "population": "people", "budget": {"epsilon": "1"}}
+    refused = ada.api("POST", "/datasets", json={**body, "upload": ada.arrival()})
+    assert refused.status_code == 422, refused.text
+    assert "'town' may name events" in refused.text
+    assert world.hub.ledger.populations() == []
+    opened = ada.api("POST", "/datasets", json={**body, "upload": ada.arrival(), "row_is_person": True})
+    assert opened.status_code == 201, opened.text
 
 
 def test_a_name_that_is_taken_is_a_conflict_and_can_be_mended(world: World, ada: Sender) -> None:

@@ -83,7 +83,7 @@ def test_a_table_of_a_spark_is_declared_by_page_and_asked(opened: World, sender:
         (("127.0.0.1", "169.254.169.254"), "not among the databases"),
         (("token=", "session_id=1;token="), "session_id= is not taken"),
         (("/;token=", "/;use_ssl=true;token="), "could not be reached"),
-        (("::default.people", "::csv.`/etc/passwd`"), "table is no name"),
+        (("::default.people", "::csv.`/etc/passwd`"), "table is not a name"),
     ],
 )
 def test_what_is_refused_is_told_and_nothing_is_kept(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import html
 import io
 import logging
 from collections.abc import AsyncIterator
@@ -16,8 +18,9 @@ import pytest
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.services.catalogue.live import vault_of
 from cloister.hub.services.catalogue.multipart import FileForm
-from cloister.hub.storage import Limits, RefusedUpload
+from cloister.hub.storage import HeaderColumn, Limits, RefusedUpload
 from cloister.hub.web.forms import TOKEN_FIELD
+from cloister.printable import UNPRINTABLE
 from tests.hub.catalogue.world import CANARY, PEOPLE, Sender, World
 
 
@@ -56,7 +59,7 @@ def test_nothing_on_the_disk_is_plain(world: World, ada: Sender, tmp_path: Path)
         (b"PK\x03\x04" + bytes(50), "people.csv", "spreadsheet or a ZIP"),
         (b"\x1f\x8b" + bytes(50), "people.csv", "it is compressed"),
         (PEOPLE, "people.parquet", "Parquet"),
-        (PEOPLE, "people.exe", "nothing that the hub reads"),
+        (PEOPLE, "people.exe", "not one that the hub reads"),
         (b"a" * 3_000_000, "people.csv", ""),
         ((",".join(f"c{n}" for n in range(1001)) + "\n1\n").encode(), "people.csv", "more than 1,000 columns"),
         (parquet()[:-20], "people.parquet", ""),
@@ -71,6 +74,49 @@ def test_what_is_no_table_leaves_nothing(world: World, ada: Sender, content: byt
     assert (refused.status_code, refused.headers["content-type"]) == (422, "application/problem+json")
     assert set(refused.json()) >= {"title", "detail", "instead", "code"}
     assert world.left() == (0, 0, 0, 0, [])
+
+
+UNLAWFUL = ["a\tb", "a\u202eb", "a\u2028b", "\u200b", "a\x00b", "a\x1b[2Jb", "\ufeffage",
+            "\xad", "\ue000", "\ufffe", "\U000e0041", " ", "\u3000",
+            "\u2800", "x" * 201, "a\nb"]  # fmt: skip
+LAWFUL = ["<script>alert(1)</script>", "{{ 7 * 7 }}", "=1+1", "a'b", "a\\\\b", "%s",
+          "{name}", "'; DROP TABLE people; --", "../../etc", "Größe",
+          "年龄", "سن\u200cاش", "👩\u200d🔬", "x" * 200, "select", "__class__", "${x}"]  # fmt: skip
+
+
+def with_header(name: str, kind: str) -> bytes:
+    if kind == "parquet":
+        file = io.BytesIO()
+        pq.write_table(pa.table({"age": [30, 40], name: ["F", "M"]}), file)
+        return file.getvalue()
+    quoted = name.replace('"', '""')
+    return f'age,"{quoted}"\n30,F\n40,M\n'.encode()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_column_that_cannot_be_shown_is_refused_where_its_file_comes_in(world: World, ada: Sender, kind: str) -> None:
+    media = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}[kind]
+    for name in UNLAWFUL:
+        for answer in (ada.upload(with_header(name, kind), media), ada.send(with_header(name, kind), f"people.{kind}")):
+            assert answer.status_code == 422, repr(name)
+            assert UNPRINTABLE.search(answer.text.replace("\n", "").replace("\t", "")) is None, repr(name)
+    assert world.left() == (0, 0, 0, 0, [])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_any_other_name_is_shown_as_it_is_and_nowhere_as_anything_else(ada: Sender, kind: str) -> None:
+    media = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}[kind]
+    for name in [*LAWFUL, *(['a"b'] if kind == "parquet" else [])]:
+        answer = ada.upload(with_header(name, kind), media)
+        assert answer.status_code == 201, (name, answer.text)
+        told = answer.json()
+        assert [column["name"] for column in told["columns"]] == ["age", name]
+        line = HeaderColumn(name=name, kind="text", suggested="Text").line
+        assert ast.literal_eval(f"{{{line.replace('cl.Text()', '3')}}}") == {name: 3}
+        page = ada.get(f"/register/{told['id']}").text
+        assert name in html.unescape(page), name
+        assert "<script>alert(1)" not in page
+        assert ada.api("DELETE", f"/uploads/{told['id']}").status_code == 204
 
 
 def test_a_file_over_the_limit_is_refused_while_it_comes(world: World, ada: Sender) -> None:

@@ -178,8 +178,8 @@ def test_two_windows_in_one_question_are_refused_with_what_to_do(world: World, a
     answer = ada.api("POST", "/questions", json={"sql": sql, "spend": "1"})
     assert answer.status_code == 422
     assert "two windows of time" in answer.json()["detail"]
-    assert answer.json()["instead"] == "one question to each, whose answers you add up yourself"
-    assert "One question reads one window" in text_of(ada.get(f"/datasets/{Q1}").text)
+    assert answer.json()["instead"] == "one query for each table, whose answers you add up yourself"
+    assert "One query reads one window" in text_of(ada.get(f"/datasets/{Q1}").text)
     assert world.hub.ledger.spent("patients 2026-Q1") == world.hub.ledger.spent("patients 2026-Q2") == PureDP(0)
 
 
@@ -203,11 +203,11 @@ def test_column_and_length_stay_once_the_first_window_is_open(
     opened(ada, rows(*EDGES))
     answer = again()
     assert answer.status_code == 422, answer.text
-    assert "The window of 'visits' was refused" in answer.json()["title"]
+    assert "The window of 'visits' is invalid" in answer.json()["title"]
     assert why in answer.json()["detail"]
     assert 'every = "quarter"' in answer.json()["instead"]
     assert ada.api("DELETE", f"/datasets/{Q1}").status_code == 204
-    assert again().status_code == 422, "what its persons have spent is spent"
+    assert again().status_code == 422, "what its people have spent is spent"
     assert [each.name for each in world.rows(Population)] == ["patients 2026-Q1"]
 
 
@@ -249,7 +249,7 @@ def test_the_same_file_is_refused_where_its_rows_could_be_of_two(world: World, a
         ({"date_column": "who"}, "no column of that name is declared as a date"),
         ({"date_column": "nothing"}, "no column of that name is declared as a date"),
         ({"every": "", "window": ""}, "no length of windows is chosen"),
-        ({"window": "0000-Q1"}, "its name is none of a quarter"),
+        ({"window": "0000-Q1"}, "its name is not that of a quarter"),
         ({"columns": {**COLUMNS, "day": {**SPAN, "low": "2026-02-01"}}}, "the days of 2026-Q1 are 2026-01-01 to 2026-03-31"),
         ({"columns": {**COLUMNS, "day": {"kind": "date", "low": "2020-01-01"}}}, "high"),
     ],
@@ -273,7 +273,7 @@ def test_without_a_column_a_window_needs_a_file_of_its_own(world: World, ada: Se
     many = ada.upload(rows("2026-05-05")).json()["id"]
     refused = ada.api("POST", f"/datasets/{Q1}/versions", json={"upload": many, "windows": "all"})
     assert (refused.status_code, refused.json()["instead"]) == (422, "a file for each window")
-    assert "by their owner's hand" in text_of(ada.get(f"/datasets/{Q1}").text)
+    assert "the owner splits the files by hand" in text_of(ada.get(f"/datasets/{Q1}").text)
     world.register(source=[rows_of("last")])
     assert window(ada, "people").status_code == 422
 
@@ -282,7 +282,7 @@ def test_a_file_goes_with_the_last_window_that_is_served_from_it(world: World, a
     opened(ada, rows(*EDGES, "2026-05-05"))
     window(ada)
     manage = text_of(ada.get(f"/datasets/{Q1}/manage").text)
-    assert f"Its rows lie in the file of {Q2} too" in manage
+    assert f"The file of {Q2}, with keys of its own, also holds these rows" in manage
     [file] = world.left()[4]
     assert ada.api("DELETE", f"/datasets/{Q1}").status_code == 204
     assert world.left()[4] == [file]
@@ -290,7 +290,7 @@ def test_a_file_goes_with_the_last_window_that_is_served_from_it(world: World, a
     [gone, kept] = sorted(world.rows(DataSetVersion), key=lambda each: each.key is not None)
     assert (gone.key, gone.destroyed is not None) == (None, True)
     assert (kept.file, kept.destroyed) == (gone.file, None)
-    assert "lie in the file" not in text_of(ada.get(f"/datasets/{Q2}/manage").text)
+    assert "also holds these rows" not in text_of(ada.get(f"/datasets/{Q2}/manage").text)
     assert window(ada, Q2, window="2026-Q1").status_code == 409, "its name, its days and what they have spent stay"
     assert ada.api("DELETE", f"/datasets/{Q2}").status_code == 204
     assert world.left()[4] == []
@@ -343,20 +343,20 @@ FORM = {
 def test_the_pages_from_the_form_to_the_next_window(world: World, ada: Sender) -> None:
     """A leap year's February; the date column needs no bounds, and says so nowhere but in the review."""
     number = ada.arrival(rows("2028-02-01", "2028-02-29", "2028-03-01", "2028-03-31"), "visits.csv")
-    assert "Cut by the dates in" in text_of(ada.get(f"/register/{number}").text)
+    assert "Date column" in text_of(ada.get(f"/register/{number}").text)
     assert ada.declare(number, **FORM).status_code == 303
     review = text_of(ada.get(f"/register/{number}/review").text)
-    assert "by the column day: here from 2028-02-01 to 2028-02-29, and no other rows are read" in review
+    assert "contains its date (column day): here from 2028-02-01 to 2028-02-29. No other rows are read." in review
     assert ada.post(f"/register/{number}/open", f"/register/{number}/review").status_code == 303
     assert read(ada, "visits_2028_02") == (2 * MANY, 0, 2 * MANY, 0)
     page = ada.get("/datasets/visits_2028_02/version").text
-    assert "Without a file it is served from the rows that this window has" in text_of(page)
+    assert "Without a file, the new window reads the rows of this one" in text_of(page)
     answer = ada.send(b"", "", path="/uploads/windows/visits_2028_02", page="/datasets/visits_2028_02/version", window="2028-03")
     assert answer.status_code == 303, answer.text
     assert read(ada, "visits_2028_03") == (2 * MANY, 2 * MANY, 0, 0)
     shown = text_of(ada.get("/datasets/visits_2028_03").text).replace("\xa0", " ")
     assert "ε = 4" in shown
-    assert "The number of rows that may count holds in each window anew" in shown
+    assert "The row cap applies to each window separately" in shown
     assert CANARY not in shown
 
 

@@ -2,55 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from cloister.privacy import PureDP
-from scripts import postgres
 from tests.hub.catalogue.growing import COLUMNS, body, count, read, window
-from tests.hub.catalogue.world import Sender, World
+from tests.hub.catalogue.world import Sender
 
 pytestmark = pytest.mark.postgres
 MADE = """
+SET timezone = 'UTC';
 CREATE TABLE visits AS
 SELECT 'p' || n % 100 AS who, CAST(day AS date) AS day, day AS seen, CAST(n % 90 AS integer) AS cost
 FROM generate_series(1, 300) AS n,
      unnest(ARRAY['2028-01-31 23:59:59.999999+00', '2028-02-01 00:00+00', '2028-02-29 23:59:59.999999+00', '2028-03-01 00:00+00',
-                  NULL]::timestamptz[]) AS day
+                  NULL]::timestamptz[]) AS day;
+GRANT SELECT ON visits TO reader;
+ALTER ROLE reader SET timezone = 'Asia/Tokyo';
 """
-"""Moments around a leap year's February; the session's time zone is UTC while the days are cut off."""
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[str]:
-    """host:port/database of a server with a table of visits, whose time zone is far from UTC."""
-    import psycopg
-
-    try:
-        server = postgres.start()
-    except postgres.CannotStart as error:
-        pytest.skip(str(error))
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute("SET timezone = 'UTC'")
-        connection.execute(MADE)
-        connection.execute("CREATE ROLE reader LOGIN PASSWORD 'reader'")
-        connection.execute("GRANT SELECT ON visits TO reader")
-        connection.execute("ALTER ROLE reader SET timezone = 'Asia/Tokyo'")
-        found = f"{connection.info.host}:{connection.info.port}/{connection.info.dbname}"
-    yield found
-    postgres.stop(server.folder, server.pid)
+"""Moments around a leap year's February. The days are cut off in UTC; the reader's time zone is far from it."""
 
 
 @pytest.fixture
-def ada(world: World, place: str) -> Iterator[Sender]:
-    world.owner()
-    opened = world.again(sources=place.partition("/")[0])
-    sender = Sender(opened)
-    sender.log_in("ada@example.org")
-    yield sender
-    opened.close()
+def ada(owner_beside: Sender) -> Sender:
+    return owner_beside
 
 
 def connected(sender: Sender, place: str) -> str:

@@ -15,7 +15,7 @@ EXAMPLE = ROOT / "docs" / "deploy" / "nginx.conf"
 
 def rendered(folder: Path, port: int, hubs: Sequence[int]) -> str:
     """The example with its places filled in."""
-    servers = "\n".join(f"        server 127.0.0.1:{each};" for each in hubs)
+    servers = "\n".join(f"        server 127.0.0.1:{each} max_fails=0;" for each in hubs)
     given = {"folder": str(folder), "servers": servers, "listen": f"127.0.0.1:{port}"}
     text = EXAMPLE.read_text()
     text = text[text.index("worker_processes") :]

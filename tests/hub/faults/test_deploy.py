@@ -5,14 +5,17 @@ from __future__ import annotations
 import configparser
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import httpx
 import pytest
 
 from cloister.hub.settings import load, weaknesses
 from scripts import engines
 from tests.hub.faults import proxy
-from tests.hub.faults.processes import ROOT
+from tests.hub.faults.processes import ROOT, free_port
 
 DEPLOY = ROOT / "docs" / "deploy"
 UNITS = sorted(DEPLOY.glob("*.service"))
@@ -49,3 +52,34 @@ def test_nginx_understands_the_example(tmp_path: Path) -> None:
     said = subprocess.run(words, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
     assert "[warn]" not in said.stderr
+
+
+@pytest.mark.skipif(engines.nginx() is None, reason="nginx is not here")
+def test_hubs_that_are_back_are_asked_at_once(tmp_path: Path) -> None:
+    """Where all were away, the first that is back answers the very next request."""
+    ports = [free_port(), free_port()]
+    nginx, address = proxy.start(tmp_path / "nginx", ports)
+    try:
+        assert [httpx.get(address).status_code for _ in range(4)] == [502] * 4
+        back = ThreadingHTTPServer(("127.0.0.1", ports[1]), Back)
+        threading.Thread(target=back.serve_forever, daemon=True).start()
+        try:
+            assert [httpx.get(address).text for _ in range(4)] == ["back"] * 4
+        finally:
+            back.shutdown()
+            back.server_close()
+    finally:
+        nginx.end()
+
+
+class Back(BaseHTTPRequestHandler):
+    """A hub that has begun again."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "4")
+        self.end_headers()
+        self.wfile.write(b"back")
+
+    def log_message(self, *_: object) -> None:
+        pass

@@ -52,7 +52,7 @@ class Bench:
         return {"held": "yes"}
 
     def refuse(self, *_: Any) -> Mapping[str, Any]:
-        raise UnsupportedQuery("The question was refused", why="it cannot be proved safe", instead="SELECT COUNT(*)")
+        raise UnsupportedQuery("The query is not supported", why="it cannot be proved safe", instead="SELECT COUNT(*)")
 
     def crash(self, *_: Any) -> Mapping[str, Any]:
         raise ValueError("row 17: Ada Lovelace")

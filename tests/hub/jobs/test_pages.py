@@ -67,7 +67,7 @@ def test_a_failure_is_shown_in_its_three_parts(hub, people):
         job = submit(db, hub, people["ada"].caller, "refuse", {})
     Workers(hub, 0).run_one()
     page = people["ada"].get(f"/jobs/{job}").text
-    for part in ("The question was refused", "it cannot be proved safe", "SELECT COUNT(*)"):
+    for part in ("The query is not supported", "it cannot be proved safe", "SELECT COUNT(*)"):
         assert part in page
     assert "cannot be proved safe" not in people["root"].get(f"/jobs/{job}").text
 

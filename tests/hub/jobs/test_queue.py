@@ -84,7 +84,7 @@ def test_a_refusal_is_kept_as_a_problem(hub, ada):
     run_all(hub)
     row = look(hub, job)
     assert row.state == "failed"
-    assert row.problem["title"] == "The question was refused"
+    assert row.problem["title"] == "The query is not supported"
     assert row.problem["instead"] == "SELECT COUNT(*)"
     assert row.problem["status"] == 422
 

@@ -140,7 +140,7 @@ def test_what_is_withdrawn_while_it_learns_is_withheld(play: Play, monkeypatch: 
     job = play.order().json()["job"]
     assert Workers(play.stage.hub, 0).run_one()
     told = play.stage.get(f"/jobs/{job}", play.u3).json()
-    assert told["problem"]["title"] == "The model was withheld"
+    assert told["problem"]["title"] == "The model was not released"
     assert play.stage.get("/models", play.u3).json()["models"] == []
     assert play.stage.spent == "ε = 0.25"
 
@@ -208,16 +208,16 @@ def test_owner_and_provider_see_that_it_ran(play: Play):
     told = stage.get("/trail/uses", stage.owner).json()
     assert any(each["details"].get("algorithm") == play.ids["a1"] for each in told["lines"])
     page = play.provider.client.get("/algorithms/a1").text
-    assert "Where it ran" in page
+    assert "Runs" in page
     rows = re.findall(r"<tbody>(.*?)</tbody>", page, re.DOTALL)[-1]
-    assert "Train a model" in rows
+    assert "Model trained" in rows
     assert "research" in rows
     assert "people" in rows
     assert "u3@example.org" not in rows
     assert "U3" not in rows
     assert number not in page
-    assert "It did not run yet" in play.provider.client.get("/algorithms/a2").text, "a refusal is no run"
-    assert "Where it ran" not in play.u3.client.get("/algorithms/a1").text
+    assert "No runs yet" in play.provider.client.get("/algorithms/a2").text, "a refusal is no run"
+    assert "Runs" not in play.u3.client.get("/algorithms/a1").text
 
 
 def test_what_is_not_open_to_somebody_is_told_nowhere(play: Play):
@@ -254,7 +254,7 @@ def test_the_page_offers_it(play: Play):
 @pytest.mark.parametrize(
     ("service", "settings", "why"),
     [
-        ("learning", {"method": "GausianNB"}, "no method that is trained here"),
+        ("learning", {"method": "GausianNB"}, "not a training method of this hub"),
         ("learning", {"parameters": {"ridge": 1}}, "name no method"),
         ("learning", {"method": "Ridge", "alpha": 1}, "not known there"),
         ("learning", {"method": "Ridge", "parameters": {"epsilon": 1}}, "has none of that name that may be sent"),

@@ -126,8 +126,8 @@ def test_it_is_decided_anew(
     assert Workers(stage.hub, 0).run_one()
     with stage.hub.database.reading() as db:
         row = db.get_one(Job, job)
-    assert (row.state, row.problem["title"], row.problem["status"]) == ("failed", "The model was withheld", 403)
-    assert row.problem["detail"].endswith("since it was ordered; it was charged, and the charge stands")
+    assert (row.state, row.problem["title"], row.problem["status"]) == ("failed", "The model was not released", 403)
+    assert row.problem["detail"].endswith("after the request was submitted; it was charged, and the charge stands")
     assert models(stage) == 0
     [charge] = charges(stage)
     assert (charge.state, charge.attempt) == ("settled" if where == "not kept" else "reserved", 1)

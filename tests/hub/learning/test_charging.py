@@ -200,7 +200,7 @@ def test_other_budgets(stage: Stage, budget: Guarantee):
 
 
 def test_the_page_says_what_is_still_charged(stage: Stage):
-    sentence = "What was bought of its sums before is not charged again."
+    sentence = "Sums that were charged before are not charged again."
     looked = sent(stage, stage.ana, "/learn/expected")
     assert f"<strong>{guarantee(PureDP('0.25'))}</strong>" in looked.text
     assert sentence not in looked.text

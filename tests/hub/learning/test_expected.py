@@ -80,7 +80,7 @@ def test_the_page_draws_what_is_captured(stage: Stage):
     filled = form(stage, page, method="PCA", target="", features=["age", "pay", "sex"])
     looked = stage.ana.client.post("/learn/expected", data=filled)
     assert looked.status_code == 200
-    assert '<th scope="col" class="n">captured variance</th>' in looked.text
+    assert '<th scope="col" class="n">explained variance</th>' in looked.text
 
 
 @pytest.mark.parametrize(("changed", "status"), [({"method": "StandardScaler", "target": ""}, 404), ({"spend": "0"}, 422)])
@@ -170,4 +170,4 @@ def test_a_loss_is_worked_out_before_the_charge_and_one_that_fails_costs_no_mode
 def test_a_card_is_read_in_chinese(stage: Stage):
     number = stage.learnt()
     page = stage.ana.client.get(f"/models/{number}", headers={"Accept-Language": "zh-CN"}).text
-    assert "与无隐私保护相比的预期损失：在虚构数据行上的正确率" in page
+    assert "相对于无隐私保护的预期损失：虚构数据行上的准确率" in page

@@ -49,7 +49,7 @@ def test_from_the_choice_to_the_card(served: tuple[Stage, str], visit: Any, widt
     page.get_by_label("pay").check()
     page.get_by_label("Target").select_option("sex")
     page.get_by_label("Spend").fill("0.2")
-    page.get_by_role("button", name="What to expect").click()
+    page.get_by_role("button", name="Expected quality").click()
     expect(page.get_by_text("These rows are made up")).to_be_visible()
     accessible(page)
     shot(page, tmp_path, f"learn-{width}")

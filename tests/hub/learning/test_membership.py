@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from fractions import Fraction
 from statistics import NormalDist
@@ -80,7 +81,7 @@ def test_the_card_says_both_on_the_page_and_in_the_file(stage: Stage, method: st
     assert (told[BLIND], told[BOUND]) == ("0.1 %", "0.129 %")
     least, most = interval(told[FOUND])[0], interval(told[ALARMS])[1]
     assert least <= math.exp(0.25) * most, "more than the guarantee allows was found"
-    page = stage.ana.client.get(f"/models/{number}").text
+    page = html.unescape(stage.ana.client.get(f"/models/{number}").text)
     for text in (*LINES, "0.129 %", told[FOUND], told[ALARMS]):
         assert text in page
     file = stage.ana.client.get(f"/models/{number}/card")

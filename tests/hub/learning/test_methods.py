@@ -102,7 +102,7 @@ def test_a_method_that_was_closed_while_it_learnt_keeps_the_model_back(
     told = stage.run()
     assert told["state"] == state, told
     if state == "failed":
-        assert told["problem"]["title"] == "The model was withheld"
+        assert told["problem"]["title"] == "The model was not released"
         assert "the method must be one of: PCA" in told["problem"]["detail"]
         assert stage.get("/models").json()["models"] == []
     assert stage.spent == "ε = 0.25"
@@ -113,7 +113,7 @@ def test_the_institution_stands_above_the_owner(stage: Stage):
     rule = {"title": "Simple models", "methods": ["Ridge"]}
     made = steward.client.post("/api/v1/policy/rules", json=rule, headers=steward.csrf())
     assert made.status_code == 201, made.text
-    assert made.json()["says"] == ["Where: everywhere", "Demands: a model is trained by one of these methods: Ridge regression"]
+    assert made.json()["says"] == ["Where: everywhere", "Requires: a model is trained by one of these methods: Ridge regression"]
     for who in (stage.ana, stage.owner):
         answer = stage.post("/models", ORDER, who)
         assert (answer.status_code, answer.json()["rule"]) == (403, f"mandatory:{made.json()['id']}")

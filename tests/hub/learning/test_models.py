@@ -278,7 +278,7 @@ def test_what_was_taken_away_while_it_learnt_keeps_the_model_back(stage: Stage, 
 
     monkeypatch.setattr(fitting, "_keep", revoked)
     told = stage.run()
-    assert (told["state"], told["problem"]["title"]) == ("failed", "The model was withheld")
+    assert (told["state"], told["problem"]["title"]) == ("failed", "The model was not released")
     assert lines(stage, "learn.run")[-1]["cost"] == {"people": "ε = 0.25"}
     assert stage.get("/models").json()["models"] == []
 

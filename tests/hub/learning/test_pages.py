@@ -30,7 +30,7 @@ def form(stage: Stage, page: str, **changed: Any) -> dict[str, Any]:
 def test_somebody_chooses_looks_trains_and_reads_the_card(stage: Stage):
     client = stage.ana.client
     page = client.get("/learn?about=people").text
-    for word in ("age", "pay", "Gaussian naive Bayes", "Logistic regression", "What to expect"):
+    for word in ("age", "pay", "Gaussian naive Bayes", "Logistic regression", "Expected quality"):
         assert word in page
     looked = client.post("/learn/expected", data=form(stage, page))
     assert looked.status_code == 200
@@ -48,7 +48,7 @@ def test_somebody_chooses_looks_trains_and_reads_the_card(stage: Stage):
     done = client.get(job).text
     [where] = set(re.findall(r'href="(/models/[^"]+)"', done))
     card = client.get(where).text
-    for word in ("Sex by age", "What was spent on what", "Declared bounds", "17 to 90", "a study", "ε = 0.25"):
+    for word in ("Sex by age", "Charges by statistic", "Declared bounds", "17 to 90", "a study", "ε = 0.25"):
         assert word in card, word
     assert "Sex by age" in client.get("/models").text
     assert client.get(f"{where}/download").json()["model"] == "GaussianNB"

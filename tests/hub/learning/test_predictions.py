@@ -70,7 +70,7 @@ def test_groups_and_directions_have_theirs(stage: Stage):
         ("age\n" + "1\n" * 100_001, 422),
         ("\n", 422),
     ],
-    ids=["no feature", "twice", "ragged", "open quote", "long", "empty"],
+    ids=["not a feature", "twice", "ragged", "open quote", "long", "empty"],
 )
 def test_what_is_no_table_is_refused(stage: Stage, text: str, status: int):
     number = stage.learnt(features=["age"])

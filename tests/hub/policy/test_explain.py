@@ -47,7 +47,7 @@ def test_a_denial_says_the_rule_and_whom_to_ask_and_nothing_of_the_data() -> Non
     """The same words for an object with other rows, columns, grants to others, and money: only who asks and the rule show."""
     error = denied(decide(PEOPLE["eve"], "learn.run", OBJECTS["health"], CONTEXTS["full"]), name="Ada Lovelace")
     assert str(error) == (
-        "Train a model: denied: nobody granted this to you (rule grants).\n  Instead: ask its owner (Ada Lovelace)"
+        "Train a model: denied: no one granted this to you (rule grants).\n  Instead: ask its owner (Ada Lovelace)"
     )
     for secret in ("patients", "diagnosis", "g-gcp", "2.9", "bob"):
         assert secret not in str(error)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloister.hub.policy import Context, GrantFacts, Members, Object, Rules, Spend, decide, denied
-from cloister.hub.policy.risk import advantage, most_within, told_risk
-from cloister.hub.services.catalogue.guidance import best_odds
-from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from cloister.hub.policy.risk import most_within, told_risk
+from cloister.hub.services.catalogue.guidance import FAMILY, best_odds
+from cloister.privacy import ZCDP, About, ApproxDP, Guarantee, PureDP, advantage
 from tests.hub.policy.world import CONTEXTS, NOW, OBJECTS, PEOPLE, some
 
 amounts = st.fractions(min_value=Fraction(1, 1000), max_value=12, max_denominator=1000)
@@ -23,14 +23,20 @@ guarantees = st.one_of(
     st.builds(ZCDP, amounts),
     st.builds(ZCDP, amounts, slacks),
 )
+ABOUT: tuple[About, ...] = ("presence", "value")
 limits = st.sampled_from([Fraction(each, 100) for each in (3, 5, 10, 25, 50, 80, 99)])
 
 
 @given(guarantees)
 def test_the_risk_is_that_of_the_best_guess_as_the_pages_tell_it(guarantee: Guarantee) -> None:
-    right = 50 * (1 + advantage(guarantee))
-    assert float(right) <= best_odds(guarantee) + 1e-6
-    assert best_odds(guarantee) - float(right) < 0.11
+    for about in ABOUT:
+        for people in (1, FAMILY):
+            right, told = (
+                float(50 * (1 + advantage(guarantee, about=about, people=people))),
+                best_odds(guarantee, about=about, people=people),
+            )
+            assert right <= told + 1e-6
+            assert told - right < 0.11
 
 
 @given(guarantees, limits)
@@ -99,8 +105,9 @@ def test_a_refusal_tells_the_risk_and_the_limit() -> None:
     error = denied(decide(PEOPLE["bob"], "question.ask", held("0.3"), context))
     assert error.instead == "a smaller spend, or ask its owner"
     assert error.why == (
-        "the risk would reach 0.463 (an attacker's best guess about one person could be right in 73.2 % of cases, where a coin "
-        "is in 50 %), and the grant allows at most 0.3 (rule grant:g-limit)"
+        "the risk would reach 0.463 (an attacker's best guess whether one person is in the data could be right in 73.2 % of "
+        "cases, where a coin is in 50 %; between two values of theirs, in 88.1 %), and the grant allows at most 0.3 "
+        "(rule grant:g-limit)"
     )
 
 

@@ -69,7 +69,7 @@ def test_a_reader_hears_the_rule_and_whom_to_ask_and_no_condition_of_the_sharer(
     )
     error = denied(told, name="Ana")
     assert "2026-03-03" not in str(error)
-    assert error.instead == "ask whoever shared it (Ana)"
+    assert error.instead == "ask the person who shared it (Ana)"
     assert asleep("ana", None).rule == "share"
 
 

@@ -80,7 +80,7 @@ def test_what_drivers_ask_besides_is_answered_as_postgresql_does() -> None:
     assert "returning" in words[0][0]
     assert "window" not in words[0][0]
     assert found.run("SELECT setting FROM pg_settings WHERE name = 'search_path'").rows == [("public",)]
-    with pytest.raises(Refused, match="'now' was refused"):
+    with pytest.raises(Refused, match="'now' is not supported"):
         found.run("SELECT 'now'::regproc")
 
 

@@ -269,7 +269,7 @@ class Ended:
         def unless_ended(call: Callable[..., Any]) -> Callable[..., Any]:
             def called(*given: Any) -> Any:
                 if self.ended:
-                    raise cl.AccessDenied("The log-in was refused", why="the token was revoked", instead="another")
+                    raise cl.AccessDenied("You could not be signed in", why="the token was revoked", instead="another")
                 return call(*given)
 
             return called

@@ -70,7 +70,7 @@ def test_a_value_cannot_end_its_literal(running: Running) -> None:
 
 
 def test_a_parameter_of_another_type_is_refused_by_its_place(running: Running) -> None:
-    with running.connect() as connection, pytest.raises(psycopg.errors.InvalidTextRepresentation, match=r"\$2 was refused"):
+    with running.connect() as connection, pytest.raises(psycopg.errors.InvalidTextRepresentation, match=r"\$2 is invalid"):
         connection.execute("SELECT COUNT(*) FROM people WHERE age > %s AND sex = %s", (3, datetime.timedelta(days=1)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 import struct
@@ -10,6 +11,7 @@ import time
 import pytest
 
 from cloister.hub.postgres import Limits
+from cloister.hub.postgres.strangers import Strangers
 from tests.hub.postgres.conftest import TOKEN, Running, Start
 from tests.hub.postgres.raw import SYNC, Raw, bind, describe, error, execute, fields, letters, message, parse, rows, startup, text
 
@@ -102,14 +104,71 @@ def test_a_long_message_ends_the_connection_unread(start: Start) -> None:
 
 
 def test_connections_are_counted(start: Start) -> None:
+    running = start(Limits(connections=2))
+    with Raw(running.port).log_in(), Raw(running.port).log_in(), Raw(running.port) as third:
+        letter, body = third.read()
+        assert (letter, fields(body)["C"]) == ("E", "53300")
+        assert third.ended()
+
+
+def test_who_says_nothing_goes_for_who_comes(start: Start) -> None:
+    """A stranger is in nobody's way: neither where connections are counted nor where strangers are."""
     running = start(Limits(connections=2, strangers=1))
     with Raw(running.port).log_in(), Raw(running.port) as stranger:
         stranger.send(startup(user="ada"))
         assert stranger.read()[0] == "R"
-        with Raw(running.port) as third:
-            letter, body = third.read()
+        with Raw(running.port).log_in() as third:
+            assert rows(third.query("SELECT 1")) == [[b"1"]]
+            letter, body = stranger.read()
             assert (letter, fields(body)["C"]) == ("E", "53300")
-            assert third.ended()
+            assert stranger.ended()
+
+
+@pytest.mark.parametrize("says", [b"", startup(user="ada")], ids=["silent", "half a log-in"])
+def test_sockets_that_say_nothing_lock_nobody_out(start: Start, says: bytes) -> None:
+    running = start()
+    silent = [Raw(running.port) for _ in range(60)]
+    try:
+        for each in silent if says else []:
+            each.send(says)
+        with Raw(running.port).log_in() as first, Raw(running.port).log_in("eve", "another-token") as second:
+            assert rows(first.query("SELECT 1")) == rows(second.query("SELECT 1")) == [[b"1"]]
+    finally:
+        for each in silent:
+            each.socket.close()
+
+
+def test_the_largest_crowd_gives_up_its_oldest_and_known_networks_have_their_room() -> None:
+    async def main() -> None:
+        async def wait() -> None:
+            await asyncio.sleep(60)
+
+        def task() -> asyncio.Task[None]:
+            return asyncio.ensure_future(wait())
+
+        strangers = Strangers(4)
+        lone = strangers.arrive("192.0.2.1", task())
+        crowd = [strangers.arrive(f"2001:db8::{each}", task()) for each in range(3)]
+        assert lone is not None
+        assert None not in crowd
+        assert strangers.arrive("192.0.2.2", task()) is not None
+        assert [each.given_up for each in (lone, *crowd) if each] == [False, True, False, False]
+        assert len(strangers) == 4
+        crowd[1].waits = False  # type: ignore[union-attr]
+        assert strangers.arrive("192.0.2.3", task()) is not None, "all networks have one that waits: the oldest of all goes"
+        assert lone.given_up
+        strangers.leave(strangers.arrive("198.51.100.1", task()), logged_in=True)  # type: ignore[arg-type]
+        before = len(strangers)
+        known = [strangers.arrive("198.51.100.1", task()) for _ in range(2)]
+        assert len(strangers) == before + 2, "nobody had to go for them"
+        for _ in range(10):
+            strangers.arrive("203.0.113.5", task())
+        assert not any(each.given_up for each in known if each), "and they go for no stranger"
+        for each in known:
+            each.waits = False  # type: ignore[union-attr]
+        assert strangers.arrive("198.51.100.1", task()) is None, "who is being looked at goes for nobody"
+
+    asyncio.run(main())
 
 
 def test_one_person_takes_neither_all_connections_nor_all_threads(start: Start) -> None:

@@ -78,7 +78,7 @@ def test_explain_prints_the_plan(running: Running) -> None:
 def test_an_error_has_its_code_and_the_line_to_write_instead(running: Running) -> None:
     found = psql(running, "SELECT nosuch FROM people", check=False)
     assert found.returncode == 1
-    assert "ERROR:  42703: The column 'nosuch' was refused" in found.stderr
+    assert "ERROR:  42703: The column 'nosuch' is unknown" in found.stderr
     assert "HINT:" in found.stderr
 
 

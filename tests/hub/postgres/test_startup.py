@@ -113,7 +113,7 @@ def test_every_wrong_log_in_is_refused_in_the_same_words(running: Running, user:
             "S": "FATAL",
             "V": "FATAL",
             "C": "28P01",
-            "M": "The log-in was refused: the name or the token is wrong",
+            "M": "You could not be signed in: the name or the token is wrong",
             "H": "an API token as password",
         }
         assert raw.ended()

@@ -198,7 +198,7 @@ def test_values_become_literals(value: bytes, kind: str, literal: str) -> None:
     ],
 )
 def test_what_is_no_value_of_its_type_is_refused(value: bytes, kind: str) -> None:
-    with pytest.raises(Refused, match=r"\$3 was refused"):
+    with pytest.raises(Refused, match=r"\$3 is invalid"):
         spell(value, TYPES[kind].oid, False, 3)
 
 

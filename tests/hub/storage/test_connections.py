@@ -85,12 +85,12 @@ def test_what_is_not_listed(address: str) -> None:
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("postgresql://u@db.example.org/clinic", "no postgresql:// address of a table"),
-        ("postgresql://u@db.example.org/clinic::", "no postgresql:// address of a table"),
-        ("host=db.example.org dbname=clinic user=u::visits", "no postgresql:// address"),
-        ("mysql://u@db.example.org/clinic::visits", "no postgresql:// address"),
-        ("postgresql://u@db.example.org/cli%00nic::visits", "no postgresql:// address"),
-        ("postgresql://u@db.example.org/clinic\0::visits", "no postgresql:// address"),
+        ("postgresql://u@db.example.org/clinic", "not a postgresql:// or sc:// address of a table"),
+        ("postgresql://u@db.example.org/clinic::", "not a postgresql:// or sc:// address of a table"),
+        ("host=db.example.org dbname=clinic user=u::visits", "not a postgresql:// or sc:// address"),
+        ("mysql://u@db.example.org/clinic::visits", "not a postgresql:// or sc:// address"),
+        ("postgresql://u@db.example.org/cli%00nic::visits", "not a postgresql:// or sc:// address"),
+        ("postgresql://u@db.example.org/clinic\0::visits", "not a postgresql:// or sc:// address"),
         ("postgresql://u@/clinic::visits", "names no host"),
         ("postgresql:///clinic?user=u::visits", "names no host"),
         ("postgresql:///clinic?user=u&host=/var/run/postgresql::visits", "names no host"),
@@ -100,10 +100,10 @@ def test_what_is_not_listed(address: str) -> None:
         ("postgresql://u@db.example.org,evil.example.org/clinic::visits", "several hosts"),
         ("postgresql://u@db.example.org:5432,evil.example.org:5432/clinic::visits", "several hosts"),
         ("postgresql://u@db.example.org/clinic?port=5432,22::visits", "several hosts"),
-        ("postgresql://u@db.example.org/clinic?port=5432%20::visits", "no name"),
-        ("postgresql://u@db.example.org%0a/clinic::visits", "no name"),
-        ("postgresql://u@db.example.org%20hostaddr=10.0.0.1/clinic::visits", "no name"),
-        ("postgresql://u@[fe80::1%25eth0]/clinic::visits", "no name"),
+        ("postgresql://u@db.example.org/clinic?port=5432%20::visits", "its host is not a name"),
+        ("postgresql://u@db.example.org%0a/clinic::visits", "its host is not a name"),
+        ("postgresql://u@db.example.org%20hostaddr=10.0.0.1/clinic::visits", "its host is not a name"),
+        ("postgresql://u@[fe80::1%25eth0]/clinic::visits", "its host is not a name"),
         ("postgresql://u@db.example.org/clinic?hostaddr=127.0.0.1::visits", "hostaddr= is not taken"),
         ("postgresql://u@db.example.org/clinic?service=other::visits", "service= is not taken"),
         ("postgresql://u@db.example.org/clinic?servicefile=/etc/passwd::visits", ""),
@@ -127,7 +127,7 @@ def test_what_is_not_listed(address: str) -> None:
     ],
 )
 def test_what_an_address_may_not_say(address: str, why: str) -> None:
-    with pytest.raises(InvalidParameter, match="connection was refused") as caught:
+    with pytest.raises(InvalidParameter, match="connection is invalid") as caught:
         guarded_address(address, LISTED, resolve=resolve)
     assert why in caught.value.why
     assert caught.value.instead
@@ -147,6 +147,28 @@ def test_what_an_address_may_not_say(address: str, why: str) -> None:
         ["::ffff:169.254.169.254"],
         ["2002:7f00:1::"],
         ["64:ff9b::7f00:1"],
+        ["64:ff9b::a9fe:a9fe"],
+        ["64:ff9b::a01:203"],
+        ["64:ff9b:1::909:909"],
+        ["2002:909:909::"],
+        ["2001:0:4136:e378:8000:63bf:3fff:fdd2"],
+        ["2001:db8::6"],
+        ["fd00:ec2::254"],
+        ["fd20:ce::254"],
+        ["fec0::1"],
+        ["ff05::2"],
+        ["100::1"],
+        ["::7f00:1"],
+        ["::ffff:100.100.100.200"],
+        ["0.1.2.3"],
+        ["100.64.0.1"],
+        ["100.100.100.200"],
+        ["127.255.255.254"],
+        ["168.63.129.16"],
+        ["192.0.0.192"],
+        ["192.0.2.1"],
+        ["198.18.0.1"],
+        ["240.0.0.1"],
         ["224.0.0.1"],
         ["255.255.255.255"],
         ["::"],
@@ -158,6 +180,21 @@ def test_what_an_address_may_not_say(address: str, why: str) -> None:
 def test_a_listed_name_that_resolves_elsewhere(where: list[str]) -> None:
     with pytest.raises(AccessDenied, match="not allowed to have"):
         parts_of("postgresql://u@db.example.org/clinic::visits", where=where)
+
+
+@pytest.mark.parametrize(
+    "where", [PUBLIC, "10.1.2.3", "172.31.0.1", "192.168.7.7", "2a00:1450::5", "fd12:3456:789a::5", "64:ff9b::909:909"]
+)
+def test_where_institutions_keep_databases_a_listed_name_may_lead(where: str) -> None:
+    assert parts_of("postgresql://u@db.example.org/clinic::visits", where=[where])["hostaddr"] == where
+
+
+@pytest.mark.parametrize("where", ["100.100.1.1", "192.0.0.192", "fd00:ec2::254", "fec0::1", "2002:7f00:1::"])
+def test_what_is_set_aside_is_reached_where_the_list_names_it(where: str) -> None:
+    for listed in (f"db.example.org:5432@{where}", f"[{where}]:5432" if ":" in where else f"{where}:5432"):
+        host = "db.example.org" if "@" in listed else listed.rpartition(":")[0]
+        found = parts_of(f"postgresql://u@{host}/clinic::visits", where=[where], listed=Allowed.read(listed))
+        assert found["hostaddr"] == where
 
 
 def test_a_name_with_a_network_stays_in_it() -> None:

@@ -264,7 +264,7 @@ def test_names_of_any_letters(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["xlsx", "", "CSV", "../csv"])
 def test_other_kinds(tmp_path: Path, kind: str) -> None:
-    assert "no format" in refusal(tmp_path, CSV, kind)
+    assert "does not read" in refusal(tmp_path, CSV, kind)
 
 
 # Parquet
@@ -278,13 +278,13 @@ def changed(content: bytes, at: int, value: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (CSV, "no Parquet file"),
-        (b"PAR1", "no Parquet file"),
-        (b"PAR1PAR1", "no Parquet file"),
+        (CSV, "not a Parquet file"),
+        (b"PAR1", "not a Parquet file"),
+        (b"PAR1PAR1", "not a Parquet file"),
         (b"PAR1\0\0\0\0PAR1", "damaged"),
-        (parquet()[:-1], "not whole"),
-        (parquet()[: len(parquet()) // 2], "not whole"),
-        (changed(parquet(), -8, b"\xff\xff\xff\x7f"), "not whole"),
+        (parquet()[:-1], "incomplete"),
+        (parquet()[: len(parquet()) // 2], "incomplete"),
+        (changed(parquet(), -8, b"\xff\xff\xff\x7f"), "incomplete"),
         (changed(parquet(), -500, bytes(300)), "damaged"),
         (changed(parquet(), -4, b"PARE"), "encrypted"),
         (parquet(pyarrow.table({"a": [[1, 2]]})), "nested"),

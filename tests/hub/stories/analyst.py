@@ -18,10 +18,10 @@ def asks_for_access(ana: Visitor) -> None:
     ana.fill("Name, column or label", "sex")
     ana.press("Search")
     ana.follow("Patients of the town")
-    ana.reads("You may not ask it yet", "17 to 90")
+    ana.reads("You may not query it yet", "17 to 90")
     ana.follow("Ask for access")
-    ana.fill("What it is for", "A study of care")
-    ana.tick("Ask a question", "See a release", "Download a release", "Share a release")
+    ana.fill("Purpose", "A study of care")
+    ana.tick("Run a query", "See a release", "Download a release", "Share a release")
     ana.fill("A message to the owner", "May we count?")
     ana.press("Send the request")
     ana.reads("A study of care", "Open")
@@ -37,10 +37,10 @@ def explains_and_rehearses(ana: Visitor) -> None:
     ana.reads("pay", "Instead")  # the grant is for age and sex
     _writes(ana, BY_SEX, "0.1", "care paths")
     if ana.scripts:
-        ana.main.get_by_role("region", name="What you would get").or_(ana.main.get_by_text("What you would get")).first.wait_for()
+        ana.main.get_by_role("region", name="Expected answer").or_(ana.main.get_by_text("Expected answer")).first.wait_for()
     else:
         ana.press("Explain")
-    ana.reads("What you would get", "± 30", "ε = 0.1 of townspeople", "Your share of townspeople, with this answer")
+    ana.reads("Expected answer", "± 30", "ε = 0.1 of townspeople", "Your share of townspeople, with this answer")
     ana.press("Rehearse")
     ana.reads("These rows are made up", "nothing was spent")
 
@@ -48,13 +48,13 @@ def explains_and_rehearses(ana: Visitor) -> None:
 def runs(ana: Visitor) -> None:
     """A table with margins, a chart, a file; the answer gets a name, and the steward is shown it."""
     ana.press("Run")
-    ana.reads("The answer", "± 30", "care paths", "ε = 0.1")
+    ana.reads("patients by sex", "± 30", "care paths", "ε = 0.1")
     numbers = [each for each in ana.main.locator("tbody .number").all_text_contents() if each]
     assert len(numbers) == 2
     assert all(re.fullmatch(r"[\d,]+", each) for each in numbers)
     chart = ana.main.locator("figure img")
     assert chart.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
-    assert chart.get_attribute("alt") == "n by sex, with bars of error at 95 %: the table has the same numbers"
+    assert chart.get_attribute("alt") == "n by sex, with error bars at 95 %: the table has the same numbers"
     with ana.page.expect_download() as coming:
         ana.main.get_by_role("link", name="CSV").click()
     kept = zipfile.ZipFile(io.BytesIO(coming.value.path().read_bytes()))
@@ -74,18 +74,18 @@ def saves_the_question(ana: Visitor) -> None:
     ana.unfold("More")
     ana.fill("Save it under a name", "Patients by sex")
     ana.press("Save")
-    ana.reads("The question was saved.")
-    ana.follow("Saved questions")
+    ana.reads("The query was saved.")
+    ana.follow("Saved queries")
     ana.follow("Patients by sex")
     ana.press("Explain")
-    ana.reads("answered before", "nothing: it was paid for before")
+    ana.reads("answered before", "nothing: it was charged before")
 
 
 def runs_out(ana: Visitor) -> None:
     """Two questions more, and the share is too small for a third: the refusal says what to do, and the owner is asked."""
     for age in (40, 41):
         asks(ana, f"SELECT COUNT(*) AS n FROM patients WHERE age >= {age}", "0.05")
-        ana.reads("The answer")
+        ana.reads("patients: n")
     asks(ana, "SELECT COUNT(*) AS n FROM patients", "0.2")
     ana.reads("Why", "Instead", "share")
     ana.go("Budgets")
@@ -100,7 +100,7 @@ def runs_out(ana: Visitor) -> None:
 def goes_on(ana: Visitor) -> None:
     """With the larger share; the next question is written, and not yet asked."""
     asks(ana, "SELECT COUNT(*) AS n FROM patients", "0.2")
-    ana.reads("The answer")
+    ana.reads("patients: n")
     ana.go("Ask")
     _writes(ana, "SELECT sex, COUNT(*) AS n FROM patients WHERE age >= 60 GROUP BY sex", "0.1", "once more")
 
@@ -109,9 +109,9 @@ def is_denied(ana: Visitor) -> None:
     """The grant is gone since that was written: which rule denied, and whom to ask; nothing about the data."""
     ana.press("Run")
     ana.reads(
-        "Ask a question: denied",
+        "Run a query: denied",
         "the grant was revoked",
-        "The rule that decided",
+        "Rule",
         "A grant of the data's owner",
         "No data set is open to you yet",
     )
@@ -127,6 +127,6 @@ def asks(ana: Visitor, sql: str, spend: str, purpose: str = "care paths") -> Non
 
 
 def _writes(ana: Visitor, sql: str, spend: str, purpose: str) -> None:
-    ana.fill("Question", sql)
+    ana.fill("Query", sql)
     ana.fill("Spend", spend)
     ana.fill("Purpose", purpose)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.hub.stories.town import PASSWORD, Town, Visitor
 
 ALMA, OLGA, ANA, SAM, ROSA = (f"{name}@example.org" for name in ("alma", "olga", "ana", "sam", "rosa"))
-ROLES = {OLGA: "Data owner", ANA: "Data user", SAM: "Steward", ROSA: ""}
+ROLES = {OLGA: "Data owner", ANA: "Analyst", SAM: "Steward", ROSA: ""}
 
 
 def sets_up(town: Town) -> tuple[Visitor, dict[str, str]]:
@@ -18,7 +18,7 @@ def sets_up(town: Town) -> tuple[Visitor, dict[str, str]]:
     invited = {}
     for email, role in ROLES.items():
         alma.go("People")
-        alma.follow("Invite somebody")
+        alma.follow("Invite a person")
         alma.fill("E-mail address", email)
         for box in alma.main.get_by_role("checkbox").all():
             box.uncheck()
@@ -30,8 +30,8 @@ def sets_up(town: Town) -> tuple[Visitor, dict[str, str]]:
     alma.reads("Open invitations", *ROLES)
     alma.go("Settings")
     alma.reads("All settings", "tick_ms")
-    alma.go("Trail")
-    alma.reads("Invite people", "Join the hub")
+    alma.go("Audit log")
+    alma.reads("Person invited", "Person joined")
     verifies(alma)
     return alma, invited
 
@@ -41,7 +41,7 @@ def joins(somebody: Visitor, name: str) -> None:
     somebody.fill("Name", name)
     somebody.fill("New password", PASSWORD)
     somebody.fill("The password once more", PASSWORD)
-    somebody.press("Save and log in")
+    somebody.press("Save and sign in")
     somebody.reads(f"Hello, {name}")
 
 
@@ -56,7 +56,7 @@ def arrives(town: Town, link: str, name: str, *, expected: tuple[str, ...] = ())
 def verifies(somebody: Visitor) -> None:
     """The chain of the trail is whole."""
     somebody.press("Verify")
-    somebody.reads("Every line was checked: none was changed, dropped or rolled back.")
+    somebody.reads("Every entry was checked: none was changed, dropped or rolled back.")
 
 
 def is_shown(sam: Visitor) -> None:
@@ -75,10 +75,10 @@ def looks_after(sam: Visitor) -> None:
     assert "Care by sex" not in sam.main.inner_text()
     sam.go("Overview")
     sam.follow("Alerts")
-    sam.reads("Two questions that differ by a few people", "age >= 40", "age >= 41")
-    sam.press("Mark as seen")
-    sam.reads("Marked as seen.", "Nothing to look at")
-    sam.go("Trail")
+    sam.reads("Two queries that differ by a few people", "age >= 40", "age >= 41")
+    sam.press("Acknowledge")
+    sam.reads("Acknowledged.", "No open alerts")
+    sam.go("Audit log")
     sam.unfold("Filters")
     sam.fill("Person", ANA)
     sam.fill("Action", "question.ask")
@@ -94,11 +94,11 @@ def looks_after(sam: Visitor) -> None:
 def sees_what_everybody_sees(rosa: Visitor) -> None:
     """No role: the catalogue, one's own account and trail, and nothing of anybody's."""
     offered = set(rosa.places())
-    assert {"Overview", "Data", "Requests", "What I did"} <= offered
-    assert not offered & {"Ask", "People", "Trail", "Settings", "Populations"}
+    assert {"Overview", "Data", "Requests", "My activity"} <= offered
+    assert not offered & {"Ask", "People", "Audit log", "Settings", "Populations"}
     rosa.go("Data")
     rosa.follow("Patients of the town")
-    rosa.reads("You may not ask it yet", "the register takes adults")
+    rosa.reads("You may not query it yet", "the register takes adults")
     assert "Charges" not in rosa.main.inner_text()
     rosa.page.goto(rosa.page.url.split("/datasets")[0] + "/people")
     rosa.look()

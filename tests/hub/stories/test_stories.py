@@ -51,5 +51,5 @@ def test_a_first_week(tmp_path: Path, visit: Callable[..., Guarded], scripts: tu
 
         office.looks_after(sam)
         office.sees_what_everybody_sees(office.arrives(town, links[office.ROSA], "Rosa", expected=REFUSALS))
-        alma.go("Trail")
+        alma.go("Audit log")
         office.verifies(alma)

@@ -97,7 +97,7 @@ class Visitor:
     def log_out(self) -> None:
         """By the menu of the account."""
         self.page.locator("header.top details.menu summary").last.click()
-        self.page.locator("header.top").get_by_role("button", name="Log out").click()
+        self.page.locator("header.top").get_by_role("button", name="Sign out").click()
         self._arrived()
 
     def look(self) -> None:

@@ -10,13 +10,15 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import OperationalError
 
-from cloister.hub.records.surveys import SurveyReport, SurveyTicket
+from cloister.hub.records.surveys import HeldSurvey, SurveyReport, SurveyTicket
 from cloister.hub.records.trail import TrailLine
+from cloister.hub.services.surveys.composing import composed
 from cloister.hub.web.render import LANGUAGE_COOKIE
-from cloister.local.survey import Results, Survey, hash_of, respond
+from cloister.local.survey import Choice, Results, Survey, hash_of, respond
 from cloister.local.survey.tokens import new_token
 from cloister.noise import Random
-from tests.hub.surveys.conftest import Field
+from cloister.printable import is_printable, kept
+from tests.hub.surveys.conftest import COPIED, ODD, Field, stored
 
 
 def test_answers_come_in_and_are_estimated(field: Field) -> None:
@@ -39,19 +41,19 @@ def test_answers_come_in_and_are_estimated(field: Field) -> None:
 
 def test_each_question_is_counted_at_the_level_that_was_chosen_for_it(field: Field) -> None:
     number = field.opened()
-    for seed in range(40):
+    for seed in range(100):  # of 40, intervals of few reports do not tell the levels apart
         said = {"copied": seed % 4 == 0, "why": "time"}
         levels = {"copied": "careful", "why": "open"} if seed % 4 else {"copied": "open", "why": "open"}
         assert field.send(number, field.report(number, said, levels, seed=seed)).status_code == 201
     told = field.results(number)
-    assert [each["people"] for each in told["questions"]] == [{"careful": 30, "open": 10}, {"careful": 0, "open": 40}]
+    assert [each["people"] for each in told["questions"]] == [{"careful": 75, "open": 25}, {"careful": 0, "open": 100}]
     assert set(told["questions"][0]["levels"]) == {"careful", "open"}
     assert set(told["questions"][1]["levels"]) == {"open"}
     assert told["questions"][0]["alike"] is not None
     page = field.ana.client.get(f"/surveys/{number}").text
-    assert "ε = 1, n = 30" in page
-    assert "ε = 3, n = 40" in page
-    assert "from who chose another" in page
+    assert "ε = 1, n = 75" in page
+    assert "ε = 3, n = 100" in page
+    assert "People at different levels" in page
     lines = field.ana.client.get(f"/surveys/{number}/results.csv").text.splitlines()
     assert {tuple(line.split(",")[:2]) for line in lines[1:]} == {
         ("copied", ""), ("copied", "careful"), ("copied", "open"), ("why", ""), ("why", "open")}  # fmt: skip
@@ -67,7 +69,7 @@ def test_levels_beyond_the_cap_are_garbage(field: Field) -> None:
     sent = respond(bold, {}, "open", random=Random.deterministic(2)).to_dict() | {"version": survey.version}
     refused = field.send(number, json.dumps(sent))
     assert refused.status_code in (400, 422)
-    assert "more than this survey lets anybody give" in refused.json()["detail"]
+    assert "more than this survey allows" in refused.json()["detail"]
     told = field.results(number)
     assert (told["n"], told["refused"]) == (1, {"over the cap": 1})
 
@@ -77,6 +79,23 @@ def test_the_same_report_counts_once(field: Field) -> None:
     report = field.report(number, {"copied": True}, seed=1)
     assert [field.send(number, report).status_code for _ in range(3)] == [201, 201, 201]
     assert field.results(number)["n"] == 1
+
+
+def test_equal_reports_of_two_people_with_one_token_are_not_merged_in_silence(field: Field) -> None:
+    """Of 40 people who were all given one token in an open survey, many draw the same values. Each of them is told whether their
+    report was here before, and counts under a token of their own."""
+    number = field.opened(questions=[COPIED])
+    told = []
+    for seed in range(40):
+        report = json.loads(field.report(number, {"copied": seed % 2 == 0}, seed=seed, token="ab" * 16))
+        told.append(field.send(number, json.dumps(report)).json())
+        if told[-1].get("again"):
+            fresh = field.send(number, json.dumps({**report, "token": new_token()}))
+            assert (fresh.status_code, fresh.json()) == (201, {"received": True})
+    again = sum(each.get("again", False) for each in told)
+    assert again > 30
+    assert all(each["received"] for each in told)
+    assert field.results(number)["n"] == 40
 
 
 def test_a_report_is_kept_without_its_token_and_without_a_time(field: Field) -> None:
@@ -150,14 +169,15 @@ def test_an_invitation_is_good_for_one_report(field: Field) -> None:
 
 
 @pytest.mark.parametrize("invited", [True, False])
-def test_many_reports_at_once_under_one_invitation_are_one(field: Field, invited: bool) -> None:
+def test_many_reports_at_once_under_one_token(field: Field, invited: bool) -> None:
+    """An invitation is good for one. In an open survey anybody may have chosen the token, and whoever did silences nobody."""
     number = field.opened(invited=invited)
     token = field.ask("POST", f"/{number}/invitations", {"count": 1}).json()["tokens"][0] if invited else new_token()
     reports = [field.report(number, {"copied": True}, seed=seed, token=token) for seed in range(12)]
     with ThreadPoolExecutor(6) as threads:
         statuses = list(threads.map(lambda report: field.send(number, report).status_code, reports))
-    assert statuses.count(201) == (1 if invited else 12)  # without invitations, a token sent again is told nothing new
-    assert field.results(number)["n"] == 1
+    assert statuses.count(201) == (1 if invited else 12)
+    assert field.results(number)["n"] == (1 if invited else len(set(reports)))
 
 
 @pytest.mark.parametrize(
@@ -253,13 +273,52 @@ def test_a_formula_in_an_option_is_no_formula_in_the_file(field: Field) -> None:
     assert ",=1+1," not in text
 
 
-def test_a_text_that_no_picture_can_hold_ends_no_process(field: Field) -> None:
-    """A control character in an option, valid JSON and a valid text, is none that an SVG may hold."""
-    asked = {"kind": "choice", "name": "which", "text": "Which?", "options": ["bell \u0007", "\ufffe"]}
-    number = field.opened(questions=[asked])
-    field.send(number, field.report(number, {"which": "\ufffe"}, seed=1))
-    assert field.ana.client.get(f"/surveys/{number}").status_code == 200
-    assert field.ana.client.get(f"/surveys/{number}/results.csv").status_code == 200
+HIDING = ["bell \u0007", "\ufffe", "line\u2028separator", "turned \u202e round"]
+
+
+@pytest.mark.parametrize("option", HIDING)
+def test_a_text_that_cannot_be_printed_is_not_asked(field: Field, option: str) -> None:
+    asked = {"kind": "choice", "name": "which", "text": "Which?", "options": [option, "b"]}
+    for changed in (asked, {**asked, "options": ["a", "b"], "text": option}):
+        answer = field.ask("POST", "", {"title": "Exams", "purpose": "a study", "questions": [changed]})
+        assert (answer.status_code, "printable" in answer.json()["detail"]) == (422, True)
+
+
+def test_a_survey_that_an_older_version_took_can_still_be_read(field: Field) -> None:
+    """Its options hold what no picture may; pages and files show them by their numbers, and answers are still taken."""
+    number = field.opened()
+    with kept(), field.hub.database.begin() as db:
+        row = db.get_one(HeldSurvey, number)
+        draft = {**row.draft, "questions": [Choice("which", "Which?", HIDING).to_dict()]}
+        row.draft, row.body = draft, composed(row.title, draft, identity=row.id).to_json()
+    for seed, option in enumerate(HIDING * 3):
+        assert field.send(number, field.report(number, {"which": option}, seed=seed)).status_code == 201
+    page = field.ana.client.get(f"/surveys/{number}")
+    assert page.status_code == 200
+    assert "turned ⟨U+202E⟩ round" in page.text
+    told = field.ana.client.get(f"/surveys/{number}/results.csv")
+    assert told.status_code == 200
+    assert all(is_printable(line) for line in told.text.split("\r\n"))
+    assert [each["answer"] for each in field.results(number)["questions"][0]["combined"]["answers"]] == [*HIDING, "no answer"]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_stored_survey_with_any_texts_opens_by_the_api(field: Field, odd: str) -> None:
+    """Its JSON says every text exactly, so that the library's own check of what it was given holds, and reports are taken."""
+    number = stored(field, odd)
+    answer = field.house.client().get(f"/api/v1/surveys/{number}/form")
+    assert answer.status_code == 200
+    assert is_printable(answer.text)
+    survey = Survey.from_dict(answer.json()["survey"])
+    assert (survey.title, survey.levels[0].name, survey.questions[0].text) == (odd, odd, odd)
+    report = field.report(number, {"which": odd}, odd, seed=1)
+    assert is_printable(report)
+    assert field.send(number, report).status_code == 201
+    assert field.results(number)["questions"][0]["text"] == odd
+    for path in (f"/api/v1/surveys/{number}", f"/api/v1/surveys/{number}/reports", f"/surveys/{number}", f"/s/{number}"):
+        page = field.ana.client.get(path)
+        assert page.status_code == 200, path
+        assert is_printable(page.text, lines=True)
 
 
 def test_what_a_researcher_wrote_is_not_translated(field: Field) -> None:

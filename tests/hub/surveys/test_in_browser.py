@@ -66,12 +66,12 @@ def test_composing_a_survey(served: tuple[Field, str], visit: Any, width: int, t
     page.get_by_label("Title").fill("Sleep and screens")
     page.get_by_label("Purpose").fill("a study of sleep")
     page.get_by_role("button", name="Begin").click()
-    page.get_by_label("What you ask", exact=True).fill("Do you look at a screen in bed?")
+    page.get_by_label("Questions asked", exact=True).fill("Do you look at a screen in bed?")
     page.get_by_label("Short name").fill("screen")
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_text("The question was added.")).to_be_visible()
     page.get_by_role("link", name="One of several").click()
-    page.get_by_label("What you ask", exact=True).fill("Which one?")
+    page.get_by_label("Questions asked", exact=True).fill("Which one?")
     page.get_by_label("Short name").fill("which")
     page.get_by_label("Options").fill("phone\ntablet\ntelevision")
     page.get_by_role("button", name="Add", exact=True).click()
@@ -80,7 +80,7 @@ def test_composing_a_survey(served: tuple[Field, str], visit: Any, width: int, t
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Open the survey").click()
     expect(page.get_by_text("The survey is open.")).to_be_visible()
-    expect(page.get_by_text("Nobody has answered yet.")).to_be_visible()
+    expect(page.get_by_text("No one has answered yet.")).to_be_visible()
     accessible(page)
 
 
@@ -101,7 +101,7 @@ def test_answering_every_kind_of_question(served: tuple[Field, str], visit: Any,
     shot(page, tmp_path, f"survey-level-{width}")
     page.get_by_role("button", name="To the questions").click()
     answer(page)
-    page.locator("fieldset", has_text="Have you ever copied").get_by_role("button", name="What we would see").click()
+    page.locator("fieldset", has_text="Have you ever copied").get_by_role("button", name="Preview of sent data").click()
     expect(page.locator("fieldset", has_text="Have you ever copied").locator(".badges li")).to_have_count(12)
     accessible(page)
     shot(page, tmp_path, f"survey-questions-{width}")
@@ -159,7 +159,7 @@ def test_a_level_for_each_question(served: tuple[Field, str], visit: Any, width:
     expect(page.locator("#chosen-level")).to_contain_text("All your answers together: ε = 5.84 of at most 6.")
     copied = page.locator("fieldset", has_text="Have you ever copied").locator(".promise")
     expect(copied).to_contain_text(
-        "Your level here: “open”. Even if your answer is “yes”, whoever sees what is sent can be at most 7.39"
+        "Your level here: “open”. Even if your answer is “yes”, anyone who sees what is sent can be at most 7.39"
     )
     answer(page)
     page.get_by_role("button", name="Change them by chance").click()
@@ -232,7 +232,7 @@ def test_answers_are_drawn_once_however_often_a_page_is_loaded(served: tuple[Fie
         page.get_by_role("button", name="Send it").click()
         expect(page.locator("#failed")).to_be_visible()
         page.reload()
-        expect(page.get_by_role("heading", name="3. What leaves")).to_be_visible()
+        expect(page.get_by_role("heading", name="3. Data to be sent")).to_be_visible()
         expect(page.get_by_role("button", name="Change them by chance")).to_be_hidden()
     guarded.context.unroute("**/reports")
     page.get_by_role("button", name="Send it").click()

@@ -125,7 +125,7 @@ def test_a_job_that_fails_is_said_and_tried_again_later(field: Field, monkeypatc
         assert Workers(field.hub, 0).run_one()
     assert jobs(field) == [("survey.words", "failed")]
     page = field.ana.client.get(f"/surveys/{number}").text
-    assert "Words could not be looked for" in page
+    assert "The search for words in all reports failed" in page
     assert "Have you ever copied" in page
     assert len(jobs(field)) == 1
     field.house.clock.move(minutes=11)
@@ -152,7 +152,7 @@ def test_progress_goes_level_by_level_and_a_stop_is_heard(field: Field, monkeypa
 def test_nobody_has_answered_and_nothing_is_looked_for(field: Field) -> None:
     number = field.opened(questions=[TOWN, COPIED], levels=LEVELS, cap="16")
     assert field.results(number)["questions"][0]["n"] == 0
-    assert "Nobody has answered yet" in field.ana.client.get(f"/surveys/{number}").text
+    assert "No one has answered yet" in field.ana.client.get(f"/surveys/{number}").text
     assert jobs(field) == []
 
 

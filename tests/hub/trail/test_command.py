@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import text
 
-from cloister.cli.trail import trail
+from cloister.cli.trail import audit_trail
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.services.trail import SERVICE, write_alone
@@ -26,7 +26,7 @@ def folder(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(trail, [str(each) for each in arguments])
+    return CliRunner().invoke(audit_trail, [str(each) for each in arguments])
 
 
 def change(folder, statement: str) -> None:

@@ -123,7 +123,7 @@ class TestFilters:
         assert numbers(people["sue"], f"/trail?{query}") == expected
         page = people["sue"].get(f"/trail?{query}")
         assert page.status_code == 200
-        assert ("No line fits" in page.text) == (expected == [])
+        assert ("No matching entries" in page.text) == (expected == [])
 
     @pytest.mark.parametrize(
         "query", ["outcome=odd", "since=yesterday", "until=9999-99-99", "before=-1", "limit=0", "person=%00", "purpose=%00"]
@@ -168,7 +168,7 @@ class TestFiles:
         assert 'name="purpose"' in page
         assert 'value="CALC"' in page
         assert f"/trail{which}/export/csv?purpose=CALC" in page
-        assert "No line fits" in who.get(f"/trail{which}?purpose=care").text
+        assert "No matching entries" in who.get(f"/trail{which}?purpose=care").text
         for purpose, expected in (("CALC", ["1"]), ("care", [])):
             rows = csv.DictReader(io.StringIO(who.get(f"/trail{which}/export/csv?purpose={purpose}").text))
             assert [row["number"] for row in rows] == expected
@@ -208,7 +208,7 @@ class TestVerifying:
         found = sue.api("GET", "/trail/verify").json()
         assert (found["holds"], found["line"]) == (False, 2)
         sue.post("/trail/verify", "/trail")
-        assert "The trail is broken: line 2" in sue.get("/trail").text
+        assert "The audit log is broken: line 2" in sue.get("/trail").text
 
     def test_a_form_of_another_site_is_refused(self, people):
         assert people["sue"].client.post("/trail/verify").status_code == 403
@@ -228,7 +228,7 @@ class TestAlerts:
         assert "people.&lt;b&gt;pay&lt;/b&gt;" in page
         assert sue.post(f"/trail/alerts/{alert}/seen", "/trail/alerts").status_code == 303
         assert "Columns never touched" not in sue.get("/trail/alerts").text
-        assert "Sue looked" in sue.get("/trail/alerts?seen=yes").text
+        assert "acknowledged by Sue" in sue.get("/trail/alerts?seen=yes").text
         with hub.database.reading() as db:
             assert db.query(TrailLine).order_by(TrailLine.number.desc()).first().action == "alert.see"
 

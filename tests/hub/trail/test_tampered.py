@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import text
 
-from cloister.cli.trail import trail
+from cloister.cli.trail import audit_trail
 from cloister.hub.caller import Caller
 from cloister.hub.hub import Hub
 from cloister.hub.services.trail import SERVICE, verify, write_alone
@@ -54,7 +54,7 @@ def changed(folder, *statements):
 @pytest.mark.parametrize("number", [1, 4])
 def test_a_line_that_can_no_more_be_read_is_named(folder, what, number):
     changed(folder, f"UPDATE trail SET {what} WHERE number = {number}")
-    outcome = CliRunner().invoke(trail, ["verify", "--data", str(folder)])
+    outcome = CliRunner().invoke(audit_trail, ["verify", "--data", str(folder)])
     assert outcome.exit_code == 1
     assert f"BROKEN: line {number}: it" in outcome.output
     assert "changed" in outcome.output
@@ -63,7 +63,7 @@ def test_a_line_that_can_no_more_be_read_is_named(folder, what, number):
 def test_a_line_that_is_missing_before_one_that_cannot_be_read_comes_first(folder):
     about = "DELETE FROM trail_about WHERE number = 2"
     changed(folder, about, "DELETE FROM trail WHERE number = 2", "UPDATE trail SET moment = 'x' WHERE number = 3")
-    outcome = CliRunner().invoke(trail, ["verify", "--data", str(folder)])
+    outcome = CliRunner().invoke(audit_trail, ["verify", "--data", str(folder)])
     assert "BROKEN: line 2: it is missing" in outcome.output
 
 

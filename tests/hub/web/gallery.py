@@ -48,7 +48,7 @@ LINKS = [
     Link(title="Projects", path="/projects", action="project.see", icon="project"),
     Link(title="Budgets", path="/budgets", action="budget.see", icon="budget"),
     Link(title="Jobs", path="/jobs", action="job.see", icon="jobs"),
-    Link(title="Trail", path="/trail", action="trail.own", icon="trail"),
+    Link(title="Audit log", path="/trail", action="trail.own", icon="trail"),
     Link(title="Hub settings", path="/settings", action="settings.see", icon="settings"),
 ]
 PEOPLE = [
@@ -143,7 +143,7 @@ def make_gallery(*, with_cards: bool = True, caller: Caller = ADA) -> FastAPI:
         problem = Problem(
             status=status,
             code="budget-exceeded",
-            title="The question was refused",
+            title="The query was refused",
             why="it costs ε = 0.5, and ε = 0.2 of the budget of 'patients' are left",
             instead='session.sql("SELECT …", spend="0.2")',
             rule="the owner's allotment for analysts",

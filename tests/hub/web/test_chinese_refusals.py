@@ -92,7 +92,7 @@ def scene(house: House) -> Scene:
 
 
 def refusals(page: str) -> list[str]:
-    """The parts of a page that say what was refused: callouts, the lists above forms, what the page before left to say."""
+    """The parts of a page that say what is wrong: callouts, the lists above forms, what the page before left to say."""
     found = re.findall(r'<div class="callout (?:bad|warn)[^"]*".*?</div>\s*</div>', page, re.DOTALL)
     found += re.findall(r'<p class="error".*?</p>|<span class="error".*?</span>', page, re.DOTALL)
     return found

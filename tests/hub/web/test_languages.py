@@ -9,6 +9,7 @@ import pytest
 from markupsafe import Markup
 
 from cloister.hub.web import languages
+from cloister.hub.web.environment import make_environment
 from cloister.hub.web.languages import LANGUAGES, choose, language_of
 from scripts import translations
 
@@ -82,21 +83,21 @@ def test_what_a_browser_accepts(accepted: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Ask a question: denied", "提出查询：拒绝"),
-        ("it is for the role data owner or data user", "此操作仅限以下角色：数据所有者或数据用户"),
+        ("Run a query: denied", "运行查询：拒绝"),
+        ("it is for the role data owner or analyst", "此操作仅限以下角色：数据所有者或数据使用者"),
         ("it is longer than 200 characters", "超过 200 个字符"),
-        ("The name was refused", "名称被拒绝"),
-        ("nobody granted this to you (rule grants)", "没有人授予您此权限（规则 grants）"),
-        ("ask its owner (Ada Lovelace)", "请联系其所有者（Ada Lovelace）"),
+        ("The name is taken", "名称已被占用"),
+        ("no one granted this to you (rule grants)", "没有人授予您此权限（规则 grants）"),
+        ("ask its owner (Ada Lovelace)", "请联系数据所有者（Ada Lovelace）"),
         ("a token with the scope question.ask", "请使用具有权限范围 question.ask 的令牌"),
         ("δ may be at most 0.1 for all releases of a population together", "对一个人群的所有发布，δ 合计最多为 0.1"),
         (
-            "the grant was revoked (rule grant:x), since it was asked; it was charged, and the charge stands",
-            "提出之后情况有变：授权已被撤销（规则 grant:x）；已经扣费，扣费仍然有效",
+            "the grant was revoked (rule grant:x), after the query was submitted; it was charged, and the charge stands",
+            "提出之后情况有变：授权已被撤销（规则 grant:x）；预算已扣减，不予恢复",
         ),
         ("'{name}' was not opened", "'{name}' 未能开放"),
         # a part would stay English, so all of it does
-        ("The shape of the earth was refused", "The shape of the earth was refused"),
+        ("The shape of the earth is not supported", "The shape of the earth is not supported"),
         ("Something unheard of: denied", "Something unheard of: denied"),
         ("Visits or stays", "Visits or stays"),
     ],
@@ -144,7 +145,7 @@ def test_texts_are_found_wherever_they_are_written(tmp_path: Path) -> None:
         "raise withheld('Withheld', f'{error.why}, since then; it stands (so)', error)\n"
         "why, instead = 'put aside (for now)', 'SELECT COUNT(*)'\n"
         "def none(why='nobody knows; ask'): return refused('None', why, 'SELECT 2')\n"
-        "TABLE = {'limit': ('LIMIT inside', 'no fact about one person', 'LIMIT at the end')}\n"
+        "TABLE = {'limit': ('LIMIT inside', 'rows of different people', 'LIMIT at the end')}\n"
         "guarded('It was not read', work, why='it ends early')\n",
         encoding="utf-8",
     )
@@ -156,7 +157,7 @@ def test_texts_are_found_wherever_they_are_written(tmp_path: Path) -> None:
         *("From Python", "Marked", "A link", "Nothing like it", "ask for it", "From a template", "A long one"),
         *("{name} is gone", "none", "{a} rows", "No", "it is so", "It was done."),
         *("Withheld", "{why}, since then; it stands (so)", "put aside (for now)", "nobody knows; ask", "None"),
-        *("no fact about one person", "LIMIT at the end", "It was not read", "it ends early"),
+        *("rows of different people", "LIMIT at the end", "It was not read", "it ends early"),
         ("One", "Many"),
     }
 
@@ -172,6 +173,36 @@ def test_what_was_translated_stays_and_what_is_not_used_goes() -> None:
     assert {message.id: message.string for message in new if message.id} == {"Ask": "提问", "New": None}
     assert [message.id for message in translations.untranslated(new)] == ["New"]
     assert translations.unused(kept, used) == ["Old"]
+
+
+def test_contexts_are_found_kept_and_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One English text with a context and without, from templates and Python; plurals too."""
+    (tmp_path / "web" / "templates").mkdir(parents=True)
+    (tmp_path / "pages.py").write_text("a = _('Who')\nb = NC_('attacker', 'Who')\n", encoding="utf-8")
+    (tmp_path / "web" / "templates" / "page.html").write_text(
+        "{{ pgettext('cell', 'Who') }}{{ npgettext('cell', '%(num)s row', '%(num)s rows', n) }}", encoding="utf-8"
+    )
+    used = translations.extracted(tmp_path)
+    found = {(message.context, message.id) for message in used if message.id}
+    rows = ("%(num)s row", "%(num)s rows")
+    assert found == {(None, "Who"), ("attacker", "Who"), ("cell", "Who"), ("cell", rows)}
+    kept = translations.Catalog(locale="fr")
+    kept.add("Who", "Qui")
+    kept.add("Who", "Ce qu'il sait", context="attacker")
+    kept.add("Who", "Personne", context="gone")
+    kept.add(rows, ("%(num)s ligne", "%(num)s lignes"), context="cell")
+    new = translations.merged(kept, used)
+    assert [(message.context, message.id) for message in translations.untranslated(new)] == [("cell", "Who")]
+    assert translations.unused(kept, used) == ["Who [gone]"]
+    (tmp_path / "fr.po").write_bytes(translations.written(new))
+    monkeypatch.setattr(languages, "TRANSLATIONS", tmp_path)
+    monkeypatch.setitem(LANGUAGES, "fr", languages.Language(code="fr", tag="fr", name="français"))
+    french = language_of.__wrapped__("fr")
+    assert french.gettext("Who") == french.pgettext("cell", "Who") == "Qui"
+    assert french.pgettext("attacker", "Who") == french.gettext(languages.NC_("attacker", "Who")) == "Ce qu'il sait"
+    assert [french.npgettext("cell", *rows, number) for number in (1, 2)] == ["1 ligne", "2 lignes"]
+    page = make_environment(french, [tmp_path / "web" / "templates"]).get_template("page.html").render(n=2)
+    assert page == "Qui2 lignes"
 
 
 def test_a_catalogue_is_written_as_it_is_read(tmp_path: Path) -> None:

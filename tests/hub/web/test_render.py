@@ -115,7 +115,7 @@ def test_a_card_has_its_own_values_and_its_order(client: TestClient) -> None:
 
 def test_a_person_without_cards_is_told_the_next_step() -> None:
     home = TestClient(make_gallery(with_cards=False)).get("/").text
-    assert "Nothing waits for you yet" in home
+    assert "No open tasks yet" in home
     assert 'href="/account"' in home
 
 
@@ -129,7 +129,8 @@ def test_nobody_is_told_what_this_is(client: TestClient) -> None:
 def test_an_error_shows_its_parts(client: TestClient) -> None:
     page = client.get("/error/409")
     assert page.status_code == 409
-    for part in ("The question was refused", "it costs ε = 0.5", "session.sql(", "the owner&#39;s allotment for analysts"):
+    parts = "The query was refused", "it costs ε = 0.5", "0.2 in the field “Spend”", "the owner&#39;s allotment for analysts"
+    for part in parts:
         assert part in page.text
 
 

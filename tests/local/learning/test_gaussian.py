@@ -70,5 +70,5 @@ def test_refusals() -> None:
             model.randomize(rows, classes)
     with pytest.raises(InvalidParameter, match="sent nothing"):
         model.fit(model.aggregate(model.randomize([[0.5, 0.5]], [0])))
-    with pytest.raises(InvalidParameter, match="there is none"):
+    with pytest.raises(InvalidParameter, match="it is missing"):
         LocalGaussianNB([], range(2), 1)

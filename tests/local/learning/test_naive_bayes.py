@@ -92,7 +92,7 @@ def test_refusals() -> None:
         model.fit(model.aggregate(model.randomize([], [])), negative="zero")
     with pytest.raises(InvalidParameter, match="other features"):
         model.aggregate([[]])
-    with pytest.raises(InvalidParameter, match="there is none"):
+    with pytest.raises(InvalidParameter, match="it is missing"):
         LocalNaiveBayes([], range(2), 1)
     for picks in (0, 4, True):
         with pytest.raises(InvalidParameter, match="picks="):

@@ -65,7 +65,7 @@ def test_each_person_is_asked_once() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InvalidParameter, match="there is none"):
+    with pytest.raises(InvalidParameter, match="it is missing"):
         LocalMoments([], 1)
     moments = LocalMoments([(0, 1)], 1)
     found = moments.fit(moments.aggregate(moments.randomize([[0.5]] * 100)))

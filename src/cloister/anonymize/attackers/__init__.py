@@ -4,6 +4,7 @@
     skewness.py      skewness, similarity
     linkage.py       a public list with names
     intersection.py  two releases about the same people
+    minimality.py    the algorithm itself: what it would have left finer is ruled out
     learner.py       a learner that predicts the sensitive value
     running.py       all of them
 
@@ -18,6 +19,7 @@ from cloister.anonymize.attackers.certainty import background, homogeneity
 from cloister.anonymize.attackers.intersection import intersection
 from cloister.anonymize.attackers.learner import learner
 from cloister.anonymize.attackers.linkage import linkage
+from cloister.anonymize.attackers.minimality import minimality
 from cloister.anonymize.attackers.running import attack, attack_tables, example
 from cloister.anonymize.attackers.skewness import similarity, skewness
 from cloister.anonymize.attackers.target import Attack, Target, target_of
@@ -33,6 +35,7 @@ __all__ = [
     "intersection",
     "learner",
     "linkage",
+    "minimality",
     "similarity",
     "skewness",
     "target_of",

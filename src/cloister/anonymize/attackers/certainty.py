@@ -1,4 +1,4 @@
-"""Homogeneity and background knowledge: one value in a class tells it, few tell it to whoever can rule out the rest.
+"""Homogeneity and background knowledge: one value in a class tells it, few tell it to anyone who can rule out the rest.
 
 Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam (2006) broke k-anonymity with these two.
 """
@@ -26,8 +26,8 @@ def homogeneity(target: Target, column: str) -> Attack:
     return Attack(
         name="homogeneity",
         column=column,
-        sentence=f"Who finds the class of a person reads {column!r} with certainty for {percent(after)} of the people, since all "
-        f"in the class have the same; in the raw table for {percent(before)}.",
+        sentence=f"Someone who finds the class of a person reads {column!r} with certainty for {percent(after)} of "
+        f"the people, since all in the class have the same; in the raw table for {percent(before)}.",
         success=after,
         before=before,
         baseline=_known(target, column, 0),
@@ -48,8 +48,8 @@ def background(target: Target, column: str, known: int = 1) -> Attack:
     return Attack(
         name="background knowledge",
         column=column,
-        sentence=f"Who also knows {values} that a person does not have is certain of {column!r} for {percent(after)} of the "
-        f"people; in the raw table for {percent(before)}.",
+        sentence=f"Someone who also knows {values} that a person does not have is certain of {column!r} for {percent(after)} of "
+        f"the people; in the raw table for {percent(before)}.",
         success=after,
         before=before,
         baseline=_known(target, column, known),

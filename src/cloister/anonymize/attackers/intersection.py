@@ -1,6 +1,8 @@
 """Intersection: two releases about the same people, each of them safe, are laid side by side.
 
 Ganta, Kasiviswanathan and Smith (2008) showed that no model of one table's classes survives it; differential privacy composes.
+Between versions of one table, from which people go and to which others come, m-invariance (Xiao and Tao 2007) would: whoever
+stays is in classes with the same sensitive values in each version. Nothing here makes such versions.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def intersection(target: Target, other: Recoded, column: str) -> Attack:
     """
     if len(other.suppressed) != target.raw.rows:
         raise InvalidParameter(
-            "The second release was refused",
+            "The second release is invalid",
             why="it has other rows than the first",
             instead="a recoding of the same rows; those that it lacks are suppressed",
         )
@@ -55,8 +57,9 @@ def intersection(target: Target, other: Recoded, column: str) -> Attack:
     return Attack(
         name="intersection of two releases",
         column=column,
-        sentence=f"Who has another release about the same people, and keeps the values of {column!r} that both give "
-        f"a person, is certain for {percent(success)} of the people; the better of the two alone tells {percent(alone)}.",
+        sentence=f"Someone who has another release about the same people, and keeps the values of {column!r} that "
+        f"both give a person, is certain for {percent(success)} of the people; with the better of the two alone for "
+        f"{percent(alone)}.",
         success=success,
         before=_raw(target, column),
         baseline=alone,

@@ -14,6 +14,7 @@ from cloister.anonymize.attackers.target import Attack, Target
 from cloister.anonymize.classes import Classes, alike
 from cloister.anonymize.encoded import Encoded, encode
 from cloister.anonymize.frames import check_columns, read_frame
+from cloister.anonymize.readings import seen
 from cloister.anonymize.risks.words import percent
 
 __all__ = ["linkage"]
@@ -51,7 +52,7 @@ def linkage(target: Target, public: Any = None) -> Attack:
     certain = f", and {alone:,} {'are' if alone != 1 else 'is'} certain" if after else ""
     return Attack(
         name="linkage",
-        sentence=f"Who has a public list {whose} ({size:,} people) and gives each row a name that fits is right for "
+        sentence=f"Someone who has a public list {whose} ({size:,} people) and gives each row a name that fits is right for "
         f"{after:,.0f} of {target.people:,} rows ({percent(after / people_all)}){certain}; with the raw table for {before:,.0f} "
         f"({percent(before / people_all)}).",
         success=after / people_all,
@@ -67,10 +68,14 @@ def _expected(sizes: npt.NDArray[np.int64], fitting: npt.NDArray[np.int64]) -> f
 
 def _translated(target: Target, listed: Encoded, name: str) -> npt.NDArray[np.int64]:
     """The list's values in the codes of the raw table; −1 where it has no such value."""
-    ours = {value: code for code, value in enumerate(target.raw.columns[name].values)}
+    ours = {_as_read(value): code for code, value in enumerate(target.raw.columns[name].values)}
     theirs = listed.columns[name]
-    codes = np.array([ours.get(value, -1) for value in theirs.values], dtype=np.int64)
+    codes = np.array([ours.get(_as_read(value), -1) for value in theirs.values], dtype=np.int64)
     return codes[theirs.codes]
+
+
+def _as_read(value: Any) -> Any:
+    return seen(value) if isinstance(value, str) else value
 
 
 def _same(target: Target, people: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:

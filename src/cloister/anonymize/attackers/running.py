@@ -11,11 +11,13 @@ from cloister.anonymize.attackers.certainty import background, homogeneity
 from cloister.anonymize.attackers.intersection import intersection
 from cloister.anonymize.attackers.learner import learner
 from cloister.anonymize.attackers.linkage import linkage
+from cloister.anonymize.attackers.minimality import minimality
 from cloister.anonymize.attackers.skewness import similarity, skewness
 from cloister.anonymize.attackers.target import Attack, Target, target_of
 from cloister.anonymize.encoded import Encoded, encode
-from cloister.anonymize.frames import check_columns, read_frame
+from cloister.anonymize.frames import Frame, check_columns, read_frame
 from cloister.anonymize.hierarchies.ladder import STAR, Ladder
+from cloister.anonymize.readings import shown
 from cloister.anonymize.recoding import Recoded, RecodedColumn
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
@@ -51,15 +53,17 @@ def attack(
     learning
         Whether to train a learner (seconds on a large table; needs scikit-learn).
 
+    Where a recoding says how it was made (an anonymizer's does), who knows the algorithm is tried as well (`minimality`).
+
     >>> [found.name for found in attack(example(), learning=False)]
     ['linkage', 'homogeneity', 'background knowledge', 'skewness']
     """
     if isinstance(target, Encoded):
         if recoded is None:
-            raise InvalidParameter("The attack was refused", why="no released table was given", instead="attack(raw, recoded)")
+            raise InvalidParameter("The attack is invalid", why="no released table was given", instead="attack(raw, recoded)")
         target = target_of(target, recoded, hierarchies=hierarchies)
     if isinstance(known, bool) or not isinstance(known, int) or known < 0:
-        raise InvalidParameter(f"known={known!r} was refused", why="it is not a number of values", instead="known=1")
+        raise InvalidParameter(f"known={known!r} is invalid", why="it is not a number of values", instead="known=1")
     found: list[Attack | None] = [linkage(target, public)]
     for column in target.sensitive:
         found += [
@@ -72,6 +76,7 @@ def attack(
             found.append(intersection(target, other, column))
         if learning:
             found.append(learner(target, column, random=random))
+        found.append(minimality(target, column, random=random))
     return tuple(each for each in found if each is not None)
 
 
@@ -86,9 +91,10 @@ def attack_tables(
 ) -> tuple[Attack, ...]:
     """Run every attacker on two tables: the raw one, and what was made of it, by whatever tool.
 
-    `kept` are the positions in the raw table of the released rows, where some were left out or all were shuffled; the labels of a
-    pandas frame that was not shuffled say that themselves. Rows whose quasi-identifiers are all a star count as left out. `more`
-    is what `attack` takes.
+    `kept` are the positions in the raw table of the released rows, where some were left out or all were shuffled (an anonymizer's
+    `rows_`); the labels of a pandas frame that kept them say that themselves. Without either, a table of as many rows is taken to
+    have them in the old order, unless its sensitive values show that it has not. Rows whose quasi-identifiers are all a star
+    count as left out. `more` is what `attack` takes.
 
     >>> raw = {"age": [31, 36, 45, 48], "ill": ["flu", "flu", "flu", "gout"]}
     >>> released = {"age": ["30–39", "30–39", "40–49", "40–49"], "ill": ["flu", "flu", "flu", "gout"]}
@@ -99,9 +105,9 @@ def attack_tables(
     check_columns(before, [*quasi, *sensitive], "raw")
     check_columns(after, list(quasi), "released")
     if not quasi:
-        raise InvalidParameter("quasi=[] was refused", why="no quasi-identifier was named", instead='quasi=["age", "sex"]')
-    table = encode(before, [*quasi, *sensitive])
-    places = _places(before, after, kept)
+        raise InvalidParameter("quasi=[] is invalid", why="no quasi-identifier was named", instead='quasi=["age", "sex"]')
+    table = encode(before, [*quasi, *sensitive], told=sensitive)
+    places = _places(before, after, kept, sensitive)
     labels = encode(after, list(quasi))
     suppressed = np.ones(table.rows, dtype=bool)
     suppressed[places] = False
@@ -122,23 +128,34 @@ def attack_tables(
     return attack(table, recoded, **more)
 
 
-def _places(before: Any, after: Any, kept: Sequence[int] | None) -> Any:
+def _places(before: Frame, after: Frame, kept: Sequence[int] | None, sensitive: Sequence[str]) -> Any:
+    labelled = after.index is not None and after.labelled is not None
     if kept is not None:
         places = np.asarray(kept, dtype=np.int64)
-    elif before.index is not None and after.index is not None and before.index.is_unique:
+    elif labelled and before.index is not None and before.index.is_unique:
         places = before.index.get_indexer(after.index)
-    elif before.rows == after.rows:
+    elif before.rows == after.rows and _side_by_side(before, after, sensitive):
         places = np.arange(before.rows)
     else:
         places = np.zeros(0, dtype=np.int64)
     wrong = len(places) != after.rows or len(np.unique(places)) != len(places)
     if wrong or (len(places) and (places.min() < 0 or places.max() >= before.rows)):
         raise InvalidParameter(
-            "The released table was refused",
-            why=f"it has {after.rows:,} rows of {before.rows:,}, and nothing says which",
-            instead="attack_tables(…, kept=[0, 1, 4, …])",
+            "The released table is invalid",
+            why=f"it has {after.rows:,} rows of {before.rows:,}, and nothing says which, or in what order",
+            instead="attack_tables(…, kept=anonymizer.rows_), or kept=[0, 1, 4, …]",
         )
     return places
+
+
+def _side_by_side(before: Frame, after: Frame, sensitive: Sequence[str]) -> bool:
+    """Whether the sensitive values say that rows stand beside rows; a star beside any value may be a suppressed row."""
+    for name in sensitive:
+        if name in after.names:
+            pairs = zip(before.data[name].to_list(), after.data[name].to_list(), strict=True)
+            if any(shown(now) not in (STAR, shown(was)) for was, now in pairs):
+                return False
+    return True
 
 
 def example(by: str = "town", times: int = 1) -> Target:

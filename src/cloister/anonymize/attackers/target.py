@@ -41,6 +41,8 @@ class Attack:
     margin: float = 0.0
     """The half-width of a 95 % interval of the success; 0 where it was counted and not sampled."""
     column: str | None = None
+    surest: float | None = None
+    """The largest probability that it gives to a value of somebody, where that is what it is about."""
 
     @property
     def gain(self) -> float:
@@ -70,6 +72,7 @@ class Attack:
             "before": self.before,
             "baseline": self.baseline,
             "margin": self.margin,
+            **({"surest": self.surest} if self.surest is not None else {}),
         }
 
 
@@ -134,7 +137,7 @@ def target_of(
     missing = [name for name in recoded.columns if name not in raw.columns]
     if missing or raw.rows != len(recoded.suppressed):
         raise InvalidParameter(
-            "The attack was refused",
+            "The attack is invalid",
             why=f"the raw table lacks {missing[0]!r}" if missing else "the two tables have different rows",
             instead="attack(anonymizer.problem_.table, anonymizer.recoded_)",
         )
@@ -142,7 +145,7 @@ def target_of(
         unknown = [name for name in sensitive if name not in raw.columns]
         if unknown:
             raise InvalidParameter(
-                "The attack was refused",
+                "The attack is invalid",
                 why=f"the raw table lacks the sensitive column {unknown[0]!r}",
                 instead='encode(frame, [*quasi, "disease"])',
             )

@@ -30,13 +30,13 @@ class Dates(Hierarchy):
         wrong = next((step for step in self.steps if step not in STEPS), None)
         if wrong is not None:
             raise InvalidParameter(
-                f"The step {wrong!r} was refused",
-                why="it is none of " + ", ".join(STEPS),
+                f"The step {wrong!r} is invalid",
+                why="it is not one of " + ", ".join(STEPS),
                 instead='Hierarchy.dates("month", "year")',
             )
         if list(self.steps) != sorted(set(self.steps), key=STEPS.index):
             raise InvalidParameter(
-                f"The steps {self.steps} were refused",
+                f"The steps {self.steps} are invalid",
                 why="they do not become coarser",
                 instead=f"Hierarchy.dates({', '.join(repr(step) for step in sorted(set(self.steps), key=STEPS.index))})",
             )
@@ -68,7 +68,7 @@ class Dates(Hierarchy):
         known = [value for value in column.values if value is not None]
         if column.kind != "date" and known:
             raise InvalidParameter(
-                f"The dates of {column.name!r} were refused",
+                f"The dates of {column.name!r} are invalid",
                 why=f"{known[0]!r} is not a date",
                 instead="a column of dates, or Hierarchy.masking()",
             )

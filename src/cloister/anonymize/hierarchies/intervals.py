@@ -47,20 +47,20 @@ class Intervals(Hierarchy):
         wrong = next((width for width in self.widths if not math.isfinite(width) or width <= 0), None)
         if not self.widths or wrong is not None:
             raise InvalidParameter(
-                f"The intervals {self.widths} were refused",
+                f"The intervals {self.widths} are invalid",
                 why="a width is not a positive number",
                 instead="Hierarchy.intervals(5, 10, 20)",
             )
         for narrow, wide in zip(self.widths, self.widths[1:], strict=False):
             if wide <= narrow or abs(wide / narrow - round(wide / narrow)) > 1e-9:
                 raise InvalidParameter(
-                    f"The intervals {self.widths} were refused",
+                    f"The intervals {self.widths} are invalid",
                     why=f"{wide:g} is not a multiple of {narrow:g}, so an interval of one would lie in two of the other",
                     instead=f"Hierarchy.intervals({narrow:g}, {2 * narrow:g}, {4 * narrow:g})",
                 )
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise InvalidParameter(
-                f"low={self.low}, high={self.high} was refused",
+                f"low={self.low}, high={self.high} is invalid",
                 why="low is not under high",
                 instead=f"low={self.high}, high={self.low}",
             )
@@ -104,13 +104,13 @@ class Cuts(Hierarchy):
         for number, level in enumerate(self.cuts):
             if not level or any(math.isnan(cut) for cut in level) or list(level) != sorted(set(level)):
                 raise InvalidParameter(
-                    f"The borders {list(level)} were refused", why="they do not rise", instead="cuts=[[18, 30, 45, 65], [45]]"
+                    f"The borders {list(level)} are invalid", why="they do not rise", instead="cuts=[[18, 30, 45, 65], [45]]"
                 )
             lost = sorted(set(level) - set(self.cuts[number - 1])) if number else []
             if lost:
                 raise InvalidParameter(
-                    f"The borders {list(level)} were refused",
-                    why=f"{lost[0]:g} is no border of the level below, so an interval there would lie in two of this one",
+                    f"The borders {list(level)} are invalid",
+                    why=f"{lost[0]:g} is not a border of the level below, so an interval there would lie in two of this one",
                     instead="cuts=[[18, 30, 45, 65], [45]]",
                 )
 
@@ -134,7 +134,7 @@ def _numbers(column: EncodedColumn) -> list[float]:
     known = len(column) - (column.missing is not None)
     if column.kind not in ("integer", "real") and known:
         raise InvalidParameter(
-            f"The intervals of {column.name!r} were refused",
+            f"The intervals of {column.name!r} are invalid",
             why=f"{column.values[0]!r} is not a number",
             instead="Hierarchy.dates(…), Hierarchy.masking() or Hierarchy.of({…})",
         )

@@ -109,7 +109,7 @@ def _check_coarser(
         other = first.setdefault(below, place)
         if upper[other] != above:
             raise InvalidParameter(
-                f"The hierarchy of {column!r} was refused",
+                f"The hierarchy of {column!r} is invalid",
                 why=f"{values[other]!r} and {values[place]!r} are both {labels[-2][below]!r} on level {number - 1}, "
                 f"but {labels[-1][int(upper[other])]!r} and {labels[-1][above]!r} on level {number}",
                 instead="levels that only join what the level below holds apart",

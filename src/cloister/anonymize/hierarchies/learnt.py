@@ -40,7 +40,7 @@ class Learnt(Hierarchy):
     def __post_init__(self) -> None:
         if any(count < 2 for count in self.groups) or list(self.groups) != sorted(set(self.groups), reverse=True):
             raise InvalidParameter(
-                f"groups={self.groups} was refused",
+                f"groups={self.groups} is invalid",
                 why="they do not fall, or one is under 2",
                 instead="Hierarchy.learnt(groups=(8, 4, 2))",
             )
@@ -79,7 +79,7 @@ class Learnt(Hierarchy):
             absent = next((name for name in self.about if name not in table.columns), None)
             if absent is not None:
                 raise UnknownColumn(
-                    f"The column {absent!r} was refused",
+                    f"The column {absent!r} is unknown",
                     why="the hierarchy would be learnt for it, and it was not named",
                     instead="a quasi-identifier",
                 )

@@ -37,7 +37,7 @@ class Mapped(Hierarchy):
             return text_of(function(value))
         except Exception as error:
             raise InvalidParameter(
-                f"The hierarchy of {name!r} was refused",
+                f"The hierarchy of {name!r} is invalid",
                 why=f"its function raised {type(error).__name__} for the value {value!r}",
                 instead="a function that has a label for every value",
             ) from error

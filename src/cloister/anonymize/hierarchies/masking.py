@@ -28,16 +28,16 @@ class Masking(Hierarchy):
 
     def __post_init__(self) -> None:
         if self.side not in ("left", "right"):
-            raise InvalidParameter(f"side={self.side!r} was refused", why="it is neither left nor right", instead='side="right"')
+            raise InvalidParameter(f"side={self.side!r} is invalid", why="it is neither left nor right", instead='side="right"')
         if len(self.character) != 1:
             raise InvalidParameter(
-                f"character={self.character!r} was refused", why="it is not one character", instead='character="*"'
+                f"character={self.character!r} is invalid", why="it is not one character", instead='character="*"'
             )
         if any(isinstance(each, bool) or not isinstance(each, int) or each < 1 for each in self.shown) or list(
             self.shown
         ) != sorted(set(self.shown), reverse=True):
             raise InvalidParameter(
-                f"The characters shown {self.shown} were refused",
+                f"The characters shown {self.shown} are invalid",
                 why="they do not fall, or one is under 1",
                 instead="Hierarchy.masking(4, 3, 1)",
             )

@@ -33,20 +33,20 @@ class Written(Hierarchy):
     def __post_init__(self) -> None:
         if not self.lines or not self.lines[0]:
             raise InvalidParameter(
-                "The hierarchy was refused", why="it has no value", instead='Hierarchy.of({"cat": ["mammal", "*"]})'
+                "The hierarchy is invalid", why="it has no value", instead='Hierarchy.of({"cat": ["mammal", "*"]})'
             )
         height = len(self.lines[0])
         seen: dict[str, tuple[str, ...]] = {}
         for line in self.lines:
             if len(line) != height:
                 raise InvalidParameter(
-                    "The hierarchy was refused",
+                    "The hierarchy is invalid",
                     why=f"{line[0]!r} has {len(line) - 1} levels, and {self.lines[0][0]!r} has {height - 1}",
                     instead="a label for each value on each level",
                 )
             if seen.setdefault(line[0], line) != line:
                 raise InvalidParameter(
-                    "The hierarchy was refused",
+                    "The hierarchy is invalid",
                     why=f"{line[0]!r} stands there twice, with different labels",
                     instead="each value once",
                 )
@@ -87,7 +87,7 @@ class Written(Hierarchy):
                 line = next((found[name] for name in _ABSENT if name in found), None) or self._absent(tops)
             if line is None:
                 raise InvalidParameter(
-                    f"The hierarchy of {column.name!r} was refused",
+                    f"The hierarchy of {column.name!r} is invalid",
                     why=f"it has no line for the value {value!r}",
                     instead=f"a line that begins with {text_of(value)!r}",
                 )
@@ -112,7 +112,7 @@ def read_lines(path: Path, delimiter: str | None = None) -> list[list[str]]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidParameter(
-            f"The hierarchy {path.name!r} was refused",
+            f"The hierarchy {path.name!r} is invalid",
             why="it could not be read as a text in UTF-8",
             instead="Hierarchy.read_csv(path)",
         ) from error

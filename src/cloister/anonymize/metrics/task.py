@@ -71,21 +71,21 @@ def task_accuracy(
     column = problem.table.columns.get(target)
     if column is None or target in problem.quasi:
         raise InvalidParameter(
-            f"target={target!r} was refused",
+            f"target={target!r} is invalid",
             why="it is a quasi-identifier" if column is not None else "the problem has no such column",
             instead=f"one of {list(problem.sensitive)}" if problem.sensitive else 'a column in sensitive=["…"]',
         )
     if problem.table.weights is not None:
         raise InvalidParameter(
-            "The task was refused", why="the table is held as counts of rows", instead="a part of the rows, as a table of its own"
+            "The task is invalid", why="the table is held as counts of rows", instead="a part of the rows, as a table of its own"
         )
     if not 2 <= folds <= 50:
-        raise InvalidParameter(f"folds={folds!r} was refused", why="it is not from 2 to 50", instead="folds=5")
+        raise InvalidParameter(f"folds={folds!r} is invalid", why="it is not from 2 to 50", instead="folds=5")
     chance = random if random is not None else problem.random if problem.random is not None else Random()
     order = chance.permutation(problem.table.rows)[:_MOST_ROWS] if problem.table.rows else np.zeros(0, dtype=np.int64)
     truth = column.codes[order]
     if len(order) < folds:
-        raise InvalidParameter("The task was refused", why=f"the table has fewer rows than {folds} folds", instead="folds=2")
+        raise InvalidParameter("The task is invalid", why=f"the table has fewer rows than {folds} folds", instead="folds=2")
     original = {name: problem.table.columns[name] for name in problem.quasi}
     gone = recoded.suppressed[order]
     right_before = _right(_columns(original, order), truth, np.zeros(len(order), dtype=bool), folds)
@@ -122,7 +122,7 @@ def _right(
         from sklearn.preprocessing import OneHotEncoder
     except ImportError as error:
         raise MissingDependency(
-            "The task was refused", why="scikit-learn is not installed", instead='pip install "cloister[learn]"'
+            "The task is not available", why="scikit-learn is not installed", instead='pip install "cloister[learn]"'
         ) from error
     fold = np.arange(len(truth)) % folds
     table = np.column_stack(columns)

@@ -49,7 +49,7 @@ class AlphaKAnonymity(PrivacyModel):
         KAnonymity(self.k)
         if not 0 < exact(self.alpha, "alpha") <= 1:
             raise InvalidParameter(
-                f"alpha={self.alpha!r} was refused",
+                f"alpha={self.alpha!r} is invalid",
                 why="it is not a share above 0, up to 1",
                 instead=f'AlphaKAnonymity("0.5", {self.k})',
             )
@@ -90,7 +90,7 @@ class AlphaKAnonymity(PrivacyModel):
             if counts.sum() and Fraction(int(counts.max()), int(counts.sum())) > self.bound:
                 least = Fraction(int(counts.max()), int(counts.sum()))
                 raise InvalidParameter(
-                    f"{self.name} was refused",
+                    f"{self.name} is invalid",
                     why=f"one value of {name!r} is that of a share {float(least):.4g} of all rows, so some class has more than α",
                     instead=f"AlphaKAnonymity({_up(least)}, {self.k})",
                 )

@@ -58,25 +58,25 @@ class TCloseness(PrivacyModel):
         bound = exact(self.t, "t")
         if self.distance is not None and self.distance not in DISTANCES:
             raise InvalidParameter(
-                f"distance={self.distance!r} was refused",
-                why="it is none of " + ", ".join(map(repr, DISTANCES)),
+                f"distance={self.distance!r} is invalid",
+                why="it is not one of " + ", ".join(map(repr, DISTANCES)),
                 instead=f'TCloseness({self.t!r}, distance="equal")',
             )
         if bound < 0 or (bound > 1 and self.distance != "kl"):
             raise InvalidParameter(
-                f"t={self.t!r} was refused",
+                f"t={self.t!r} is invalid",
                 why="such a distance lies between 0 and 1" if self.distance != "kl" else "a divergence is not negative",
                 instead="TCloseness(0.2)",
             )
         if self.distance == "hierarchical" and self.hierarchy is None:
             raise InvalidParameter(
-                "The hierarchical distance was refused",
+                "The hierarchical distance is invalid",
                 why="the sensitive column was given no hierarchy",
                 instead=f'TCloseness({self.t!r}, hierarchy=Hierarchy.of({{"gastritis": ["stomach"], …}}))',
             )
         if self.hierarchy is not None and self.distance not in (None, "hierarchical"):
             raise InvalidParameter(
-                f"distance={self.distance!r} was refused with a hierarchy",
+                f"distance={self.distance!r} is invalid with a hierarchy",
                 why="it does not look at one",
                 instead=f'TCloseness({self.t!r}, distance="hierarchical", hierarchy=…)',
             )
@@ -125,7 +125,7 @@ class TCloseness(PrivacyModel):
         if isinstance(self.hierarchy, Ladder):
             if len(self.hierarchy.codes[0]) != len(column):
                 raise InvalidParameter(
-                    f"The hierarchy of {column.name!r} was refused",
+                    f"The hierarchy of {column.name!r} is invalid",
                     why="it was made for other values",
                     instead="a Hierarchy, which fits itself to a column",
                 )

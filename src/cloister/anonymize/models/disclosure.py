@@ -45,7 +45,7 @@ class DeltaDisclosure(PrivacyModel):
 
     def __post_init__(self) -> None:
         if exact(self.delta, "delta") <= 0:
-            raise InvalidParameter(f"delta={self.delta!r} was refused", why="it is not above 0", instead="DeltaDisclosure(1)")
+            raise InvalidParameter(f"delta={self.delta!r} is invalid", why="it is not above 0", instead="DeltaDisclosure(1)")
 
     @property
     def name(self) -> str:

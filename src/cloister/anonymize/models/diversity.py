@@ -84,27 +84,27 @@ class LDiversity(PrivacyModel):
     def __post_init__(self) -> None:
         if self.kind not in DIVERSITIES:
             raise InvalidParameter(
-                f"kind={self.kind!r} was refused",
-                why="it is none of " + ", ".join(map(repr, DIVERSITIES)),
+                f"kind={self.kind!r} is invalid",
+                why="it is not one of " + ", ".join(map(repr, DIVERSITIES)),
                 instead=f'LDiversity({self.l}, kind="entropy")',
             )
         whole = isinstance(self.l, int) and not isinstance(self.l, bool)
         real = self.kind == "entropy" and isinstance(self.l, float) and math.isfinite(self.l)
         if not (whole or real) or self.l < 1:
             raise InvalidParameter(
-                f"l={self.l!r} was refused",
+                f"l={self.l!r} is invalid",
                 why="it is not a number of values from 1 on" + ("" if self.kind == "entropy" else ", and whole"),
                 instead="LDiversity(3)",
             )
         if (self.c is not None) != (self.kind == "recursive"):
             raise InvalidParameter(
-                f"c={self.c!r} was refused" if self.c is not None else "Recursive diversity was refused",
+                f"c={self.c!r} is invalid" if self.c is not None else "Recursive diversity is invalid",
                 why="only recursive diversity has a c" if self.c is not None else "its c is missing",
                 instead=f'LDiversity({self.l}, kind="recursive", c=3)',
             )
         if self.c is not None and exact(self.c, "c") <= 0:
             raise InvalidParameter(
-                f"c={self.c!r} was refused",
+                f"c={self.c!r} is invalid",
                 why="it is not above 0",
                 instead=f'LDiversity({self.l}, kind="recursive", c=3)',
             )
@@ -175,7 +175,7 @@ class LDiversity(PrivacyModel):
             there = int(np.count_nonzero(counts))
             if 0 < there < self.l:
                 raise InvalidParameter(
-                    f"{self.name} was refused",
+                    f"{self.name} is invalid",
                     why=f"the sensitive column {name!r} has {there} different values: no class has more"
                     if there > 1
                     else f"the sensitive column {name!r} has one value: no class has more",
@@ -191,7 +191,7 @@ class LDiversity(PrivacyModel):
             best = float(np.exp(-(shares * np.log(shares)).sum()))
             if math.log(best) < math.log(self.l) - _ROUNDING:
                 raise InvalidParameter(
-                    f"{self.name} was refused",
+                    f"{self.name} is invalid",
                     why=f"the values of {name!r} are so uneven that all rows as one class are worth {best:.4g} values, and with "
                     "several classes one of them is worth no more",
                     instead=f'LDiversity({math.floor(best * 100) / 100:g}, kind="entropy"), or LDiversity({int(self.l)})',
@@ -202,7 +202,7 @@ class LDiversity(PrivacyModel):
             if not int(counts[0]) < exact(self.c) * tail:
                 least = Fraction(int(counts[0]), tail)
                 raise InvalidParameter(
-                    f"{self.name} was refused",
+                    f"{self.name} is invalid",
                     why=f"the commonest value of {name!r} has {float(least):.4g} times the rows of those that must outweigh it",
                     instead=f'LDiversity({self.l}, kind="recursive", c={math.floor(float(least)) + 1})',
                 )

@@ -1,4 +1,4 @@
-"""How even the values of a column can be made by suppressing rows: what tells, beforehand, that a model cannot be met."""
+"""How even the values of a column can be made by suppressing rows: what tells, in advance, that a model cannot be met."""
 
 from __future__ import annotations
 

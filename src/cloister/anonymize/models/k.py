@@ -35,7 +35,7 @@ class KAnonymity(PrivacyModel):
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise InvalidParameter(f"k={self.k!r} was refused", why="it is not a whole number from 1 on", instead="KAnonymity(5)")
+            raise InvalidParameter(f"k={self.k!r} is invalid", why="it is not a whole number from 1 on", instead="KAnonymity(5)")
 
     @property
     def name(self) -> str:
@@ -57,7 +57,7 @@ class KAnonymity(PrivacyModel):
         """A table of fewer than k rows has no class of k."""
         if 0 < table.total < self.k:
             raise InvalidParameter(
-                f"{self.name} was refused",
+                f"{self.name} is invalid",
                 why=f"the table has {table.total} rows: no class can have {self.k}",
                 instead=f"KAnonymity({table.total})",
             )

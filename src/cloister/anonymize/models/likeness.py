@@ -1,4 +1,4 @@
-"""β-likeness: no class makes a sensitive value much likelier than it is in the whole table."""
+"""β-likeness: no class makes a sensitive value much more likely than it is in the whole table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class BetaLikeness(PrivacyModel):
 
     def __post_init__(self) -> None:
         if exact(self.beta, "beta") < 0:
-            raise InvalidParameter(f"beta={self.beta!r} was refused", why="it is negative", instead="BetaLikeness(1)")
+            raise InvalidParameter(f"beta={self.beta!r} is invalid", why="it is negative", instead="BetaLikeness(1)")
 
     @property
     def name(self) -> str:

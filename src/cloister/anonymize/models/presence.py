@@ -25,7 +25,7 @@ def members(classes: Classes) -> npt.NDArray[np.int64]:
     """How many rows of each class are in the research table."""
     if classes.research is None:
         raise InvalidParameter(
-            "The model was refused",
+            "The model is invalid",
             why="nothing says which rows are published, and which are only in the public list",
             instead='Anonymizer(…, research="in_study") with a column of booleans',
         )
@@ -108,8 +108,8 @@ class DeltaPresence(PrivacyModel):
     def __post_init__(self) -> None:
         if not 0 <= exact(self.low, "low") <= exact(self.high, "high") <= 1:
             raise InvalidParameter(
-                f"low={self.low!r}, high={self.high!r} was refused",
-                why="they are no two shares, the lower one first",
+                f"low={self.low!r}, high={self.high!r} is invalid",
+                why="they are not two shares, the lower one first",
                 instead='DeltaPresence(0, "0.5")',
             )
 

@@ -2,7 +2,7 @@
 
 columns.py reads and writes frames. microaggregation/: groups of k published as their middle. anatomy/: two tables joined by
 group. noise/: added or multiplied, with the original distribution estimated back, and the attack that takes it off.
-fitting.py: columns drawn anew from what fits them best. pram.py: categories drawn again, and estimated back. swapping.py:
+fitting.py: columns drawn again from what fits them best. pram.py: categories drawn again, and estimated back. swapping.py:
 ranks swapped, columns shuffled; record_swapping.py: risky records to other places. coding.py: ends cut off, numbers rounded.
 suppression.py: cells emptied. pseudonyms.py: keyed hashes.
 

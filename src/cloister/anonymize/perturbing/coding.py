@@ -52,9 +52,11 @@ class TopBottomCoding:
     the few people behind it are told of in sum: refused for fewer than `least` of them). Whole numbers stay whole where the
     bound is. Missing values stay missing.
 
-    >>> done = TopBottomCoding(column="pay", top=5000, bottom=800).apply({"pay": [500, 1200, 9000, None]})
+    >>> done = TopBottomCoding(column="pay", top=5000, bottom=800).apply(
+    ...     {"pay": [500, 1200, 9000, None]}, random=Random.deterministic(1)
+    ... )
     >>> done.frame, done.below, done.above, done.looked_up
-    ({'pay': [800, 1200, 5000, None]}, 1, 1, False)
+    ({'pay': [1200, None, 5000, 800]}, 1, 1, False)
     """
 
     column: str
@@ -68,31 +70,32 @@ class TopBottomCoding:
     def __post_init__(self) -> None:
         for end, bound, quantile in (("top", self.top, self.top_quantile), ("bottom", self.bottom, self.bottom_quantile)):
             if bound is not None and quantile is not None:
-                raise InvalidParameter(f"{end}= was refused", why=f"{end}_quantile= says something else", instead=f"{end}=5000")
+                raise InvalidParameter(f"{end}= is invalid", why=f"{end}_quantile= says something else", instead=f"{end}=5000")
             if bound is not None and not math.isfinite(bound):
-                raise InvalidParameter(f"{end}={bound} was refused", why="a bound is a finite number", instead=f"{end}=5000")
+                raise InvalidParameter(f"{end}={bound} is invalid", why="a bound is a finite number", instead=f"{end}=5000")
             if quantile is not None and not 0 <= float(quantile) <= 1:
                 raise InvalidParameter(
-                    f"{end}_quantile={quantile} was refused",
+                    f"{end}_quantile={quantile} is invalid",
                     why="it is a share of the values, from 0 to 1",
                     instead=f"{end}_quantile=0.99",
                 )
         if (self.top, self.bottom, self.top_quantile, self.bottom_quantile) == (None,) * 4:
-            raise InvalidParameter("The coding was refused", why="it has no bound", instead="top=5000")
+            raise InvalidParameter("The coding is invalid", why="it has no bound", instead="top=5000")
         if self.shown not in AS:
             raise InvalidParameter(
-                f"shown={self.shown!r} was refused", why="it is none of " + ", ".join(map(repr, AS)), instead='shown="bound"'
+                f"shown={self.shown!r} is invalid", why="it is not one of " + ", ".join(map(repr, AS)), instead='shown="bound"'
             )
 
-    def apply(self, frame: Any) -> Coded:
+    def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Coded:
         """The table with the ends of the column cut off."""
-        columns = Columns.of(frame)
+        source = random or default_random()
+        columns = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index)
         columns.check([self.column])
         numbers = columns.numbers(self.column)
         known = np.sort(numbers[~np.isnan(numbers)])
         top, bottom = _bound(self.top, self.top_quantile, known), _bound(self.bottom, self.bottom_quantile, known)
         if top is not None and bottom is not None and bottom > top:
-            raise InvalidParameter("The bounds were refused", why="the bottom is above the top", instead="bottom=0, top=5000")
+            raise InvalidParameter("The bounds are invalid", why="the bottom is above the top", instead="bottom=0, top=5000")
         above = numbers > top if top is not None else np.zeros(len(numbers), dtype=np.bool_)
         below = numbers < bottom if bottom is not None else np.zeros(len(numbers), dtype=np.bool_)
         fresh = numbers.copy()
@@ -113,7 +116,7 @@ class TopBottomCoding:
             return bound
         if len(ends) < self.least:
             raise InvalidParameter(
-                f"shown={self.shown!r} was refused",
+                f"shown={self.shown!r} is invalid",
                 why=f"only {len(ends)} values lie beyond the bound, and their {self.shown} would tell of them",
                 instead='shown="bound", or a bound nearer to the middle',
             )
@@ -131,8 +134,8 @@ class Rounding:
     that totals stay in expectation (multiples of the base stay as they are). Columns of whole numbers stay whole where the
     base is whole. Missing values stay missing.
 
-    >>> Rounding(columns="pay", base=50).apply({"pay": [1210, 1225, None]})
-    {'pay': [1200, 1250, None]}
+    >>> Rounding(columns="pay", base=50).apply({"pay": [1210, 1225, None]}, random=Random.deterministic(1))
+    {'pay': [1250, None, 1200]}
     """
 
     columns: str | Sequence[str]
@@ -141,17 +144,17 @@ class Rounding:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.base) and self.base > 0):
-            raise InvalidParameter(f"base={self.base} was refused", why="it is a finite number above 0", instead="base=10")
+            raise InvalidParameter(f"base={self.base} is invalid", why="it is a finite number above 0", instead="base=10")
         if self.how not in WAYS:
             raise InvalidParameter(
-                f"how={self.how!r} was refused", why="it is none of " + ", ".join(map(repr, WAYS)), instead='how="nearest"'
+                f"how={self.how!r} is invalid", why="it is not one of " + ", ".join(map(repr, WAYS)), instead='how="nearest"'
             )
 
-    def apply(self, frame: Any, *, random: Random | None = None) -> Any:
+    def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Any:
         """The table with the columns rounded."""
-        columns, names = Columns.of(frame), names_of(self.columns)
-        columns.check(names)
         source = random or default_random()
+        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
+        columns.check(names)
         return columns.replaced({name: columns.fitting(name, self._rounded(columns.numbers(name), source)) for name in names})
 
     def _rounded(self, numbers: Floats, random: Random) -> Floats:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.anonymize.encoded import EncodedColumn, encode, one_zero
-from cloister.anonymize.frames import Frame, check_columns, need_polars, read_frame
+from cloister.anonymize.encoded import EncodedColumn, encode, one_writing
+from cloister.anonymize.frames import Frame, check_columns, kept_index, need_polars, read_frame, secret_order
 from cloister.errors import InvalidParameter
+from cloister.noise import Random
 
 __all__ = ["Columns", "names_of"]
 
@@ -39,11 +40,29 @@ class Columns:
     """
 
     frame: Frame
+    labelled: bool = False
+    """Whether the labels of a pandas frame's rows go with them."""
 
     @classmethod
     def of(cls, source: Any) -> Columns:
-        """From pandas, polars, Arrow, a dict of lists or a path."""
+        """From pandas, polars, Arrow, a dict of lists or a path: to look at, as it is."""
         return cls(read_frame(source))
+
+    @classmethod
+    def leaving(cls, source: Any, random: Random, *, shuffle: bool, keep_index: bool) -> Columns:
+        """The same to publish something of: its rows in a secret order and without labels, unless either is asked for.
+
+        They are put into that order before the method sees them: nothing that it makes row by row, or decides by the first of
+        equal rows, knows the old one.
+
+        >>> Columns.leaving({"n": [1, 2, 3]}, Random.deterministic(1), shuffle=True, keep_index=False).frame.data["n"].to_list()
+        [2, 3, 1]
+        """
+        frame = read_frame(source)
+        labelled = kept_index(frame, keep_index)
+        order = secret_order(frame.rows, random, shuffle=shuffle)
+        index = frame.index[order] if labelled else None
+        return cls(Frame(frame.data[order], frame.kind, index, frame.weights), labelled)
 
     @property
     def rows(self) -> int:
@@ -58,7 +77,7 @@ class Columns:
     def check(self, names: Sequence[str], role: str = "named") -> None:
         """Each exists, none twice, one at least."""
         if not names:
-            raise InvalidParameter("columns= was refused", why="it names no column", instead=f"columns={self.names[:1]!r}")
+            raise InvalidParameter("columns= is invalid", why="it names no column", instead=f"columns={self.names[:1]!r}")
         check_columns(self.frame, list(names), role)
 
     def numeric(self, name: str) -> bool:
@@ -71,21 +90,21 @@ class Columns:
         return bool(self.frame.data[name].dtype.is_integer())
 
     def numbers(self, name: str) -> Floats:
-        """The column as floats, NaN where missing. What is no number, and infinities, are refused."""
+        """The column as floats, NaN where missing. What is not a number, and infinities, are refused."""
         pl = need_polars()
         series = self.frame.data[name]
         if self.rows == 0:
             return np.empty(0)
         if not self.numeric(name):
             raise InvalidParameter(
-                f"The column {name!r} was refused",
+                f"The column {name!r} is invalid",
                 why=f"its values are of the type {series.dtype}, and numbers are needed",
                 instead="a column of numbers",
             )
         found = np.array(series.cast(pl.Float64).to_numpy(), dtype=np.float64)
         if np.isinf(found).any():
             raise InvalidParameter(
-                f"The column {name!r} was refused",
+                f"The column {name!r} is invalid",
                 why="it holds infinite values",
                 instead="finite numbers, or None where one is unknown",
             )
@@ -100,7 +119,7 @@ class Columns:
         count = int(self.absent(name).sum())
         if count:
             raise InvalidParameter(
-                f"The column {name!r} was refused",
+                f"The column {name!r} is invalid",
                 why=f"{count} of its values {'is' if count == 1 else 'are'} missing",
                 instead=f"{instead}, or a table without those rows",
             )
@@ -109,7 +128,7 @@ class Columns:
         """Which rows have a value, after `missing=` has had its say."""
         if missing not in MISSING:
             raise InvalidParameter(
-                f"missing={missing!r} was refused", why='it is neither "refuse" nor "keep"', instead='missing="refuse"'
+                f"missing={missing!r} is invalid", why='it is neither "refuse" nor "keep"', instead='missing="refuse"'
             )
         if missing == "refuse":
             self.refuse_missing(name, 'missing="keep" (they stay empty, and who has no value can be seen)')
@@ -167,17 +186,16 @@ class Columns:
 
     def replaced(self, columns: Mapping[str, Any]) -> Any:
         """The frame in its own kind with these columns (arrays, lists or series) in the place of the old ones."""
-        data = self.frame.data.with_columns([one_zero(self._series(name, values)) for name, values in columns.items()])
-        return self.frame.give_back(data)
+        data = self.frame.data.with_columns([_one_way(self._series(name, values)) for name, values in columns.items()])
+        return self.frame.give_back(data, np.arange(self.rows) if self.labelled else None)
 
     def made(self, columns: Mapping[str, Any]) -> Any:
-        """A new frame of the same kind; where pandas' labels would tell which row it was, they are numbered afresh."""
+        """A new frame of the same kind, in which pandas numbers the rows afresh."""
         pl = need_polars()
         data = pl.DataFrame(
             [values.alias(name) if isinstance(values, pl.Series) else pl.Series(name, values) for name, values in columns.items()]
         )
-        fresh = Frame(data, self.frame.kind, None)
-        return fresh.give_back(data) if self.frame.kind != "pandas" else _pandas_afresh(fresh, data)
+        return self.frame.give_back(data)
 
     @cached_property
     def _types(self) -> dict[str, Any]:
@@ -215,7 +233,7 @@ def _holds(series: Any, dtype: Any) -> bool:
     return bool(series.cast(dtype, strict=False).null_count() == series.null_count())
 
 
-def _pandas_afresh(frame: Frame, data: Any) -> Any:
-    import pandas as pd
-
-    return Frame(frame.data, "pandas", pd.RangeIndex(data.height)).give_back(data)
+def _one_way(series: Any) -> Any:
+    pl = need_polars()
+    written = series.dtype.is_float() or series.dtype in (pl.String, pl.Categorical, pl.Enum)
+    return one_writing(series) if written else series

@@ -61,7 +61,7 @@ class Fit:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Drawn:
-    """A table with columns drawn anew."""
+    """A table with columns drawn again."""
 
     frame: Any
     fits: Mapping[str, Fit]
@@ -98,29 +98,29 @@ class BestFit:
         strangers = [family for family in self.families if family not in FAMILIES]
         if strangers or not self.families:
             raise InvalidParameter(
-                f"families={list(self.families)!r} was refused",
+                f"families={list(self.families)!r} is invalid",
                 why="they are some of " + ", ".join(FAMILIES),
                 instead='families=["norm"]',
             )
         if self.criterion not in CRITERIA:
             raise InvalidParameter(
-                f"criterion={self.criterion!r} was refused", why='it is neither "ks" nor "aic"', instead='criterion="ks"'
+                f"criterion={self.criterion!r} is invalid", why='it is neither "ks" nor "aic"', instead='criterion="ks"'
             )
         for name, (low, high) in self.bounds.items():
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
                 raise InvalidParameter(
-                    f"The bounds of {name!r} were refused",
+                    f"The bounds of {name!r} are invalid",
                     why="they are two finite numbers that increase",
                     instead=f"bounds={{{name!r}: (0, 100)}}",
                 )
 
-    def apply(self, frame: Any, *, random: Random | None = None) -> Drawn:
-        """The table with the columns drawn anew, in the kind of frame that came in."""
-        columns, names = Columns.of(frame), names_of(self.columns)
+    def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Drawn:
+        """The table with the columns drawn again, in the kind of frame that came in."""
+        source = random or default_random()
+        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
         columns.check(names)
         if self.bounds:
             columns.check(list(self.bounds))
-        source = random or default_random()
         fresh, fits = {}, {}
         for name in names:
             there = columns.without_missing(name, self.missing)
@@ -139,7 +139,7 @@ class BestFit:
             return numbers if not columns.whole(name) else columns.fitting(name, numbers), Fit(chosen=None, bounds=(low, high))
         if ((known < low) | (known > high)).any():
             raise InvalidParameter(
-                f"The bounds of {name!r} were refused",
+                f"The bounds of {name!r} are invalid",
                 why="values lie outside of them",
                 instead=f"bounds= that hold all of {name!r}",
             )
@@ -151,7 +151,7 @@ class BestFit:
             key=lambda each: each.distance if self.criterion == "ks" else each.aic,
         )
         if not candidates:
-            raise InvalidParameter(f"The column {name!r} was refused", why="no family could be fitted", instead="more families")
+            raise InvalidParameter(f"The column {name!r} is invalid", why="no family could be fitted", instead="more families")
         law = getattr(stats, candidates[0].family)(*candidates[0].parameters)
         drawn = numbers.copy()
         drawn[there] = _within(law, low, high, uniforms(len(known), random), whole)
@@ -238,6 +238,6 @@ def _stats() -> ModuleType:
         from scipy import stats
     except ImportError:
         raise MissingDependency(
-            "Fitting distributions was refused", why="scipy is not installed", instead='pip install "cloister[learn]"'
+            "Fitting distributions is not available", why="scipy is not installed", instead='pip install "cloister[learn]"'
         ) from None
     return stats  # type: ignore[no-any-return]

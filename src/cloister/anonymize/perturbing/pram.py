@@ -93,7 +93,7 @@ class PRAM:
     [[0.85, 0.09, 0.06], [0.15, 0.79, 0.06], [0.15, 0.09, 0.76]]
     >>> found = done.estimate()
     >>> found.counts.tolist(), found.margin(0.95).round().tolist()
-    ([499.0, 290.0, 211.0], [22.0, 20.0, 18.0])
+    ([520.0, 289.0, 191.0], [22.0, 20.0, 18.0])
     """
 
     column: str
@@ -106,26 +106,31 @@ class PRAM:
     def __post_init__(self) -> None:
         if not 0 < self.stay < 1:
             raise InvalidParameter(
-                f"stay={self.stay} was refused",
+                f"stay={self.stay} is invalid",
                 why="it is the probability to keep a category, between 0 and 1",
                 instead="stay=0.8",
             )
         if self.missing not in MISSING:
             raise InvalidParameter(
-                f"missing={self.missing!r} was refused", why='it is none of "refuse", "keep", "value"', instead='missing="refuse"'
+                f"missing={self.missing!r} is invalid",
+                why='it is not one of "refuse", "keep", "value"',
+                instead='missing="refuse"',
             )
         if (self.matrix is None) != (self.values is None):
             raise InvalidParameter(
-                "matrix= was refused",
+                "matrix= is invalid",
                 why="a matrix is given with the list of its categories",
                 instead='values=["F", "M"], matrix=…',
             )
         if self.matrix is not None and self.values is not None:
             _checked(self.matrix, len(self.values))
 
-    def apply(self, frame: Any, *, random: Random | None = None) -> Postrandomized:
+    def apply(
+        self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False
+    ) -> Postrandomized:
         """The table with the column drawn again."""
-        columns = Columns.of(frame)
+        source = random or default_random()
+        columns = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index)
         columns.check([self.column])
         if self.missing == "refuse":
             columns.refuse_missing(self.column, 'missing="keep" (they stay) or missing="value" (a category of its own)')
@@ -135,7 +140,7 @@ class PRAM:
         strangers = [value for value in own if value not in values]
         if strangers:
             raise InvalidParameter(
-                f"The column {self.column!r} was refused",
+                f"The column {self.column!r} is invalid",
                 why=f"the table has {strangers[0]!r}, which values= lacks",
                 instead="values= with every category that may occur",
             )
@@ -148,7 +153,7 @@ class PRAM:
             given = _checked(self.matrix, len(values))
             matrix = invariant_matrix(given, old) if invariant else given
         places = np.array([values.index(value) if value in own else -1 for value in coded.values], dtype=np.int64)[coded.codes]
-        fresh = _drawn(places, matrix, random or default_random())
+        fresh = _drawn(places, matrix, source)
         out = columns.same_type(self.column, [values[place] if place >= 0 else None for place in fresh.tolist()])
         return Postrandomized(
             frame=columns.replaced({self.column: out}),
@@ -226,7 +231,7 @@ def _checked(matrix: npt.ArrayLike, size: int) -> Floats:
         return np.empty((0, 0))
     if found.shape != (size, size) or not (found >= 0).all() or not np.allclose(found.sum(axis=1), 1, rtol=0, atol=1e-9):
         raise InvalidParameter(
-            "matrix= was refused",
+            "matrix= is invalid",
             why=f"it must be {size} rows of {size} probabilities, each row with the sum 1",
             instead="matrix=[[0.9, 0.1], [0.2, 0.8]]",
         )

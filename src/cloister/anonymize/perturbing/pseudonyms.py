@@ -1,4 +1,4 @@
-"""Pseudonyms: texts that stand for identifiers, the same everywhere for whoever has the key, and guesses for nobody else."""
+"""Pseudonyms: texts that stand for identifiers, the same everywhere for anyone who has the key, and guesses for nobody else."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Pseudonyms:
     be refused; `collision` bounds how likely that is.
 
     >>> work = Pseudonyms(key=bytes(range(32)))
-    >>> work.apply({"name": ["Ann", "Bob", "Ann", None]}, columns="name")
-    {'name': ['byvjxmz53iohunrt', 'mxvm7wb2ph2cd57r', 'byvjxmz53iohunrt', None]}
+    >>> sorted(work.apply({"name": ["Ann", "Bob", "Ann"]}, columns="name")["name"])
+    ['byvjxmz53iohunrt', 'byvjxmz53iohunrt', 'mxvm7wb2ph2cd57r']
     >>> f"{work.collision(1_000_000):.1e}"
     '4.1e-13'
     """
@@ -54,13 +54,13 @@ class Pseudonyms:
     def __post_init__(self) -> None:
         if not isinstance(self.key, bytes) or len(self.key) < _LEAST_KEY:
             raise InvalidParameter(
-                "key= was refused",
+                "key= is invalid",
                 why=f"a key is made of {_LEAST_KEY} bytes at least, drawn at random",
                 instead="Pseudonyms.with_new_key()",
             )
         if isinstance(self.length, bool) or not isinstance(self.length, int) or not 1 <= self.length <= _LONGEST:
             raise InvalidParameter(
-                f"length={self.length!r} was refused",
+                f"length={self.length!r} is invalid",
                 why=f"it is a number of characters from 1 to {_LONGEST}",
                 instead="length=16",
             )
@@ -82,9 +82,18 @@ class Pseudonyms:
         """
         return self._hashed([_text(identifier)])[0]
 
-    def apply(self, frame: Any, *, columns: str | Sequence[str]) -> Any:
+    def apply(
+        self,
+        frame: Any,
+        *,
+        columns: str | Sequence[str],
+        random: Random | None = None,
+        shuffle: bool = True,
+        keep_index: bool = False,
+    ) -> Any:
         """The table with pseudonyms in the place of those columns, which then hold texts."""
-        opened, names = Columns.of(frame), names_of(columns)
+        source = random or default_random()
+        opened, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(columns)
         opened.check(names)
         fresh = {}
         for name in names:
@@ -93,7 +102,7 @@ class Pseudonyms:
             made: list[str | None] = [*self._hashed(texts)]
             if len(set(made)) < len(set(texts)):
                 raise InvalidParameter(
-                    f"length={self.length} was refused",
+                    f"length={self.length} is invalid",
                     why=f"two values of {name!r} would have one pseudonym",
                     instead=f"length={min(_LONGEST, self.length + 8)}",
                 )

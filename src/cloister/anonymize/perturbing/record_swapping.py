@@ -67,20 +67,23 @@ class RecordSwap:
 
     def __post_init__(self) -> None:
         if not 0 <= self.rate <= 1:
-            raise InvalidParameter(f"rate={self.rate} was refused", why="it is a share, from 0 to 1", instead="rate=0.05")
+            raise InvalidParameter(f"rate={self.rate} is invalid", why="it is a share, from 0 to 1", instead="rate=0.05")
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 0:
-            raise InvalidParameter(f"k={self.k!r} was refused", why="it is a whole number, 0 for nobody", instead="k=3")
+            raise InvalidParameter(f"k={self.k!r} is invalid", why="it is a whole number, 0 for nobody", instead="k=3")
 
-    def apply(self, frame: Any, *, random: Random | None = None) -> RecordsSwapped:
+    def apply(
+        self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False
+    ) -> RecordsSwapped:
         """The table with places exchanged."""
-        columns, levels = Columns.of(frame), names_of(self.geography)
+        source = random or default_random()
+        columns, levels = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.geography)
         profiles = _profiles(self.similar)
         columns.check([*levels, *names_of(self.carry)])
         columns.check(names_of(self.risk))
         for profile in profiles:
             if profile:
                 columns.check(profile)
-        moves = _Moves(self._units(columns), columns, profiles, random or default_random())
+        moves = _Moves(self._units(columns), columns, profiles, source)
         risky: set[int] = set()
         for level in range(len(levels)):
             areas = groups_of(columns, levels[: level + 1])
@@ -110,7 +113,7 @@ class RecordSwap:
         first = _first_rows(units)
         if columns.rows and (places != places[first][units]).any():
             raise InvalidParameter(
-                "The table was refused",
+                "The table is invalid",
                 why=f"one {self.household!r} stands in two places",
                 instead="one place for all members of a household",
             )

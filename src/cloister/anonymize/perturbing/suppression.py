@@ -13,6 +13,8 @@ import numpy.typing as npt
 from cloister.anonymize.classes import alike
 from cloister.anonymize.perturbing.columns import Columns, names_of
 from cloister.errors import InvalidParameter
+from cloister.noise import Random
+from cloister.noise.random import default_random
 
 __all__ = ["LocalSuppression", "Suppressed"]
 
@@ -46,9 +48,9 @@ class LocalSuppression:
     2004). Cells that are missing already count as empty.
 
     >>> table = {"age": [30, 30, 30, 30, 40, 40], "town": ["a", "a", "b", "c", "b", "b"]}
-    >>> done = LocalSuppression(quasi=["age", "town"], k=2).apply(table)
+    >>> done = LocalSuppression(quasi=["age", "town"], k=2).apply(table, random=Random.deterministic(1))
     >>> done.frame["town"], dict(done.cells), done.k
-    (['a', 'a', None, None, 'b', 'b'], {'age': 0, 'town': 2}, 2)
+    (['a', None, 'b', None, 'a', 'b'], {'age': 0, 'town': 2}, 2)
     """
 
     quasi: str | Sequence[str]
@@ -56,21 +58,22 @@ class LocalSuppression:
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise InvalidParameter(f"k={self.k!r} was refused", why="it is a whole number, at least 1", instead="k=3")
+            raise InvalidParameter(f"k={self.k!r} is invalid", why="it is a whole number, at least 1", instead="k=3")
 
-    def apply(self, frame: Any) -> Suppressed:
+    def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Suppressed:
         """The table with cells emptied."""
-        columns, names = Columns.of(frame), names_of(self.quasi)
+        source = random or default_random()
+        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.quasi)
         columns.check(names)
         if len(names) > _MOST_COLUMNS:
             raise InvalidParameter(
-                "quasi= was refused",
+                "quasi= is invalid",
                 why=f"sets of {len(names)} columns are too many to go through",
                 instead=f"at most {_MOST_COLUMNS} columns, or a search over hierarchies (Anonymizer)",
             )
         if 0 < columns.rows < self.k:
             raise InvalidParameter(
-                f"k={self.k} was refused", why=f"the table has {columns.rows} records", instead=f"k={columns.rows}"
+                f"k={self.k} is invalid", why=f"the table has {columns.rows} records", instead=f"k={columns.rows}"
             )
         codes = _codes(columns, names)
         gone = _emptied(codes, self.k) if columns.rows else np.zeros((0, len(names)), dtype=np.bool_)

@@ -48,7 +48,7 @@ class RankSwap:
     >>> table = {"pay": [10, 20, 30, 40, 50, 60], "town": list("abcdef")}
     >>> done = RankSwap(columns="pay", percent=40).apply(table, random=Random.deterministic(1))
     >>> done.frame["pay"], sorted(done.frame["pay"]) == table["pay"], done.changed
-    ([20, 10, 40, 30, 60, 50], True, {'pay': 1.0})
+    ([10, 30, 60, 40, 20, 50], True, {'pay': 1.0})
     """
 
     columns: str | Sequence[str]
@@ -58,16 +58,16 @@ class RankSwap:
     def __post_init__(self) -> None:
         if not 0 < self.percent <= 100:
             raise InvalidParameter(
-                f"percent={self.percent} was refused",
+                f"percent={self.percent} is invalid",
                 why="it is a share of the ranks, above 0 and up to 100",
                 instead="percent=5",
             )
 
-    def apply(self, frame: Any, *, random: Random | None = None) -> Swapped:
+    def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Swapped:
         """The table with values swapped in the named columns."""
-        columns, names = Columns.of(frame), names_of(self.columns)
-        columns.check(names)
         source = random or default_random()
+        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
+        columns.check(names)
         fresh, changed = {}, {}
         for name in names:
             there = np.flatnonzero(columns.without_missing(name, self.missing))
@@ -94,18 +94,22 @@ class Shuffle:
 
     >>> table = {"town": ["a", "a", "a", "b", "b"], "pay": [1, 2, 3, 8, 9]}
     >>> Shuffle(columns="pay", within="town").apply(table, random=Random.deterministic(1)).frame["pay"]
-    [2, 3, 1, 8, 9]
+    [1, 8, 9, 3, 2]
     """
 
     columns: str | Sequence[str]
     within: str | Sequence[str] = ()
     together: bool = True
 
-    def apply(self, frame: Any, *, random: Random | None = None) -> Swapped:
+    def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Swapped:
         """The table with the named columns shuffled."""
-        columns, names, within = Columns.of(frame), names_of(self.columns), names_of(self.within)
-        columns.check([*names, *within])
         source = random or default_random()
+        columns, names, within = (
+            Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index),
+            names_of(self.columns),
+            names_of(self.within),
+        )
+        columns.check([*names, *within])
         groups = groups_of(columns, within)
         fresh, changed = {}, {}
         origin = _within(groups, source)

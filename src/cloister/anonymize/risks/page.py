@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 from cloister.anonymize.paper import bars, document, facts, paired_bars, section, signature, table
-from cloister.anonymize.risks.words import LIMITS, answer, percent, sensitive_sentences
+from cloister.anonymize.risks.words import LIMITS, added_warnings, answer, percent, sensitive_sentences
+from cloister.printable import escape
 
 if TYPE_CHECKING:
     from cloister.anonymize.risks.summary import Risk
@@ -30,7 +30,7 @@ def page_of(found: Risk, *, title: str = "", of: str = "") -> str:
         body_of(found),
         section(
             "Signature",
-            "<p>I have read this page, and I decide on the release of the table with the digest above.</p>",
+            "<p>I have read this page and approve the release of the table with the digest above.</p>",
             signature("Name", "Function", "Date", "Signature"),
         ),
     )
@@ -45,16 +45,17 @@ def body_of(found: Risk) -> str:
         _what(found),
         _found(found),
         *(_learnt(found, name) for name in found.sensitive),
-        section("What this page does not say", "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in LIMITS) + "</ul>"),
+        *(f"<p class='said warned'>{escape(each)}</p>" for each in added_warnings(found)),
+        section("Limits of this page", "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in LIMITS) + "</ul>"),
     ]
     return "\n".join(parts)
 
 
 def _what(found: Risk) -> str:
     pairs = [
-        ("rows", f"{found.rows:,}" + (f", and {found.suppressed:,} that say nothing (suppressed)" if found.suppressed else "")),
-        ("what others may know", ", ".join(found.quasi) or "the quasi-identifiers"),
-        ("what they must not learn", ", ".join(found.sensitive) or "no column was named"),
+        ("rows", f"{found.rows:,}" + (f", and {found.suppressed:,} suppressed" if found.suppressed else "")),
+        ("quasi-identifiers", ", ".join(found.quasi) or "the quasi-identifiers"),
+        ("sensitive columns", ", ".join(found.sensitive) or "no column was named"),
     ]
     if found.other:
         pairs.append(("columns not looked at", ", ".join(found.other)))
@@ -78,9 +79,9 @@ def _found(found: Risk) -> str:
         ],
         [
             "Marketer",
-            "names everybody in the table by guessing; the share of names that are right"
+            "names everyone in the table by guessing; the share of names that are right"
             if listed
-            else "names everybody in the table by guessing, knowing who is in it; the share of names that are right",
+            else "names everyone in the table by guessing, knowing who is in it; the share of names that are right",
             percent(found.marketer),
         ],
     ]
@@ -95,7 +96,7 @@ def _found(found: Risk) -> str:
     uniques = found.population_uniques
     if uniques is not None and found.matched is not None:
         outside = (
-            f" {found.matched.outside:,} rows stand in classes that the list has fewer of than the table: it is no list of "
+            f" {found.matched.outside:,} rows stand in classes that the list has fewer of than the table: it is not a list of "
             "the whole population."
             if found.matched.outside
             else ""
@@ -111,7 +112,7 @@ def _found(found: Risk) -> str:
             f"({escape(uniques.how)}); about {expected:,.0f} of them are expected in this table. Such estimates err by tens of "
             "per cent, and can be many times too high.</p>"
         )
-    return section("Can somebody be found?", *parts)
+    return section("Re-identification risk", *parts)
 
 
 def _sizes(found: Risk) -> str:
@@ -132,7 +133,7 @@ def _learnt(found: Risk, name: str) -> str:
     each = found.sensitive[name]
     sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in sensitive_sentences(each))
     return section(
-        f"What is learnt of {name!r}?",
+        f"Disclosure of {name!r}",
         f"<ul>{sentences}</ul>",
         "<p class='soft'>The class that differs most from the whole table:</p>",
         paired_bars(f"Shares of {name}", ("in that class", "in the table"), each.worst),

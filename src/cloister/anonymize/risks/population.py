@@ -69,7 +69,7 @@ def match(table: Frame, population: Frame, quasi: Sequence[str]) -> Matched:
     there = inside > 0
     if table.rows and not everybody[there].any():
         raise InvalidParameter(
-            "The population's table was refused",
+            "The population's table is invalid",
             why="no row of the table looks like anybody in it",
             instead="a table of the population that is generalised as the table is: anonymizer.recode(…) says how",
         )

@@ -1,7 +1,7 @@
 """Values of a sensitive column that are one value in several spellings: "gout", "Gout", "gout ".
 
-Models count values as they are written, so two spellings of one disease look like two diseases: a class may meet ℓ-diversity, and
-tell the disease of everybody in it.
+What looks the same is counted as one value (`readings`). What can be seen to differ is not, so two spellings of one disease look
+like two diseases: a class may meet ℓ-diversity, and tell the disease of everybody in it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
+
+from cloister.anonymize.readings import seen
 
 __all__ = ["advice", "one_spelling", "spelt_alike"]
 
@@ -20,10 +22,7 @@ def one_spelling(text: str) -> str:
     >>> one_spelling(" Ｇout  arthritis\\u00a0"), one_spelling("Straße") == one_spelling("STRASSE")
     ('gout arthritis', True)
     """
-    if text.isascii():
-        return " ".join(text.lower().split())
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(unicodedata.normalize("NFKC", folded).split())
+    return seen(unicodedata.normalize("NFKC", text).casefold())
 
 
 def spelt_alike(values: Iterable[Any]) -> int:

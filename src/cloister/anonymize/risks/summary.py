@@ -14,12 +14,14 @@ import numpy.typing as npt
 from cloister.anonymize.classes import Classes, alike
 from cloister.anonymize.encoded import Encoded, encode
 from cloister.anonymize.frames import Frame, check_columns, need_polars, read_frame
+from cloister.anonymize.held import in_own_words
 from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.models.alpha import largest_shares
 from cloister.anonymize.models.closeness import TCloseness
 from cloister.anonymize.models.disclosure import log_ratios
 from cloister.anonymize.models.diversity import distinct_values, effective_values
 from cloister.anonymize.models.likeness import gains
+from cloister.anonymize.risks.added import Added, added_in
 from cloister.anonymize.risks.population import Matched, match
 from cloister.anonymize.risks.spellings import spelt_alike
 from cloister.anonymize.risks.uniques import Uniques, estimate_uniques
@@ -82,7 +84,9 @@ class Risk:
     population_uniques: Uniques | None = None
     """People who are unique in the population: counted, where its table was given; estimated, where its size was; else None."""
     other: tuple[str, ...] = ()
-    """Columns that were named neither quasi-identifier nor sensitive: nothing here looks at them."""
+    """Columns that were named neither quasi-identifier nor sensitive: nothing here looks at them, but `added`."""
+    added: tuple[Added, ...] = ()
+    """What each of those columns adds to the risk, if others know it; and all of them together."""
     _frame: Frame | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -147,7 +151,7 @@ class Risk:
         """
         if not 0 <= threshold <= 1:
             raise InvalidParameter(
-                f"threshold={threshold!r} was refused", why="it is not a chance from 0 to 1", instead="records_at_risk(0.2)"
+                f"threshold={threshold!r} is invalid", why="it is not a chance from 0 to 1", instead="records_at_risk(0.2)"
             )
         return sum(size * count for size, count in zip(self.sizes, self.counts, strict=True) if 1 / size > threshold)
 
@@ -178,6 +182,7 @@ class Risk:
             if uniques is None
             else {"people": uniques.people, "population": uniques.population, "how": uniques.how},
             "quasi": list(self.quasi),
+            "added": [each.to_dict() for each in self.added],
             "sensitive": {
                 name: {
                     field_: getattr(each, field_)
@@ -236,7 +241,7 @@ def risk(
     """
     frame = read_frame(table)
     _check_roles(frame, quasi, sensitive)
-    encoded = encode(frame, [*quasi, *sensitive])
+    encoded = encode(frame, [*quasi, *sensitive], told=sensitive, apart=quasi)
     hidden = _starred(encoded, quasi)
     if hidden.all():  # they are one class
         hidden = np.zeros(encoded.rows, dtype=bool)
@@ -253,7 +258,7 @@ def risk_of_released(frame: Frame, quasi: Sequence[str], sensitive: Sequence[str
     (4, 1, 1)
     """
     _check_roles(frame, quasi, sensitive)
-    encoded = encode(frame, [*quasi, *sensitive])
+    encoded = encode(frame, [*quasi, *sensitive], told=sensitive, apart=quasi)
     hidden = np.zeros(encoded.rows, dtype=bool)
     hidden[np.flatnonzero(_starred(encoded, [*quasi, *sensitive]))[: max(silent, 0)]] = True
     return _of_rows(frame, encoded, hidden, quasi, sensitive, None)
@@ -287,19 +292,21 @@ def _of_rows(
         size = int(population)
         if size < rows:
             raise InvalidParameter(
-                f"population={size:,} was refused",
+                f"population={size:,} is invalid",
                 why=f"the table alone has {rows:,} rows",
                 instead="the size of the population",
             )
     elif population is not None:
         matched = match(kept, read_frame(population), list(quasi))
+    other = tuple(name for name in frame.names if name not in {*quasi, *sensitive})
     return _risk(
         classes,
         quasi=tuple(quasi),
         suppressed=frame.stands_for(hidden),
         matched=matched,
         population=size,
-        other=tuple(name for name in frame.names if name not in {*quasi, *sensitive}),
+        other=other,
+        added=added_in(kept, ids, other),
         frame=frame,
     )
 
@@ -324,6 +331,7 @@ def _risk(
     matched: Matched | None = None,
     population: int | None = None,
     other: tuple[str, ...] = (),
+    added: tuple[Added, ...] = (),
     frame: Frame | None = None,
 ) -> Risk:
     sizes, counts = np.unique(classes.sizes, return_counts=True)
@@ -344,6 +352,7 @@ def _risk(
         matched=matched,
         population_uniques=uniques,
         other=other,
+        added=added,
         _frame=frame,
     )
 
@@ -379,10 +388,10 @@ _SHOWN = 8
 
 def _check_roles(frame: Frame, quasi: Sequence[str], sensitive: Sequence[str]) -> None:
     if isinstance(quasi, str) or isinstance(sensitive, str):
-        raise InvalidParameter("A text was refused", why="quasi and sensitive are lists of columns", instead='quasi=["age"]')
+        raise InvalidParameter("A text is invalid", why="quasi and sensitive are lists of columns", instead='quasi=["age"]')
     if not quasi:
         raise InvalidParameter(
-            "quasi=[] was refused",
+            "quasi=[] is invalid",
             why="without quasi-identifiers all rows look alike, and nothing is measured",
             instead='risk(table, quasi=["age", "sex"])',
         )
@@ -390,7 +399,7 @@ def _check_roles(frame: Frame, quasi: Sequence[str], sensitive: Sequence[str]) -
     check_columns(frame, list(sensitive), "sensitive")
     both = [name for name in quasi if name in sensitive]
     if both:
-        raise InvalidParameter(f"The column {both[0]!r} was refused", why="it has two roles", instead="one role for each column")
+        raise InvalidParameter(f"The column {both[0]!r} is invalid", why="it has two roles", instead="one role for each column")
 
 
 def _starred(table: Encoded, names: Sequence[str]) -> npt.NDArray[np.bool_]:
@@ -422,9 +431,15 @@ class _Hashing:
 def digest_of(frame: Frame) -> str:
     """The SHA-256 of a table, written as CSV with a line of names: that of the file, where it is saved so.
 
+    CSV holds no lists, bytes or objects: such columns are hashed as Python writes them.
+
     >>> digest_of(read_frame({"age": [30, 31]}))[:16]
     '771077b2404773cd'
     """
+    pl = need_polars()
     sink = _Hashing()
-    frame.data.write_csv(sink)
+    unwritten = [each for each in frame.data.get_columns() if each.dtype.is_nested() or each.dtype in (pl.Binary, pl.Object)]
+    texts = [pl.Series(each.name, [None if value is None else repr(value) for value in each.to_list()]) for each in unwritten]
+    with in_own_words("The table is invalid", "it cannot be written as CSV", "its columns as numbers, texts and dates"):
+        frame.data.with_columns(texts).write_csv(sink)
     return sink.hash.hexdigest()

@@ -9,14 +9,14 @@ from cloister.anonymize.risks.spellings import advice
 if TYPE_CHECKING:
     from cloister.anonymize.risks.summary import Risk, SensitiveRisk
 
-__all__ = ["LIMITS", "answer", "lines_of", "percent", "sensitive_sentences", "spelling_warnings"]
+__all__ = ["LIMITS", "added_warnings", "answer", "lines_of", "percent", "sensitive_sentences", "spelling_warnings"]
 
 LIMITS = (
-    "It looks at the quasi-identifiers that were named, in the words that stand in the table. Who knows a column that was not "
-    "named may find more.",
-    "It speaks of this table alone. Another release about the same people can be laid beside it, and what both say together may "
-    "point to one person, whatever k is in each.",
-    "It is no promise about somebody who knows more: most of the rows, a rare circumstance, or how the table was made.",
+    "It covers the quasi-identifiers that were named, in the words of the table. Someone who knows a column that "
+    "was not named may find more.",
+    "It covers this table alone. Another release about the same people can be combined with it, and both together "
+    "may point to one person, whatever k is in each.",
+    "It does not cover someone who knows more: most of the rows, a rare circumstance, or how the table was made.",
     "A table with these properties is not differentially private. Where that is needed, release answers, a model or a synthetic "
     "table instead, under a budget.",
 )
@@ -40,20 +40,20 @@ def answer(found: Risk) -> str:
 
     >>> from cloister.anonymize.risks import risk
     >>> print(answer(risk({"age": [30, 30, 45, 45]}, quasi=["age"])))
-    Everybody looks like at least 1 other in age.
+    Everyone looks like at least 1 other in age.
     """
     where = _listed(found.quasi) if found.quasi else "the quasi-identifiers"
     if not found.rows:
-        return "Nothing is left in the table that says anything about a person."
+        return "All rows of the table are suppressed."
     if found.sample_uniques:
         rows = f"{found.sample_uniques:,} of {found.rows:,} rows ({percent(found.sample_uniques / found.rows)})"
         alone = "are the only ones of their" if found.sample_uniques > 1 else "is the only one of its"
         return f"No. {rows} {alone} kind in {where}."
     others = found.k - 1
-    said = f"Everybody looks like at least {others:,} other{'s' if others != 1 else ''} in {where}."
+    said = f"Everyone looks like at least {others:,} other{'s' if others != 1 else ''} in {where}."
     told = {name: each.told for name, each in found.sensitive.items() if each.told}
     if told:
-        said += " But " + "; ".join(f"{name!r} of {rows:,} rows is told all the same" for name, rows in told.items())
+        said += " But " + "; ".join(f"{name!r} of {rows:,} rows is disclosed all the same" for name, rows in told.items())
         said += ", since all who look like them have the same value."
     return said
 
@@ -82,7 +82,7 @@ def lines_of(found: Risk) -> list[str]:
             f"  β                {each.beta:.4g}",
             f"  δ                {each.delta:.4g}{lacking}",
         ]
-    warned = spelling_warnings(found)
+    warned = [*spelling_warnings(found), *added_warnings(found)]
     return [
         *lines,
         *(["", *warned] if warned else []),
@@ -95,11 +95,21 @@ def spelling_warnings(found: Risk) -> list[str]:
     """For each sensitive column with several spellings of a value, what is wrong and what to write.
 
     >>> from cloister.anonymize.risks import risk
-    >>> [warning] = spelling_warnings(risk({"age": [30, 30], "ill": ["gout", "gout "]}, quasi=["age"], sensitive=["ill"]))
+    >>> [warning] = spelling_warnings(risk({"age": [30, 30], "ill": ["gout", "Gout"]}, quasi=["age"], sensitive=["ill"]))
     >>> warning.startswith("2 values of 'ill' differ in blanks")
     True
     """
     return [advice(name, each.alike) for name, each in found.sensitive.items() if each.alike]
+
+
+def added_warnings(found: Risk) -> list[str]:
+    """For each column that was named in no role, and for all of them together, how many people are easier to find by it.
+
+    >>> from cloister.anonymize.risks import risk
+    >>> added_warnings(risk({"age": [30, 30, 30, 30], "pay": [7, 8, 9, 9]}, quasi=["age"]))
+    ["If others also know 'pay', 2 of 4 rows are the only ones of their kind, not 0 (k = 1, not 4)."]
+    """
+    return [str(each) for each in found.added if each.grows]
 
 
 def sensitive_sentences(each: SensitiveRisk) -> list[str]:
@@ -107,7 +117,7 @@ def sensitive_sentences(each: SensitiveRisk) -> list[str]:
     learnt = (
         f"In every class at least {each.l} different values stand (ℓ = {each.l})."
         if each.l > 1
-        else f"{each.told:,} rows are in classes with a single value (ℓ = 1): who finds the class knows it."
+        else f"{each.told:,} rows are in classes with a single value (ℓ = 1): anyone who finds the class knows it."
     )
     return [
         learnt,

@@ -27,7 +27,7 @@ def nodes_of(ladders: Mapping[str, Ladder]) -> list[tuple[int, ...]]:
     count = math.prod(ladder.height for ladder in ladders.values())
     if count > MOST_NODES:
         raise InvalidParameter(
-            f"A choice among {count:,} combinations of levels was refused",
+            f"A choice among {count:,} combinations of levels is invalid",
             why=f"more than {MOST_NODES:,} are counted one after the other, and the best is drowned among the rest",
             instead="levels={…} for all columns, or hierarchies with fewer levels",
         )

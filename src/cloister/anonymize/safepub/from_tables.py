@@ -51,7 +51,7 @@ def publish_safely(session: Door, table: str, method: SafePub, *, purpose: str =
     ([20, 30], True)
     """
     if not hasattr(session, "run") or not hasattr(session, "tables"):
-        raise InvalidParameter("The session was refused", why="it hands rows to no method", instead="cl.Session({…}, budget=…)")
+        raise InvalidParameter("The session is invalid", why="it hands rows to no method", instead="cl.Session({…}, budget=…)")
     rows = SafePubRows(method)
     rows.check(table, session.tables.get(table))
     outcome = session.run(rows, table, method.guarantee, purpose=purpose)
@@ -91,14 +91,14 @@ class SafePubRows:
             return
         if declaration.unit is not None and declaration.max_rows != 1:
             raise InvalidParameter(
-                f"The table {name!r} was refused",
+                f"The table {name!r} is invalid",
                 why="a person may have several rows of it, and the promise is for one row",
                 instead="a table with one row for each person, or max_rows=1",
             )
         for column, domain in self.method.columns.items():
             if column in declaration.columns and declaration.column(column) != domain:
                 raise InvalidParameter(
-                    f"The column {column!r} was refused",
+                    f"The column {column!r} is invalid",
                     why="it is declared otherwise in the session than in `columns`",
                     instead=f"columns={{{column!r}: {declaration.column(column)!r}}}",
                 )

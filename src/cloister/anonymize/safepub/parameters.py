@@ -1,9 +1,9 @@
 """How large k has to be, for a sampling rate and an (ε, δ): exactly the δ of the mechanism, rounded up.
 
 With m people in a class, each sampled with probability β, a count j is seen with probability f(j; m, β); "fewer than k" stands
-for all j < k. One person more, of m, makes j likelier by f(j; m)/f(j; m − 1) = m(1 − β)/(m − j), which exceeds e^ε where
+for all j < k. One person more, of m, makes j more likely by f(j; m)/f(j; m − 1) = m(1 − β)/(m − j), which exceeds e^ε where
 j > γm, γ = 1 − (1 − β)e^−ε. What is over is δ: h(m) = Σ (f(j; m) − e^ε·f(j; m − 1)) over j ≥ k with j > γm. One person less makes
-j likelier by at most 1/(1 − β) ≤ e^ε. So the smallest δ is the largest h(m), over all m ≥ k.
+j more likely by at most 1/(1 − β) ≤ e^ε. So the smallest δ is the largest h(m), over all m ≥ k.
 
 Few m have to be looked at. The sum begins at j = a for all m with a − 1 ≤ γm < a (and at k for all smaller m). With one person
 more, m + 1 for m, it changes by β·f(a − 1; m − 1)·(m(1 − β)/(m − a + 1) − e^ε), which is above 0 exactly where γm < a − 1. So of
@@ -77,13 +77,13 @@ def least_k(epsilon: Fraction, delta: Fraction, rate: Fraction) -> int:
     """
     _check_rate(epsilon, rate)
     if delta <= 0:
-        raise InvalidParameter("delta=0 was refused", why="a class may always be seen whole", instead='delta="1e-6"')
+        raise InvalidParameter("delta=0 is invalid", why="a class may always be seen whole", instead='delta="1e-6"')
     low, high = 0, 1
     while _roughly(high, epsilon, rate) > float(delta):
         low, high = high, 2 * high
         if high > _LARGEST_K:
             raise InvalidParameter(
-                f"epsilon={text_of(epsilon)}, delta={text_of(delta)} was refused",
+                f"epsilon={text_of(epsilon)}, delta={text_of(delta)} is invalid",
                 why=f"it needs classes of more than {_LARGEST_K:,} people",
                 instead="a larger epsilon or delta",
             )
@@ -99,7 +99,7 @@ def least_k(epsilon: Fraction, delta: Fraction, rate: Fraction) -> int:
 def _check_rate(epsilon: Fraction, rate: Fraction) -> None:
     if not 0 < rate <= largest_rate(epsilon):
         raise InvalidParameter(
-            f"sampling={text_of(rate)} was refused",
+            f"sampling={text_of(rate)} is invalid",
             why="it is not above 0, or above 1 − e^−ε: one person less would show by more than ε",
             instead=f'sampling="{float(largest_rate(epsilon)):.4g}"',
         )

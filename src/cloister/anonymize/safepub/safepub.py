@@ -80,7 +80,7 @@ class SafePub:
     hierarchies
         How a column becomes coarser; one that fits its domain when left out.
     levels
-        The level of each column, if they are decided beforehand. When left out, they are chosen.
+        The level of each column, if they are decided in advance. When left out, they are chosen.
     choosing
         How much of ε pays for the choice; a fifth when left out.
     sampling
@@ -111,10 +111,10 @@ class SafePub:
     ) -> None:
         self.epsilon, self.delta = exact_positive(epsilon, "epsilon"), exact_probability(delta, "delta")
         if self.delta == 0:
-            raise InvalidParameter("delta=0 was refused", why="a class may always be seen whole", instead='delta="1e-6"')
+            raise InvalidParameter("delta=0 is invalid", why="a class may always be seen whole", instead='delta="1e-6"')
         if not columns:
             raise InvalidParameter(
-                "columns={} was refused", why="no column would be published", instead='columns={"age": cl.Integer(0, 120)}'
+                "columns={} is invalid", why="no column would be published", instead='columns={"age": cl.Integer(0, 120)}'
             )
         self.columns = dict(columns)
         self.hierarchies = dict(hierarchies or {})
@@ -225,7 +225,7 @@ class SafePub:
     def _ladder(self, name: str, domain: Domain) -> Ladder:
         if not isinstance(domain, Integer | Real | Category | Boolean | Date) or (domain.size or _MOST_VALUES + 1) > _MOST_VALUES:
             raise MissingBound(
-                f"The column {name!r} was refused",
+                f"The column {name!r} needs bounds",
                 why=f"its values are not declared, or there are more than {_MOST_VALUES:,}",
                 instead=f'columns={{"{name}": cl.Category([…])}}, or a coarser step',
             )
@@ -239,9 +239,9 @@ class SafePub:
         if isinstance(hierarchy, Learnt):
             if name in self.hierarchies:
                 raise InvalidParameter(
-                    f"The hierarchy of {name!r} was refused",
+                    f"The hierarchy of {name!r} is invalid",
                     why="it is learnt from the rows, and nothing pays for that look",
-                    instead="Hierarchy.of({…}), written down beforehand",
+                    instead="Hierarchy.of({…}), written down in advance",
                 )
             hierarchy = Hierarchy.flat()
         return hierarchy.ladder(column)
@@ -250,7 +250,7 @@ class SafePub:
         unknown = [name for name in [*self.hierarchies, *(levels or {})] if name not in self.columns]
         if unknown:
             raise InvalidParameter(
-                f"The column {unknown[0]!r} was refused", why="it is not among `columns`", instead=f"one of {list(self.columns)}"
+                f"The column {unknown[0]!r} is invalid", why="it is not among `columns`", instead=f"one of {list(self.columns)}"
             )
         if levels is None:
             nodes_of(self.ladders)
@@ -258,7 +258,7 @@ class SafePub:
         lacking = [name for name in self.columns if name not in levels]
         if lacking:
             raise InvalidParameter(
-                f"levels without {lacking[0]!r} were refused",
+                f"levels without {lacking[0]!r} are invalid",
                 why="some levels are decided, and some are not",
                 instead="a level for every column, or levels=None: then they are chosen",
             )
@@ -266,7 +266,7 @@ class SafePub:
             height = self.ladders[name].height
             if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level < height:
                 raise InvalidParameter(
-                    f"levels={{{name!r}: {level!r}}} was refused",
+                    f"levels={{{name!r}: {level!r}}} is invalid",
                     why=f"its hierarchy has the levels 0 to {height - 1}",
                     instead=f"levels={{{name!r}: {height - 1}}}",
                 )
@@ -276,13 +276,13 @@ class SafePub:
         if self.levels is not None:
             if choosing is not None:
                 raise InvalidParameter(
-                    f"choosing={choosing!r} was refused", why="all levels are decided: nothing is chosen", instead="levels=None"
+                    f"choosing={choosing!r} is invalid", why="all levels are decided: nothing is chosen", instead="levels=None"
                 )
             return Fraction(0)
         share = self.epsilon * _SHARE_FOR_CHOOSING if choosing is None else exact_positive(choosing, "choosing")
         if share >= self.epsilon:
             raise InvalidParameter(
-                f"choosing={choosing!r} was refused",
+                f"choosing={choosing!r} is invalid",
                 why="nothing of ε is left for the rows",
                 instead=f'choosing="{float(self.epsilon) / 5:g}"',
             )

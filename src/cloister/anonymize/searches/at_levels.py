@@ -21,8 +21,8 @@ class AtLevels(Search):
     >>> from cloister.anonymize import Anonymizer, KAnonymity
     >>> chosen = AtLevels(levels={"age": 1})
     >>> anonymizer = Anonymizer(quasi=["age"], models=[KAnonymity(2)], search=chosen, suppression=0)
-    >>> anonymizer.fit_transform({"age": [30, 31, 60, 61]}), anonymizer.report_.levels
-    ({'age': ['30–31', '30–31', '60–61', '60–61']}, {'age': 1})
+    >>> sorted(anonymizer.fit_transform({"age": [30, 31, 60, 61]})["age"]), anonymizer.report_.levels
+    (['30–31', '30–31', '60–61', '60–61'], {'age': 1})
     """
 
     name: ClassVar[str] = "chosen levels"
@@ -32,7 +32,7 @@ class AtLevels(Search):
         """The table on these levels, or the refusal."""
         if set(self.levels) != set(problem.quasi):
             raise InvalidParameter(
-                "The levels were refused",
+                "The levels are invalid",
                 why="they are not those of the quasi-identifiers: " + ", ".join(problem.quasi),
                 instead="a level for each quasi-identifier, and for no other column",
             )
@@ -40,14 +40,14 @@ class AtLevels(Search):
             height = problem.ladders[name].height
             if isinstance(level, bool) or not 0 <= level < height:
                 raise InvalidParameter(
-                    f"The level {level!r} of {name!r} was refused",
+                    f"The level {level!r} of {name!r} is invalid",
                     why=f"its hierarchy has the levels 0 to {height - 1}",
                     instead=f"levels={{{name!r}: {height - 1}, …}}",
                 )
         recoded = recode(problem, tuple(self.levels[name] for name in problem.quasi))
         if recoded.suppressed_rows > problem.limit:
             raise InvalidParameter(
-                "The levels were refused",
+                "The levels are invalid",
                 why=f"{recoded.suppressed_rows:,} of {problem.table.total:,} rows would have to be suppressed there, and "
                 f"{problem.limit:,} may be",
                 instead="higher levels, weaker models, or a larger suppression=",

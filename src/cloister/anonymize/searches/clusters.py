@@ -56,8 +56,8 @@ class Clusters(Search):
     >>> from cloister.anonymize import Anonymizer, KAnonymity
     >>> table = {"age": [20, 50, 22, 58], "sex": ["F", "M", "F", "M"]}
     >>> asked = Anonymizer(quasi=["age", "sex"], models=[KAnonymity(2)], search="microaggregation")
-    >>> asked.fit_transform(table)
-    {'age': ['21', '54', '21', '54'], 'sex': ['F', 'M', 'F', 'M']}
+    >>> sorted(zip(*asked.fit_transform(table).values()))
+    [('21', 'F'), ('21', 'F'), ('54', 'M'), ('54', 'M')]
     """
 
     k: int | None = None
@@ -71,14 +71,14 @@ class Clusters(Search):
         for what, value in (("k", self.k), ("block", self.block)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InvalidParameter(
-                    f"{what}={value!r} was refused", why="it is not a whole number from 1 on", instead="Clusters(k=5, block=2000)"
+                    f"{what}={value!r} is invalid", why="it is not a whole number from 1 on", instead="Clusters(k=5, block=2000)"
                 )
 
     def find(self, problem: Problem) -> Recoded:
         """The groups; where the problem says stop before they are found, the whole table is one."""
         if problem.table.weights is not None:
             raise InvalidParameter(
-                'search="microaggregation" was refused',
+                'search="microaggregation" is invalid',
                 why="it groups rows, and this table was counted: rows that are equal would have to be parted",
                 instead='search="mondrian", with aggregates= for values that stand for a class',
             )

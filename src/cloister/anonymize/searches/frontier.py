@@ -50,7 +50,7 @@ def frontier(problem: Problem, *, highest: bool = False) -> list[Choice]:
     choices: list[Choice] = []
     for place, levels in enumerate(allowed[:_MOST_SCORED].tolist()):
         if place % 100 == 0:
-            problem.progress("comparing risk and loss", place / len(allowed))
+            problem.progress("comparing risk and information loss", place / len(allowed))
         if choices and (problem.stop() or (until is not None and time.monotonic() > until)):
             break
         choices.append(_choice(problem, judge, tuple(levels)))

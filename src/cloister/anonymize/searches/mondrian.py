@@ -85,7 +85,7 @@ class Mondrian(Search):
         check_aggregates(self.aggregates)
         if self.categories not in ("hierarchy", "order"):
             raise InvalidParameter(
-                f"categories={self.categories!r} was refused",
+                f"categories={self.categories!r} is invalid",
                 why="it is neither hierarchy nor order",
                 instead='categories="hierarchy"',
             )
@@ -170,7 +170,7 @@ def refuse_the_unsatisfiable(problem: Problem) -> None:
             if not model.satisfied(whole, column).all():
                 about = f" of {column!r}" if column else ""
                 raise InvalidParameter(
-                    f"{model.name}{about} was refused",
+                    f"{model.name}{about} is invalid",
                     why=f"not even the whole table as one class meets it: it has {model.attained(whole, column).reached}",
                     instead="a weaker model, or a table with more rows",
                 )

@@ -30,12 +30,12 @@ def search_of(search: str | Search, aggregates: Mapping[str, str] | None = None)
     if isinstance(search, Search):
         if aggregates:
             raise InvalidParameter(
-                "aggregates=… was refused", why="the search is given, and has its own", instead="Mondrian(aggregates={…})"
+                "aggregates=… is invalid", why="the search is given, and has its own", instead="Mondrian(aggregates={…})"
             )
         return search
     if not isinstance(search, str) or search not in SEARCHES:
         raise InvalidParameter(
-            f"search={search!r} was refused", why="it is none of " + ", ".join(SEARCHES), instead='search="optimal"'
+            f"search={search!r} is invalid", why="it is not one of " + ", ".join(SEARCHES), instead='search="optimal"'
         )
     module, name = SEARCHES[search]
     kind: type[Search] = getattr(import_module(f"cloister.anonymize.searches.{module}"), name)
@@ -43,7 +43,7 @@ def search_of(search: str | Search, aggregates: Mapping[str, str] | None = None)
         return kind()
     if "aggregates" not in signature(kind).parameters:
         raise InvalidParameter(
-            "aggregates=… was refused",
+            "aggregates=… is invalid",
             why=f"search={search!r} writes the labels of hierarchies",
             instead='search="mondrian" or search="microaggregation"',
         )

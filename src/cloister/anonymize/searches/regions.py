@@ -35,8 +35,8 @@ def check_aggregates(aggregates: Mapping[str, str]) -> None:
     for column, aggregate in aggregates.items():
         if aggregate not in AGGREGATES:
             raise InvalidParameter(
-                f"aggregates={{{column!r}: {aggregate!r}}} was refused",
-                why="it is none of " + ", ".join(map(repr, AGGREGATES)),
+                f"aggregates={{{column!r}: {aggregate!r}}} is invalid",
+                why="it is not one of " + ", ".join(map(repr, AGGREGATES)),
                 instead=f'aggregates={{{column!r}: "range"}}',
             )
 

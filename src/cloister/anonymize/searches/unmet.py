@@ -1,4 +1,4 @@
-"""What to say where nothing meets the models: which column is in the way, and what would do; beforehand where that is known."""
+"""What to say where nothing meets the models: which column is in the way, and what would do; in advance where that is known."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def unmet(problem: Problem) -> CloisterError:
     missing = [each for each in attained_by(problem.models, everything) if not each.holds]
     if missing:
         return InvalidParameter(
-            "The models were refused",
+            "The models are invalid",
             why=f"the whole table as one class does not meet them: {missing[0]}",
             instead=f"a model that the table can meet ({missing[0].reached}), or suppression={_share(total, total)}",
         )
@@ -38,7 +38,7 @@ def unmet(problem: Problem) -> CloisterError:
         if lost_on_top(problem, [other for other in names if other != name]) <= problem.limit:
             labels = _top_labels(problem, name)
             return InvalidParameter(
-                "The models were refused",
+                "The models are invalid",
                 why=f"{name!r} is in the way: even with every column on its highest level {lost} of {total} rows would have to "
                 f"be suppressed, and {problem.limit} may be; without {name!r} the models are met. Its highest level has "
                 f"{labels} labels",
@@ -47,7 +47,7 @@ def unmet(problem: Problem) -> CloisterError:
     blocking = _blocking(problem, names)
     told = ", ".join(f"{name!r} ({_top_labels(problem, name)} labels)" for name in blocking)
     return InvalidParameter(
-        "The models were refused",
+        "The models are invalid",
         why=f"several columns are in the way together: even on the highest level of each {lost} of {total} rows would have to be "
         f"suppressed, and {problem.limit} may be: {told}",
         instead=f"a level {STAR!r} for each of these columns; or {_allow(lost, total)}",
@@ -78,7 +78,7 @@ def check_presence(problem: Problem) -> None:
             fit = np.ceil(float(share) * 1000) / 1000 if above else np.floor(float(share) * 1000) / 1000
             bounds = f'{model.low!r}, "{fit:g}"' if above else f'"{fit:g}", {model.high!r}'
             raise InvalidParameter(
-                f"{model.name} was refused",
+                f"{model.name} is invalid",
                 why=f"{inside:,} of {total:,} rows of the public list are in the research table, which is {bound} even with the "
                 f"{most:,} rows suppressed that may be: in some class the share is no better than in all",
                 instead=f"DeltaPresence({bounds}), or a list with "

@@ -30,7 +30,7 @@ def twin(name: str) -> Twin | ChannelTwin:
     for each in TWINS:
         if each.name == name:
             return each
-    raise InvalidParameter(f"twin {name!r} was refused", why="there is none of this name", instead='twin("noise used twice")')
+    raise InvalidParameter(f"twin {name!r} is invalid", why="there is none of this name", instead='twin("noise used twice")')
 
 
 __all__ = ["TWINS", "ChannelTwin", "Twin", "found_epsilon", "twin"]

@@ -1,14 +1,15 @@
-"""Something that should have been declared was looked up in the data: a bound, a scale, a domain, a hierarchy level."""
+"""Something that should have been declared was looked up in the data: a bound, a scale, a grid, a domain, a hierarchy level."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cloister.attacks.broken.draws import Floats, bernoulli, noisy
+from cloister.attacks.broken.draws import Floats, bernoulli, exponential, noisy, uniform
 from cloister.attacks.broken.twin import Twin
 from cloister.privacy.guarantee import ApproxDP, PureDP
 
@@ -73,8 +74,8 @@ OCCURRING_CELLS = Twin(
     name="only the cells that occur",
     mistake="A noisy marginal, published for those cells only that occur in the data: what GROUP BY returns.",
     reason=(
-        "Whether a cell is there is exact: the only person of a village is seen to be in or out. Declare the keys, or pay δ"
-        " for a threshold."
+        "Whether a cell is there is exact: the only person of a village is seen to be in or out. Declare the keys, or "
+        "spend δ on a threshold."
     ),
     claims=PureDP(1),
     truth=math.inf,
@@ -109,7 +110,7 @@ ANONYMISATION_BY_LOOKING = Twin(
         "claimed for the sampling."
     ),
     reason=(
-        "The theorem (Li, Qardaji & Su 2012) is for a generalisation fixed beforehand. The level that the data chose says "
+        "The theorem (Li, Qardaji & Su 2012) is for a generalisation fixed in advance. The level that the data chose says "
         "that a class"
         " has at least so many members: δ = 1."
     ),
@@ -149,4 +150,42 @@ LABEL_ENCODER = Twin(
     mended=_randomised,
 )
 
-TWINS: tuple[Twin, ...] = (BOUND_LOOKED_UP, SCALER, OCCURRING_CELLS, ANONYMISATION_BY_LOOKING, LABEL_ENCODER)
+_STEP, _SCALE, _RIVALS = Fraction(1, 1000), 0.16, 60
+
+
+def _best_on(unit: Fraction, data: tuple[Fraction, ...], n: int, random: Random) -> NDArray[np.int64]:
+    """Who is best after discrete Laplace noise on multiples of a unit, ties broken by lot."""
+    places = np.array([float(each / unit) for each in data])
+    up, down = (np.floor(exponential(_SCALE / float(unit), (n, len(data)), random)) for _ in range(2))
+    found: NDArray[np.int64] = np.argmax(places + up - down + uniform((n, len(data)), random) / 2, axis=1).astype(np.int64)
+    return found
+
+
+def _best_on_their_own_grid(data: Any, n: int, random: Random) -> NDArray[np.int64]:
+    return _best_on(Fraction(1, math.lcm(*(each.denominator for each in data))), data, n, random)
+
+
+def _best_on_a_declared_grid(data: Any, n: int, random: Random) -> NDArray[np.int64]:
+    return _best_on(_STEP, data, n, random)
+
+
+GRID_LOOKED_UP = Twin(
+    name="a grid looked up",
+    mistake=(
+        "Report-noisy-max with discrete Laplace noise on the common denominator of these utilities (our own, until an audit of"
+        " fractions)."
+    ),
+    reason=(
+        "A denominator is as private as the number above it: one thousandth more changes the grid, and with it the law of all"
+        " noise. Declare the grid, and round to it."
+    ),
+    claims=PureDP("0.0125"),
+    truth=math.inf,
+    left=(Fraction(1), *(Fraction(0),) * _RIVALS),
+    right=(Fraction(1), *(_STEP,) * _RIVALS),
+    broken=_best_on_their_own_grid,
+    mended=_best_on_a_declared_grid,
+    runs=80_000,
+)
+
+TWINS: tuple[Twin, ...] = (BOUND_LOOKED_UP, GRID_LOOKED_UP, SCALER, OCCURRING_CELLS, ANONYMISATION_BY_LOOKING, LABEL_ENCODER)

@@ -113,7 +113,7 @@ def _sums_of_classes(data: Any, n: int, random: Random) -> Floats:
 STORES_ROWS = Twin(
     name="a support vector machine that stores rows",
     mistake="A kernel machine is published with noise on its weights, and with its support vectors as they are.",
-    reason="Support vectors are persons: whoever stands closest to the other class is printed. Noise elsewhere hides nothing.",
+    reason="Support vectors are people: the person closest to the other class is printed. Noise elsewhere hides nothing.",
     claims=PureDP(1),
     truth=math.inf,
     left=((1.0, 0), (2.0, 0), (6.0, 1), (7.0, 1)),
@@ -186,7 +186,7 @@ def _whole_sensitivity(data: Any, n: int, random: Random) -> Floats:
 OUTPUT_HALVED = Twin(
     name="output perturbation with half the sensitivity",
     mistake="A regularised linear model gets noise for 1/(nλ), where n is public and a person may change their row.",
-    reason="Who changes takes one gradient away and brings another: 2/(nλ) (Chaudhuri, Monteleoni & Sarwate 2011).",
+    reason="A person who changes takes one gradient away and brings another: 2/(nλ) (Chaudhuri, Monteleoni & Sarwate 2011).",
     claims=PureDP(1),
     truth=2.0,
     left=((1.0, 1.0), (0.5, -1.0), (-0.5, 1.0), (1.0, 1.0)),

@@ -26,7 +26,7 @@ def _whole(data: Any, n: int, random: Random) -> Floats:
 HALF_THE_SENSITIVITY = Twin(
     name="half the sensitivity",
     mistake="A histogram with noise of scale 1/ε, under the promise that a person may change an answer (bounded neighbours).",
-    reason="Who moves from one cell to another changes two counts by 1 each: the sensitivity is 2.",
+    reason="A person who moves from one cell to another changes two counts by 1 each: the sensitivity is 2.",
     claims=PureDP(1),
     truth=2.0,
     left=(10, 10),
@@ -74,7 +74,7 @@ L2_FOR_L1 = Twin(
     mistake=(
         "The vector mechanism of objective perturbation, implemented as independent Laplace noise scaled to the L2 sensitivity."
     ),
-    reason="Independent Laplace noise pays for the L1 length, which is √d times the L2 length in the worst direction.",
+    reason="Independent Laplace noise covers the L1 length, which is √d times the L2 length in the worst direction.",
     claims=PureDP(1),
     truth=2.0,
     left=(0.0,) * _DIMENSIONS,
@@ -178,7 +178,8 @@ MISSING_CLAMP = Twin(
     name="a missing clamp",
     mistake="A sum with noise for the declared bounds [0, 10], of values that nobody clamped to them.",
     reason=(
-        "A declared bound is a promise about the data that only clamping makes true: a row of 100 weighs ten times what was paid."
+        "A declared bound is a promise about the data that only clamping makes true: a row of 100 weighs ten times what was "
+        "charged."
     ),
     claims=PureDP(1),
     truth=10.0,

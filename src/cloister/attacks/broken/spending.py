@@ -175,8 +175,8 @@ CATASTROPHE = Twin(
     name="the catastrophe mechanism",
     mistake="An ε-private answer with probability 1 − δ, and all the data with probability δ = 0.01.",
     reason=(
-        "It is (ε, δ)-private to the letter: that is why δ must be far below one in the number of people. It is no ε at all"
-        " without the δ."
+        "It is (ε, δ)-private to the letter: that is why δ must be far below one in the number of people. Without the "
+        "δ it has no ε at all."
     ),
     claims=PureDP(1),
     truth=math.inf,

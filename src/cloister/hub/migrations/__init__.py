@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -48,9 +49,8 @@ def bring_up_to_date(database: Database) -> None:
         else:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         try:
-            steps = configuration(connection)
-            _check_known(connection, steps)
-            command.upgrade(steps, "head")
+            if _seen(connection) != {*_steps().get_heads()}:
+                command.upgrade(configuration(connection), "head")
             _check_tables(connection)
             connection.commit()
         finally:
@@ -60,12 +60,17 @@ def bring_up_to_date(database: Database) -> None:
                 connection.commit()
 
 
-def _check_known(connection: Connection, steps: Config) -> None:
-    """Refuse a database of a later version, which has seen a step that there is none of here; and one that has tables of ours and
-    has seen none.
+@cache
+def _steps() -> ScriptDirectory:
+    return ScriptDirectory(str(Path(__file__).parent))
+
+
+def _seen(connection: Connection) -> set[str]:
+    """The last steps that a database has seen. One of a later version, which has seen a step that there is none of here, is
+    refused, and one that has tables of ours and has seen none.
     """
     every_model()
-    known = {each.revision for each in ScriptDirectory.from_config(steps).walk_revisions()}
+    known = {each.revision for each in _steps().walk_revisions()}
     seen = set(MigrationContext.configure(connection).get_current_heads())
     if seen - known:
         raise OtherVersion(
@@ -78,6 +83,7 @@ def _check_known(connection: Connection, steps: Config) -> None:
     found = {*inspect(connection).get_table_names()} & {*Base.metadata.tables}
     if found and not seen:
         raise _early(f"it has a table {min(found)}, and has seen no step")
+    return seen
 
 
 def _check_tables(connection: Connection) -> None:

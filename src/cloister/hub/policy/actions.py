@@ -39,12 +39,15 @@ ROLES: Mapping[str, str] = MappingProxyType(
         STEWARD: N_("steward"),
         OWNER: N_("data owner"),
         PROVIDER: N_("data provider"),
-        ANALYST: N_("data user"),
+        ANALYST: N_("analyst"),
         ALGORITHM_PROVIDER: N_("algorithm provider"),
         CSP: N_("crypto service provider"),
     }
 )
 """The roles that a person may have, several at once, with their titles."""
+
+OFFERED_ROLES = tuple(role for role in ROLES if role != CSP)
+"""The roles that can be given today. Nothing stands behind the others yet; a person who has one keeps it."""
 
 STANDINGS = (NOBODY, ANYBODY)
 """What everyone is besides: not logged in, or logged in. An action for `nobody` is open to all."""
@@ -79,6 +82,9 @@ class Action:
     what closes `algorithm.run` closes this."""
     by_method: bool = False
     """A model is trained: rules may say by which methods, and of a context that names none they allow nothing."""
+    offered: bool = True
+    """False: nothing stands behind it yet, so no new grant names it and no page shows it. Grants, policies and rules that name it
+    from before are still read."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -89,7 +95,7 @@ class Action:
         if self.overseers and (self.by == "role" or not (self.overseers <= self.roles or ANYBODY in self.roles)):
             raise _refused(self.name, "overseers watch over an object, and need the role itself", 'by="owner"')
         if self.data and self.overseers:
-            raise _refused(self.name, "nobody reads rows or releases by office", "data=False, or no overseers")
+            raise _refused(self.name, "no role gives access to rows or releases", "data=False, or no overseers")
 
     @property
     def grantable(self) -> bool:
@@ -118,9 +124,9 @@ BUILT_IN = (
     _of("policy.write", N_("Write the institution's policy"), *_OFFICE, by_token=False),
     _of("settings.see", N_("See the settings"), ADMINISTRATOR),
     _of("metrics.see", N_("See the metrics"), ADMINISTRATOR),
-    _of("trail.own", N_("Read the trail of one's own acts"), ANYBODY),
-    _of("trail.read", N_("Read the whole trail"), *_OFFICE),
-    _of("trail.verify", N_("Verify the trail"), *_OFFICE),
+    _of("trail.own", N_("View your own audit log"), ANYBODY),
+    _of("trail.read", N_("View the whole audit log"), *_OFFICE),
+    _of("trail.verify", N_("Verify the audit log"), *_OFFICE),
     _of("dataset.register", N_("Register a data set"), OWNER),
     _of(
         "dataset.see",
@@ -136,30 +142,30 @@ BUILT_IN = (
     _of("dataset.manage", N_("Manage a data set"), OWNER, by="owner"),
     _of("dataset.delete", N_("Delete a data set"), OWNER, by="owner"),
     _of("dataset.grant", N_("Grant and revoke access"), OWNER, by="owner", by_token=False),
-    _of("dataset.budget", N_("Set a budget and its allotments"), OWNER, by="owner", by_token=False),
-    _of("contribution.see", N_("See for what one's contribution was used"), PROVIDER, OWNER, by="owner"),
-    _of("contribution.manage", N_("Attach a policy to one's contribution"), PROVIDER, OWNER, by="owner"),
+    _of("dataset.budget", N_("Set a budget and its shares"), OWNER, by="owner", by_token=False),
+    _of("contribution.see", N_("See how your contributed data is used"), PROVIDER, OWNER, by="owner"),
+    _of("contribution.manage", N_("Attach a policy to your contributed data"), PROVIDER, OWNER, by="owner"),
     _of("access.ask", N_("Ask for access"), ANYBODY),
     _of("access.see", N_("See a request for access"), ANYBODY, by="owner", overseers=(STEWARD,)),
     _of("access.decide", N_("Decide on a request for access"), OWNER, by="owner", by_token=False),
     _of("project.create", N_("Start a project"), *_USERS, *_OFFICE),
     _of("project.manage", N_("Manage a project"), *_USERS, *_OFFICE, by="owner"),
     _of("project.see", N_("See a project"), ANYBODY, by="grant", overseers=_OFFICE),
-    _of("question.explain", N_("Explain a question"), *_USERS, by="grant", implied_by=("question.ask",), as_algorithm=True),
+    _of("question.explain", N_("Explain a query"), *_USERS, by="grant", implied_by=("question.ask",), as_algorithm=True),
     _of(
         "question.rehearse",
-        N_("Rehearse a question"),
+        N_("Rehearse a query"),
         *_USERS,
         by="grant",
         implied_by=("question.ask", "question.explain"),
         as_algorithm=True,
     ),
-    _of("question.ask", N_("Ask a question"), *_USERS, by="grant", data=True, as_algorithm=True),
-    _of("question.see", N_("See a saved question"), ANYBODY, by="grant", implied_by=("question.manage",)),
-    _of("question.manage", N_("Save and share questions"), *_USERS, by="grant"),
+    _of("question.ask", N_("Run a query"), *_USERS, by="grant", data=True, as_algorithm=True),
+    _of("question.see", N_("See a saved query"), ANYBODY, by="grant", implied_by=("question.manage",)),
+    _of("question.manage", N_("Save and share queries"), *_USERS, by="grant"),
     _of("learn.run", N_("Train a model"), *_USERS, by="grant", data=True, by_method=True, as_algorithm=True),
     _of("anonymize.run", N_("Make an anonymised table"), *_USERS, by="grant", data=True),
-    _of("synthesise.run", N_("Make a synthetic table"), *_USERS, by="grant", data=True),
+    _of("synthesise.run", N_("Make a synthetic table"), *_USERS, by="grant", data=True, offered=False),
     _of(
         "release.see",
         N_("See a release"),
@@ -189,7 +195,7 @@ def actions() -> Mapping[str, Action]:
     """Every action that is known, by its name; a view that nobody can change.
 
     >>> actions()["question.ask"].title
-    'Ask a question'
+    'Run a query'
     """
     return MappingProxyType(_ACTIONS)
 
@@ -199,7 +205,7 @@ def register_actions(more: Iterable[Action]) -> None:
 
     >>> register_actions([Action(name="question.ask", title="Ask", roles=frozenset({"analyst"}))])
     Traceback (most recent call last):
-    cloister.errors.InvalidParameter: The action 'question.ask' was refused: its name is taken.
+    cloister.errors.InvalidParameter: The action 'question.ask' is invalid: its name is taken.
       Instead: register it once, under a name of its own
     """
     new: dict[str, Action] = {}
@@ -224,4 +230,4 @@ def known(name: str) -> bool:
 
 
 def _refused(name: str, why: str, instead: str) -> InvalidParameter:
-    return InvalidParameter(f"The action {name!r} was refused", why=why, instead=instead)
+    return InvalidParameter(f"The action {name!r} is invalid", why=why, instead=instead)

@@ -22,12 +22,12 @@ def check_amount(amount: Fraction | Guarantee, title: str = "The amount") -> Non
     >>> check_amount(Fraction(10**9))
     >>> check_amount(Fraction(10**400), "The budget")
     Traceback (most recent call last):
-    cloister.errors.InvalidParameter: The budget was refused: an ε or a ρ is at most 1000000000000, and protects nobody long
-    before that.
+    cloister.errors.InvalidParameter: The budget is invalid: ε and ρ are at most 1000000000000, and protect no one long before
+    that.
       Instead: 1
     """
     number = amount if isinstance(amount, Fraction) else amount.rho if isinstance(amount, ZCDP) else amount.epsilon
     if number > LARGEST:
         raise InvalidParameter(
-            f"{title} was refused", why=f"an ε or a ρ is at most {LARGEST}, and protects nobody long before that", instead="1"
+            f"{title} is invalid", why=f"ε and ρ are at most {LARGEST}, and protect no one long before that", instead="1"
         )

@@ -18,14 +18,14 @@ from cloister.privacy.guarantee import Guarantee
 REASONS: Mapping[str, str] = MappingProxyType(
     {
         # a yes
-        "public": N_("everybody may"),
+        "public": N_("everyone may"),
         "role": N_("your role may"),
         "owner": N_("it is yours"),
-        "overseer": N_("your office watches over it"),
+        "overseer": N_("your role oversees it"),
         "granted": N_("it was granted to you as {role}"),
         # a no, before any object is looked at
         "unknown-action": N_("the hub knows no such action"),
-        "login": N_("you have not logged in"),
+        "login": N_("you have not signed in"),
         "token": N_("this may only be done in a browser, not with a token"),
         "scope": N_("the token was not made for this"),
         "no-role": N_("it takes one of these roles: {roles}"),
@@ -35,21 +35,21 @@ REASONS: Mapping[str, str] = MappingProxyType(
         # a no of the institution, or of what is attached to the data
         "denied": N_("the institution does not allow this"),
         "training": N_("it takes a valid certificate: {training}"),
-        "second-factor": N_("it takes a log-in with a second factor"),
+        "second-factor": N_("it requires two-step verification"),
         "purpose": N_("the purpose must be one of: {purposes}"),
         "method": N_("the method must be one of: {methods}"),
         "network": N_("it is not allowed from your network"),
-        "ceiling-population": N_("the population would pass the institution's ceiling of ε = {ceiling}"),
-        "ceiling-allotment": N_("the allotment would pass the institution's ceiling of ε = {ceiling}"),
+        "ceiling-population": N_("the population would exceed the institution's ceiling of ε = {ceiling}"),
+        "ceiling-allotment": N_("the share would exceed the institution's ceiling of ε = {ceiling}"),
         "delta": N_("δ may be at most {delta}"),
         "no-ceiling": N_("the institution's ceiling can't be compared with this guarantee"),
         "combination": N_("these may not be combined: {parts}"),
         "prohibited": N_("the policy of the data prohibits it"),
-        "retention": N_("the data's time of retention is over"),
+        "retention": N_("the data's retention period is over"),
         "not-combinable": N_("the data may not be combined with {object}"),
         # a no of the owner
         "not-owner": N_("only its owner may"),
-        "no-grant": N_("nobody granted this to you"),
+        "no-grant": N_("no one granted this to you"),
         "revoked": N_("the grant was revoked"),
         "too-early": N_("the grant begins at {moment}"),
         "expired": N_("the grant ended at {moment}"),
@@ -59,12 +59,12 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "algorithm": N_("the grant does not cover this algorithm"),
         "only-with": N_("the grant does not cover it together with {object}"),
         "risk": N_(
-            "the risk would reach {risk} (an attacker's best guess about one person could be right in {odds} % of cases, where a "
-            "coin is in 50 %), and the grant allows at most {limit}"
+            "the risk would reach {risk} (an attacker's best guess whether one person is in the data could be right in {odds} % "
+            "of cases, where a coin is in 50 %; between two values of theirs, in {value} %), and the grant allows at most {limit}"
         ),
         "risk-unknown": N_("the grant limits the risk to {limit}, and the risk of this is not known"),
-        "closed": N_("what it came from is closed, so that nothing of it goes further"),
-        "share-asleep": N_("whoever shared it may not share it any more, and a share holds no longer than that"),
+        "closed": N_("its source is closed, so it can't be shared further"),
+        "share-asleep": N_("the person who shared it may not share it any more, and the share ends with that"),
         "not-let-in": N_("the owner of the data has not let you into the project's work with them"),
         "share": N_("your share of the budget under this grant is used up: {share}"),
     }

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from cloister.errors import AccessDenied
-from cloister.hub.policy.actions import ANYBODY, N_, NOBODY, ROLES, STANDINGS, Action, actions
+from cloister.hub.policy.actions import ANYBODY, N_, NOBODY, OFFERED_ROLES, STANDINGS, Action, actions
 from cloister.hub.policy.decision import REASONS, Ask, Decision
 
 _ASKED = {
     "owner": N_("its owner"),
-    "provider": N_("whoever gave the data: it is their policy, and binds its owner too"),
+    "provider": N_("the data provider: it is their policy, and binds the owner too"),
     "steward": N_("the steward"),
     "administrator": N_("an administrator"),
-    "project": N_("whoever runs the project"),
-    "sharer": N_("whoever shared it"),
-    "self": N_("nobody: you can do it yourself"),
+    "project": N_("the project's lead"),
+    "sharer": N_("the person who shared it"),
+    "self": N_("no one: you can change this yourself"),
 }
 
 
@@ -58,23 +58,25 @@ def denied(decision: Decision, gettext: Callable[[str], str] = str, name: str = 
 
     >>> no = Decision(allowed=False, action="learn.run", rule="grants", reason="no-grant", ask=Ask(role="owner", person="p1"))
     >>> print(denied(no))
-    Train a model: denied: nobody granted this to you (rule grants).
+    Train a model: denied: no one granted this to you (rule grants).
       Instead: ask its owner
     """
     action = actions().get(decision.action)
     title = gettext(action.title) if action else decision.action
     what = gettext("{action}: denied").format(action=title)
     told = gettext("{why} (rule {rule})").format(why=why(decision, gettext), rule=decision.rule)
-    instead = gettext(_INSTEAD.get(decision.reason, "ask {whom}")).format(whom=whom(decision.ask, gettext, name))
-    return AccessDenied(what, why=told, instead=instead)
+    asked, instead = whom(decision.ask, gettext, name), _INSTEAD.get(decision.reason, "ask {whom}")
+    if decision.ask is not None and decision.ask.role == "self" and "{whom}" in instead:
+        return AccessDenied(what, why=told, instead=asked)  # a sentence of its own, and nobody to ask
+    return AccessDenied(what, why=told, instead=gettext(instead).format(whom=asked))
 
 
 _INSTEAD = {
-    "login": N_("log in"),
+    "login": N_("sign in"),
     "token": N_("do it in a browser"),
     "scope": N_("make a token with this scope"),
     "no-algorithm": N_("name the algorithm"),
-    "second-factor": N_("log in with a second factor"),
+    "second-factor": N_("sign in with two-step verification"),
     "no-object": N_("name the object"),
     "unknown-action": N_("ask {whom}"),
     "risk": N_("a smaller spend, or ask {whom}"),
@@ -96,17 +98,17 @@ class Row:
 
 
 def role_table() -> list[Row]:
-    """Every action that is known against every role, `nobody` and `anybody`, in the order of registration.
+    """Every action that is offered against every role that is given, `nobody` and `anybody`, in the order of registration.
 
     >>> row = next(row for row in role_table() if row.action == "job.cancel")
     >>> row.cells["administrator"], row.cells["analyst"], row.cells["nobody"]
     ('all', 'own', 'no')
     """
-    return [Row(action=each.name, title=each.title, cells=dict(_cells(each))) for each in actions().values()]
+    return [Row(action=each.name, title=each.title, cells=dict(_cells(each))) for each in actions().values() if each.offered]
 
 
 def _cells(action: Action) -> Iterator[tuple[str, str]]:
-    for role in (*STANDINGS, *ROLES):
+    for role in (*STANDINGS, *OFFERED_ROLES):
         everyone = NOBODY in action.roles
         if not everyone and role not in action.roles and (role == NOBODY or ANYBODY not in action.roles):
             yield role, "no"

@@ -97,8 +97,8 @@ class Rules:
     networks: tuple[Network, ...] | None = None
     hours: tuple[Hours, ...] | None = None
     risk: Fraction | None = None
-    """How much better than a coin an attacker's best guess about one person may become by what somebody draws under this grant:
-    0 is not at all, 1 is certainty (`hub/policy/risk.py`)."""
+    """How much better than a coin an attacker's best guess whether one person is in the data may become by what somebody draws
+    under this grant: 0 is not at all, 1 is certainty (`hub/policy/risk.py`)."""
     algorithms: frozenset[str] | None = None
     """Guests' algorithms that may run. None: no guest's algorithm; stated: those, and no plain question."""
     methods: frozenset[str] | None = None
@@ -223,7 +223,7 @@ class Context:
 
     >>> Context(now=datetime.fromisoformat("2026-11-20"))
     Traceback (most recent call last):
-    cloister.errors.InvalidParameter: now=2026-11-20 00:00:00 was refused: a moment without a time zone is not one moment.
+    cloister.errors.InvalidParameter: now=2026-11-20 00:00:00 is invalid: it has no time zone.
       Instead: now=datetime.now(UTC)
     """
 
@@ -246,8 +246,8 @@ class Context:
 
     def __post_init__(self) -> None:
         if self.now.utcoffset() is None:
-            why = "a moment without a time zone is not one moment"
-            raise InvalidParameter(f"now={self.now} was refused", why=why, instead="now=datetime.now(UTC)")
+            why = "it has no time zone"
+            raise InvalidParameter(f"now={self.now} is invalid", why=why, instead="now=datetime.now(UTC)")
 
     def read(self, number: str) -> frozenset[str]:
         """Every column that is read of an object, asked about or not.

@@ -49,7 +49,7 @@ _FOR_NOW = frozenset({"too-early", "training", "network", "hours"})
 def refusal(grant: GrantFacts, who: Who, action: Action, which: Object, context: Context) -> str | None:
     """The first condition of a grant that does not hold; None where all hold.
 
-    Terms that do not concern somebody are not told to them: to whoever is not in the grant, it is no grant.
+    Terms that do not concern somebody are not told to them: to anyone who is not in the grant, it is no grant.
 
     >>> from datetime import UTC, datetime
     >>> from cloister.hub.policy.actions import actions
@@ -98,7 +98,7 @@ def details(reason: str, grant: GrantFacts, who: Who, which: Object, context: Co
     if reason == "only-with":
         return {"object": next(each.name or each.id for each in context.together if each.id not in (rules.only_with or ()))}
     if reason in ("risk", "risk-unknown") and rules.risk is not None:
-        return told_risk(reached(which, context), rules.risk)
+        return told_risk(reached(which, context), rules.risk, reached(which, context, about="value"))
     moment = {"too-early": rules.not_before, "expired": rules.until}.get(reason)
     if moment is not None:
         return {"moment": f"{moment:%Y-%m-%d %H:%M %Z}".strip()}

@@ -35,13 +35,13 @@ def check_methods(names: Iterable[str] | None) -> None:
 
     >>> check_methods(["GausianNB"])
     Traceback (most recent call last):
-    cloister.errors.InvalidDeclaration: methods was refused: 'GausianNB' is no method that is trained here.
+    cloister.errors.InvalidDeclaration: methods is invalid: 'GausianNB' is not a training method of this hub.
       Instead: GaussianNB, CategoricalNB, ...
     """
     unknown = sorted(set(names or ()) - offered().keys())
     if unknown:
         raise InvalidDeclaration(
-            "methods was refused",
-            why=f"{unknown[0][:60]!r} is no method that is trained here",
+            "methods is invalid",
+            why=f"{unknown[0][:60]!r} is not a training method of this hub",
             instead=", ".join(offered()),
         )

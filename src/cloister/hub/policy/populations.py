@@ -1,6 +1,6 @@
 """Which populations a rule means that names them.
 
-A rule says "ward". Whoever opens a population chooses its name, so a rule has to hold however the name is spelled: letters of
+A rule says "ward". Anyone who opens a population chooses its name, so a rule has to hold however the name is spelled: letters of
 another width or case, and blanks more or less, make no other population of it. A window of a data set has a population of its
 own, "ward 2026-Q1". A rule on "ward" governs each of them by itself, since each has a budget of its own and the promise is per
 person and window.

@@ -1,11 +1,9 @@
 """The risk of a spend: how much better than a coin the best guess can be whether one person is in the data.
 
 An attacker who knows everything but whether one person's rows are in the table, and holds both for equally likely, guesses right
-with probability (1 + a) / 2. The *risk* is the most that this advantage a can be, by what was promised and nothing else:
-
-- (ε, δ): a ≤ (e^ε − 1 + 2δ) / (e^ε + 1) (Kairouz, Oh & Viswanath 2015); for δ = 0 that is tanh(ε/2).
-- ρ: a ≤ √(ρ/2) (Pinsker) and a ≤ √(1 − e^(−ρ)) (Bretagnolle & Huber 1979), since the Kullback–Leibler divergence is at most ρ;
-  with a slack of δ, δ more.
+with probability (1 + a) / 2. The *risk* is the most that this advantage a can be, by what was promised and nothing else
+(`privacy/inference.py`). It is about presence. A guess between two values of somebody who is in the data may be better, since
+neighbours differ by a person more or less and another value is two such steps; a refusal tells both.
 
 A grant's limit on the risk is held against all that the asker drew from the population and what they ask for besides: promises
 add up, advantages do not. So it is computed from declarations and the ledger alone; no row is read.
@@ -18,30 +16,17 @@ from fractions import Fraction
 from cloister.errors import CloisterError
 from cloister.hub.policy.actions import Action
 from cloister.hub.policy.facts import Context, Object, Rules
-from cloister.privacy.conversion import delta_of_approx
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, zero_of
+from cloister.privacy.inference import About, advantage
 from cloister.privacy.precision import context as precise
-from cloister.privacy.precision import down, real, rounded_up, up
+from cloister.privacy.precision import down, real, rounded_up
 from cloister.privacy.rational import text_of
 
-__all__ = ["BY_PRICE", "advantage", "beyond_risk", "most_within", "reached", "told_risk"]
+__all__ = ["BY_PRICE", "beyond_risk", "most_within", "reached", "told_risk"]
 
 BY_PRICE = frozenset({"question.ask", "learn.run", "algorithm.run", "release.see", "release.download", "release.share"})
 """Actions whose risk is their price: before that is known they are not refused for it. What an algorithm does is asked, and paid
 for, as a question or a model; a release has been paid for."""
-
-
-def advantage(guarantee: Guarantee) -> Fraction:
-    """The risk that a promise leaves, rounded up; 0 is none and 1 certainty.
-
-    >>> [float(round(advantage(each), 4)) for each in (PureDP(0), PureDP(1), ApproxDP(1, "0.1"), ZCDP("0.5"))]
-    [0.0, 0.4621, 0.5159, 0.5]
-    """
-    if not isinstance(guarantee, ZCDP):
-        return delta_of_approx(guarantee.to_approx(), 0)
-    number, rho = precise(), real(guarantee.rho)
-    near, far = number.sqrt(rho / 2), number.sqrt(-number.expm1(-rho))
-    return min(Fraction(1), up(min(near, far)) + guarantee.delta)
 
 
 def most_within(limit: Fraction, total: Guarantee) -> Guarantee | None:
@@ -67,8 +52,10 @@ def most_within(limit: Fraction, total: Guarantee) -> Guarantee | None:
     return PureDP(epsilon) if isinstance(total, PureDP) else ApproxDP(epsilon, slack)
 
 
-def reached(which: Object, context: Context) -> Fraction | None:
+def reached(which: Object, context: Context, *, about: About = "presence") -> Fraction | None:
     """The risk that an act would reach, where it is known: as it was stated, or by the price. None: it is not known.
+
+    The same about a value of somebody who is in the data: where only the risk is stated, no more than twice that.
 
     >>> from datetime import UTC, datetime
     >>> from cloister.hub.policy.facts import Spend
@@ -78,12 +65,12 @@ def reached(which: Object, context: Context) -> Fraction | None:
     (True, None)
     """
     if context.risk is not None:
-        return context.risk
+        return context.risk if about == "presence" else min(Fraction(1), 2 * context.risk)
     spend = context.spend.get(which.population)
     if spend is None or spend.asked is None:
         return None
     try:
-        return advantage(spend.asked if spend.drawn is None else spend.drawn + spend.asked)
+        return advantage(spend.asked if spend.drawn is None else spend.drawn + spend.asked, about=about)
     except CloisterError:  # promises that do not add up bound nothing
         return Fraction(1)
 
@@ -106,13 +93,15 @@ def beyond_risk(rules: Rules, action: Action, which: Object, context: Context) -
     return "risk-unknown" if action.data and action.name not in BY_PRICE else None
 
 
-def told_risk(found: Fraction | None, limit: Fraction) -> dict[str, str]:
-    """The values that the sentence of a refusal shows: the risk and its odds rounded up.
+def told_risk(found: Fraction | None, limit: Fraction, value: Fraction | None = None) -> dict[str, str]:
+    """The values that the sentence of a refusal shows: the risk and its odds rounded up, and the odds about a value.
 
-    >>> told_risk(Fraction(46212, 100000), Fraction(3, 10))
-    {'limit': '0.3', 'risk': '0.463', 'odds': '73.2'}
+    >>> told_risk(Fraction(46212, 100000), Fraction(3, 10), Fraction(762, 1000))
+    {'limit': '0.3', 'risk': '0.463', 'odds': '73.2', 'value': '88.1'}
     """
     shown = {"limit": text_of(limit)}
     if found is None:
         return shown
-    return {**shown, "risk": text_of(rounded_up(found, 3)), "odds": text_of(rounded_up(50 * (1 + found), 3))}
+    of_value = min(Fraction(1), 2 * found) if value is None else value
+    odds = {name: text_of(rounded_up(50 * (1 + each), 3)) for name, each in (("odds", found), ("value", of_value))}
+    return {**shown, "risk": text_of(rounded_up(found, 3)), **odds}

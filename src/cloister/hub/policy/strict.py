@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.hub.policy.actions import N_
 from cloister.hub.policy.facts import Network
+from cloister.printable import LONGEST_NAME, is_kept, is_printable, is_text
 from cloister.privacy.rational import exact_nonnegative
 
 _LONGEST = 65_536
 _MOST = 1_000
-_NAME = 200
-_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_TEXT = 10 * LONGEST_NAME
 _T = TypeVar("_T")
 
 
@@ -62,7 +62,7 @@ def only(value: Mapping[str, Any], place: str, keys: Sequence[str]) -> None:
 
     >>> only({"purpose": "care"}, "rules", ["actions", "purposes"])
     Traceback (most recent call last):
-    cloister.errors.InvalidDeclaration: rules was refused: 'purpose' is not known there.
+    cloister.errors.InvalidDeclaration: rules is invalid: 'purpose' is not known there.
       Instead: actions, purposes
     """
     unknown = sorted(set(value) - set(keys))
@@ -87,8 +87,8 @@ def identifier(value: object, place: str) -> str:
     """
     if not isinstance(value, str):
         raise wrong(place, "it is not a text", '"…"')
-    if not value.strip() or len(value) > _NAME or any(unicodedata.category(each) in _UNSEEN for each in value):
-        raise wrong(place, f"a name has 1 to {_NAME} characters, and none that can't be seen", '"…"')
+    if not is_text(value):
+        raise wrong(place, f"a name has 1 to {LONGEST_NAME} characters, all of them printable", '"…"')
     return value
 
 
@@ -98,8 +98,8 @@ def text(value: object, place: str) -> str:
     >>> text("age >= 18", "rows")
     'age >= 18'
     """
-    if not isinstance(value, str) or len(value) > 10 * _NAME or any(unicodedata.category(each) in ("Cs", "Cc") for each in value):
-        raise wrong(place, f"it is not a text of at most {10 * _NAME} characters on one line", '"…"')
+    if not isinstance(value, str) or not (is_kept() or (len(value) <= _TEXT and is_printable(value))):
+        raise wrong(place, f"it is not a text of at most {_TEXT} characters on one line", '"…"')
     return value.strip()
 
 
@@ -120,7 +120,7 @@ def items(value: object, place: str, read: Callable[[object, str], _T]) -> list[
     >>> items(["a", "b"], "labels", name)
     ['a', 'b']
     """
-    if not isinstance(value, list | tuple) or len(value) > _MOST:
+    if not isinstance(value, list | tuple) or (len(value) > _MOST and not is_kept()):
         raise wrong(place, f"it is not a list of at most {_MOST}", "[…]")
     return [read(each, f"{place}[{number}]") for number, each in enumerate(value)]
 
@@ -196,10 +196,10 @@ def wrong(place: str, why: str, instead: str) -> InvalidDeclaration:
     """The refusal of one place.
 
     >>> print(wrong("rules.until", "it is not a date", '"2026-12-31"'))
-    rules.until was refused: it is not a date.
+    rules.until is invalid: it is not a date.
       Instead: "2026-12-31"
     """
-    return InvalidDeclaration(f"{place} was refused", why=why, instead=instead)
+    return InvalidDeclaration(f"{place} is invalid", why=why, instead=instead)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The JSON form of grants, mandatory rules and policies, as people write it in forms and as the database keeps it.
 
 Parsing is strict (`strict.py`), and writing gives the one canonical form: what is written reads back equal. Parts that
-say nothing are left out; an empty list stays, since "no purpose at all" and "any purpose" are opposites.
+say nothing are left out; an empty list stays, since "no purpose" and "any purpose" are opposites.
 
 Who keeps a text takes it from `kept_grant`, `kept_rule` and `kept_policy`, which read it back first: a text that can't be read
 closes whatever it governs. What stands in for one that is stored nevertheless is `closing_rule` and `closing_policy`.
@@ -76,7 +76,7 @@ def parse_rule(text: Text, *, id: str) -> MandatoryRule:  # noqa: A002
     more = ("second_factor", "purposes", "networks", "methods")
     if not any(found.get(key) not in (None, False, frozenset()) for key in (*demands, *more)):
         raise strict.wrong(
-            "the rule", "it demands nothing", '{"title": "Clinical data", "labels": ["clinical"], "second_factor": true}'
+            "the rule", "it demands nothing", '{"title": "Clinical", "labels": ["clinical"], "second_factor": true}'
         )
     if found.get("delta", Fraction(0)) >= 1:
         raise strict.wrong("delta", "it must be less than 1", '"1e-6"')
@@ -160,7 +160,7 @@ def closing_policy() -> Policy:
 
 def _same(place: str, meant: object, again: object, text: dict[str, Any]) -> dict[str, Any]:
     if again != meant:
-        raise strict.wrong(place, "it would not be read back as it was written", "the same in fewer or plainer words")
+        raise strict.wrong(place, "storing it would change it", "the same in fewer or plainer words")
     return text
 
 
@@ -174,10 +174,10 @@ def _parts(value: object, place: str, readers: Mapping[str, _Reader]) -> dict[st
 def _members(value: object, place: str) -> Members:
     found = _parts(value, place, _MEMBERS)
     if found.get("anybody") and any(found.get(key) is not None for key in ("people", "institutions", "projects")):
-        raise strict.wrong(place, "anybody is more than those who are named besides", '{"anybody": true}')
+        raise strict.wrong(place, "“everyone” already includes the people listed", '{"anybody": true}')
     narrowed = any(key in found for key in ("people", "institutions", "projects"))
     if not (narrowed or found.get("anybody") or found.get("training") or found.get("attributes")):
-        raise strict.wrong(place, "nobody is named", '{"people": ["…"]}, or {"anybody": true}')
+        raise strict.wrong(place, "no one is named", '{"people": ["…"]}, or {"anybody": true}')
     return Members(**found)
 
 
@@ -190,7 +190,9 @@ def _rules(value: object, place: str) -> Rules:
         raise strict.wrong(f"{place}.until", "it is not after not_before", '"2026-12-31"')
     if "algorithm.run" in found["actions"] and not found.get("algorithms") and "only_with" not in found:
         raise strict.wrong(
-            f"{place}.algorithms", "to run algorithms names them", '["…"]; on an algorithm, "only_with": ["a data set"]'
+            f"{place}.algorithms",
+            "a grant to run algorithms must list the algorithms",
+            '["…"]; on an algorithm, "only_with": ["a data set"]',
         )
     _about_models(found, f"{place}.methods")
     return Rules(**found)
@@ -275,7 +277,7 @@ def _hours(value: object, place: str) -> Hours:
 
 def _day(value: object, place: str) -> int:
     if value not in DAYS:
-        raise strict.wrong(place, "it is no day of the week", ", ".join(DAYS))
+        raise strict.wrong(place, "it is not a day of the week", ", ".join(DAYS))
     return DAYS.index(str(value))
 
 
@@ -324,7 +326,7 @@ def _source(value: object, place: str) -> Source:
 
 def _sensitivity(value: object, place: str) -> str:
     if value not in SENSITIVITIES[1:]:
-        raise strict.wrong(place, "it is none of the levels", ", ".join(SENSITIVITIES[1:]))
+        raise strict.wrong(place, "it is not one of the levels", ", ".join(SENSITIVITIES[1:]))
     return str(value)
 
 

@@ -44,7 +44,7 @@ def spelled_out(text: str, kinds: Mapping[str, str]) -> str:
         seen += 1
         if seen > _MOST:
             raise Refused(
-                "The question was refused", why=f"it compares with more than {_MOST} arrays", instead="fewer", code="54001"
+                "The query was refused", why=f"it compares with more than {_MOST} arrays", instead="fewer", code="54001"
             )
         last = _closing(own, place + 1)
         array = None if last is None else array_in(own[place + 2 : last])

@@ -94,7 +94,7 @@ class Connection:
                 await self._flush()
             case "F":
                 self._skipping = False
-                self._tell(failure_of(Refused("A function call was refused", why="there are none", instead="SELECT …")))
+                self._tell(failure_of(Refused("A function call is not supported", why="there are none", instead="SELECT …")))
                 await self._ready()
             case "d" | "c" | "f":
                 pass  # what is left of a COPY that was refused
@@ -153,7 +153,7 @@ class Connection:
         prepared = self._store.statement(source)
         if len(values) != len(prepared.types):
             raise Refused(
-                "The values were refused", why=f"{len(prepared.types)} are wanted", instead="one value each", code="08P01"
+                "The values are invalid", why=f"{len(prepared.types)} are wanted", instead="one value each", code="08P01"
             )
         binary = _spread(value_formats, len(values))
         if not name:
@@ -293,5 +293,5 @@ def _spread(formats: Sequence[int], count: int) -> list[int]:
     if len(formats) <= 1:
         return [*(formats or [0])] * count
     if len(formats) != count:
-        raise Refused("The formats were refused", why=f"{count} are wanted", instead="one for all", code="08P01")
+        raise Refused("The formats are invalid", why=f"{count} are wanted", instead="one for all", code="08P01")
     return list(formats)

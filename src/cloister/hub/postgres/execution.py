@@ -98,7 +98,7 @@ class Executor:
         """A text that was sent to be prepared; parameters whose types were left open get those of their columns."""
         found = statements(text)
         if len(found) > 1:
-            raise Refused("The statement was refused", why="it is several", instead="one after the other", code="42601")
+            raise Refused("The statement is invalid", why="it is several", instead="one after the other", code="42601")
         if not found:
             return Prepared("", (), None, tuple(given))
         own, words = found[0]
@@ -187,7 +187,9 @@ class Executor:
         if isinstance(statement, Explain) and isinstance(statement.question, Execute):
             question = self.store.executed(statement.question)
             if not isinstance(question, Select):
-                raise Refused("EXPLAIN EXECUTE was refused", why="what was prepared is no question", instead="EXPLAIN SELECT …")
+                raise Refused(
+                    "EXPLAIN EXECUTE is not supported", why="what was prepared is no question", instead="EXPLAIN SELECT …"
+                )
             return Explain(question, statement.json)
         return statement
 
@@ -292,7 +294,7 @@ class Executor:
         """What the client was told of must be what it gets, and this is found out before anything is charged."""
         if self.columns(statement) != told:
             raise Refused(
-                "The statement was refused",
+                "The statement is not supported",
                 why="its columns changed with cloister.margins since they were described",
                 instead="DECLARE or prepare it again",
             )

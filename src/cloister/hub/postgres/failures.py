@@ -6,6 +6,7 @@ purpose gets a fixed text: its own words may hold a row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cloister.errors import (
@@ -25,6 +26,7 @@ from cloister.errors import (
     UnsupportedQuery,
 )
 from cloister.hub.problems import Conflict, Missing, TooMany
+from cloister.voices import Unspeakable, Voice
 
 __all__ = ["Failure", "Refused", "failure_of"]
 
@@ -88,8 +90,39 @@ def failure_of(error: BaseException) -> Failure:
     """
     if not isinstance(error, CloisterError):
         return Failure(code="XX000", message="The statement failed, and nothing more is said of it")
-    message = f"{error.what}: {error.why}" if error.why else error.what
     if isinstance(error, Refused):
+        message = f"{error.what}: {error.why}" if error.why else error.what
         return Failure(code=error.code, message=message, hint=error.instead, severity="FATAL" if error.fatal else "ERROR")
     code = next((code for kind, code in _CODES if isinstance(error, kind)), "XX000")
-    return Failure(code=code, message=message, hint=error.instead)
+    what, why = _IN_SQL.told(error.what), _IN_SQL.told(error.why)
+    return Failure(code=code, message=f"{what}: {why}" if why else what, hint=_IN_SQL.said(error.instead))
+
+
+class _InSQL(Voice):
+    """A client of PostgreSQL sets `cloister.spend`, where Python writes `spend=`.
+
+    >>> _InSQL().said('spend="0.1", or a larger pilot='), _InSQL().told("within=0 is invalid")
+    ("SET cloister.spend = '0.1'", 'cloister.within = 0 is invalid')
+    """
+
+    def given(self, name: str, value: str) -> str:
+        if name not in _SETTINGS:
+            raise Unspeakable(name)
+        return f"SET cloister.{name} = '{self.value(value)}'"
+
+    def bare(self, name: str) -> str:
+        if name not in _SETTINGS:
+            raise Unspeakable(name)
+        return f"cloister.{name}"
+
+    def wrong(self, name: str, value: str) -> str:
+        return f"{self.bare(name)} = {self.value(value)}"
+
+    def call(self, name: str, positional: Sequence[str], keywords: Sequence[tuple[str, str]]) -> str:
+        if name.startswith("cl."):
+            raise Unspeakable(name)  # what the owner declares, and no client of PostgreSQL
+        return super().call(name, positional, keywords)
+
+
+_SETTINGS = frozenset({"confidence", "fresh", "purpose", "spend", "within"})
+_IN_SQL = _InSQL()

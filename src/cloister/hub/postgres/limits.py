@@ -20,7 +20,8 @@ class Limits:
     connections: int = 200
     """At once, those that have not logged in yet included."""
     strangers: int = 50
-    """At once, of those that have not logged in yet."""
+    """At once, of those that have not logged in yet; half as many more from networks where somebody has. Past them the oldest
+    goes (`strangers.py`)."""
     each: int = 20
     """Connections of one person."""
     turns: int = 2

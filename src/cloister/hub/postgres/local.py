@@ -42,7 +42,9 @@ class LocalBackend:
         """A session for a person with a token."""
         kept = self._tokens.get(user, "")
         if not hmac.compare_digest(kept, _digest(token)):
-            raise AccessDenied("The log-in was refused", why="the name or the token is wrong", instead="an API token as password")
+            raise AccessDenied(
+                "You could not be signed in", why="the name or the token is wrong", instead="an API token as password"
+            )
         return LocalSession(self._session)
 
 
@@ -93,7 +95,7 @@ class LocalSession:
         return None
 
     def check(self, sql: str, how: Asking) -> None:
-        """Whoever is in may ask everything, for as long as the session is open."""
+        """Anyone who is in may ask everything, for as long as the session is open."""
         self._session.explain(sql, EXAMPLE, dialect=_DIALECT)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Parameters of the extended protocol: each value is read by its type and spelled into the text as a literal.
 
-The spelling is made here, never taken over: a number is printed anew, a text gets its quotes doubled. So a value can't end its
+The spelling is made here, never taken over: a number is printed again, a text gets its quotes doubled. So a value can't end its
 literal, whatever it holds. Types that are not listed are refused by name.
 """
 
@@ -234,8 +234,8 @@ def _unless_null(text: str) -> str | None:
 
 def _no_array() -> Refused:
     why = f"it is no array of one dimension with at most {_MOST:,} elements"
-    return Refused("The array was refused", why=why, instead="'{1,2,3}'", code="22P02")
+    return Refused("The array is invalid", why=why, instead="'{1,2,3}'", code="22P02")
 
 
 def _refused(place: int, why: str, instead: str) -> Refused:
-    return Refused(f"The parameter ${place} was refused", why=why, instead=instead, code="22P02")
+    return Refused(f"The parameter ${place} is invalid", why=why, instead=instead, code="22P02")

@@ -108,7 +108,7 @@ class Portals:
             )
 
     def check_room(self) -> None:
-        """Nothing more is run for whoever holds too much: it is refused before anything is charged."""
+        """Nothing more is run for anyone who holds too much: it is refused before anything is charged."""
         if sum(each.size for _, each in self) >= self.largest:
             raise Refused(
                 "The statement was refused",

@@ -76,11 +76,11 @@ class Store:
         """The statement that EXECUTE stands for, with its values."""
         prepared = self.statement(execute.name)
         if prepared.statement is None or isinstance(prepared.statement, Execute):
-            raise Refused("EXECUTE was refused", why="it stands for no question", instead="SELECT …")
+            raise Refused("EXECUTE is not supported", why="it stands for no question", instead="SELECT …")
         wanted = len(prepared.types)
         if len(execute.values) != wanted:
             raise Refused(
-                "The values were refused",
+                "The values are invalid",
                 why=f"{execute.name[:63]!r} wants {wanted} and {len(execute.values)} came",
                 instead=f"EXECUTE {execute.name[:63]}" + (f" ({', '.join('…' * wanted)})" if wanted else ""),
                 code="42601",

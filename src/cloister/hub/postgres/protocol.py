@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from cloister.hub.postgres.failures import Failure, Refused
 from cloister.hub.postgres.types import WireType, to_binary, to_text
+from cloister.printable import shown
 
 __all__ = ["Body", "breach", "read_message", "read_startup"]
 
@@ -21,7 +22,7 @@ LARGEST_STARTUP = 10_000
 
 def breach(what: str) -> Refused:
     """A message that the protocol does not allow: the connection ends."""
-    return Refused("The message was refused", why=what, instead="a client of protocol version 3", code="08P01", fatal=True)
+    return Refused("The message is invalid", why=what, instead="a client of protocol version 3", code="08P01", fatal=True)
 
 
 class Body:
@@ -45,7 +46,7 @@ class Body:
             return found.decode()
         except UnicodeDecodeError:
             raise Refused(
-                "The message was refused", why="a text in it is not UTF-8", instead="client_encoding = UTF8", code="22021"
+                "The message is invalid", why="a text in it is not UTF-8", instead="client_encoding = UTF8", code="22021"
             ) from None
 
     def take(self, size: int) -> bytes:
@@ -129,7 +130,7 @@ def message(letter: str, body: bytes = b"") -> bytes:
 
 def text(value: str) -> bytes:
     """A text with its zero byte."""
-    return value.replace("\0", "").encode("utf-8", "replace") + b"\0"
+    return shown(value, lines=True).encode() + b"\0"
 
 
 AUTHENTICATED = message("R", struct.pack("!i", 0))

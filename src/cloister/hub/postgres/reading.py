@@ -64,8 +64,8 @@ def read(text: str, own: Sequence[Word]) -> Statement:
     if first in _WRITES:
         raise Refused(f"{shown} was refused", why="nothing can be written here", instead="SELECT …", code="25006")
     if first in _NEWS:
-        raise Refused(f"{shown} was refused", why="nothing is told here but answers", instead="SELECT …")
-    raise Refused(f"{shown!r} was refused", why="it begins no statement that is known here", instead="SELECT …", code="42601")
+        raise Refused(f"{shown} is not supported", why="nothing is told here but answers", instead="SELECT …")
+    raise Refused(f"{shown!r} is invalid", why="it begins no statement that is known here", instead="SELECT …", code="42601")
 
 
 def _set(_: str, rest: Rest) -> Statement:
@@ -116,7 +116,7 @@ def _transaction(_: str, rest: Rest) -> Statement:
         rest.end()
         return Transaction("savepoint" if first == "savepoint" else "release", name, first.upper())
     if rest.had("prepared"):
-        raise Refused("PREPARED was refused", why="a transaction here has nothing to prepare", instead=first.upper())
+        raise Refused("PREPARED is not supported", why="a transaction here has nothing to prepare", instead=first.upper())
     if not rest.had("work"):
         rest.had("transaction")
     if first in ("rollback", "abort") and rest.had("to"):
@@ -169,7 +169,7 @@ def _explain(text: str, rest: Rest) -> Statement:
 
 
 def _analyze() -> Refused:
-    return Refused("EXPLAIN ANALYZE was refused", why="it would ask the question, which costs", instead="EXPLAIN SELECT …")
+    return Refused("EXPLAIN ANALYZE is not supported", why="it would ask the question, which costs", instead="EXPLAIN SELECT …")
 
 
 _READERS: dict[str, Callable[[str, Rest], Statement]] = {

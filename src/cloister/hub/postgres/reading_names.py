@@ -66,7 +66,7 @@ def close(_: str, rest: Rest) -> Close:
 def prepare(text: str, rest: Rest) -> Prepare:
     """PREPARE name [(types)] AS question."""
     if rest.had("transaction"):
-        raise Refused("PREPARE TRANSACTION was refused", why="a transaction here has nothing to prepare", instead="COMMIT")
+        raise Refused("PREPARE TRANSACTION is not supported", why="a transaction here has nothing to prepare", instead="COMMIT")
     name = rest.plain_name()
     types: list[int] = []
     if rest.had("("):

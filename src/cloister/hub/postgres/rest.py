@@ -92,4 +92,4 @@ class Rest:
     def refused(self) -> Refused:
         """It does not read as such a statement."""
         what = self.first.upper()
-        return Refused(f"This {what} was refused", why="it cannot be read", instead=EXAMPLES.get(self.first, what), code="42601")
+        return Refused(f"This {what} is invalid", why="it cannot be read", instead=EXAMPLES.get(self.first, what), code="42601")

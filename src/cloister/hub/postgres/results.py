@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 from cloister.hub.postgres.backend import AnswerColumn, Asking, Explained
 from cloister.hub.postgres.types import OF_KIND
+from cloister.printable import json_of
 from cloister.session import Release
 
 __all__ = ["PLAN", "Column", "Result", "Source", "columns_of_shape", "of_plan", "of_release", "of_texts", "weight"]
@@ -129,7 +129,7 @@ def of_plan(plan: Explained, *, as_json: bool, confidence: float, example: bool)
         "Margins": {name: width if isinstance(width, float) and math.isfinite(width) else None for name, width in widths.items()},
         "Lines": lines,
     }
-    text = json.dumps([{"Plan": body}], ensure_ascii=False, indent=2)
+    text = json_of([{"Plan": body}], indent=2)
     return Result(columns=(Column(name="QUERY PLAN", kind="json"),), rows=[(text,)], tag="EXPLAIN")
 
 

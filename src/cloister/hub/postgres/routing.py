@@ -28,7 +28,7 @@ __all__ = ["Route", "SetConfig", "route", "set_configs", "typed"]
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """The text for whoever answers, whether that is the door, and which declared tables it names, in small letters."""
+    """The text for anyone who answers, whether that is the door, and which declared tables it names, in small letters."""
 
     text: str
     private: bool

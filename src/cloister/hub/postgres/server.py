@@ -24,6 +24,7 @@ from cloister.hub.postgres.limits import Limits
 from cloister.hub.postgres.portals import Portals
 from cloister.hub.postgres.prepared import Store
 from cloister.hub.postgres.startup import Cancel, Wishes, greet, password
+from cloister.hub.postgres.strangers import Stranger, Strangers
 from cloister.hub.postgres.variables import Variables
 from cloister.noise import default_random
 
@@ -31,6 +32,14 @@ __all__ = ["PostgresFront"]
 
 _LOG = logging.getLogger(__name__)
 _BUFFER = 1 << 18
+
+
+class _GivenUp(Exception):
+    """Somebody who had not logged in yet goes, for somebody who came later."""
+
+
+def _too_many() -> Refused:
+    return Refused("The connection is not allowed", why="there are too many", instead="a later try", code="53300", fatal=True)
 
 
 @dataclass
@@ -63,7 +72,7 @@ class PostgresFront:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing: set[asyncio.Future[None]] = set()
-        self._strangers = 0
+        self._strangers = Strangers(self._limits.strangers)
         self._open: dict[int, tuple[int, Connection]] = {}
         self._people: dict[str, _Person] = {}
         self._next = 0
@@ -108,6 +117,8 @@ class PostgresFront:
         self._tasks.add(task)
         try:
             await self._welcome(reader, writer)
+        except _GivenUp:
+            self._goodbye(writer, _too_many())
         except asyncio.CancelledError:
             self._goodbye(writer, Refused("The connection ends", why="the hub stops", code="57P01", fatal=True))
         except TimeoutError:
@@ -131,18 +142,28 @@ class PostgresFront:
 
     async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         address = str((writer.get_extra_info("peername") or ("",))[0])
-        if self.connections > self._limits.connections or self._strangers >= self._limits.strangers:
-            raise Refused("The connection was refused", why="there are too many", instead="a later try", code="53300", fatal=True)
-        self._strangers += 1
+        task = asyncio.current_task()
+        assert task is not None
+        stranger = self._strangers.arrive(address, task)
+        if stranger is None:
+            raise _too_many()
+        executor: Executor | None = None
         try:
+            here = self.connections - len(self._strangers.going)
+            if here > self._limits.connections and not self._strangers.make_room(stranger):
+                raise _too_many()
             async with asyncio.timeout(self._limits.startup):
                 found = await greet(reader, writer, self._context, address)
                 if isinstance(found, Cancel):
                     self._cancel(found)
                     return
-                executor = await self._login(reader, writer, found, address)
+                executor = await self._login(reader, writer, found, address, stranger)
+        except asyncio.CancelledError:
+            if stranger.given_up:
+                raise _GivenUp from None
+            raise
         finally:
-            self._strangers -= 1
+            self._strangers.leave(stranger, logged_in=executor is not None)
         person = self._people.setdefault(executor.user, _Person(turns=asyncio.Semaphore(self._limits.turns)))
         person.connections += 1
         pools = (self._quick, self._slow)
@@ -152,7 +173,7 @@ class PostgresFront:
         try:
             if person.connections > self._limits.each:
                 raise Refused(
-                    "The connection was refused", why="you have too many", instead="Close one", code="53300", fatal=True
+                    "The connection is not allowed", why="you have too many", instead="Close one", code="53300", fatal=True
                 )
             writer.write(protocol.AUTHENTICATED + protocol.backend_key(process, secret))
             await connection.serve()
@@ -171,8 +192,11 @@ class PostgresFront:
             self._people.pop(executor.user, None)
         await asyncio.get_running_loop().run_in_executor(self._quick, executor.close)
 
-    async def _login(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, wishes: Wishes, address: str) -> Executor:
+    async def _login(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, wishes: Wishes, address: str, stranger: Stranger
+    ) -> Executor:
         token = await password(reader, writer)
+        stranger.waits = False  # for the client; from here on it is our turn
         loop = asyncio.get_running_loop()
         try:
             session = await loop.run_in_executor(self._quick, self._backend.login, wishes.user, token, address)

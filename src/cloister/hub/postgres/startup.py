@@ -59,7 +59,7 @@ async def greet(
         elif code >> 16 == protocol.VERSION_3:
             if not encrypted and (context is not None or not is_loopback(address)):
                 raise Refused(
-                    "The connection was refused",
+                    "The connection is not allowed",
                     why="it is not encrypted, and the token would travel in the clear",
                     instead="sslmode=require",
                     code="28000",
@@ -123,7 +123,7 @@ def options_of(text: str) -> dict[str, str]:
         name, equals, value = given.partition("=")
         if not equals:
             raise Refused(
-                "The options were refused",
+                "The options are invalid",
                 why="only -c name=value is understood",
                 instead="-c cloister.margins=on",
                 code="22023",
@@ -145,7 +145,7 @@ def _wishes(body: protocol.Body, writer: asyncio.StreamWriter, minor: int) -> Wi
         writer.write(protocol.message("v", bytes([0, 3, 0, 0]) + len(unknown).to_bytes(4, "big") + told))
     user = given.get("user", "")
     if not user:
-        raise Refused("The log-in was refused", why="no user was named", instead="user=ada", code="28000", fatal=True)
+        raise Refused("You could not be signed in", why="no user was named", instead="user=ada", code="28000", fatal=True)
     settings = {name: value for name, value in given.items() if known(name)}
     settings |= options_of(given.get("options", ""))
     return Wishes(user=user, database=given.get("database") or user, settings=settings)

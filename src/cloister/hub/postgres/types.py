@@ -6,7 +6,6 @@ Answers need whole numbers, real numbers, text, dates and truth values; catalogu
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from cloister.printable import json_of, shown
 from cloister.session.frames import Kind
 
 __all__ = ["OF_KIND", "TYPES", "WireType", "named", "to_binary", "to_text", "type_called"]
@@ -112,7 +112,7 @@ def to_text(value: Any, kind: WireType) -> bytes | None:
     (b't', b'0.1', b'{"a b",NULL}')
     """
     value = _plain(value, kind)
-    return None if value is None else _printed(value, kind).encode("utf-8", "replace")
+    return None if value is None else _printed(value, kind).encode()
 
 
 def to_binary(value: Any, kind: WireType) -> bytes | None:
@@ -129,7 +129,7 @@ def to_binary(value: Any, kind: WireType) -> bytes | None:
     if kind.element:
         return _array(value, TYPES[kind.element])
     sender = _SENDERS.get(kind.name)
-    return _printed(value, kind).encode("utf-8", "replace") if sender is None else sender(value)
+    return _printed(value, kind).encode() if sender is None else sender(value)
 
 
 def _plain(value: Any, kind: WireType) -> Any:
@@ -161,8 +161,8 @@ def _printed(value: Any, kind: WireType) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
-    return format(value, "f") if isinstance(value, Decimal) else str(value).replace("\0", "")
+        return json_of(value)
+    return format(value, "f") if isinstance(value, Decimal) else shown(str(value), lines=True)
 
 
 def _element(value: Any, kind: WireType) -> str:

@@ -1,6 +1,6 @@
 """Constants as SQL writes them: the values of EXECUTE, and the elements of an array.
 
-Each is taken apart and spelled anew (`parameters.py`), so nothing but a value comes out of one.
+Each is taken apart and spelled again (`parameters.py`), so nothing but a value comes out of one.
 """
 
 from __future__ import annotations

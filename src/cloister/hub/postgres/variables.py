@@ -250,19 +250,19 @@ def _checked(name: str, value: str) -> str:
             check_confidence(float(value))
         except (ValueError, CloisterError):
             raise InvalidParameter(
-                "SET cloister.confidence was refused", why="it is not between 0 and 1", instead="SET cloister.confidence = '0.95'"
+                "SET cloister.confidence is invalid", why="it is not between 0 and 1", instead="SET cloister.confidence = '0.95'"
             ) from None
     elif _DEFAULTS[name] in ("on", "off"):
         if value.lower() not in _TRUTHS:
-            raise InvalidParameter(f"SET {name} was refused", why="it is neither on nor off", instead=f"SET {name} = on")
+            raise InvalidParameter(f"SET {name} is invalid", why="it is neither on nor off", instead=f"SET {name} = on")
         return _TRUTHS[value.lower()]
     elif name == "client_encoding":
         if "".join(filter(str.isalnum, value.upper())) not in ("UTF8", "UNICODE", "SQLASCII"):
-            raise InvalidParameter("SET client_encoding was refused", why="only UTF8 is spoken", instead="UTF8")
+            raise InvalidParameter("SET client_encoding is invalid", why="only UTF8 is spoken", instead="UTF8")
         return "UTF8"
     elif name == "datestyle":
         if not value.upper().startswith("ISO"):
-            raise InvalidParameter("SET DateStyle was refused", why="dates are written as ISO 8601", instead="ISO")
+            raise InvalidParameter("SET DateStyle is invalid", why="dates are written as ISO 8601", instead="ISO")
         return "ISO, MDY"
     elif name.endswith("_timeout"):
         _milliseconds(value)
@@ -273,7 +273,7 @@ def _milliseconds(value: str) -> float:
     number = value.strip().rstrip("abcdefghijklmnopqrstuvwxyz ")
     unit = value.strip()[len(number) :].strip()
     if not number.isascii() or not number.isdigit() or unit not in _UNITS or len(number) > 12:
-        raise InvalidParameter("The time was refused", why="it is not a number of milliseconds", instead="'5s'")
+        raise InvalidParameter("The time is invalid", why="it is not a number of milliseconds", instead="'5s'")
     return float(int(number) * _UNITS[unit])
 
 

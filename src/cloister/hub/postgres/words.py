@@ -155,4 +155,4 @@ def _after_comment(text: str, at: int) -> int:
 
 
 def _unended(what: str) -> Refused:
-    return Refused("The statement was refused", why=f"{what} does not end", instead="the closing mark", code="42601")
+    return Refused("The statement is invalid", why=f"{what} does not end", instead="the closing mark", code="42601")

@@ -16,7 +16,7 @@ __all__ = ["Arrival", "DataSet", "DataSetVersion", "Population"]
 
 
 class Population(Base):
-    """A space of persons (or households, or groups) whose budget its data sets share. The budget itself is the ledger's."""
+    """A space of people (or households, or groups) whose budget its data sets share. The budget itself is the ledger's."""
 
     __tablename__ = "population"
 

@@ -2,7 +2,7 @@
 
 Whoever registers a table gives an address, and the hub connects from where it stands, often behind the institution's firewall. So
 the address is taken apart (`postgres_address.py`, `spark_address.py`), where it leads is looked at (`allowed.py`), nothing but
-what these list is taken from it, and the connection is made of that anew.
+what these list is taken from it, and the connection is made of that again.
 
 Credentials are kept wrapped; what is shown of a connection has none.
 """
@@ -83,6 +83,6 @@ def shown_of(kept: KeptAddress, source: Source) -> str:
 def guarded_address(
     address: str, allowed: Iterable[Allowed], *, authorities: Path | None = None, resolve: Resolve = resolved
 ) -> PostgresAddress | SparkAddress:
-    """Takes an address apart, checks each part, and puts it together anew. Connects to nothing; asks for the name once."""
+    """Takes an address apart, checks each part, and puts it together again. Connects to nothing; asks for the name once."""
     guarded = guarded_spark if address.startswith("sc://") else guarded_postgres
     return guarded(address, allowed, authorities=authorities, resolve=resolve)

@@ -2,7 +2,7 @@
 
 Kinds are those that `PrivateTable` recognises; a CSV file is text throughout. A suggestion is what a column may be declared as.
 Bounds and categories are never filled in: one that is copied from the data tells of the rows. Where rows are shown, what is
-suggested for a text follows from the rows that are shown, and is for whoever may see these.
+suggested for a text follows from the rows that are shown, and is for anyone who may see these.
 """
 
 # ruff: noqa: S608 - this file writes SQL: every name in it is our own
@@ -18,6 +18,7 @@ from typing import IO, Any, Literal
 
 from cloister.hub.storage.texts import Content
 from cloister.hub.storage.uploads import in_memory
+from cloister.printable import json_of
 from cloister.tables.encrypted import ONLY_MEMORY, MemoryFile
 from cloister.tables.guard import guarded
 from cloister.tables.lines import Place
@@ -62,9 +63,11 @@ class HeaderColumn:
 
         >>> HeaderColumn(name="age", kind="text", suggested="Integer").line
         '"age": cl.Integer(…, …),'
+        >>> print(HeaderColumn(name='a "b"', kind="text", suggested="Text").line)
+        "a \\"b\\"": cl.Text(),
         """
         shape = _SHAPES[self.suggested]
-        return f'"{self.name}": {shape},' if shape else ""
+        return f"{json_of(self.name)}: {shape}," if shape else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +102,10 @@ class UploadedCsv(CsvSource):
 
     def state(self) -> None:
         """None."""
+
+    def lineage(self) -> frozenset[str]:
+        """Nothing."""
+        return frozenset()
 
     @property
     def is_long(self) -> bool:

@@ -35,12 +35,12 @@ class Limits:
 
         >>> Limits().check("columns", 3, 2)
         Traceback (most recent call last):
-        cloister.hub.storage.limits.RefusedUpload: The upload was refused: it has more than 2 columns, the most here.
+        cloister.hub.storage.limits.RefusedUpload: The upload is invalid: it has more than 2 columns, the most here.
           Instead: a smaller extract, or a connection to the database that holds it
         """
         if found > most:
             raise RefusedUpload(
-                "The upload was refused",
+                "The upload is invalid",
                 why=f"it has more than {most:,} {what}, the most here",
                 instead="a smaller extract, or a connection to the database that holds it",
             )

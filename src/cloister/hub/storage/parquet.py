@@ -1,7 +1,7 @@
 """Whether a Parquet file is one that the hub takes: whole, flat, not encrypted, and no larger inside than outside allows.
 
 What the file says of itself is checked before anything is decompressed. It may lie: so it is then read to its end once, in a
-connection that has so much memory and no more, when it is written anew in the encrypted form. Nothing of the sent file but its
+connection that has so much memory and no more, when it is written again in the encrypted form. Nothing of the sent file but its
 values comes into what questions read.
 """
 
@@ -22,7 +22,7 @@ from cloister.tables.sources import check_names
 __all__ = ["check_parquet"]
 
 _TAIL = 8
-_AGAIN = "the file written anew: duckdb -c \"COPY 'people.parquet' TO 'again.parquet'\""
+_AGAIN = "the file written again: duckdb -c \"COPY 'people.parquet' TO 'again.parquet'\""
 
 
 def check_parquet(file: MemoryFile, limits: Limits) -> None:
@@ -33,7 +33,7 @@ def check_parquet(file: MemoryFile, limits: Limits) -> None:
     with duckdb.connect(":memory:", config={**ONLY_MEMORY, "memory_limit": limits.memory}) as connection:
         said = tried(lambda: _said(connection, file.path, limits), duckdb.Error)
     if said is None:
-        raise _refused("it is damaged, or no Parquet file that DuckDB reads", _AGAIN)
+        raise _refused("it is damaged, or not a Parquet file that DuckDB reads", _AGAIN)
     rows, groups, expanded, names, schema = said
     if rows < 0 or groups < 0 or expanded < 0:
         raise _refused("what it says of its own length cannot be", _AGAIN)
@@ -67,10 +67,10 @@ def _check_frame(path: Path, limits: Limits) -> None:
     if start == b"PARE" or tail.endswith(b"PARE"):
         raise _refused("it is encrypted", "the file in plain: the hub encrypts it under a key of its own")
     if start != b"PAR1" or not tail.endswith(b"PAR1") or length < 12:
-        raise _refused("it is no Parquet file, or not whole", "a file that ends in .parquet, or the kind csv")
+        raise _refused("it is not a Parquet file, or it is incomplete", "a file that ends in .parquet, or the kind csv")
     (footer,) = struct.unpack("<I", tail[:4])
     if footer > length - 12:
-        raise _refused("it is no Parquet file, or not whole", _AGAIN)
+        raise _refused("it is not a Parquet file, or it is incomplete", _AGAIN)
     limits.check("bytes in its footer", footer, limits.footer)
 
 
@@ -96,4 +96,4 @@ def _is_nested(kind: str) -> bool:
 
 
 def _refused(why: str, instead: str) -> RefusedUpload:
-    return RefusedUpload("The upload was refused", why=why, instead=instead)
+    return RefusedUpload("The upload is invalid", why=why, instead=instead)

@@ -1,4 +1,4 @@
-"""Addresses of PostgreSQL: taken apart, and put together anew from what is listed here and nothing else.
+"""Addresses of PostgreSQL: taken apart, and put together again from what is listed here and nothing else.
 
 One host, no socket, no file, no service, no option of libpq but those below. Outside of this machine TLS is required, and by
 default the server's certificate must be valid for its name. What libpq would take from this machine's own files (passwords,
@@ -52,7 +52,7 @@ def guarded_postgres(address: str, allowed: Iterable[Allowed], *, authorities: P
     server, separator, table = address.rpartition("::")
     given = _parts(server)
     if not separator or given is None or not table:
-        raise _refused("it is no postgresql:// address of a table, and no sc:// address")
+        raise _refused("it is not a postgresql:// or sc:// address of a table")
     for name in given:
         if name not in _TAKEN:
             raise _refused(f"{name}= is not taken from an address")
@@ -76,7 +76,7 @@ def _parts(server: str) -> dict[str, str] | None:
         from psycopg.conninfo import conninfo_to_dict
     except ImportError:
         raise MissingDependency(
-            "PostgreSQL was refused", why="psycopg is not installed", instead='pip install "cloister[postgres]"'
+            "PostgreSQL is not available", why="psycopg is not installed", instead='pip install "cloister[postgres]"'
         ) from None
     if not server.startswith(("postgresql://", "postgres://")) or "\0" in server:
         return None
@@ -92,7 +92,7 @@ def _place(given: dict[str, str]) -> tuple[str, int]:
     if "," in host or "," in port:
         raise _refused("it names several hosts")
     if not re.fullmatch(r"[A-Za-z0-9.:_-]+", host) or not re.fullmatch(r"[0-9]{1,5}", port):
-        raise _refused("its host is no name and no address, or its port no number")
+        raise _refused("its host is not a name or an address, or its port is not a number")
     return folded(host), int(port)
 
 
@@ -119,4 +119,4 @@ def _conninfo(parts: dict[str, str]) -> str:
 
 
 def _refused(why: str, instead: str = _EXAMPLE) -> InvalidParameter:
-    return InvalidParameter("The connection was refused", why=why, instead=instead)
+    return InvalidParameter("The connection is invalid", why=why, instead=instead)

@@ -52,9 +52,9 @@ def guarded_spark(address: str, allowed: Iterable[Allowed], *, authorities: Path
     host = folded(written.host)
     found = looked_at(host, written.port, allowed, resolve)
     if not given.get("token"):
-        raise _refused("it holds no token, and without one everybody here could read the tables of that server")
+        raise _refused("it holds no token, and without one everyone here could read the tables of that server")
     if not all(value.isascii() and value.isprintable() for value in given.values()):
-        raise _refused("what it holds is more than plain letters, digits and signs")
+        raise _refused("it has more than plain letters, digits and signs")
     tls = given.get("use_ssl", "").lower()
     if tls not in ("", "true", "false"):
         raise _refused("use_ssl= is neither true nor false", "use_ssl=true, or nothing, which means it")
@@ -79,8 +79,8 @@ def _vouching(authorities: Path | None) -> bytes:
     found = system_authorities() if authorities is None else tried(authorities.read_bytes, OSError)
     if not found:
         raise InvalidParameter(
-            "The connection was refused",
-            why="nobody is known who could vouch for the server's certificate",
+            "The connection is invalid",
+            why="no authority for the server's certificate is known",
             instead='the administrator sets source_authorities = "/path/to/file.pem"',
         )
     return found
@@ -94,4 +94,4 @@ def system_authorities() -> bytes:
 
 
 def _refused(why: str, instead: str = EXAMPLE) -> InvalidParameter:
-    return InvalidParameter("The connection was refused", why=why, instead=instead)
+    return InvalidParameter("The connection is invalid", why=why, instead=instead)

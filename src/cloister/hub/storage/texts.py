@@ -1,7 +1,7 @@
 """Whether what arrives is a CSV file that can be read as it is meant: UTF-8, lines of a sane length, a header, rows.
 
 The checks run on the stream, so a bomb is refused when it begins and not when the disk is full. `lines.py` reads past most of
-what is refused here: a line that is no UTF-8 is no row, and adds nothing. But a file of another encoding is a mistake of the
+what is refused here: a line that is no UTF-8 is not a row, and adds nothing. But a file of another encoding is a mistake of the
 sender, who should hear of it before rows are missing. Nothing that is said quotes the file.
 """
 
@@ -98,7 +98,7 @@ class TextCheck:
         every_other = len(start) >= _ENOUGH and any(not start[offset:200:2].strip(b"\0") for offset in (0, 1))
         if self._header is None and every_other:
             raise _refused("it is in UTF-16", _FROM_UTF16)
-        raise _refused("it holds NUL bytes, so it is no text", "tr -d '\\000' < people.csv > people-clean.csv")
+        raise _refused("it has NUL bytes, so it is not text", "tr -d '\\000' < people.csv > people-clean.csv")
 
     def _measure(self, chunk: bytes) -> None:
         at = 0
@@ -134,7 +134,7 @@ def header_of(start: bytes, limits: Limits) -> Header:
         return header
     except CloisterError as found:
         error = found
-    raise RefusedUpload("The upload was refused", why=error.why, instead=error.instead)
+    raise RefusedUpload("The upload is invalid", why=error.why, instead=error.instead)
 
 
 def _decodes(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool) -> bool:
@@ -146,4 +146,4 @@ def _decodes(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool) -
 
 
 def _refused(why: str, instead: str) -> RefusedUpload:
-    return RefusedUpload("The upload was refused", why=why, instead=instead)
+    return RefusedUpload("The upload is invalid", why=why, instead=instead)

@@ -46,9 +46,7 @@ class Upload:
 
     def __init__(self, folder: Path, keys: Keyring, kind: str, limits: Limits) -> None:
         if kind not in KINDS:
-            raise RefusedUpload(
-                "The upload was refused", why=f"{kind!r} is no format that the hub reads", instead="csv or parquet"
-            )
+            raise RefusedUpload("The upload is invalid", why=f"the hub does not read {kind!r}", instead="csv or parquet")
         self._keys, self._kind, self._limits = keys, kind, limits
         self._id = new_id()
         self._place = folder / "uploads" / self._id
@@ -73,7 +71,7 @@ class Upload:
     def finish(self) -> Received:
         """Everything was written: checks what only the whole can show, and gives it its place, on the disk."""
         if not self._bytes:
-            raise RefusedUpload("The upload was refused", why="it is empty", instead="a file with a line of names and rows")
+            raise RefusedUpload("The upload is invalid", why="it is empty", instead="a file with a line of names and rows")
         if self._text is not None:
             self._text.finish()
         _on_disk(self._end)

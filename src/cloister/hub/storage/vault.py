@@ -120,7 +120,7 @@ class Vault:
 
     def open(self, stored: StoredTable, *, name: str, identity: str | None = None) -> Source:
         """The rows of a stored table, after its digest was checked. `name` is its data set's, for messages; `identity` is the
-        name by which the ledger knows the same persons' rows again, whatever version of them this is.
+        name by which the ledger knows the same people's rows again, whatever version of them this is.
         """
         if stored.wrapped_key is None:
             raise _damaged(name, "its key was destroyed", "a new version of the data set: upload the file again")
@@ -182,7 +182,7 @@ def _plain(name: str) -> str:
     """The name of a file of ours, and no way out of the folder."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{22}", name):
         raise InvalidParameter(
-            "The file was refused", why="its name is none that the vault gives", instead="the name as it was given"
+            "The file is invalid", why="its name is not one that the vault gives", instead="the name as it was given"
         )
     return name
 

@@ -37,7 +37,7 @@ class Form(Mapping[str, str]):
         self._data = data
         for _, value in data.multi_items():
             if isinstance(value, str) and "\x00" in value:
-                raise InvalidParameter("The form was refused", why="a text holds a NUL", instead="the text without it")
+                raise InvalidParameter("The form is invalid", why="a text holds a NUL", instead="the text without it")
 
     def __getitem__(self, name: str) -> str:
         values = self.all(name)
@@ -60,7 +60,7 @@ class Form(Mapping[str, str]):
         value = self.get(name, default).strip()
         if len(value) > most:
             raise InvalidParameter(
-                f"The field {name!r} was refused", why=f"it is longer than {most} characters", instead="a shorter text"
+                f"The field {name!r} is invalid", why=f"it is longer than {most} characters", instead="a shorter text"
             )
         return value
 
@@ -112,7 +112,9 @@ async def written_here(request: Request) -> None:
         return
     if not same(request.headers.get("x-csrf-token", ""), token_of(request)):
         raise AccessDenied(
-            "The request was denied", why="it bears no X-CSRF-Token of this log-in", instead="the `csrf` of GET /api/v1/me"
+            "The request was denied",
+            why="the X-CSRF-Token header is missing or from another session",
+            instead="the `csrf` of GET /api/v1/me",
         )
 
 
@@ -123,12 +125,12 @@ async def form_of(request: Request) -> Form:
     except HTTPException as error:
         if error.status_code != 400:
             raise
-        raise InvalidParameter("The form was refused", why="it could not be read", instead="the form of the page") from None
+        raise InvalidParameter("The form is invalid", why="it could not be read", instead="the form of the page") from None
     form = Form(data)
     if not hub_of(request).keys.signed("form", _bound_to(request), form.get(TOKEN_FIELD, "")):
         raise AccessDenied(
-            "The form was refused",
-            why="it does not come from a page of this log-in, or the page is old",
+            "The form was not accepted",
+            why="the form comes from another session, or the page is old",
             instead="load the page again and send it once more",
         )
     return form

@@ -1,7 +1,8 @@
-"""Texts in the reader's language. Catalogues are read from their .po files when a process starts: nothing is compiled beforehand.
+"""Texts in the reader's language. Catalogues are read from their .po files when a process starts: nothing is compiled in advance.
 
 A text is its own name: what has no translation is shown in English. `_("%(n)s rows", n=…)` puts values in; a text without values
 is taken as it stands, so that "95 %" needs no doubling there. Values that are no markup are escaped where the text meets markup.
+Where one English word has two translations, its context says which: `pgettext("attacker", "Who")`, `NC_("attacker", "Who")`.
 A text into which values were put already is known by its shape (`retelling.py`).
 """
 
@@ -19,10 +20,20 @@ from babel.messages.pofile import read_po
 from markupsafe import Markup, escape
 
 from cloister.hub.web.retelling import Shapes
+from cloister.printable import shown
 
-__all__ = ["LANGUAGES", "N_", "Language", "choose", "language_of"]
+__all__ = ["LANGUAGES", "NC_", "N_", "Language", "choose", "language_of"]
 
 TRANSLATIONS = Path(__file__).parent / "translations"
+_CONTEXT = "\x04"
+"""What gettext puts between a context and its text."""
+
+
+class _InContext(str):
+    """A text that knows in which context it is meant; to all but `gettext` it is the text."""
+
+    __slots__ = ("context",)
+    context: str
 
 
 def N_(text: str) -> str:  # noqa: N802  (the name by which gettext's tools know it)
@@ -32,6 +43,17 @@ def N_(text: str) -> str:  # noqa: N802  (the name by which gettext's tools know
     'Data sets'
     """
     return text
+
+
+def NC_(context: str, text: str) -> str:  # noqa: N802  (the name by which GLib's tools know it)
+    """Mark a text for translation whose English word means something else in other places.
+
+    >>> language_of("zh_CN").gettext(NC_("attacker", "Who")), language_of("zh_CN").gettext("Who"), NC_("attacker", "Who")
+    ('攻击者掌握的信息', '人员', 'Who')
+    """
+    marked = _InContext(text)
+    marked.context = context
+    return marked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +66,7 @@ class Language:
     name: str
     """As its speakers name it."""
     messages: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """By the English text; where that has a context, by the two with gettext's sign between them."""
     plural: Callable[[int], int] = field(default=lambda count: int(count != 1), repr=False)
 
     @property
@@ -62,7 +85,8 @@ class Language:
         >>> language_of("en").gettext("%(count)s rows", count=3)
         '3 rows'
         """
-        found = self.messages.get(text)
+        found = self.messages.get(f"{text.context}{_CONTEXT}{text}") if isinstance(text, _InContext) else None
+        found = found or self.messages.get(text)
         if isinstance(found, str) and found:
             return _filled(found, values)
         return _filled(text, values) if values or not self.messages else self.shapes.told(str(text)) or text
@@ -73,7 +97,19 @@ class Language:
         >>> language_of("en").ngettext("%(num)s row", "%(num)s rows", 1)
         '1 row'
         """
-        found = self.messages.get(one)
+        return self.npgettext("", one, many, num, **values)
+
+    def pgettext(self, context: str, text: str, /, **values: Any) -> str:
+        """The text as it is meant in a context; without a translation of its own there, as it is meant elsewhere.
+
+        >>> language_of("en").pgettext("attacker", "Who")
+        'Who'
+        """
+        return self.gettext(NC_(context, text), **values)
+
+    def npgettext(self, context: str, one: str, many: str, num: int, /, **values: Any) -> str:
+        """The text for so many, as it is meant in a context."""
+        found = (context and self.messages.get(f"{context}{_CONTEXT}{one}")) or self.messages.get(one)
         which = self.plural(num)
         if isinstance(found, tuple) and which < len(found) and found[which]:
             return _filled(found[which], {"num": num, **values})
@@ -84,8 +120,12 @@ def _filled(text: str, values: Mapping[str, Any]) -> str:
     if not values:
         return text
     if any(hasattr(value, "__html__") for value in values.values()):
-        return Markup(escape(text)) % {name: escape(value) for name, value in values.items()}  # noqa: S704  (the text was escaped)
+        return Markup(escape(text)) % {name: escape(_shown(value)) for name, value in values.items()}  # noqa: S704  (the text was escaped)
     return text % values
+
+
+def _shown(value: Any) -> Any:
+    return shown(value, lines=True) if type(value) is str else value
 
 
 @cache
@@ -106,10 +146,11 @@ def language_of(code: str) -> Language:
     messages: dict[str, str | tuple[str, ...]] = {}
     for message in catalogue:
         if message.id and not message.fuzzy:
+            context = f"{message.context}{_CONTEXT}" if message.context else ""
             if isinstance(message.id, str):
-                messages[message.id] = str(message.string or "")
+                messages[context + message.id] = str(message.string or "")
             else:
-                messages[message.id[0]] = tuple(str(each) for each in message.string or ())
+                messages[context + message.id[0]] = tuple(str(each) for each in message.string or ())
     plural_of = gettext.c2py(catalogue.plural_expr)
     return Language(code=code, tag=known.tag, name=known.name, messages=messages, plural=plural_of)
 

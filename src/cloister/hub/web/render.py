@@ -5,18 +5,20 @@
 - `me`: the caller (`caller` is the same, but a `{% call %}` block hides it); `here`: the path; `hub_title`, `institution`;
 - `navigation`: the links whose action the caller's roles may do; `flashes`: what the page before left to say;
 - `fragment`: whether the page's script asks for a part of a page;
-- `_`, `ngettext`, `csrf()`, `asset()`, and the filters `guarantee`, `number`, `moment`, `ago` (`environment.py`).
+- `_`, `ngettext`, `pgettext`, `npgettext`, `csrf()`, `asset()`;
+- the filters `guarantee`, `number`, `moment`, `ago` (`environment.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from jinja2 import Environment
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, JSONResponse
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, caller_of
@@ -28,12 +30,14 @@ from cloister.hub.web.flashes import forget_flashes, read_flashes
 from cloister.hub.web.formats import zone_of
 from cloister.hub.web.forms import TOKEN_FIELD, keep_visit, token_of
 from cloister.hub.web.languages import LANGUAGES, Language, choose, language_of
+from cloister.printable import json_of
 
 __all__ = [
     "LANGUAGE_COOKIE",
     "THEMES",
     "THEME_COOKIE",
     "ZONE_COOKIE",
+    "ExactJSON",
     "is_fragment",
     "render",
     "request_gettext",
@@ -56,6 +60,13 @@ class Place:
     current: bool
 
 
+class ExactJSON(JSONResponse):
+    """JSON that says every text exactly, whatever is in it: what is not printable, and half a letter, by JSON's own escape."""
+
+    def render(self, content: Any) -> bytes:
+        return json_of(content, allow_nan=False, separators=(",", ":")).encode()
+
+
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """The page of a template, or a part of a page where the page's script asked for one."""
     language = request_language(request)
@@ -75,6 +86,7 @@ def respond(
     context: dict[str, Any] = {
         "caller": caller,
         "me": caller,
+        "may": partial(_may, caller),
         "hub_title": hub.settings.title,
         "institution": hub.settings.institution,
         "here": request.url.path,
@@ -91,6 +103,7 @@ def respond(
         token_field=TOKEN_FIELD,
         zone=zone_of(request.cookies.get(ZONE_COOKIE, "UTC")),
         now=hub.now,
+        template=template,
     )
     before = PAGE.set(page)
     try:
@@ -114,6 +127,7 @@ def places(links: list[Link], caller: Caller, path: str) -> list[Place]:
 
 
 def _may(caller: Caller, action: str) -> bool:
+    """Whether a page shows the way to an action: what a role may not do at all is not offered."""
     try:
         gate(caller, action)
     except CloisterError:

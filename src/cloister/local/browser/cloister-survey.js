@@ -155,11 +155,21 @@ function found(question, all, label) {
   return place < 0 ? noSuch(question) : place;
 }
 
-/** Small letters without control characters and spaces at the ends, cut where their bytes exceed the question's length. */
+/** What no text holds that people read: the same list as in Python (printable.py). */
+export const UNPRINTABLE = new RegExp(
+  "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e" +
+    "\\u2060-\\u206f\\ud800-\\uf8ff\\ufdd0-\\ufdef\\ufeff\\ufff0-\\ufffb\\ufffe\\uffff\\u{110bd}\\u{110cd}\\u{13430}-\\u{1343f}" +
+    "\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}" +
+    Array.from({ length: 13 }, (_, plane) => `\\u{${(plane + 1).toString(16)}fffe}\\u{${(plane + 1).toString(16)}ffff}`).join("") +
+    "\\u{e0000}-\\u{e00ff}\\u{e01f0}-\\u{10ffff}]",
+  "gu",
+);
+
+/** Small letters without what is not printable and spaces at the ends, cut where their bytes exceed the question's length. */
 function wordOf(question, answer) {
   if (typeof answer !== "string") noSuch(question);
   let [cut, size] = ["", 0];
-  for (const letter of answer.replace(/\p{Cc}/gu, " ").trim().toLowerCase()) {
+  for (const letter of answer.replace(UNPRINTABLE, " ").trim().toLowerCase()) {
     size += new TextEncoder().encode(letter).length;
     if (size > question.length) break;
     cut += letter;
@@ -174,7 +184,8 @@ function numberOf(question, answer) {
 }
 
 /** "1/3" or "0.5" as a double. */
-function fraction(said) {
+export function fraction(said) {
+  exact(said);
   const [numerator, denominator = "1"] = said.split("/");
   return Number(numerator) / Number(denominator);
 }
@@ -192,11 +203,24 @@ function noSuch(question) {
   throw new RangeError(`the answer to "${question.name}" is not among those that there are`);
 }
 
-/** An exact text, "1/3", "0.5" or "2", as a fraction [BigInt, BigInt]. */
-function exact(said) {
+/** How Python writes a number (`text_of`): a sign in front alone, digits, and decimals or what they are divided by. */
+const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:[.][0-9]+|[/][1-9][0-9]*)?$/;
+const LONGEST = 4000;
+
+/** An exact text, "1/3", "0.5" or "-2", as a fraction [BigInt, BigInt] whose second part is above 0. */
+export function exact(said) {
+  if (typeof said !== "string" || said.length > LONGEST || !NUMBER.test(said))
+    throw new RangeError("the survey has a number that is not written as one");
   const [above, below = "1"] = said.split("/");
   const [whole, decimals = ""] = above.split(".");
   return [BigInt(whole + decimals), BigInt(below) * 10n ** BigInt(decimals.length)];
+}
+
+/** The same of a number that must be above 0: an ε, or the cap on their sum. */
+function positive(said) {
+  const found = exact(said);
+  if (found[0] <= 0n) throw new RangeError("the survey has a level or a cap that is not above 0");
+  return found;
 }
 
 /** The level of each question, in the survey's order, from one name for all or a name for each; anything else is refused. */
@@ -217,8 +241,8 @@ export function chosen(survey, levels) {
 /** What levels come to over all questions: {epsilon, cap} as exact fractions [BigInt, BigInt], and whether the cap allows it. */
 export function spent(survey, levels) {
   const plus = ([a, b], [c, d]) => [a * d + c * b, b * d];
-  const epsilon = Object.values(chosen(survey, levels)).reduce((sum, level) => plus(sum, exact(level.epsilon)), [0n, 1n]);
-  const cap = exact(survey.cap);
+  const epsilon = Object.values(chosen(survey, levels)).reduce((sum, level) => plus(sum, positive(level.epsilon)), [0n, 1n]);
+  const cap = positive(survey.cap);
   return { epsilon, cap, allowed: epsilon[0] * cap[1] <= cap[0] * epsilon[1] };
 }
 
@@ -227,7 +251,7 @@ const CLOSE = 1e-9;
 
 /** ε of a question's integers at a level. The cap counts the level's own ε; so integers that tell more than it are refused. */
 function told(survey, name, level) {
-  const [above, below] = exact(level.epsilon);
+  const [above, below] = positive(level.epsilon);
   const found = epsilon(survey.channels[name][level.name]);
   if (!(found <= (Number(above) / Number(below)) * (1 + CLOSE)))
     throw new RangeError(`the survey's numbers for "${name}" tell more than its level says`);

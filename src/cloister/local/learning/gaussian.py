@@ -46,7 +46,7 @@ class LocalGaussianNB:
     def __init__(self, bounds: Bounds, classes: Any, epsilon: Exact = 1, *, mechanism: type[NumericMechanism] = Hybrid) -> None:
         self.intervals = tuple(Interval.of(low, high) for low, high in bounds)
         if not self.intervals:
-            raise InvalidParameter("bounds= was refused", why="there is none", instead="bounds=[(0, 1), (0, 100)]")
+            raise InvalidParameter("bounds= is invalid", why="it is missing", instead="bounds=[(0, 1), (0, 100)]")
         self.classes = domain_of(classes)
         options = {"grid": 64} if mechanism is Hybrid else {}
         size = len(self.classes) * (1 + len(self.intervals))
@@ -66,7 +66,7 @@ class LocalGaussianNB:
         chance = source(random)
         units, said = scaled(rows, self.intervals, clip=clip), self.classes.places(classes)
         if len(units) != len(said):
-            raise InvalidParameter("Rows and classes were refused", why="they differ in number", instead="one class a row")
+            raise InvalidParameter("Rows and classes are invalid", why="they differ in number", instead="one class a row")
         squares = random_half(len(said), chance)
         d = len(self.intervals)
         slots = np.zeros((len(said), len(self.classes), 1 + d))
@@ -113,7 +113,7 @@ class GaussianModel:
         return np.asarray(np.log(self.shares) + parts.sum(axis=2), dtype=np.float64)
 
     def predict(self, rows: Any) -> list[Any]:
-        """The likeliest class of each row."""
+        """The most likely class of each row."""
         return [self.classes.values[place] for place in self.scores(rows).argmax(axis=1)]
 
 
@@ -134,7 +134,7 @@ def equal_width(values: Any, low: Exact, high: Exact, bins: int) -> npt.NDArray[
     [0, 0, 1, 1, 1]
     """
     if isinstance(bins, bool) or not isinstance(bins, int) or bins < 2:
-        raise InvalidParameter("bins= was refused", why="it is a whole number from 2 on", instead="bins=4")
+        raise InvalidParameter("bins= is invalid", why="it is a whole number from 2 on", instead="bins=4")
     interval = Interval.of(low, high)
     units = interval.units(interval.checked(values, clip=True))[:, 0]
     return np.minimum((units * bins).astype(np.int64), bins - 1)

@@ -60,7 +60,7 @@ class Moments:
 
     def _few(self, k: int) -> None:
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(self.mean):
-            raise InvalidParameter("k was refused", why=f"there are 1 to {len(self.mean)} directions", instead="principal(1)")
+            raise InvalidParameter("k is invalid", why=f"there are 1 to {len(self.mean)} directions", instead="principal(1)")
 
 
 class LocalMoments:
@@ -82,7 +82,7 @@ class LocalMoments:
     def __init__(self, bounds: Bounds, epsilon: Exact = 1) -> None:
         self.intervals = tuple(Interval.of(low, high) for low, high in bounds)
         if not self.intervals:
-            raise InvalidParameter("bounds= was refused", why="there is none", instead="bounds=[(0, 1), (0, 100)]")
+            raise InvalidParameter("bounds= is invalid", why="it is missing", instead="bounds=[(0, 1), (0, 100)]")
         d = len(self.intervals)
         self._pairs = np.triu_indices(d)
         self.mechanism = Hybrid(-1, 1, epsilon, grid=64, dimensions=d + len(self._pairs[0]))
@@ -126,7 +126,7 @@ def scaled(rows: Any, intervals: Sequence[Interval], *, clip: bool = False) -> F
     """
     columns = list(zip(*rows, strict=True)) if len(rows) else [()] * len(intervals)
     if len(columns) != len(intervals):
-        raise InvalidParameter("The rows were refused", why=f"each needs {len(intervals)} numbers", instead="one number a bound")
+        raise InvalidParameter("The rows are invalid", why=f"each needs {len(intervals)} numbers", instead="one number a bound")
     units = [each.units(each.checked(list(column), clip=clip))[:, 0] for each, column in zip(intervals, columns, strict=True)]
     return np.clip(2 * np.stack(units, axis=1) - 1, -1.0, 1.0)
 

@@ -63,10 +63,10 @@ class LocalNaiveBayes:
         self.classes = domain_of(classes)
         self.epsilon = exact_positive(epsilon, "epsilon")
         if not self.features:
-            raise InvalidParameter("features= was refused", why="there is none", instead='features=[["low", "high"]]')
+            raise InvalidParameter("features= is invalid", why="it is missing", instead='features=[["low", "high"]]')
         d = len(self.features)
         if picks is not None and (isinstance(picks, bool) or not isinstance(picks, int) or not 1 <= picks <= d):
-            raise InvalidParameter("picks= was refused", why=f"a person tells of 1 to {d} features", instead="picks=1")
+            raise InvalidParameter("picks= is invalid", why=f"a person tells of 1 to {d} features", instead="picks=1")
         cells = tuple(len(feature) * len(self.classes) for feature in self.features)
         self.picks = picks or _best_picks(cells, self.epsilon, protocol)
         self.oracles = tuple(_oracle(size, self.epsilon / self.picks, protocol) for size in cells)
@@ -84,7 +84,7 @@ class LocalNaiveBayes:
         """For each feature, the reports of those who tell of it; to run where the person is, alone or for many at once."""
         records, said = _columns(rows, len(self.features)), self.classes.places(classes)
         if any(len(column) != len(said) for column in records):
-            raise InvalidParameter("Rows and classes were refused", why="they differ in number", instead="one class a row")
+            raise InvalidParameter("Rows and classes are invalid", why="they differ in number", instead="one class a row")
         chance = source(random)
         told = drawn_coordinates(self.picks, len(self.features), len(said), chance)
         out = []
@@ -97,13 +97,13 @@ class LocalNaiveBayes:
     def aggregate(self, reports: Sequence[Reports]) -> tuple[Sketch, ...]:
         """A sketch for each feature; those of streams and servers add up, feature by feature."""
         if len(reports) != len(self.oracles):
-            raise InvalidParameter("The reports were refused", why="they are of other features", instead="randomize(…)")
+            raise InvalidParameter("The reports are invalid", why="they are of other features", instead="randomize(…)")
         return tuple(oracle.aggregate(each) for oracle, each in zip(self.oracles, reports, strict=True))
 
     def fit(self, sketches: Sequence[Sketch], *, negative: str = "norm-sub") -> NaiveBayesModel:
         """The model of which the reports speak."""
         if negative not in {"norm-sub", "one"}:
-            raise InvalidParameter(f"negative={negative!r} was refused", why="no such way", instead='negative="norm-sub"')
+            raise InvalidParameter(f"negative={negative!r} is invalid", why="no such way", instead='negative="norm-sub"')
         tables, noises = [], []
         for feature, oracle, sketch in zip(self.features, self.oracles, sketches, strict=True):
             read = oracle.estimate(sketch)
@@ -135,7 +135,7 @@ class NaiveBayesModel:
         return np.asarray(self.log_classes + np.sum(parts, axis=0), dtype=np.float64)
 
     def predict(self, rows: Any) -> list[Any]:
-        """The likeliest class of each row."""
+        """The most likely class of each row."""
         return [self.classes.values[place] for place in self.scores(rows).argmax(axis=1)]
 
 
@@ -190,5 +190,5 @@ def _columns(rows: Any, width: int) -> list[Any]:
         return list(rows.T)
     listed = [list(row) for row in rows]
     if any(len(row) != width for row in listed):
-        raise InvalidParameter("The rows were refused", why=f"each needs {width} values", instead="one value a feature")
+        raise InvalidParameter("The rows are invalid", why=f"each needs {width} values", instead="one value a feature")
     return [list(column) for column in zip(*listed, strict=True)] if listed else [[] for _ in range(width)]

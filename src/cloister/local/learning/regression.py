@@ -105,9 +105,9 @@ class LocalLogisticRegression:
         self.intervals = tuple(Interval.of(low, high) for low, high in bounds)
         self.classes = domain_of(classes)
         if len(self.classes) != 2:
-            raise InvalidParameter("classes= was refused", why="there must be two", instead='classes=["no", "yes"]')
+            raise InvalidParameter("classes= is invalid", why="there must be two", instead='classes=["no", "yes"]')
         if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-            raise InvalidParameter("rounds= was refused", why="it is a whole number from 1 on", instead="rounds=20")
+            raise InvalidParameter("rounds= is invalid", why="it is a whole number from 1 on", instead="rounds=20")
         self.rounds, self.rate = rounds, rate
         self.mechanism = Hybrid(-1, 1, epsilon, grid=64, dimensions=len(self.intervals) + 1)
 
@@ -138,7 +138,7 @@ class LocalLogisticRegression:
         """All rounds, with both sides played here: each person is in one group."""
         chance, rows, said = source(random), np.asarray(rows, dtype=np.float64), np.asarray(classes)
         if len(rows) != len(said) or len(rows) < self.rounds:
-            raise InvalidParameter("Rows and classes were refused", why="each round needs a person", instead="rounds=1")
+            raise InvalidParameter("Rows and classes are invalid", why="each round needs a person", instead="rounds=1")
         order = chance.permutation(len(rows))
         weights, kept = np.zeros(len(self.intervals) + 1), []
         for turn, group in enumerate(np.array_split(order, self.rounds)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -20,6 +21,7 @@ from cloister.local.survey.anomalies import Anomaly, within_reach
 from cloister.local.survey.channel import Channel, read_number
 from cloister.local.survey.counts import Counts
 from cloister.local.survey.findings import Finding
+from cloister.local.survey.poisoning import reach
 from cloister.local.survey.question import NO_ANSWER
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
@@ -95,18 +97,16 @@ class AmountChannel(Channel):
 
     def finding(self, counts: Counts) -> Finding:
         n = counts.n
-        if self.answered is None:
-            told, doubt = float(n), 0.0
-        else:
-            read = self.answered.estimate(Sketch(key=self.answered.key, n=n, counts=counts.parts["answered"]))
-            told, doubt = float(read.counts[1]), float(read.variances[1])
+        given = Estimate(counts=np.array([float(n)]), n=n, variances=np.zeros(1), values=("a number",))
+        if self.answered is not None:
+            given = self.answered.estimate(Sketch(key=self.answered.key, n=n, counts=counts.parts["answered"]))
         sketch = Sketch(key=self.mechanism.key, n=n, counts=counts.parts["sketch"])
         if not n:
-            return Finding(estimate=self._empty(), total=Number(value=0.0, variance=0.0, n=0), middle=self.middle)
+            return Finding(estimate=self._empty(), total=Number(value=0.0, variance=0.0, n=0), ends=self._ends)
         mean = self.mechanism.mean(sketch)
-        total = Number(value=n * (mean.value - self.middle), variance=n**2 * mean.variance, n=n)
-        estimate = self._bins(sketch, told, doubt) if self.want == "spread" else self._split(n, told, doubt)
-        return Finding(estimate=estimate, total=total, middle=self.middle)
+        total = Number(value=n * (mean.value - self.middle), variance=n**2 * mean.variance, n=n, part=n * mean.part)
+        estimate = self._bins(sketch, given) if self.want == "spread" else self._split(given)
+        return Finding(estimate=estimate, total=total, ends=self._ends)
 
     def error(self, n: int, share: float = 0.0) -> float:
         """Of the mean, where all answer and the answer with the largest error is given by all."""
@@ -114,10 +114,22 @@ class AmountChannel(Channel):
 
     @cached_property
     def sway(self) -> float:
-        """Of the sum above the middle: the most that a cell adds to it, and what an honest person might have added."""
+        """Of the sum above the middle: the most that a cell adds to it, and what an honest person might have added. By how much
+        the mean moves follows from `lift`: it is a ratio where numbers may be left out."""
         span = self.mechanism.interval.span
         most = float(np.abs(self.mechanism._firsts - 0.5).max())
         return span * (most + 0.5)
+
+    def lift(self, sum_: float, answered: float) -> float:
+        """The cell and the answer of who has none are two parts of a report, each as its sender likes. An honest person adds a
+        number between the ends and 1, or the middle (0 above it) and 0."""
+        span, firsts = self.mechanism.interval.span, self.mechanism._firsts
+        most = span * float((sum_ * (firsts - 0.5)).max())
+        least = answered - abs(sum_) * span / 2
+        if self.answered is None:
+            return most + answered - least
+        a, b = reach(self.answered.variance(1, 0.0), self.answered.variance(1, 1.0))
+        return most + max(answered * a, -answered * b) - min(least, 0.0)
 
     def anomalies(self, counts: Counts) -> list[Anomaly]:
         """Each cell has a least and a largest chance, whatever the number; so has the answer of who has none."""
@@ -137,6 +149,10 @@ class AmountChannel(Channel):
             tests.append(within_reach(counts.parts["answered"], n, 1 - truth, truth, test="answered within reach"))
         return tests
 
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return self.mechanism.interval.low, self.mechanism.interval.high
+
     def _heads(self, name: str) -> int:
         return int(self.mechanism.client[name], 16)
 
@@ -155,15 +171,24 @@ class AmountChannel(Channel):
         bins = tuple(f"{low} to {high}" for low, high in pairwise(edges)) if self.want == "spread" else ("a number",)
         return bins if self.answered is None else (*bins, NO_ANSWER)
 
-    def _split(self, n: int, told: float, doubt: float) -> Estimate:
-        counts = [told] if self.answered is None else [told, n - told]
-        return Estimate(counts=np.array(counts), n=n, variances=np.full(len(counts), doubt), values=self._labels())
+    def _split(self, given: Estimate) -> Estimate:
+        if self.answered is None:
+            return given
+        return replace(given, counts=given.counts[::-1], variances=given.variances[::-1], values=self._labels())
 
-    def _bins(self, sketch: Sketch, told: float, doubt: float) -> Estimate:
+    def _bins(self, sketch: Sketch, given: Estimate) -> Estimate:
         """The distribution's bins less what uniform points add to each."""
         read = self.mechanism.distribution(sketch).histogram(_BINS)
-        counts, variances = read.counts, read.variances
-        if self.answered is not None:
-            counts = np.append(counts - (sketch.n - told) / _BINS, sketch.n - told)
-            variances = np.append(variances + doubt / _BINS**2, doubt)
-        return Estimate(counts=counts, n=sketch.n, variances=variances, values=self._labels())
+        if self.answered is None:
+            return replace(read, values=self._labels())
+        counts = np.append(read.counts - given.counts[0] / _BINS, given.counts[0])
+        return Estimate(
+            counts=counts,
+            n=sketch.n,
+            variances=np.append(read.variances + given.variances[0] / _BINS**2, given.variances[0]),
+            values=self._labels(),
+            raw=counts,
+            part=max(read.part, given.part),
+            slope=given.slope,
+            bias=np.append(np.broadcast_to(read.bias, _BINS), 0.0),
+        )

@@ -1,6 +1,6 @@
 """Tests that tell reports which no honest crowd could have sent, whatever its true answers are.
 
-Randomised reports can't be believed one by one, but together they obey laws: each report is likelier than some least chance
+Randomised reports can't be believed one by one, but together they obey laws: each report is more likely than some least chance
 and rarer than some greatest one whatever the truth; a unary report has a known number of bits; seeds are uniform. Who sends
 made-up reports breaks these laws, unless they lie as the protocol would (and then they can only lie about their answer).
 """

@@ -69,6 +69,11 @@ class Channel(ABC):
     def sway(self) -> float:
         """The most that one made-up report moves an estimated count; of a mean, its sum."""
 
+    def lift(self, sum_: float, answered: float) -> float:
+        """The most that one made-up report, in the place of an honest one, adds to so many times the estimated sum and so many
+        times the estimated number of those who answered (`poisoning.Lift`), where the answers have a mean."""
+        raise NotImplementedError
+
     @abstractmethod
     def anomalies(self, counts: Counts) -> list[Anomaly]:
         """Tests of reports that honest people would not have sent."""

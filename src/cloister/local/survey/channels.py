@@ -36,5 +36,7 @@ def channel_of(question: Question, epsilon: Fraction) -> Channel:
         scores = [*map(float, steps), *([None] if question.no_answer and steps else [])]
         return OneOfChannel(question.labels, epsilon, scores=scores)
     raise InvalidParameter(
-        f'"{question.name}" has no channel', why=f"{type(question).__name__} is no kind of question", instead="Choice, YesNo, …"
+        f'"{question.name}" has no channel',
+        why=f"{type(question).__name__} is not a kind of question",
+        instead="Choice, YesNo, …",
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cloister.notebook import offline
+from cloister.printable import shown
 from cloister.privacy.rational import Exact
 
 if TYPE_CHECKING:
@@ -31,16 +33,16 @@ def shares_chart(result: QuestionResult, confidence: Exact = 0.95) -> alt.LayerC
         rows = sorted(rows, key=lambda row: -row["share"])[:_MOST]
     values = [
         {
-            "answer": row["answer"],
+            "answer": shown(row["answer"]),
             "share": row["share"],
             "low": row["share"] - row["share_margin"],
             "high": row["share"] + row["share_margin"],
         }
         for row in rows
     ]
-    base = alt.Chart(alt.Data(values=values)).encode(y=alt.Y("answer:N", sort=[row["answer"] for row in rows], title=None))
+    base = alt.Chart(alt.Data(values=values)).encode(y=alt.Y("answer:N", sort=[each["answer"] for each in values], title=None))
     bars = base.mark_bar(color="#3f6c8f", height={"band": 0.6}).encode(
         x=alt.X("share:Q", title="share", axis=alt.Axis(format="%"))
     )
     errors = base.mark_rule(color="#c9714f", strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    return alt.layer(bars, errors).properties(width=360, title=result.question.text)
+    return offline(alt.layer(bars, errors).properties(width=360, title=shown(result.question.text)))

@@ -67,4 +67,4 @@ def capped(survey: Survey, levels: Mapping[str, Level]) -> None:
 
 def _refused(survey: Survey, why: str) -> InvalidParameter:
     first, name = survey.questions[0].name, survey.levels[0].name
-    return InvalidParameter("The levels were refused", why=why, instead=f'"{name}", or {{"{first}": "{name}", …}}')
+    return InvalidParameter("The levels are invalid", why=why, instead=f'"{name}", or {{"{first}": "{name}", …}}')

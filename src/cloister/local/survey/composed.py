@@ -18,8 +18,9 @@ from cloister.local.survey.channel import Channel
 from cloister.local.survey.channels import channel_of
 from cloister.local.survey.choosing import Chosen, capped, chosen_levels, spent_on
 from cloister.local.survey.promise import Promise, promise_of
-from cloister.local.survey.question import Question, is_text
+from cloister.local.survey.question import Question
 from cloister.local.survey.questions import question_of
+from cloister.printable import is_text, json_of, kept
 from cloister.privacy.rational import Exact, exact_positive, text_of
 
 __all__ = ["FORMAT", "Expected", "Level", "Survey"]
@@ -116,7 +117,7 @@ class Survey:
         if not isinstance(self.id, str) or not _ID.fullmatch(self.id):
             raise _refused("its id is not 1 to 64 small letters, digits, - and _", 'Survey("exams-2026", …)')
         if not is_text(self.title, 200):
-            raise _refused("its title has not 1 to 200 letters", 'Survey("exams-2026", "Exams", …)')
+            raise _refused("its title has not 1 to 200 printable characters", 'Survey("exams-2026", "Exams", …)')
         if isinstance(self.revision, bool) or not isinstance(self.revision, int) or self.revision < 1:
             raise _refused("its revision is not a whole number from 1 on", "revision=2")
         if not 1 <= len(self.questions) <= _MOST_QUESTIONS:
@@ -145,7 +146,7 @@ class Survey:
     def version(self) -> str:
         """The revision, and a fingerprint of all that is asked and how it is randomised: reports of another one don't count."""
         told = json.dumps(self._body(), sort_keys=True, ensure_ascii=False)
-        return f"{self.revision}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+        return f"{self.revision}-{hashlib.sha256(told.encode(errors='surrogatepass')).hexdigest()[:12]}"
 
     def level(self, name: str) -> Level:
         """The level of this name."""
@@ -153,7 +154,7 @@ class Survey:
             if level.name == name:
                 return level
         raise InvalidParameter(
-            "The level was refused", why="the survey does not offer it", instead=", ".join(each.name for each in self.levels)
+            "The level is invalid", why="the survey does not offer it", instead=", ".join(each.name for each in self.levels)
         )
 
     def question(self, name: str) -> Question:
@@ -162,7 +163,7 @@ class Survey:
             if question.name == name:
                 return question
         raise InvalidParameter(
-            "The question was refused",
+            "The query is invalid",
             why="the survey does not ask it",
             instead=", ".join(question.name for question in self.questions),
         )
@@ -213,7 +214,7 @@ class Survey:
         0.022
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise InvalidParameter("n= was refused", why="it is not a whole number from 1 on", instead="survey.expected(1000)")
+            raise InvalidParameter("n= is invalid", why="it is not a whole number from 1 on", instead="survey.expected(1000)")
         z = quantile_of(confidence)
         return [
             Expected(
@@ -240,28 +241,30 @@ class Survey:
 
     def to_json(self) -> str:
         """The same as text."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
+        return json_of(self.to_dict(), indent=1)
 
     @classmethod
     def from_dict(cls, said: Any) -> Survey:
-        """What `to_dict` wrote. The channels are worked out anew; where the file says others, it is refused."""
+        """What `to_dict` wrote. The channels are worked out again; where the file says others, it is refused."""
         if not isinstance(said, Mapping) or "format" not in said:
             raise _refused("it is not what to_json wrote", "survey.to_json()")
         if said["format"] != FORMAT:
             raise _refused(f"its format is not {FORMAT}: another version of cloister wrote it", "the version that wrote it")
         try:
-            survey = cls(
-                said["survey"],
-                said["title"],
-                [question_of(each) for each in said["questions"]],
-                levels={each["name"]: each["epsilon"] for each in said["levels"]},
-                cap=said["cap"],
-                revision=said["revision"],
-            )
+            with kept():
+                survey = cls(
+                    said["survey"],
+                    said["title"],
+                    [question_of(each) for each in said["questions"]],
+                    levels={each["name"]: each["epsilon"] for each in said["levels"]},
+                    cap=said["cap"],
+                    revision=said["revision"],
+                )
         except (KeyError, TypeError):
             raise _refused("some of its fields are missing or of another kind", "survey.to_json()") from None
-        if said.get("version") != survey.version or said.get("channels") != survey._body()["channels"]:
-            raise _refused("it was changed after it was composed", "a survey composed anew, with revision= one higher")
+        body = survey._body()  # to the letter: the browser reads "1/2" as this does, and would not read "-5/-1" so
+        if said.get("version") != survey.version or any(said.get(name) != each for name, each in body.items()):
+            raise _refused("it was changed after it was composed", "a survey composed again, with revision= one higher")
         return survey
 
     @classmethod
@@ -295,7 +298,7 @@ def _levels(given: Mapping[str, Exact]) -> tuple[Level, ...]:
     levels = []
     for name, epsilon in given.items():
         if not is_text(name, 40):
-            raise _refused("the name of a level has not 1 to 40 letters", 'levels={"careful": "0.5"}')
+            raise _refused("the name of a level has not 1 to 40 printable characters", 'levels={"careful": "0.5"}')
         number = check_epsilon(epsilon)
         if not _LEAST <= number <= _MOST:
             raise _refused(f"a level's ε lies outside {text_of(_LEAST)} to {_MOST}", 'levels={"careful": "0.5"}')
@@ -306,4 +309,4 @@ def _levels(given: Mapping[str, Exact]) -> tuple[Level, ...]:
 
 
 def _refused(why: str, instead: str) -> InvalidParameter:
-    return InvalidParameter("The survey was refused", why=why, instead=instead)
+    return InvalidParameter("The survey is invalid", why=why, instead=instead)

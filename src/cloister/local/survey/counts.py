@@ -94,4 +94,4 @@ def _read(said: Any) -> Array:
 
 
 def _refused() -> InvalidParameter:
-    return InvalidParameter("A tally was refused", why="it is not what to_json wrote", instead="tally.to_json()")
+    return InvalidParameter("A tally is invalid", why="it is not what to_json wrote", instead="tally.to_json()")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.local.direct import DirectEncoding, RandomizedResponse
-from cloister.local.estimates import Estimate
 from cloister.local.hashing import LocalHashing
 from cloister.local.oracle import FrequencyOracle, Sketch
 from cloister.local.subset import SubsetSelection
@@ -25,8 +26,11 @@ from cloister.privacy.rational import Exact
 
 __all__ = ["OneOfChannel", "best_oracle"]
 
+Floats = npt.NDArray[np.float64]
+
 _LARGEST_NUMBER = 1 << 53
 _FUNCTION_PARTS = 16
+_MOST_HASHES = 1 << 18
 
 
 def best_oracle(size: int, epsilon: Exact) -> FrequencyOracle:
@@ -106,8 +110,59 @@ class OneOfChannel(Channel):
 
     def finding(self, counts: Counts) -> Finding:
         read = self.oracle.estimate(Sketch(key=self.oracle.key, n=counts.n, counts=counts.parts["sketch"]))
-        estimate = Estimate(counts=read.counts, n=read.n, variances=read.variances, values=self.labels)
-        return Finding(estimate=estimate, scores=self.scores)
+        estimate = replace(read, values=self.labels)
+        if not self.scores or not counts.n:
+            return Finding(estimate=estimate, scores=self.scores, noise=(0.0, 0.0, 0.0) if self.scores else None)
+        noise = self._noise(read.counts, read.n)
+        return Finding(estimate=estimate, scores=self.scores, noise=noise, part=self._part(noise, read.n))
+
+    def _part(self, noise: tuple[float, float, float], n: int) -> float:
+        """Of a mean: an answer that a report supports counts a + b more, times how far its score may be from the mean. Where one
+        report supports answers that go together, twice its deviation (as of oracles), if that is more."""
+        scores = [score for score in self.scores if score is not None]
+        most = max(noise[0] + noise[1] * m + noise[2] * m**2 for m in (min(scores), max(scores)))
+        return max(self.oracle._part * (max(scores) - min(scores)), 2 * math.sqrt(max(most, 0.0) / n))
+
+    def _noise(self, counts: Floats, n: int) -> tuple[float, float, float]:
+        scores = np.array([score or 0.0 for score in self.scores])
+        counted = np.array([float(score is not None) for score in self.scores])
+        both = self._varied(scores, counted, counts, n)
+        return self._varied(scores, scores, counts, n), -2 * both, self._varied(counted, counted, counts, n)
+
+    def _varied(self, x: Floats, y: Floats, counts: Floats, n: int) -> float:
+        """The covariance of x·c and y·c, where c are the estimated counts, over all reports.
+
+        Proof: a report is worth a + b for each answer that it supports, and −b for all. Of a person with the answer h the counts
+        of two answers have the covariance (a + b)²·(P(both supported) − the product of the two chances); it is c₁ where one of
+        them is h and c₀ where neither is, and the variances are v₁ and v₀. Summed over i ≠ j and over all people, with X = Σx and
+        Y = Σy, this is what is returned. Hash functions that are lines through a plane are no three of them independent, so for
+        hashing the sum over the functions is taken itself: in a bucket that stands for the answers B lies Σ_B x.
+        """
+        none, all_ = self.oracle.variance(1, 0.0), self.oracle.variance(1, 1.0)
+        a, b = reach(none, all_)
+        p, q, size = (1 + b) / (a + b), b / (a + b), len(self.labels)
+        if isinstance(self.oracle, LocalHashing):
+            functions, buckets = len(self._hashes), self.oracle.buckets
+            cells = (np.arange(functions)[:, None] * buckets + self._hashes).ravel()
+            one, other = (np.bincount(cells, np.tile(each, functions), functions * buckets) for each in (x, y))
+            own = (one * other)[cells].reshape(functions, size).mean(axis=0)
+            rest = float(one @ other) / functions
+            wrong = (1 - p) / (buckets - 1)
+            first, second = (p * each + q * (each.sum() - each) for each in (x, y))
+            of_answer = (p - wrong) * own + wrong * rest - first * second
+            people = counts + (n - counts.sum()) / size  # they are n, and so are these
+            return float((a + b) ** 2 * (people @ of_answer))
+        c1, c0 = 0.0, 0.0
+        if isinstance(self.oracle, SubsetSelection):
+            picks, others = self.oracle.picks, max((size - 1) * (size - 2), 1)
+            c1 = p * (picks - 1) / (size - 1) - p * q
+            c0 = (p * (picks - 1) * (picks - 2) + (1 - p) * picks * (picks - 1)) / others - q * q
+        elif self.oracle.protocol in ("response", "direct"):
+            c1, c0 = -p * q, -q * q
+        c1, c0 = c1 * (a + b) ** 2, c0 * (a + b) ** 2
+        apart = float((none - c0) * (x @ y) + c0 * x.sum() * y.sum()) * n
+        own_ = (all_ - none - 2 * (c1 - c0)) * (counts @ (x * y))
+        return apart + float(own_ + (c1 - c0) * (y.sum() * (counts @ x) + x.sum() * (counts @ y)))
 
     def error(self, n: int, share: float = 0.0) -> float:
         return float(np.sqrt(self.oracle.variance(n, share)) / n)
@@ -115,6 +170,34 @@ class OneOfChannel(Channel):
     @cached_property
     def sway(self) -> float:
         return sway_of_coins(self.oracle.variance(1, 0.0), self.oracle.variance(1, 1.0))
+
+    def lift(self, sum_: float, answered: float) -> float:
+        """A report adds a to the count of each answer that it supports and takes b from each other one, so what matters is which
+        answers one report can support: any one (direct encoding), so many (subsets), any (unary), those of one hash (hashing)."""
+        weights = np.array([0.0 if score is None else sum_ * score + answered for score in self.scores])
+        a, b = reach(self.oracle.variance(1, 0.0), self.oracle.variance(1, 1.0))
+        return float((a + b) * self._most(weights) - b * weights.sum() - weights.min())
+
+    def _most(self, weights: npt.NDArray[np.float64]) -> float:
+        """The largest sum of the weights of answers that one report supports; at least as much as that, for very long lists."""
+        if self.oracle.protocol in ("response", "direct"):
+            return float(weights.max())
+        if isinstance(self.oracle, SubsetSelection):
+            return float(np.sort(weights)[-self.oracle.picks :].sum())
+        if isinstance(self.oracle, LocalHashing) and len(self._hashes) == len(self.oracle._lines):
+            functions, buckets = len(self._hashes), self.oracle.buckets
+            cells = (np.arange(functions)[:, None] * buckets + self._hashes).ravel()
+            return float(np.bincount(cells, np.tile(weights, functions), functions * buckets).max())
+        return float(np.maximum(weights, 0.0).sum())
+
+    @cached_property
+    def _hashes(self) -> npt.NDArray[np.int64]:
+        """The hash of each answer under each function; of very long lists, under functions that are spread evenly."""
+        assert isinstance(self.oracle, LocalHashing)
+        lines, size = self.oracle._lines, len(self.labels)
+        functions = np.unique(np.linspace(0, len(lines) - 1, min(len(lines), max(_MOST_HASHES // size, 1))).astype(np.int64))
+        columns = [lines.hashed(functions, np.full(len(functions), place, dtype=np.int64)) for place in range(size)]
+        return np.stack(columns, axis=1).astype(np.int64)
 
     def anomalies(self, counts: Counts) -> list[Anomaly]:
         """Every answer's support must lie between the chances of a report that supports it falsely and truly; unary reports

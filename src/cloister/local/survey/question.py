@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from cloister.errors import InvalidParameter
+from cloister.printable import is_text
 
-__all__ = ["MOST_OPTIONS", "NO_ANSWER", "OneOf", "Question", "check_options", "is_text", "set_fields", "texts_of"]
+__all__ = ["MOST_OPTIONS", "NO_ANSWER", "OneOf", "Question", "check_options", "set_fields", "texts_of"]
 
 NO_ANSWER = "no answer"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -30,12 +31,12 @@ class Question(ABC):
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise InvalidParameter(
-                "The name of a question was refused",
+                "The name of a question is invalid",
                 why="it is not 1 to 40 small letters, digits, - and _, the first of them a letter",
                 instead='YesNo("copied", "Have you ever copied?")',
             )
-        if not is_text(self.text, 500):
-            raise self.refusal("its text has not 1 to 500 letters", f'YesNo("{self.name}", "Have you ever copied?")')
+        if not is_text(self.text, 500, lines=True):
+            raise self.refusal("its text has not 1 to 500 printable characters", f'YesNo("{self.name}", "Have you ever copied?")')
         if not isinstance(self.no_answer, bool):
             raise self.refusal("no_answer= is neither True nor False", "no_answer=True")
         self._check()
@@ -54,12 +55,12 @@ class Question(ABC):
 
     def refusal(self, why: str, instead: str) -> InvalidParameter:
         """Why the question can't be asked."""
-        return InvalidParameter(f'The question "{self.name}" was refused', why=why, instead=instead)
+        return InvalidParameter(f'The question "{self.name}" is invalid', why=why, instead=instead)
 
     def no_such(self, instead: str) -> InvalidParameter:
         """The refusal of an answer that there is not; it does not repeat it."""
         return InvalidParameter(
-            f'The answer to "{self.name}" was refused', why="it is not among the answers that there are", instead=instead
+            f'The answer to "{self.name}" is invalid', why="it is not among the answers that there are", instead=instead
         )
 
     def unanswered(self) -> InvalidParameter:
@@ -106,26 +107,17 @@ def set_fields(question: Any, **values: Any) -> None:
     question.__post_init__()
 
 
-def is_text(given: Any, most: int) -> bool:
-    """Whether this is a text of 1 to `most` letters: whole ones, which UTF-8 can write.
-
-    >>> is_text("cat", 200), is_text(" ", 200), is_text("half a letter: \\ud800", 200)
-    (True, False, False)
-    """
-    return isinstance(given, str) and 1 <= len(given.strip()) <= most and not any("\ud800" <= each <= "\udfff" for each in given)
-
-
 def texts_of(given: Any) -> tuple[str, ...]:
     """A list of texts as a tuple; a text alone is none."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidParameter("A question was refused", why="its options are not a list of texts", instead='["cat", "dog"]')
+        raise InvalidParameter("A question is invalid", why="its options are not a list of texts", instead='["cat", "dog"]')
     return tuple(given)
 
 
 def check_options(question: Question, options: tuple[Any, ...], name: str) -> None:
     """Refuse options that are no texts, twice the same, too few or too many."""
     if not all(is_text(each, 200) for each in options):
-        raise question.refusal(f"its {name} are not texts of 1 to 200 letters", f'{name}=["cat", "dog"]')
+        raise question.refusal(f"its {name} are not texts of 1 to 200 printable characters", f'{name}=["cat", "dog"]')
     if len(set(options)) != len(options):
         raise question.refusal(f"some of its {name} are listed twice", "each once")
     if NO_ANSWER in options:

@@ -8,7 +8,6 @@ which nobody can tell from the others.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -16,9 +15,10 @@ from typing import Any, ClassVar
 
 from cloister.errors import InvalidParameter
 from cloister.local.survey.question import MOST_OPTIONS, NO_ANSWER, OneOf, Question, check_options, set_fields, texts_of
+from cloister.printable import UNPRINTABLE
 from cloister.privacy.rational import exact, text_of
 
-__all__ = ["CONTROL", "KINDS", "Choice", "Number", "Place", "Scale", "Several", "Word", "YesNo", "question_of"]
+__all__ = ["KINDS", "Choice", "Number", "Place", "Scale", "Several", "Word", "YesNo", "question_of"]
 
 
 @dataclass(frozen=True)
@@ -160,13 +160,13 @@ class Number(Question):
             raise self.no_such(f"a number from {self.low} to {self.high}, or None")
         if answer != answer:
             raise InvalidParameter(
-                f'The answer to "{self.name}" was refused',
+                f'The answer to "{self.name}" is invalid',
                 why="NaN is not a number",
                 instead=f"a number from {self.low}, or None",
             )
         if not Fraction(self.low) <= answer <= Fraction(self.high):
             raise InvalidParameter(
-                f'The answer to "{self.name}" was refused',
+                f'The answer to "{self.name}" is invalid',
                 why="it is outside the bounds",
                 instead=f"a number from {self.low} to {self.high}, or None",
             )
@@ -243,7 +243,7 @@ class Word(Question):
             raise self.refusal("length= is not a number of bytes from 2 to 64", "length=12")
 
     def place(self, answer: Any) -> str:
-        """The word in small letters without control characters and spaces at its ends, cut where its bytes exceed `length`; no
+        """The word in small letters without what is not printable and spaces at its ends, cut where its bytes exceed `length`; no
         answer is the empty word.
 
         >>> Word("town", "Which town?").place("  Basel ")
@@ -256,14 +256,13 @@ class Word(Question):
         if not isinstance(answer, str):
             raise self.no_such("a text, or None")
         try:
-            octets = CONTROL.sub(" ", answer).strip().lower().encode()
+            answer.encode()
+            octets = UNPRINTABLE.sub(" ", answer).strip().lower().encode()
         except UnicodeEncodeError:
             raise self.no_such("a text of whole characters, or None") from None
         return octets[: self.length].decode(errors="ignore")
 
 
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-"""What no word holds: control characters, of which some break the files and pictures that words come to stand in."""
 KINDS: dict[str, type[Question]] = {each.kind: each for each in (YesNo, Choice, Scale, Several, Number, Place, Word)}
 
 
@@ -276,13 +275,13 @@ def question_of(said: Any) -> Question:
     named = said.get("kind") if isinstance(said, Mapping) else None
     kind = KINDS.get(named) if isinstance(named, str) else None
     if kind is None:
-        raise InvalidParameter("A question was refused", why="its kind is unknown", instead=f'"kind": one of {", ".join(KINDS)}')
+        raise InvalidParameter("A question is invalid", why="its kind is unknown", instead=f'"kind": one of {", ".join(KINDS)}')
     given = {key: value for key, value in said.items() if key != "kind"}
     try:
         return kind(**given)
     except TypeError:
         raise InvalidParameter(
-            f'A question of kind "{kind.kind}" was refused',
+            f'A question of kind "{kind.kind}" is invalid',
             why="its fields are not those of its kind",
             instead=", ".join(each.name for each in fields(kind)),
         ) from None

@@ -16,11 +16,12 @@ from typing import Any
 from cloister.errors import InvalidParameter
 from cloister.local.survey.choosing import Chosen, spent_on
 from cloister.local.survey.composed import FORMAT, Level, Survey
-from cloister.local.survey.tokens import new_token
+from cloister.local.survey.tokens import hash_of, new_token
 from cloister.noise import Random
 from cloister.noise.mechanism import source
+from cloister.printable import json_of
 
-__all__ = ["MOST_LETTERS", "Report", "read_report", "respond", "send_again"]
+__all__ = ["MOST_LETTERS", "Report", "fingerprint_of", "read_report", "respond", "send_again"]
 
 MOST_LETTERS = 1 << 20
 """A longer text is no report."""
@@ -59,7 +60,7 @@ class Report:
 
     def to_json(self) -> str:
         """The same as text: exactly what is sent."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
+        return json_of(self.to_dict(), separators=(",", ":"))
 
 
 def respond(
@@ -85,11 +86,11 @@ def respond(
     """
     chosen = survey.chosen(levels)
     if not isinstance(answers, Mapping):
-        raise InvalidParameter("answers were refused", why="they are not a value for each name", instead='{"copied": True}')
+        raise InvalidParameter("answers are invalid", why="they are not a value for each name", instead='{"copied": True}')
     unknown = set(answers) - {question.name for question in survey.questions}
     if unknown:
         raise InvalidParameter(
-            "answers were refused",
+            "answers are invalid",
             why="some are to questions that the survey does not ask",
             instead=", ".join(question.name for question in survey.questions),
         )
@@ -109,12 +110,26 @@ def respond(
     )
 
 
+def fingerprint_of(report: Report) -> str:
+    """What is kept of a report to an open survey, so that the same one, sent again, counts once: a hash of all of it.
+
+    Its token alone would not do. Anybody can choose one, so whoever sent a link with a token in it would silence everybody who
+    answers through that link but the first. Reports that differ in anything are those of different people, or of somebody who
+    could as well have drawn another token.
+
+    >>> first = Report(survey="s", version="1-a", levels={"copied": "open"}, token="00" * 16, values={"copied": 1})
+    >>> fingerprint_of(first) == fingerprint_of(replace(first)), fingerprint_of(first) == fingerprint_of(send_again(first))
+    (True, False)
+    """
+    return hash_of(json.dumps(report.to_dict(), sort_keys=True))
+
+
 def send_again(report: Report, *, token: str | None = None, random: Random | None = None) -> Report:
     """The report for the next wave of a survey that comes back: the same levels and randomised values under another token.
 
     Guarantee: all waves together tell what the first report told, and no more: the others are copies of it. So a person's own
-    machine keeps its report, and an answer that has changed since is not heard. (Randomising anew would add ε for each wave;
-    randomising anew only where the answer has changed would show that it has.)
+    machine keeps its report, and an answer that has changed since is not heard. (Randomising again would add ε for each wave;
+    randomising again only where the answer has changed would show that it has.)
 
     >>> first = Report(survey="s", version="1-a", levels={"copied": "open"}, token="00" * 16, values={"copied": 1})
     >>> second = send_again(first)
@@ -182,4 +197,4 @@ def _levels_of(survey: Survey, said: Any) -> dict[str, Level] | None:
 
 def _check_token(token: str | None) -> None:
     if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
-        raise InvalidParameter("token= was refused", why="it is not 32 hexadecimal digits", instead="the invitation's token")
+        raise InvalidParameter("token= is invalid", why="it is not 32 hexadecimal digits", instead="the invitation's token")

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cloister.local.estimates import Number
 from cloister.local.levels import Homogeneity
 from cloister.local.survey.alike import alike_of
 from cloister.local.survey.anomalies import Anomaly
 from cloister.local.survey.composed import Survey
 from cloister.local.survey.findings import Finding, add_findings
+from cloister.local.survey.poisoning import Lift
 from cloister.local.survey.question import Question
 from cloister.local.survey.tally import Tally
+from cloister.printable import json_of, shown
 from cloister.privacy.rational import Exact
 
 __all__ = ["QuestionResult", "Results", "collect"]
@@ -40,17 +41,29 @@ class QuestionResult:
     words."""
     anomalies: Mapping[str, list[Anomaly]]
     sway: float
-    """How far each made-up report among the respondents moves the combined estimate at most, in people; of a mean, in its sum."""
+    """How far a made-up report, at whichever level of the survey, moves the combined estimate at most, in people; of a
+    number, its sum."""
+    lift: Lift
+    """What one made-up report adds at most to the sum of a mean and to the number of those who answered, together."""
 
     def shift(self, liars: float) -> float | None:
-        """The most by which a share of liars among all respondents moves an estimated share (of a question with a mean as its
-        result, the mean): they choose the level with the largest effect. None where nobody answered.
+        """The most by which a share of liars among all respondents moves an estimated share (of a question for a number, the
+        mean): they choose the level with the largest effect, of all that the survey has. None where nobody answered.
 
-        For an estimated share: the sway of one report times the share of liars.
+        For an estimated share: the sway of one report times the share of liars. For a mean: `mean_shift`.
         """
-        if not self.combined.estimate.n:
+        n = self.combined.estimate.n
+        if not n:
             return None
-        return self.sway * liars
+        return self.mean_shift(liars) if self.combined.total is not None else self.sway * liars
+
+    def mean_shift(self, liars: float) -> float | None:
+        """The same of the mean, of a scale or a number: infinite where so many could make it seem that nobody answered, so that
+        the mean could be anything; None where there is no mean. It follows from the mean that was found (`sway_of_ratio`),
+        and is larger than liars × sway where few gave an answer: a made-up report moves how many did, too.
+        """
+        mean = self.combined.mean()
+        return None if mean is None else mean.sway(self.lift, liars * self.combined.estimate.n)
 
     def to_dict(self, confidence: Exact = 0.95) -> dict[str, Any]:
         """Plain JSON: rows for a table or a chart."""
@@ -67,7 +80,8 @@ class QuestionResult:
                 name: [each.to_dict() for each in tests] for name, tests in self.anomalies.items() if any(t.alarm for t in tests)
             },
             "sway": self.sway,
-            "one_percent_liars": self.shift(0.01),
+            "one_percent_liars": _finite(self.shift(0.01)),
+            "one_percent_liars_mean": _finite(self.mean_shift(0.01)),
         }
 
 
@@ -140,7 +154,7 @@ class Results:
 
     def to_json(self, confidence: Exact = 0.95) -> str:
         """The same as text."""
-        return json.dumps(self.to_dict(confidence), ensure_ascii=False)
+        return json_of(self.to_dict(confidence))
 
     def chart(self, name: str, *, confidence: Exact = 0.95) -> Any:
         """The shares of a question's answers with their error bars, as an Altair chart.
@@ -157,17 +171,20 @@ class Results:
     def text(self, confidence: Exact = 0.95) -> str:
         """A table for a terminal."""
         lines = [
-            f"{self.survey.title}: {self.tally.n} reports"
+            f"{shown(self.survey.title)}: {self.tally.n} reports"
             + "".join(f", {count} {why}" for why, count in self.tally.refused.items())
         ]
         for result in self.questions:
-            lines.append(f"\n{result.question.text}")
+            lines.append(f"\n{shown(result.question.text, lines=True)}")
             mean = result.combined.mean()
-            if mean is not None:
+            if mean is not None and mean.told(confidence):
                 lines.append(f"  mean {mean.value:.4g} ± {mean.margin(confidence):.2g}")
+            elif mean is not None:
+                lines.append(f"  mean: anything from {mean.ends[0]:.4g} to {mean.ends[1]:.4g}; the noise hides how many answered")
             rows = result.combined.rows(confidence)
             lines.extend(
-                f"  {row['answer']:<24} {100 * row['share']:6.1f} % ± {100 * row['share_margin']:.1f}" for row in _shown(rows)
+                f"  {shown(row['answer']):<24} {100 * row['share']:6.1f} % ± {100 * row['share_margin']:.1f}"
+                for row in _shown(rows)
             )
             if result.alike is not None and result.alike.p_value < 0.01:
                 lines.append(f"  levels answer differently: {result.alike.value} (p = {result.alike.p_value:.2g})")
@@ -190,7 +207,9 @@ class Results:
             combined=add_findings(groups or list(found.values())),
             alike=alike_of(question, {levels[name].epsilon: found[name] for name in with_people}),
             anomalies={name: channels[name].anomalies(counts[name]) for name in with_people},
-            sway=max((channels[name].sway for name in with_people), default=0.0),
+            # of all levels: a made-up report may be at one that nobody else chose
+            sway=max(channel.sway for channel in channels.values()),
+            lift=lambda sum_, answered: max(channel.lift(sum_, answered) for channel in channels.values()),
         )
 
 
@@ -219,11 +238,18 @@ def _alarms(questions: Iterable[QuestionResult]) -> list[tuple[str, str, Anomaly
 
 
 def _told(finding: Finding, confidence: Exact) -> dict[str, Any]:
-    mean: Number | None = finding.mean()
+    mean = finding.mean()
     told: dict[str, Any] = {"n": finding.estimate.n, "answers": finding.rows(confidence)}
     if mean is not None:
-        told["mean"] = {"value": mean.value, "margin": mean.margin(confidence)}
+        low, high = mean.interval(confidence)
+        told["mean"] = {"value": mean.value, "margin": mean.margin(confidence), "low": low, "high": high}
+        told["mean"]["told"] = mean.told(confidence)
     return told
+
+
+def _finite(number: float | None) -> float | None:
+    """As JSON has it: without a bound, there is no number."""
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

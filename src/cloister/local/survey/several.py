@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -55,7 +56,10 @@ class SeveralChannel(Channel):
         estimated = self.ticks.estimate(counts.parts["sketch"], n)
         shares = np.clip(estimated / n, 0.0, 1.0) if n else np.zeros(len(estimated))
         variances = np.array([self.ticks.variance(n, float(share)) for share in shares])
-        return Finding(estimate=Estimate(counts=estimated, n=n, variances=variances, values=self.labels), several=True)
+        none, all_ = self.ticks.variance(1, 0.0), self.ticks.variance(1, 1.0)
+        part, slope = 2 * math.sqrt(max(none, all_)), abs(all_ - none)
+        estimate = Estimate(counts=estimated, n=n, variances=variances, values=self.labels, part=part, slope=slope)
+        return Finding(estimate=estimate, several=True)
 
     def error(self, n: int, share: float = 0.0) -> float:
         return float(np.sqrt(self.ticks.variance(n, share)) / n)

@@ -15,7 +15,7 @@ from typing import Any
 from cloister.errors import InvalidParameter
 from cloister.local.survey.composed import Survey
 from cloister.local.survey.counts import Counts
-from cloister.local.survey.reports import read_report
+from cloister.local.survey.reports import fingerprint_of, read_report
 from cloister.local.survey.tokens import hash_of
 
 __all__ = ["Received", "Tally"]
@@ -42,8 +42,8 @@ class Received:
 class Tally:
     """The counts of a survey's reports. Adding is thread-unsafe: one tally for each worker, and `+` at the end.
 
-    `invited` are the hashes of the tokens that were sent out; without them, anybody may answer, and a token only keeps the same
-    report from counting twice.
+    `invited` are the hashes of the tokens that were sent out. Without them anybody may answer, and a token is nobody's: only the
+    very same report counts once however often it is sent.
 
     >>> from cloister.local.survey import Survey, YesNo, respond
     >>> survey = Survey("exam", "Exams", [YesNo("copied", "Have you copied?")], levels={"careful": 1})
@@ -104,9 +104,10 @@ class Tally:
         token = hash_of(report.token)
         if self.invited is not None and token not in self.invited:
             return "token not issued"
-        if token in self.used:
+        key = token if self.invited is not None else fingerprint_of(report)
+        if not self.used.isdisjoint((key, token)):  # a tally of an older version kept the tokens of open surveys
             return "token used before"
-        self.used.add(token)
+        self.used.add(key)
         for name, row in values.items():
             rows.setdefault((name, report.levels[name]), []).append(row)
         return ""
@@ -177,4 +178,4 @@ class Tally:
 
 
 def _refused(why: str) -> InvalidParameter:
-    return InvalidParameter("A tally was refused", why=why, instead="tally.to_json()")
+    return InvalidParameter("A tally is invalid", why=why, instead="tally.to_json()")

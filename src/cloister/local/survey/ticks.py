@@ -49,7 +49,7 @@ class Ticks:
     def __init__(self, size: int, *, most: int, epsilon: Exact = 1) -> None:
         if not 1 <= most <= size or size < 2:
             raise InvalidParameter(
-                f"most={most} was refused", why=f"from 1 to all {size} options may be ticked", instead=f"most={min(size, 3)}"
+                f"most={most} is invalid", why=f"from 1 to all {size} options may be ticked", instead=f"most={min(size, 3)}"
             )
         self.size = size
         self.most = most
@@ -81,7 +81,7 @@ class Ticks:
         sets = [frozenset(each) for each in ticked]
         if any(len(each) > self.most or not all(0 <= place < self.size for place in each) for each in sets):
             raise InvalidParameter(
-                "An answer was refused",
+                "An answer is invalid",
                 why=f"it ticks more than {self.most} options, or one that is not there",
                 instead=f"at most {self.most} of the options",
             )

@@ -47,6 +47,6 @@ def issue_tokens(n: int, *, random: Random | None = None) -> tuple[list[str], li
     True
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 10**7:
-        raise InvalidParameter("n= was refused", why="it is not a number of invitations, 1 to 10⁷", instead="issue_tokens(100)")
+        raise InvalidParameter("n= is invalid", why="it is not a number of invitations, 1 to 10⁷", instead="issue_tokens(100)")
     tokens = [new_token(random) for _ in range(n)]
     return tokens, sorted(map(hash_of, tokens))

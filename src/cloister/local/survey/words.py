@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -20,8 +21,8 @@ from cloister.local.survey.counts import LISTED, Counts
 from cloister.local.survey.findings import Finding
 from cloister.local.survey.poisoning import sway_of_coins
 from cloister.local.survey.question import NO_ANSWER
-from cloister.local.survey.questions import CONTROL
 from cloister.noise import Random
+from cloister.printable import is_printable
 
 __all__ = ["WordChannel"]
 
@@ -64,9 +65,9 @@ class WordChannel(Channel):
         if self.least(counts.n) >= 1:  # not even a word that all give would stand out
             return Finding(estimate=_nothing(counts.n), found=True)
         read = self.heavy.find(self.heavy.aggregate(counts.parts[LISTED]), most=_MOST)
-        real = [place for place, value in enumerate(read.values) if not CONTROL.search(value)]  # no honest machine sends others
+        real = [place for place, value in enumerate(read.values) if is_printable(value)]  # no honest machine sends others
         labels = tuple(read.values[place] or NO_ANSWER for place in real)
-        estimate = Estimate(counts=read.counts[real], n=counts.n, variances=read.variances[real], values=labels)
+        estimate = replace(read, counts=read.counts[real], variances=read.variances[real], values=labels)
         return Finding(estimate=estimate, found=True)
 
     def look_up(self, counts: Counts, words: Sequence[str]) -> Finding:
@@ -93,7 +94,8 @@ class WordChannel(Channel):
         total = (supports - counts.n * hashing.support) / (float(probability(self._heads)) - hashing.support)
         shares = np.clip(total / max(counts.n, 1), 0.0, 1.0)
         variances = np.array([hashing.variance(counts.n, float(share)) for share in shares])
-        estimate = Estimate(counts=total, n=counts.n, variances=variances, values=tuple(words))
+        slope = abs(hashing.variance(1, 1.0) - hashing.variance(1, 0.0))
+        estimate = Estimate(counts=total, n=counts.n, variances=variances, values=tuple(words), part=hashing._part, slope=slope)
         return Finding(estimate=estimate, found=True)
 
     def error(self, n: int, share: float = 0.0) -> float:

@@ -93,7 +93,7 @@ class Admission:
             known = self._overlaps.get(line.column)
             if known is not None and known.largest(self._records.persons_in(line.records)) > most:
                 return Refusal(
-                    who=line.who, what=line.what, why=f"it shares more than {most} persons with an answered set", kind="overlap"
+                    who=line.who, what=line.what, why=f"it shares more than {most} people with an answered set", kind="overlap"
                 )
         return None
 
@@ -135,14 +135,14 @@ def refused(refusal: Refusal, controls: Controls) -> AccessDenied | UnsupportedQ
     """The asker's words for a refusal: nothing of the witness."""
     if refusal.kind == "audit":
         return AccessDenied(
-            "The question was refused",
+            "The query was refused",
             why="its answer, together with those that were given, would fix one person's value",
-            instead="a question about another set, or session.table(by=…)",
+            instead="a query about another set, or session.table(by=…)",
         )
     if refusal.kind == "overlap" and controls.overlap is not None:
         return too_alike(controls.overlap)
     return UnsupportedQuery(
-        "The question was refused",
+        "The query is not supported",
         why=f"under audit_sums a column is either summed, or read by conditions and extremes: {refusal.why}",
         instead="a condition on other columns",
     )

@@ -42,7 +42,7 @@ def asked_of(question: Question, table: str) -> list[Asked]:
     """
     if question.table != table:
         raise UnsupportedQuery(
-            "The question was refused",
+            "The query is not supported",
             why=f"these controls are of the table {table!r} alone",
             instead=f'Question(table="{table}", …)',
         )
@@ -54,8 +54,8 @@ def asked_of(question: Question, table: str) -> list[Asked]:
             found.append(Asked(kind="persons" if isinstance(each, Persons) else "count", called=each.name))
         else:
             raise UnsupportedQuery(
-                f"{type(each).__name__} was refused under controls",
-                why="they answer counts, persons, sums and means, and extremes by session.maximum and session.minimum",
+                f"{type(each).__name__} is not supported under controls",
+                why="they answer counts, numbers of people, sums and means, and extremes by session.maximum and session.minimum",
                 instead="Count(), Sum(column=…) or Mean(column=…)",
             )
     return found
@@ -71,7 +71,7 @@ def check_asked(asked: list[Asked], where: Expression | None, table: str, declar
         domain = declaration.columns[each.column]
         if domain.kind not in ("integer", "real", "boolean"):
             raise UnsupportedQuery(
-                f"The {each.kind} of {each.column!r} was refused",
+                f"The {each.kind} of {each.column!r} is not supported",
                 why=f"it is declared as {domain.kind}",
                 instead="a column of numbers",
             )
@@ -80,7 +80,7 @@ def check_asked(asked: list[Asked], where: Expression | None, table: str, declar
         )
         if each.kind in ("maximum", "minimum") and not covered:
             raise UnsupportedQuery(
-                f"The {each.kind} of {each.column!r} was refused",
+                f"The {each.kind} of {each.column!r} is not supported",
                 why="it is one person's value, so it is given as a range or as a substitute only",
                 instead=f'Controls(recode={{"{each.column}": 1000}})',
             )
@@ -90,17 +90,17 @@ def check_asked(asked: list[Asked], where: Expression | None, table: str, declar
 def check_table(axes: tuple[Axis, ...], controls: Controls, *, totals: bool) -> None:
     """Refuses tables that the controls cannot keep, from their keys alone."""
     if not axes:
-        raise UnsupportedQuery("A table without keys was refused", why="it is a count", instead="session.count()")
+        raise UnsupportedQuery("A table without keys is not supported", why="it is a count", instead="session.count()")
     why = ""
     if totals and controls.overlap is not None:
         why = "totals overlap with their cells"
     elif totals and len(axes) > 2 and controls.suppress is not None and controls.suppress.complementary:
         why = "complementary suppression is proved for one-way and two-way tables"
     if why:
-        raise UnsupportedQuery("Totals were refused", why=why, instead="session.table(by=…, totals=False)")
+        raise UnsupportedQuery("Totals are not supported", why=why, instead="session.table(by=…, totals=False)")
     if len(axes) > 2 and controls.rounding is not None and controls.rounding.kind == "controlled":
         raise UnsupportedQuery(
-            "A table of three keys was refused",
+            "A table of three keys is not supported",
             why="controlled rounding may not exist for it",
             instead='two keys, or Rounding(kind="random")',
         )

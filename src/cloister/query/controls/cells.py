@@ -56,7 +56,7 @@ def axes_of(by: tuple[str | Key, ...], table: str, declaration: PrivateTable) ->
         domain = declaration.columns[name]
         if domain.size is None:
             raise UnsupportedQuery(
-                f"Grouping by {name!r} was refused", why="its values are not declared", instead=f'"{name}": cl.Category([…])'
+                f"Grouping by {name!r} is not supported", why="its values are not declared", instead=f'"{name}": cl.Category([…])'
             )
         if isinstance(key, str):
             first, count = domain.low_code, domain.size
@@ -73,7 +73,7 @@ def axes_of(by: tuple[str | Key, ...], table: str, declaration: PrivateTable) ->
     cells = math.prod(len(axis.labels) for axis in axes)
     if cells > _MOST_CELLS:
         raise UnsupportedQuery(
-            f"Grouping by {', '.join(axis.column for axis in axes)} was refused",
+            f"Grouping by {', '.join(axis.column for axis in axes)} is not supported",
             why=f"it makes {cells:,} groups, and at most {_MOST_CELLS:,} are answered",
             instead=f'Binned("{axes[0].column}", edges)',
         )

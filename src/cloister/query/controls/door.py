@@ -80,7 +80,7 @@ class ControlledSession:
     ) -> None:
         if not isinstance(controls, Controls):
             raise InvalidParameter(
-                "The controls were refused", why=f"they are a {type(controls).__name__}", instead="Controls(set_size=5)"
+                "The controls are invalid", why=f"they are a {type(controls).__name__}", instead="Controls(set_size=5)"
             )
         entry = door._registry.asked(name)
         controls.check(entry.declaration)
@@ -171,14 +171,14 @@ class ControlledSession:
         layout = parsed.layout
         if len(parsed.questions) > 1 or layout.order or layout.chooses or any(each.source is None for each in layout.columns):
             raise UnsupportedQuery(
-                "The question was refused under controls",
+                "The query is not supported under controls",
                 why="they answer one grouping, with every row of it",
-                instead="SELECT sex, COUNT(*) AS n FROM people GROUP BY sex",
+                instead=f"SELECT COUNT(*) AS n FROM {self.name}",  # noqa: S608
             )
         return self.ask(parsed.question)
 
     def ask(self, question: Question) -> ControlledAnswer:
-        """Counts, persons, sums and means, by keys: the question of the first door, answered by the second.
+        """Counts, people, sums and means, by keys: the question of the first door, answered by the second.
 
         Groups that the controls forbid are left out where `suppress` is set; else the whole question is refused.
         """

@@ -185,7 +185,7 @@ def history_of(ledger: Ledger, where: str | Path | None = None) -> SetHistory:
         place = ledger._arguments[0]
         if place is None or (isinstance(place, str) and "://" in place):
             raise InvalidParameter(
-                "The controls were refused",
+                "The controls are invalid",
                 why="the ledger is on a server, so the place of the history must be said",
                 instead='history="people.controls"',
             )

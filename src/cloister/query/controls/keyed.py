@@ -32,7 +32,7 @@ def digest_of_set(mask: Mask) -> str:
 class Keyed:
     """A pseudo-random function under one secret: HMAC-SHA256 for single draws, AES-256 in counter mode for a word a record.
 
-    Assumption: both are pseudo-random functions. Whoever does not know the secret can then foretell no draw.
+    Assumption: both are pseudo-random functions. Anyone who does not know the secret can then foretell no draw.
 
     >>> keyed = Keyed(b"secret")
     >>> keyed.below(5, "count", "set 1") == keyed.below(5, "count", "set 1"), keyed.words("sample", count=3).dtype

@@ -11,6 +11,7 @@ import json
 import re
 
 from cloister.ledger import Ledger
+from cloister.printable import shown
 from cloister.tables import Expression
 
 __all__ = ["NOT_PRIVATE", "in_words", "lines_known", "note_answer", "note_refusal"]
@@ -34,7 +35,7 @@ def in_words(statistic: str, table: str, where: Expression | None, by: tuple[str
         text += f" where {json.dumps(where.describe())}"
     if by:
         text += f" by {', '.join(by)}"
-    text = "".join(each if each.isprintable() else " " for each in text)
+    text = shown(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

@@ -1,6 +1,6 @@
 """Query-set overlap: a set that has much in common with an earlier one, about the same column, is refused.
 
-Not differential privacy. With sets of at least k persons, no two of which share more than r, whoever knows none of the values
+Not differential privacy. With sets of at least k people, no two of which share more than r, anyone who knows none of the values
 needs at least 1 + (k − 1)/r sums to work out one of them (Dobkin, Jones & Lipton 1979). What it does not stop: asking that many;
 and few questions are answered at all. Its refusal is not simulatable: it is a bit about who is in which set. The very same set
 is answered again.
@@ -36,7 +36,7 @@ class Overlaps:
             self._sets = np.concatenate([self._sets, packed[None, :]])
 
     def largest(self, persons: Mask) -> int:
-        """The most persons that the set has in common with an earlier one that is not the same."""
+        """The most people that the set has in common with an earlier one that is not the same."""
         packed = np.packbits(persons)
         if not len(self._sets) or (self._sets == packed).all(axis=1).any():
             return 0
@@ -46,7 +46,7 @@ class Overlaps:
 def too_alike(most: int) -> AccessDenied:
     """The refusal; it does not say with which earlier set."""
     return AccessDenied(
-        "The question was refused",
-        why=f"its set has more than {most} persons in common with one that was answered",
-        instead="the question that was answered, or one about other persons",
+        "The query was refused",
+        why=f"its set has more than {most} people in common with one that was answered",
+        instead="the query that was answered, or one about other people",
     )

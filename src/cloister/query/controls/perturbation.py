@@ -46,13 +46,13 @@ class OutputPerturbation:
 
     def __init__(self, *, counts: int = 0, sums: Mapping[str, Exact] | None = None, law: Law = "uniform") -> None:
         if isinstance(counts, bool) or not isinstance(counts, int) or counts < 0:
-            raise InvalidParameter(f"counts={counts!r} was refused", why="it must be a whole number", instead="counts=1")
+            raise InvalidParameter(f"counts={counts!r} is invalid", why="it must be a whole number", instead="counts=1")
         if law not in ("uniform", "triangular"):
-            raise InvalidParameter(f"law={law!r} was refused", why="it is not known", instead='law="uniform"')
+            raise InvalidParameter(f"law={law!r} is invalid", why="it is not known", instead='law="uniform"')
         reaches = tuple((name, exact_positive(reach, f"sums[{name!r}]")) for name, reach in sorted((sums or {}).items()))
         if not counts and not reaches:
             raise InvalidParameter(
-                "OutputPerturbation() was refused", why="it perturbs nothing", instead="OutputPerturbation(counts=1)"
+                "OutputPerturbation() is invalid", why="it perturbs nothing", instead="OutputPerturbation(counts=1)"
             )
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "sums", reaches)
@@ -95,7 +95,7 @@ class InputPerturbation:
         checked = tuple((name, exact_positive(reach, f"reaches[{name!r}]")) for name, reach in sorted(reaches.items()))
         if not checked:
             raise InvalidParameter(
-                "InputPerturbation({}) was refused", why="it moves nothing", instead='InputPerturbation({"salary": 2000})'
+                "InputPerturbation({}) is invalid", why="it moves nothing", instead='InputPerturbation({"salary": 2000})'
             )
         object.__setattr__(self, "reaches", checked)
 
@@ -130,7 +130,7 @@ def perturbed_copy(prepared: Prepared, noise: InputPerturbation, keyed: Keyed, s
         if name in noise.columns:
             if domain.kind not in ("integer", "real"):
                 raise UnsupportedQuery(
-                    f"InputPerturbation of {name!r} was refused", why=f"it is {domain.kind}", instead="a column of numbers"
+                    f"InputPerturbation of {name!r} is not supported", why=f"it is {domain.kind}", instead="a column of numbers"
                 )
             reach = int(noise.columns[name] / domain.step)
             words = keyed.words("input", name, count=records.size)
@@ -143,5 +143,6 @@ def perturbed_copy(prepared: Prepared, noise: InputPerturbation, keyed: Keyed, s
     if declaration.unit is not None:
         unit = declaration.unit if declaration.unit not in values else "unit of the copy"
         values[unit] = records.units.tolist()
-    copy = PrivateTable(values, columns=dict(declaration.columns), unit=unit, max_rows=declaration.max_rows, version="copy")
+    rows = declaration.max_rows
+    copy = PrivateTable.declared(values, dict(declaration.columns), unit=unit, max_rows=rows, version="copy")
     return prepare(copy, secret=secret)

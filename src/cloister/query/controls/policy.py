@@ -27,8 +27,8 @@ class Controls:
 
     Parameters
     ----------
-    set_size: k: a statistic of fewer than k persons, or of all but fewer than k, is refused. The refusal is itself a bit.
-    overlap: r: a set that has more than r persons in common with an earlier one (about the same column) is refused. Also a bit.
+    set_size: k: a statistic of fewer than k people, or of all but fewer than k, is refused. The refusal is itself a bit.
+    overlap: r: a set that has more than r people in common with an earlier one (about the same column) is refused. Also a bit.
     audit_sums: refuse a sum or mean with which the answered ones would fix one person's value; decided exactly, without looking
         at the values. A column is then either summed, or read by conditions, keys, maxima and minima, whichever came first.
     recode: for each column, the width of the ranges in which its sums, means, maxima and minima are given.
@@ -82,13 +82,13 @@ class Controls:
         for name, (part, kind) in parts.items():
             if part is not None and not isinstance(part, kind):
                 raise InvalidParameter(
-                    f"{name}={part!r} was refused", why=f"it is a {type(part).__name__}", instead=f"{name}={kind.__name__}(…)"
+                    f"{name}={part!r} is invalid", why=f"it is a {type(part).__name__}", instead=f"{name}={kind.__name__}(…)"
                 )
             object.__setattr__(self, name, part)
         _whole(set_size, "set_size", least=1)
         _whole(overlap, "overlap", least=0)
         if not isinstance(audit_sums, bool):
-            raise InvalidParameter(f"audit_sums={audit_sums!r} was refused", why="it is True or False", instead="audit_sums=True")
+            raise InvalidParameter(f"audit_sums={audit_sums!r} is invalid", why="it is True or False", instead="audit_sums=True")
         widths = tuple((name, exact_positive(width, f"recode[{name!r}]")) for name, width in sorted((recode or {}).items()))
         for name, value in (("set_size", set_size), ("overlap", overlap), ("audit_sums", audit_sums), ("recode", widths)):
             object.__setattr__(self, name, value)
@@ -101,31 +101,33 @@ class Controls:
         """Refuses, from declarations alone, controls that do not fit the table."""
         if "unit" in declaration.columns:
             raise UnsupportedQuery(
-                "This table was refused under controls",
-                why="a column called 'unit' cannot be told from the records' persons",
+                "This table is not supported under controls",
+                why="a column called 'unit' cannot be told from the records' people",
                 instead="another name for the column",
             )
         for control, column, reach in self._columns():
             if column not in declaration.columns:
                 raise UnknownColumn(
-                    f"{control} of {column!r} was refused",
+                    f"{control} of {column!r} is unknown",
                     why=f"declared are {', '.join(declaration.columns)}",
                     instead=f'"{next(iter(declaration.columns))}"',
                 )
             domain = declaration.columns[column]
             if domain.kind not in ("integer", "real"):
                 raise UnsupportedQuery(
-                    f"{control} of {column!r} was refused", why=f"it is declared as {domain.kind}", instead="a column of numbers"
+                    f"{control} of {column!r} is not supported",
+                    why=f"it is declared as {domain.kind}",
+                    instead="a column of numbers",
                 )
             if reach < domain.step:
                 raise InvalidParameter(
-                    f"{control} of {column!r} was refused",
+                    f"{control} of {column!r} is invalid",
                     why="it is finer than the column's step, so it would do nothing",
                     instead=f'{{"{column}": "{text_of(domain.step)}"}} or more',
                 )
         if self.audit_sums and (declaration.max_rows or 1) > _MOST_ROWS_OF_ONE:
             raise InvalidParameter(
-                "audit_sums=True was refused",
+                "audit_sums=True is invalid",
                 why=f"it works for at most {_MOST_ROWS_OF_ONE} rows of one person",
                 instead=f"max_rows={_MOST_ROWS_OF_ONE} or audit_sums=False",
             )
@@ -143,7 +145,7 @@ class Controls:
         if self.set_size is not None:
             lines.append(f"a set has at least {self.set_size} persons and leaves out at least {self.set_size}")
         if self.overlap is not None:
-            lines.append(f"two sets have at most {self.overlap} persons in common")
+            lines.append(f"two sets have at most {self.overlap} people in common")
         if self.audit_sums:
             lines.append("answered sums are audited exactly")
         lines += [f"answers about {name} are ranges of width {text_of(width)}" for name, width in self.recode]
@@ -158,5 +160,5 @@ class Controls:
 def _whole(value: object, name: str, *, least: int) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
         raise InvalidParameter(
-            f"{name}={value!r} was refused", why=f"it must be a whole number, at least {least}, or None", instead=f"{name}=5"
+            f"{name}={value!r} is invalid", why=f"it must be a whole number, at least {least}, or None", instead=f"{name}=5"
         )

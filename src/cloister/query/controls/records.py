@@ -63,7 +63,7 @@ class Records:
         return passes[mine]
 
     def persons_in(self, mask: Mask) -> Mask:
-        """The persons who have a record in the set."""
+        """The people who have a record in the set."""
         if self.one_row_each:
             return mask
         persons = np.zeros(self.persons, dtype=bool)

@@ -52,9 +52,9 @@ class Rounding:
 
     def __init__(self, *, base: int = 5, kind: Kind = "deterministic", sums: Mapping[str, Exact] | None = None) -> None:
         if isinstance(base, bool) or not isinstance(base, int) or base < 2:
-            raise InvalidParameter(f"base={base!r} was refused", why="it must be a whole number, at least 2", instead="base=5")
+            raise InvalidParameter(f"base={base!r} is invalid", why="it must be a whole number, at least 2", instead="base=5")
         if kind not in ("deterministic", "random", "controlled"):
-            raise InvalidParameter(f"kind={kind!r} was refused", why="it is not known", instead='kind="random"')
+            raise InvalidParameter(f"kind={kind!r} is invalid", why="it is not known", instead='kind="random"')
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "kind", kind)
         bases = tuple((name, exact_positive(each, f"sums[{name!r}]")) for name, each in sorted((sums or {}).items()))

@@ -33,7 +33,7 @@ class RandomSample:
         wanted = exact_positive(share, "share")
         if wanted >= 1:
             raise InvalidParameter(
-                f"share={share!r} was refused", why="a sample is less than all records", instead='RandomSample(share="0.9")'
+                f"share={share!r} is invalid", why="a sample is less than all records", instead='RandomSample(share="0.9")'
             )
         object.__setattr__(self, "share", wanted)
 

@@ -1,8 +1,8 @@
-"""Query-set size: a statistic of too few persons, or of all but too few, is refused.
+"""Query-set size: a statistic of too few people, or of all but too few, is refused.
 
 Not differential privacy. What it stops: asking about one person directly, or about everybody else. What it does not: the tracker
 (Denning, Denning & Schwartz 1979). With any set T between 2k and n − 2k, the forbidden count of C is count(C or T) + count(C or
-not T) − n, and all of these are allowed. And the refusal is not simulatable: it says that fewer than k persons (or all but fewer)
+not T) − n, and all of these are allowed. And the refusal is not simulatable: it says that fewer than k people (or all but fewer)
 pass, which is a bit about the rows.
 """
 
@@ -29,7 +29,7 @@ def size_allowed(persons: Mask, least: int) -> bool:
 def too_small(least: int) -> AccessDenied:
     """The refusal; one text, whichever side is too small."""
     return AccessDenied(
-        "The question was refused",
-        why=f"its set, or what the set leaves out, has fewer than {least} persons",
+        "The query was refused",
+        why=f"its set, or what the set leaves out, has fewer than {least} people",
         instead="a wider condition",
     )

@@ -5,7 +5,7 @@ when with it the equations would fix the value of one record (for a person with 
 values alone). That is a question of linear algebra over the rationals, decided exactly.
 
 **Simulatable** (Kenthapadi, Mishra & Nissim 2005). The decision reads the sets of this and of the answered questions, and no
-value of the column. Whoever knows the sets can take it themselves, so a refusal tells them nothing. Two rules keep it so: a
+value of the column. Anyone who knows the sets can take it themselves, so a refusal tells them nothing. Two rules keep it so: a
 missing value counts as 0, so a set does not depend on which values are missing; and a column whose sums are audited may not be
 read by conditions, since its values would then make the sets (policy.py).
 

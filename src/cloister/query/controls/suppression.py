@@ -48,7 +48,7 @@ class Suppression:
         for name, value, least in (("threshold", threshold, 2), ("width", width, 1)):
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidParameter(
-                    f"{name}={value!r} was refused", why=f"it must be a whole number, at least {least}", instead=f"{name}={least}"
+                    f"{name}={value!r} is invalid", why=f"it must be a whole number, at least {least}", instead=f"{name}={least}"
                 )
         for name, value in (("threshold", threshold), ("complementary", complementary), ("zeros", zeros), ("width", width)):
             object.__setattr__(self, name, value)

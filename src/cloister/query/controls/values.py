@@ -34,7 +34,7 @@ class Values:
         self._keyed = keyed
 
     def count(self, mask: Mask, *, persons: bool = False) -> int:
-        """How many records, or persons."""
+        """How many records, or people."""
         number = self._counted(mask, persons=persons)
         rounding = self._controls.rounding
         if rounding is None:

@@ -47,7 +47,7 @@ class Anatomy:
 
     Columns that are named in neither role are left out. A missing sensitive value is a value of its own
     (`missing="value"`), or refused ("refuse"); missing quasi-identifiers stay empty. Groups are drawn at random and so are
-    their numbers; rows stay in their order.
+    their numbers; rows leave in a secret order, unless `shuffle=False` asks for the old one.
 
     >>> table = {"age": [21, 35, 44, 52, 61, 70], "disease": ["flu", "flu", "gout", "cold", "gout", "cold"]}
     >>> pieces = Anatomy(quasi=["age"], sensitive="disease", l=3).apply(table)
@@ -65,28 +65,29 @@ class Anatomy:
     def __post_init__(self) -> None:
         if self.missing not in ("value", "refuse"):
             raise InvalidParameter(
-                f"missing={self.missing!r} was refused", why='it is neither "value" nor "refuse"', instead='missing="value"'
+                f"missing={self.missing!r} is invalid", why='it is neither "value" nor "refuse"', instead='missing="value"'
             )
         check_eligible([], self.l, [])
         clash = {"group", "count"} & {*names_of(self.quasi), self.sensitive}
         if clash or self.sensitive in names_of(self.quasi):
             raise InvalidParameter(
-                "The columns were refused",
+                "The columns are invalid",
                 why=f"{clash.pop()!r} is the name of a column that is made"
                 if clash
                 else "the sensitive one is also a quasi-identifier",
                 instead="another name for that column" if clash else "each column in one role",
             )
 
-    def apply(self, frame: Any, *, random: Random | None = None) -> Anatomized:
+    def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True) -> Anatomized:
         """The two tables."""
-        columns, quasi = Columns.of(frame), names_of(self.quasi)
+        source = random or default_random()
+        columns, quasi = Columns.leaving(frame, source, shuffle=shuffle, keep_index=False), names_of(self.quasi)
         columns.check([*quasi, self.sensitive])
         if self.missing == "refuse":
             columns.refuse_missing(self.sensitive, 'missing="value" (a value of its own)')
         coded = columns.coded(self.sensitive)
         check_eligible(coded.counts, self.l, coded.values)
-        groups = diverse_groups(coded.codes, self.l, random or default_random())
+        groups = diverse_groups(coded.codes, self.l, source)
         pairs, first, counts = np.unique(groups * len(coded) + coded.codes, return_index=True, return_counts=True)
         left = columns.made({**{name: columns.frame.data[name] for name in quasi}, "group": groups})
         right = columns.made(
@@ -119,7 +120,7 @@ def largest_share(quasi: Any, sensitive: Any, *, group: str = "group", count: st
     of_values = places[people.rows :]
     if not np.array_equal(sizes, np.bincount(of_values, numbers, minlength=len(ids))):
         raise InvalidParameter(
-            "The two tables were refused", why="their groups differ in size", instead="both tables of one apply()"
+            "The two tables are invalid", why="their groups differ in size", instead="both tables of one apply()"
         )
     worst = int((numbers / sizes[of_values]).argmax())
     return Fraction(int(numbers[worst]), int(sizes[of_values[worst]]))

@@ -63,11 +63,11 @@ def estimate_count(
     mask = np.asarray(rows)
     if mask.dtype != np.bool_ or mask.shape != (people.rows,):
         raise InvalidParameter(
-            "rows= was refused", why="it is no mask with a True or False for each record", instead='rows=quasi["age"] > 30'
+            "rows= is invalid", why="it is not a mask with a True or False for each record", instead='rows=quasi["age"] > 30'
         )
     if len(columns) != 1:
         raise InvalidParameter(
-            "The sensitive table was refused", why="it has not one column beside group and count", instead="the table of apply()"
+            "The sensitive table is invalid", why="it has not one column beside group and count", instead="the table of apply()"
         )
     coded = held.coded(columns[0])
     wanted = list(values)
@@ -78,7 +78,7 @@ def estimate_count(
     size = np.bincount(of_people, minlength=len(ids)).astype(np.float64)
     if not np.array_equal(size, np.bincount(of_values, numbers, minlength=len(ids))):
         raise InvalidParameter(
-            "The two tables were refused", why="their groups differ in size", instead="both tables of one apply()"
+            "The two tables are invalid", why="their groups differ in size", instead="both tables of one apply()"
         )
     a = np.bincount(of_people[mask], minlength=len(ids)).astype(np.float64)
     b = np.bincount(of_values[asked], numbers[asked], minlength=len(ids))

@@ -24,11 +24,11 @@ def check_eligible(counts: npt.ArrayLike, ell: int, values: Sequence[Any]) -> No
     >>> check_eligible([50, 30, 20], 3, ["flu", "cough", "cold"])
     Traceback (most recent call last):
         ...
-    cloister.errors.InvalidParameter: l=3 was refused: the value 'flu' has 50 of 100 records, and one value may have at most 33.
+    cloister.errors.InvalidParameter: l=3 is invalid: the value 'flu' has 50 of 100 records, and one value may have at most 33.
       Instead: l=2, or 'flu' told apart into finer values, or fewer records of it
     """
     if isinstance(ell, bool) or not isinstance(ell, int | np.integer) or ell < 2:
-        raise InvalidParameter(f"l={ell!r} was refused", why="groups hold a whole number of values, at least 2", instead="l=3")
+        raise InvalidParameter(f"l={ell!r} is invalid", why="groups hold a whole number of values, at least 2", instead="l=3")
     numbers = np.asarray(counts, dtype=np.int64)
     total = int(numbers.sum())
     if not total or numbers.max() * ell <= total:
@@ -37,7 +37,7 @@ def check_eligible(counts: npt.ArrayLike, ell: int, values: Sequence[Any]) -> No
     largest = total // most
     smaller = f"l={largest}, or " if largest >= 2 else ""
     raise InvalidParameter(
-        f"l={ell} was refused",
+        f"l={ell} is invalid",
         why=f"the value {worst!r} has {most} of {total} records, and one value may have at most {total // ell}",
         instead=f"{smaller}{worst!r} told apart into finer values, or fewer records of it",
     )
@@ -76,7 +76,7 @@ def diverse_groups(codes: npt.NDArray[np.integer], ell: int, random: Random) -> 
     held = [codes[order[taken[first : first + ell]]].tolist() for first in range(0, len(taken), ell)] if heap else []
     for left, code in heap:
         if left != -1 or not number:
-            raise InvalidParameter("l was refused", why="one value has too many of the records", instead="a smaller l")
+            raise InvalidParameter("l is invalid", why="one value has too many of the records", instead="a smaller l")
         lacking = np.array([group for group in range(number) if code not in held[group]], dtype=np.int64)
         chosen = int(lacking[random.below_one(len(lacking))])
         held[chosen].append(code)

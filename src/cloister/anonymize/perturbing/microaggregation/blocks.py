@@ -28,7 +28,7 @@ def blocked_mdav(points: npt.ArrayLike, k: int, *, size: int = 1000) -> Integers
     """
     rows = check_points(points, k)
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 3 * k:
-        raise InvalidParameter(f"size={size!r} was refused", why="a block holds three groups at least", instead=f"size={200 * k}")
+        raise InvalidParameter(f"size={size!r} is invalid", why="a block holds three groups at least", instead=f"size={200 * k}")
     groups = np.empty(len(rows), dtype=np.int64)
     first = 0
     stack = [np.arange(len(rows))]

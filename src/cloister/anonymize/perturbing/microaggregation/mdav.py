@@ -60,7 +60,7 @@ def vmdav(points: npt.ArrayLike, k: int, *, gamma: float = 0.2) -> Integers:
     """
     rows = check_points(points, k)
     if not gamma >= 0 or gamma == np.inf:
-        raise InvalidParameter(f"gamma={gamma} was refused", why="it is a factor of at least 0", instead="gamma=0.2")
+        raise InvalidParameter(f"gamma={gamma} is invalid", why="it is a factor of at least 0", instead="gamma=0.2")
     left = _Left(rows)
     centre = left.centre()
     group = 0
@@ -91,16 +91,16 @@ def vmdav(points: npt.ArrayLike, k: int, *, gamma: float = 0.2) -> Integers:
 def check_points(points: npt.ArrayLike, k: int) -> Floats:
     """Records as a finite matrix of floats, and k a whole number that they can fill."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InvalidParameter(f"k={k!r} was refused", why="a group has a whole number of records, at least 1", instead="k=5")
+        raise InvalidParameter(f"k={k!r} is invalid", why="a group has a whole number of records, at least 1", instead="k=5")
     rows = np.array(points, dtype=np.float64)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or not np.isfinite(rows).all():
         raise InvalidParameter(
-            "The records were refused", why="they are no matrix of finite numbers", instead="rows of numbers, none missing"
+            "The records are invalid", why="they are not a matrix of finite numbers", instead="rows of numbers, none missing"
         )
     if 0 < len(rows) < k:
         raise InvalidParameter(
-            f"k={k} was refused", why=f"the table has {len(rows)} records, too few for one group", instead=f"k={len(rows)}"
+            f"k={k} is invalid", why=f"the table has {len(rows)} records, too few for one group", instead=f"k={len(rows)}"
         )
     return rows
 

@@ -17,6 +17,8 @@ from cloister.anonymize.perturbing.microaggregation.places import numbers_or_ran
 from cloister.anonymize.perturbing.microaggregation.replacing import REPLACEMENTS, information_loss, means, medians, modes
 from cloister.anonymize.perturbing.microaggregation.univariate import best_groups
 from cloister.errors import InvalidParameter
+from cloister.noise import Random
+from cloister.noise.random import default_random
 
 __all__ = ["Microaggregated", "Microaggregation"]
 
@@ -62,9 +64,9 @@ class Microaggregation:
     fewer than k share a pattern, all of their named columns are emptied; with `by="column"`, empty cells stay empty.
 
     >>> table = {"age": [21, 23, 24, 60, 61, 65], "pay": [900, 950, 940, 2000, 2400, 2200]}
-    >>> done = Microaggregation(columns=["age", "pay"], k=3, replace="median").apply(table)
+    >>> done = Microaggregation(columns=["age", "pay"], k=3, replace="median").apply(table, random=Random.deterministic(1))
     >>> done.frame
-    {'age': [23, 23, 23, 61, 61, 61], 'pay': [940, 940, 940, 2200, 2200, 2200]}
+    {'age': [23, 61, 61, 23, 23, 61], 'pay': [940, 2200, 2200, 940, 940, 2200]}
     >>> done.k, round(done.loss, 3)
     (3, 0.021)
     """
@@ -89,16 +91,19 @@ class Microaggregation:
         ):
             if value not in allowed:
                 raise InvalidParameter(
-                    f"{name}={value!r} was refused",
-                    why="it is none of " + ", ".join(map(repr, allowed)),
+                    f"{name}={value!r} is invalid",
+                    why="it is not one of " + ", ".join(map(repr, allowed)),
                     instead=f"{name}={allowed[0]!r}",
                 )
         if any(not (np.isfinite(weight) and weight > 0) for weight in self.weights.values()):
-            raise InvalidParameter("weights= was refused", why="a weight is a number above 0", instead='weights={"age": 2}')
+            raise InvalidParameter("weights= is invalid", why="a weight is a number above 0", instead='weights={"age": 2}')
 
-    def apply(self, frame: Any) -> Microaggregated:
+    def apply(
+        self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False
+    ) -> Microaggregated:
         """The table with the named columns replaced: pandas, polars, Arrow or a dict of lists, as it came."""
-        columns, names = Columns.of(frame), names_of(self.columns)
+        source = random or default_random()
+        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
         columns.check(names)
         for option in (self.orders, self.weights, self.replace if isinstance(self.replace, Mapping) else {}):
             if option:
@@ -142,7 +147,7 @@ class Microaggregation:
     def _enough(self, rows: int, *, whole: bool) -> None:
         if rows < self.k:
             raise InvalidParameter(
-                f"k={self.k} was refused",
+                f"k={self.k} is invalid",
                 why=f"the table has {rows} records"
                 if whole
                 else f"{rows} records share what is missing in them, and are too few",
@@ -164,7 +169,7 @@ class Microaggregation:
         numbers = numbers_or_ranks(columns, name, self.orders.get(name))
         if numbers is None:
             raise InvalidParameter(
-                f"The column {name!r} was refused",
+                f"The column {name!r} is invalid",
                 why="by itself a column is grouped along an order, and this one holds names",
                 instead=f"orders={{{name!r}: [the values, lowest first]}}",
             )

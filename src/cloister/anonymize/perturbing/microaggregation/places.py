@@ -52,7 +52,7 @@ def numbers_or_ranks(columns: Columns, name: str, order: Sequence[Any] | None) -
     strangers = [value for value in coded.values if value is not None and value not in given]
     if strangers or len(set(map(repr, given))) != len(given):
         raise InvalidParameter(
-            f"The order of {name!r} was refused",
+            f"The order of {name!r} is invalid",
             why=f"the table has {strangers[0]!r}, which it lacks" if strangers else "it names a value twice",
             instead=f"orders={{{name!r}: [the values, lowest first]}}",
         )
@@ -83,7 +83,7 @@ def _names(column: EncodedColumn) -> Floats:
     names = len(column) - (column.missing is not None)
     if names > _MOST_NAMES:
         raise InvalidParameter(
-            f"The column {column.name!r} was refused",
+            f"The column {column.name!r} is invalid",
             why=f"it holds {names} names, and distances between so many mean nothing",
             instead="fewer, wider categories; an order (orders=); or the table without that column",
         )

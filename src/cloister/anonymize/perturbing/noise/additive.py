@@ -59,7 +59,7 @@ class AdditiveNoise:
     >>> table = {"pay": [1800, 2500, 2100, 4000], "town": ["Ghent", "Bruges", "Ghent", "Ypres"]}
     >>> done = AdditiveNoise(columns="pay", scale=200).apply(table, random=Random.deterministic(1))
     >>> done.frame["pay"], done.laws["pay"]
-    ([1601, 2857, 2192, 4498], NoiseLaw(shape='normal', scale=200.0, mean=0.0, step=1.0))
+    ([2496, 4157, 2370, 1790], NoiseLaw(shape='normal', scale=200.0, mean=0.0, step=1.0))
     """
 
     columns: str | Sequence[str]
@@ -74,30 +74,30 @@ class AdditiveNoise:
         NoiseLaw(shape=self.law)
         if self.kind not in KINDS:
             raise InvalidParameter(
-                f"kind={self.kind!r} was refused",
-                why="it is none of " + ", ".join(map(repr, KINDS)),
+                f"kind={self.kind!r} is invalid",
+                why="it is not one of " + ", ".join(map(repr, KINDS)),
                 instead='kind="independent"',
             )
         if (self.scale is None) == (self.ratio is None):
             raise InvalidParameter(
-                "scale= and ratio= were refused", why="one of the two says how much noise, and not both", instead="scale=200"
+                "scale= and ratio= are invalid", why="one of the two says how much noise, and not both", instead="scale=200"
             )
         if self.ratio is not None and not (math.isfinite(self.ratio) and self.ratio > 0):
-            raise InvalidParameter(f"ratio={self.ratio} was refused", why="it is a number above 0", instead="ratio=0.3")
+            raise InvalidParameter(f"ratio={self.ratio} is invalid", why="it is a number above 0", instead="ratio=0.3")
         if self.kind != "independent" and (self.ratio is None or self.law != "normal"):
             raise InvalidParameter(
-                f"kind={self.kind!r} was refused",
+                f"kind={self.kind!r} is invalid",
                 why="noise with the columns' correlations is normal, and in proportion to them",
                 instead=f'AdditiveNoise(columns=…, kind="{self.kind}", ratio=0.3)',
             )
 
-    def apply(self, frame: Any, *, random: Random | None = None) -> Noised:
+    def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Noised:
         """The table with noised columns, in the kind of frame that came in."""
-        columns, names = Columns.of(frame), names_of(self.columns)
+        source = random or default_random()
+        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
         columns.check(names)
         there = np.column_stack([columns.without_missing(name, self.missing) for name in names])
         values = np.column_stack([columns.numbers(name) for name in names])
-        source = random or default_random()
         if self.kind == "independent":
             scales = [self._scale(name, values[:, place]) for place, name in enumerate(names)]
             covariance = np.diag(np.square(scales))
@@ -121,7 +121,7 @@ class AdditiveNoise:
             if isinstance(self.scale, Mapping):
                 if name not in self.scale:
                     raise InvalidParameter(
-                        "scale= was refused", why=f"it says nothing of {name!r}", instead=f"scale={{{name!r}: 10, …}}"
+                        "scale= is invalid", why=f"it says nothing of {name!r}", instead=f"scale={{{name!r}: 10, …}}"
                     )
                 return NoiseLaw(scale=float(self.scale[name])).scale
             return NoiseLaw(scale=float(self.scale or 0.0)).scale
@@ -133,14 +133,14 @@ class AdditiveNoise:
         """Normal noise with the covariance of the columns, and with "kim" shrunk to their means."""
         if not there.all():
             raise InvalidParameter(
-                f"kind={self.kind!r} was refused",
+                f"kind={self.kind!r} is invalid",
                 why="rows with missing values have no covariance",
                 instead='kind="independent", or a table without those rows',
             )
         ratio = float(self.ratio or 0.0)
         if len(values) < 2:
             raise InvalidParameter(
-                f"kind={self.kind!r} was refused",
+                f"kind={self.kind!r} is invalid",
                 why="a covariance needs two rows at least",
                 instead='kind="independent" with scale=',
             )
@@ -159,8 +159,8 @@ class AdditiveNoise:
 def _spread(name: str, spread: float) -> float:
     if not spread > 0:
         raise InvalidParameter(
-            f"The column {name!r} was refused",
-            why="all of its values are equal (or it has none), so that a share of their spread is no noise",
+            f"The column {name!r} is invalid",
+            why="all of its values are equal (or it has none), so that a share of their spread is not noise",
             instead="scale=, in the unit of the column",
         )
     return spread

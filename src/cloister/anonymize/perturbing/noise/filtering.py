@@ -50,7 +50,7 @@ def remove_noise(noised: Any, columns: str | Sequence[str], covariance: npt.Arra
     >>> from cloister.noise import Random
     >>> hours = np.linspace(10, 60, 500)
     >>> table = {f"pay{year}": hours * 20 + year for year in range(8)}        # eight columns that say the same
-    >>> done = AdditiveNoise(columns=list(table), scale=100).apply(table, random=Random.deterministic(1))
+    >>> done = AdditiveNoise(columns=list(table), scale=100).apply(table, random=Random.deterministic(1), shuffle=False)
     >>> found = remove_noise(done.frame, list(table), done.covariance)
     >>> before, after = found.errors(np.column_stack(list(table.values())))
     >>> round(before.mean()), round(after.mean()), found.directions
@@ -58,7 +58,7 @@ def remove_noise(noised: Any, columns: str | Sequence[str], covariance: npt.Arra
     """
     if method not in METHODS:
         raise InvalidParameter(
-            f"method={method!r} was refused", why='it is neither "bayes" nor "spectral"', instead='method="bayes"'
+            f"method={method!r} is invalid", why='it is neither "bayes" nor "spectral"', instead='method="bayes"'
         )
     opened, names = Columns.of(noised), names_of(columns)
     opened.check(names)
@@ -68,12 +68,12 @@ def remove_noise(noised: Any, columns: str | Sequence[str], covariance: npt.Arra
     noise = np.asarray(covariance, dtype=np.float64)
     if noise.shape != (len(names), len(names)) or not np.isfinite(noise).all() or not np.allclose(noise, noise.T):
         raise InvalidParameter(
-            "covariance= was refused",
-            why="it is no symmetric matrix with a row for each column",
+            "covariance= is invalid",
+            why="it is not a symmetric matrix with a row for each column",
             instead="the covariance of apply()",
         )
     if len(values) < 2:
-        raise InvalidParameter("The table was refused", why="a covariance needs two rows at least", instead="more rows")
+        raise InvalidParameter("The table is invalid", why="a covariance needs two rows at least", instead="more rows")
     middle = values.mean(axis=0)
     seen = np.atleast_2d(np.cov(values, rowvar=False, bias=True))
     strengths, axes = np.linalg.eigh(noise)

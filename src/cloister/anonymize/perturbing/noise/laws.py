@@ -41,11 +41,11 @@ class NoiseLaw:
     def __post_init__(self) -> None:
         if self.shape not in LAWS:
             raise InvalidParameter(
-                f"law={self.shape!r} was refused", why="it is none of " + ", ".join(map(repr, LAWS)), instead='law="normal"'
+                f"law={self.shape!r} is invalid", why="it is not one of " + ", ".join(map(repr, LAWS)), instead='law="normal"'
             )
         if not (math.isfinite(self.scale) and self.scale > 0):
             raise InvalidParameter(
-                f"scale={self.scale} was refused", why="a standard deviation is finite and above 0", instead="scale=10"
+                f"scale={self.scale} is invalid", why="a standard deviation is finite and above 0", instead="scale=10"
             )
 
     @property

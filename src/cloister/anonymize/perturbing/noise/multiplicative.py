@@ -33,7 +33,7 @@ class MultiplicativeNoise:
 
     >>> done = MultiplicativeNoise(columns="pay", scale=0.1).apply({"pay": [2000.0, 0.0, -10.0]}, random=Random.deterministic(1))
     >>> [round(each) for each in done.frame["pay"]]
-    [1802, 0, -10]
+    [0, -10, 1640]
     """
 
     columns: str | Sequence[str]
@@ -43,16 +43,16 @@ class MultiplicativeNoise:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.scale) and 0 < self.scale <= 5):
             raise InvalidParameter(
-                f"scale={self.scale} was refused",
+                f"scale={self.scale} is invalid",
                 why="it is the standard deviation of a factor's logarithm, between 0 and 5",
                 instead="scale=0.1",
             )
 
-    def apply(self, frame: Any, *, random: Random | None = None) -> Noised:
+    def apply(self, frame: Any, *, random: Random | None = None, shuffle: bool = True, keep_index: bool = False) -> Noised:
         """The table with the columns multiplied, in the kind of frame that came in."""
-        columns, names = Columns.of(frame), names_of(self.columns)
-        columns.check(names)
         source = random or default_random()
+        columns, names = Columns.leaving(frame, source, shuffle=shuffle, keep_index=keep_index), names_of(self.columns)
+        columns.check(names)
         law = NoiseLaw(scale=float(self.scale), mean=-(float(self.scale) ** 2) / 2)
         fresh = {}
         for name in names:

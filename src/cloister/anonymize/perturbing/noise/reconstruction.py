@@ -1,7 +1,7 @@
 """The analyst's side of noise: the distribution of the original values, out of noised ones and the noise's law.
 
 Mean and variance come from moments, exactly. The whole distribution is the histogram under which the noised values are most
-likely, found by expectation–maximisation (Agrawal & Srikant 2000; that it is the likeliest one: Agrawal & Aggarwal 2001).
+likely, found by expectation–maximisation (Agrawal & Srikant 2000; that it is the most likely one: Agrawal & Aggarwal 2001).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Reconstructed:
         """The number that the share `q` of the original values lies below."""
         share = float(exact(q, "q"))
         if not 0 <= share <= 1:
-            raise InvalidParameter(f"q={q} was refused", why="it is a share of the values", instead='quantile("0.5"), the median')
+            raise InvalidParameter(f"q={q} is invalid", why="it is a share of the values", instead='quantile("0.5"), the median')
         found = [self._quantile(row, share) for row in (self._fitted, *self._replicas)]
         return Told(value=found[0], variance=float(_doubt(np.array(found[1:]) - found[0])))
 
@@ -126,7 +126,7 @@ def reconstruct(
     held to be impossible: edges that are known (nobody is younger than 0) help. The estimate is made on a grid of a quarter of
     the noise's standard deviation, and then told in bins. With `smooth`, each share of the grid takes over some of its
     neighbours' after each round, so that shares don't follow chance (Silverman, Jones, Nychka & Wilson 1990): 2.5/√n of each, a
-    quarter at most, so that with more values less is smoothed away. Without, it is the likeliest distribution, which is made of
+    quarter at most, so that with more values less is smoothed away. Without, it is the most likely distribution, which is made of
     peaks, and is best read in wide bins. With `multiplicative`, values are positive and were multiplied by exp(noise): all is
     worked out for their logarithms, and told in the unit of the values. Missing values are left out.
 
@@ -141,13 +141,13 @@ def reconstruct(
     values = values[~np.isnan(values)]
     if not len(values) or not np.isfinite(values).all():
         raise InvalidParameter(
-            "The noised values were refused",
+            "The noised values are invalid",
             why="none is there" if not len(values) else "one is infinite",
             instead="finite numbers",
         )
     if multiplicative and not (values > 0).all():
         raise InvalidParameter(
-            "The noised values were refused",
+            "The noised values are invalid",
             why="a number of at most 0 has no logarithm",
             instead="the positive ones alone; factors keep zeros and signs, so those can be counted as they are",
         )
@@ -200,7 +200,7 @@ def _edges(values: Floats, bins: int | Sequence[float] | Floats) -> Floats:
     edges = np.atleast_1d(np.asarray(bins, dtype=np.float64))
     if edges.ndim != 1 or len(edges) < 2 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
         raise InvalidParameter(
-            "bins= was refused",
+            "bins= is invalid",
             why="they are a number from 1 on, or edges that increase",
             instead="bins=20, or bins=[0, 18, 65, 120]",
         )
@@ -210,7 +210,7 @@ def _edges(values: Floats, bins: int | Sequence[float] | Floats) -> Floats:
 def _logarithms(edges: Sequence[float]) -> Floats:
     found = np.asarray(edges, dtype=np.float64)
     if not (found > 0).all():
-        raise InvalidParameter("bins= was refused", why="edges of positive values are above 0", instead="bins=[1, 10, 100]")
+        raise InvalidParameter("bins= is invalid", why="edges of positive values are above 0", instead="bins=[1, 10, 100]")
     return np.log(found)
 
 

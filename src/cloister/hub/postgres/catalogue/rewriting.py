@@ -117,7 +117,7 @@ def _parsed(text: str) -> exp.Expression:
 
 def _unreadable() -> Refused:
     instead = "SELECT relname FROM pg_catalog.pg_class"
-    return Refused("The catalogue query was refused", why="it cannot be read", instead=instead, code="42601")
+    return Refused("The catalogue query is invalid", why="it cannot be read", instead=instead, code="42601")
 
 
 def _ordinality(tokens: Sequence[sqlglot.Token], place: int) -> bool:
@@ -341,4 +341,4 @@ def _arguments(node: exp.Func) -> list[exp.Expression]:
 
 
 def _refused(what: str) -> Refused:
-    return Refused(f"{what} was refused", why="catalogue queries use a short list of functions", instead=r"\d", code="42883")
+    return Refused(f"{what} is not supported", why="catalogue queries use a short list of functions", instead=r"\d", code="42883")

@@ -109,7 +109,7 @@ class Catalogue:
             size += weight(rows[-len(piece) :])
             if len(rows) > _MOST_ROWS or size > _LARGEST:
                 why = f"it has more than {_MOST_ROWS:,} rows, or {_LARGEST:,} bytes"
-                raise Refused("The answer was refused", why=why, instead="LIMIT 1000")
+                raise Refused("The answer is not supported", why=why, instead="LIMIT 1000")
         return rows
 
     def _refresh(self, facts: Facts) -> None:
@@ -183,4 +183,4 @@ def _failed(error: duckdb.Error) -> Refused:
     if isinstance(error, duckdb.InterruptException):
         return Refused("The statement was canceled", why="it was interrupted", instead="a quicker one", code="57014")
     code = "42703" if isinstance(error, duckdb.BinderException) else "42601"
-    return Refused("The catalogue query was refused", why="it names or joins what the catalogue does not have", code=code)
+    return Refused("The catalogue query is not supported", why="it names or joins what the catalogue does not have", code=code)

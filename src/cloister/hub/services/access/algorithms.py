@@ -64,7 +64,7 @@ def checked_name(text: str) -> str:
     """
     if not _NAME.fullmatch(text):
         why = "a name is 1 to 63 small letters, digits, '-' and '_', a letter first"
-        raise InvalidDeclaration("name was refused", why=why, instead='"naive-bayes"')
+        raise InvalidDeclaration("name is invalid", why=why, instead='"naive-bayes"')
     return text
 
 
@@ -117,11 +117,11 @@ def register_algorithm(
     services = {each.name: each.algorithm for each in hub.services if each.algorithm is not None}
     if service not in services:
         raise InvalidDeclaration(
-            "service was refused", why="this hub has none of that name that runs algorithms", instead=", ".join(sorted(services))
+            "service is invalid", why="this hub has none of that name that runs algorithms", instead=", ".join(sorted(services))
         )
     services[service](settings)
     if not title.strip() or len(title) > 200 or len(about) > _LONGEST:
-        raise InvalidDeclaration("title was refused", why="it has 1 to 200 characters", instead='"Naive Bayes"')
+        raise InvalidDeclaration("title is invalid", why="it has 1 to 200 characters", instead='"Naive Bayes"')
     row = Algorithm(
         id=new_id(),
         name=checked_name(name),
@@ -136,7 +136,7 @@ def register_algorithm(
         with db.begin_nested():
             db.add(row)
     except IntegrityError:
-        raise Conflict("The name was refused", why="an algorithm has it already", instead="another name") from None
+        raise Conflict("The name is taken", why="an algorithm has it already", instead="another name") from None
     bump(db)
     write(db, hub, caller, "algorithm.register", kind="algorithm", object_id=row.id, name=row.name, service=service)
     return row
@@ -174,7 +174,7 @@ def named_algorithm(hub: Hub, db: Session, caller: Caller, name: str, service: s
     row = db.get_one(Algorithm, which.id)
     if row.service != service:
         raise InvalidParameter(
-            f"The algorithm {row.name!r} was refused", why="another service runs it", instead=f"an algorithm of {service}"
+            f"The algorithm {row.name!r} is invalid", why="another service runs it", instead=f"an algorithm of {service}"
         )
     return row
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
@@ -15,6 +14,7 @@ from cloister.hub.records.access import Algorithm
 from cloister.hub.services.access.preview import Foreseen
 from cloister.hub.services.access.sentences import Line as Sentence
 from cloister.hub.services.access.views import GrantView, RequestView, RuleView
+from cloister.printable import is_printable
 
 __all__ = [
     "AccessGiven",
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def _readable(text: str) -> str:
-    if any(unicodedata.category(letter) in ("Cc", "Cs") and letter not in "\r\n\t" for letter in text):
+    if not is_printable(text, lines=True):
         raise ValueError("a character that cannot be seen")
     return text
 
@@ -54,7 +54,8 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 T = TypeVar("T")
 _RULES = (
     "Actions and conditions, in the JSON form of grants. `risk`, between 0 and 1: how much better than a coin an attacker's best "
-    "guess about one person may become by all that one asker draws from the population; usually 0.05 to 0.5."
+    "guess whether one person is in the data may become by all that one asker draws from the population; usually 0.05 to 0.5. "
+    "About a value of somebody who is in the data a guess may be better: ε counts twice there."
 )
 Rules = Annotated[dict[str, Any], Field(description=_RULES)]
 

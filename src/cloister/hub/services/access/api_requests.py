@@ -73,7 +73,7 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             return _shown(hub, db, caller, number)
 
-    @router.post("/access-requests/{number}/messages", dependencies=[sees, _WRITTEN], status_code=201, summary="Say something")
+    @router.post("/access-requests/{number}/messages", dependencies=[sees, _WRITTEN], status_code=201, summary="Send a message")
     def speak(hub: HubDep, caller: PersonDep, number: Id, body: Saying) -> RequestOut:
         with hub.database.begin() as db:
             requests.request_for(hub, db, caller, number)

@@ -79,7 +79,7 @@ def _projects(router: APIRouter) -> None:
         with hub.database.reading() as db:
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
-    @router.post("/projects/{name}/members", dependencies=[manages, _WRITTEN], summary="Invite somebody")
+    @router.post("/projects/{name}/members", dependencies=[manages, _WRITTEN], summary="Invite a person")
     def invite(hub: HubDep, caller: PersonDep, name: Name, body: Joining) -> ProjectOut:
         """Whoever has the address here may come in; the answer is the same whether or not anybody has."""
         with hub.database.begin() as db:

@@ -39,7 +39,7 @@ def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
             "title": N_("Requests to decide"),
             "href": "/access/requests",
             "items": items[:_SHOWN],
-            "nothing": N_("Nobody waits for your decision."),
+            "nothing": N_("No requests to decide."),
             "states": False,
         }
         found.append(Card(template="access/card.html", values=values, order=20))

@@ -1,7 +1,7 @@
 """A condition on rows that reads what is closed to those who would see the rows: refused when the grant is made.
 
 It would be refused at each question anyway, since a question under the grant reads the condition's columns. Said to the owner
-beforehand, it can be mended.
+in advance, it can be mended.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def check_condition(hub: Hub, db: Session, grant: GrantFacts, which: Object, row
         ]
         if all(not each.allowed and each.reason in reasons for each in found):
             raise InvalidDeclaration(
-                "rows was refused",
+                "rows is invalid",
                 why=f"it reads {', '.join(sorted(read))}. {words(found[0])} (rule {found[0].rule})",
                 instead="a condition on other columns",
             )

@@ -48,11 +48,9 @@ def grantable(kind: str) -> list[tuple[str, str]]:
     ['algorithm.see', 'algorithm.run']
     """
     areas = _AREAS.get(kind, (kind,))
-    return [
-        (name, action.title)
-        for name, action in actions().items()
-        if action.grantable and name not in _NOT_HERE and any(name == area or name.startswith(f"{area}.") for area in areas)
-    ]
+    offered = {name: action.title for name, action in actions().items() if action.grantable and action.offered}
+    here = (name for name in offered if any(name == area or name.startswith(f"{area}.") for area in areas))
+    return [(name, offered[name]) for name in here if name not in _NOT_HERE]
 
 
 def listed(text: str) -> list[str]:
@@ -110,7 +108,7 @@ def draft_of(form: Form, budget: Guarantee | None = None) -> dict[str, Any]:
     share = form.text("share", most=100)
     if share:
         if budget is None:
-            raise InvalidDeclaration("share was refused", why="this data set spends no budget", instead="leave it empty")
+            raise InvalidDeclaration("share is invalid", why="this data set spends no budget", instead="leave it empty")
         rules["share"] = share_of(share, budget)
     if form.flag("alone"):
         rules["only_with"] = []
@@ -179,7 +177,7 @@ def _check_risk(risk: Fraction, row: DataSet) -> None:
     if row.population is None:
         raise _wrong("risk", "this data set spends no budget", "leave it empty")
     if not 0 < risk < 1:
-        raise _wrong("risk", "0 would allow nothing, and 1 is no limit at all", "0.25")
+        raise _wrong("risk", "0 would allow nothing, and 1 would not limit anything", "0.25")
 
 
 def _hours(form: Form) -> list[dict[str, Any]]:
@@ -195,4 +193,4 @@ def _some(columns: frozenset[str]) -> str:
 
 
 def _wrong(place: str, why: str, instead: str) -> InvalidDeclaration:
-    return InvalidDeclaration(f"{place} was refused", why=why, instead=instead)
+    return InvalidDeclaration(f"{place} is invalid", why=why, instead=instead)

@@ -199,4 +199,4 @@ def _told(db: Session, hub: Hub, caller: Caller, action: str, kind: str, number:
 
 
 def _missing() -> Missing:
-    return Missing("There is no such grant", why="it does not exist, or is not yours to take back", instead="/access/requests")
+    return Missing("There is no such grant", why="it does not exist, or you may not revoke it", instead="/access/requests")

@@ -28,7 +28,7 @@ def invite(db: Session, hub: Hub, caller: Caller, row: Project, email: str) -> N
     """Invite an address; the answer is the same whether or not anybody has it. Whether somebody may was decided before."""
     known = folded(email)
     if (db.scalar(select(func.count()).select_from(ProjectInvitation).where(ProjectInvitation.project == row.id)) or 0) >= _MOST:
-        raise InvalidParameter("The invitation was refused", why=f"{_MOST} are open", instead="withdraw some of them")
+        raise InvalidParameter("The invitation is invalid", why=f"{_MOST} are open", instead="withdraw some of them")
     if db.get(ProjectInvitation, (row.id, known)) is None:
         db.add(ProjectInvitation(project=row.id, email=known, invited=hub.now()))
         db.flush()

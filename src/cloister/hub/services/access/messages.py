@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
 from cloister.errors import InvalidParameter
 from cloister.hub.records.access import Message
+from cloister.printable import is_text
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -29,10 +29,9 @@ def spoken(text: str, title: str = "the message", most: int = _LONGEST) -> str:
     'Which study is it?\\nAda'
     """
     told = text.replace("\r\n", "\n").strip()
-    unseen = any(unicodedata.category(letter) in ("Cc", "Cs") and letter not in "\n\t" for letter in told)
-    if not told or len(told) > most or unseen:
+    if not is_text(told, most, lines=True):
         raise InvalidParameter(
-            f"{title.capitalize()} was refused", why=f"it must be a text of 1 to {most} characters", instead="a few sentences"
+            f"{title.capitalize()} is invalid", why=f"it must be a text of 1 to {most} characters", instead="a few sentences"
         )
     return told
 
@@ -40,9 +39,7 @@ def spoken(text: str, title: str = "the message", most: int = _LONGEST) -> str:
 def say(db: Session, hub: Hub, caller: Caller, about: str, text: str) -> Message:
     """Add a message. Whether somebody may speak here was decided before."""
     if len(thread(db, about)) >= _MOST:
-        raise InvalidParameter(
-            "The message was refused", why=f"there are {_MOST} already", instead="a decision, or a new request"
-        )
+        raise InvalidParameter("The message is invalid", why=f"there are {_MOST} already", instead="a decision, or a new request")
     row = Message(about=about, person=caller.id, text=spoken(text), created=hub.now())
     db.add(row)
     db.flush()

@@ -84,7 +84,7 @@ def person_called(db: Session, which: Object, text: str) -> Person:
     """
     found = person_by_email(db, text) if "@" in text else db.get(Person, text) if _ID.fullmatch(text) else None
     if found is None or not _known_to(db, which, found):
-        why = "nobody has this address of those whom you granted it, who asked you for it, or whose project did"
+        why = "no one with this address has a grant from you, has asked you for access, or is in a project that has"
         raise _unknown("people", why, '"ada@example.org"')
     return found
 
@@ -137,9 +137,9 @@ def resolved(hub: Hub, db: Session, caller: Caller, draft: Mapping[str, Any]) ->
 def _by_id(db: Session, text: str) -> str:
     found = db.get(Person, text) if _ID.fullmatch(text) else None
     if found is None:
-        raise _unknown("people", "it is neither an e-mail address nor the id of anybody", '"ada@example.org"')
+        raise _unknown("people", "it is neither an e-mail address nor a person's id", '"ada@example.org"')
     return found.id
 
 
 def _unknown(place: str, why: str, instead: str) -> InvalidDeclaration:
-    return InvalidDeclaration(f"{place} was refused", why=why, instead=instead)
+    return InvalidDeclaration(f"{place} is invalid", why=why, instead=instead)

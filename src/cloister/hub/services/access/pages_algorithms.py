@@ -10,7 +10,6 @@ from starlette.responses import Response
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.policy import actions
 from cloister.hub.policy.actions import ALGORITHM_PROVIDER
 from cloister.hub.problems import Missing
 from cloister.hub.services.access.algorithms import (
@@ -66,7 +65,7 @@ def routes(router: APIRouter) -> None:
                     settings=settings_of(form.text("settings", most=65_536)),
                 )
 
-        said = request_gettext(request)("The algorithm was registered. Nobody runs it until you grant that.")
+        said = request_gettext(request)("The algorithm was registered. No one can run it until you grant that.")
         values = Typed.of(form)
         return done(request, act, f"/algorithms/{name}", said, "access/algorithms.html", lambda: _list(hub, caller, values))
 
@@ -102,7 +101,7 @@ def routes(router: APIRouter) -> None:
         """Take the algorithm away."""
         with hub.database.begin() as db:
             withdraw_algorithm(db, hub, caller, name)
-        return go(request, "/algorithms", request_gettext(request)("The algorithm was withdrawn. Nobody runs it any more."))
+        return go(request, "/algorithms", request_gettext(request)("The algorithm was withdrawn. No one can run it any more."))
 
 
 def _list(hub: Hub, caller: Caller, typed: dict[str, Any]) -> dict[str, Any]:
@@ -126,10 +125,12 @@ def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str,
         grants = grant_views(hub, db, grants_on(db, "algorithm", row.id), request_gettext(request)) if own else []
         runs = runs_of(hub, db, caller, row) if own else []
         names = names_in(db, people=[row.provider])
+    from cloister.hub.services.trail.words import titles
+
     return {
         "row": row,
         "runs": runs,
-        "titles": {key: action.title for key, action in actions().items()},
+        "titles": titles(),
         "own": own,
         "grants": grants,
         "names": names,

@@ -61,7 +61,7 @@ def routes(router: APIRouter) -> None:
                 attach(db, hub, caller, name, policy_draft(form))
 
         _, values = request_gettext(request), Typed.of(form)
-        said = _("Your policy binds everybody from the next question on.")
+        said = _("Your policy binds everyone from the next query on.")
         path = f"/contributions/{name}"
         return done(request, act, path, said, "access/contribution.html", lambda: _one(hub, caller, name, None, values, _))
 
@@ -74,21 +74,24 @@ def _one(hub: Hub, caller: Caller, name: str, before: int | None, typed: dict[st
         found, unread = policies_in_row(row)
         own = [each for each in unread if each.place == "contribution"]
         unreadable = unreadable_views(db, replace(facts_of(hub, db), unreadable=tuple(own)), _)
+    from cloister.hub.services.trail.words import titles
+
     kept = {} if own else write_policy(found.given)
     lists = {key: ", ".join(kept.get(key, [])) for key in ("purposes", "consent", "labels")}
-    known = actions()
+    known, never = actions(), kept.get("prohibitions", [])
+    offered = (*DATA_ACTIONS, *(each for each in never if each not in DATA_ACTIONS))  # what was prohibited once stays so
     return {
         "row": row,
         "uses": uses,
-        "titles": {key: action.title for key, action in known.items()},
+        "titles": titles(),
         "older": f"/contributions/{row.name}?before={older}" if older else "",
         "first": before is None,
         "names": names,
-        "actions": [(key, known[key].title) for key in DATA_ACTIONS],
+        "actions": [(key, known[key].title) for key in offered],
         "typed": Typed(
             {
                 **lists,
-                "prohibitions": kept.get("prohibitions", []),
+                "prohibitions": never,
                 "retention": last_day(kept.get("retention", "")),
                 **typed,
             }

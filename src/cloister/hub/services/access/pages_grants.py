@@ -66,7 +66,7 @@ def routes(router: APIRouter) -> None:
                 row, which = own_data_set(hub, db, caller, name)
                 grant_in(db, hub, caller, which, draft_of(form, budget_of(hub, row)), row=row)
 
-        said, back = _("Access was granted. It holds from the next question on."), f"/datasets/{name}/access"
+        said, back = _("Access was granted. It applies from the next query on."), f"/datasets/{name}/access"
         return done(request, act, back, said, "access/new.html", lambda: _form_page(hub, caller, name, Typed.of(form)))
 
     @router.post("/datasets/{name}/access/{grant}/revoke", dependencies=[needs("dataset.revoke")])
@@ -76,7 +76,7 @@ def routes(router: APIRouter) -> None:
             row, _which = own_data_set(hub, db, caller, name, "dataset.revoke")
             if revoke_in(db, hub, caller, grant).object != row.id:
                 raise Missing("There is no such grant", why="it is not on this data set", instead=f"/datasets/{name}/access")
-        said = request_gettext(request)("The grant was revoked. The next question that needs it is denied.")
+        said = request_gettext(request)("The grant was revoked. The next query that needs it is denied.")
         return go(request, f"/datasets/{name}/access", said)
 
     @router.get("/datasets/{name}/access/preview", dependencies=_GRANT)

@@ -47,7 +47,7 @@ def routes(router: APIRouter) -> None:
             with hub.database.begin() as db:
                 make_rule(db, hub, caller, rule_draft(form))
 
-        said = request_gettext(request)("The rule holds from the next question on.")
+        said = request_gettext(request)("The rule applies from the next query on.")
         again = partial(_page, request, hub, caller, Typed.of(form))
         return done(request, act, "/policy", said, "access/policy.html", again)
 

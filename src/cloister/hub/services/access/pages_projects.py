@@ -73,7 +73,7 @@ def routes(router: APIRouter) -> None:
     @router.post("/projects/{name}/members", dependencies=_MANAGE)
     def invite(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Invite somebody; the page says the same whether or not anybody has that address."""
-        said = request_gettext(request)("Whoever has this address here may come in now. Tell them to look at their projects.")
+        said = request_gettext(request)("The person with this address here may join now. Tell them to open their projects.")
         email = form.text("email", most=320)
 
         def act(db: Session) -> None:
@@ -94,13 +94,13 @@ def routes(router: APIRouter) -> None:
     @router.post("/projects/{name}/data/confirm", dependencies=_DECIDE)
     def confirm(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Let those work with a data set of one's own who joined since."""
-        said, wanted = request_gettext(request)("The new members may work with it now."), form.text("data_set", most=63)
+        said, wanted = request_gettext(request)("The new members may use it now."), form.text("data_set", most=63)
         return _act(request, hub, caller, name, form, said, lambda db: projects.confirm(db, hub, caller, name, wanted))
 
     @router.post("/projects/{name}/members/remove", dependencies=_MANAGE)
     def leave(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
         """Take somebody out."""
-        said, person = request_gettext(request)("They are no member any more."), form.text("person", most=320)
+        said, person = request_gettext(request)("The person is not a member any more."), form.text("person", most=320)
         return _act(request, hub, caller, name, form, said, lambda db: projects.remove_member(db, hub, caller, name, person))
 
     @router.post("/projects/{name}/data", dependencies=_MANAGE)

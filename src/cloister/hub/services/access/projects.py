@@ -65,7 +65,7 @@ def make_project(db: Session, hub: Hub, caller: Caller, *, name: str, title: str
     """Start a project, with oneself as its first member."""
     check(hub, db, caller, "project.create")
     if not title.strip() or len(title) > _LONGEST or len(about) > 10 * _LONGEST:
-        raise InvalidDeclaration("title was refused", why=f"it has 1 to {_LONGEST} characters", instead='"The heart study"')
+        raise InvalidDeclaration("title is invalid", why=f"it has 1 to {_LONGEST} characters", instead='"The heart study"')
     row = Project(
         id=new_id(),
         name=checked_name(name),
@@ -79,7 +79,7 @@ def make_project(db: Session, hub: Hub, caller: Caller, *, name: str, title: str
         with db.begin_nested():
             db.add(row)
     except IntegrityError:
-        raise Conflict("The name was refused", why="a project has it already", instead="another name") from None
+        raise Conflict("The name is taken", why="a project has it already", instead="another name") from None
     db.add(ProjectMember(project=row.id, person=caller.id, joined=hub.now()))
     db.flush()
     bump(db)
@@ -155,7 +155,7 @@ def approve(db: Session, hub: Hub, caller: Caller, name: str, data_set: str, rul
             "There is no such request", why="the project did not ask for this data set", instead=f"/projects/{row.name}"
         )
     if place.approved is not None:
-        raise Conflict("The approval was refused", why="it was given already", instead="revoke the grant first")
+        raise Conflict("The approval has no effect", why="it was given already", instead="revoke the grant first")
     draft = {"role": f"project {row.name}", "members": {"projects": [row.id]}, "rules": dict(rules)}
     made = grant_in(db, hub, caller, which, draft, row=found, request=row.id)
     place.approved, place.approved_by = hub.now(), caller.id
@@ -195,7 +195,7 @@ def remove_data_set(db: Session, hub: Hub, caller: Caller, name: str, data_set: 
     else:
         check(hub, db, caller, "project.manage", project_object(row))
         if place.approved is not None:
-            raise Conflict("The data set stays", why="its owner approved it", instead="ask its owner to take it back")
+            raise Conflict("The data set stays", why="its owner approved it", instead="ask its owner to revoke it")
     db.delete(place)
     bump(db)
     _told(db, hub, caller, "project.manage", row, removed=found.id, data_sets=[found.id])

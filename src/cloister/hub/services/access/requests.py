@@ -60,7 +60,7 @@ def ask_access(
     check(hub, db, caller, "access.ask")
     row, which = seen_data_set(hub, db, caller, data_set)
     if project and project not in caller.projects & facts_of(hub, db).projects.keys():
-        raise Missing("There is no such project", why="it does not exist, or you are no member of it", instead="/projects")
+        raise Missing("There is no such project", why="it does not exist, or you are not a member of it", instead="/projects")
     told = spoken(purpose, "the purpose", 1000)
     found = _wanted(which, caller.id, project, wanted)
     check_grant(hub, found, which, row)
@@ -92,7 +92,7 @@ def request_for(hub: Hub, db: Session, caller: Caller, number: str) -> tuple[Acc
     row = db.get(AccessRequest, number[:32])
     data_set = None if row is None else db.get(DataSet, row.data_set)
     if row is None or data_set is None or not allowed(hub, db, caller, "access.see", _object(row, data_set, caller)).allowed:
-        raise Missing("There is no such request", why="it does not exist, or is not for you to see", instead="/access/requests")
+        raise Missing("There is no such request", why="it does not exist, or is not open to you", instead="/access/requests")
     return row, data_set
 
 
@@ -117,7 +117,7 @@ def withdraw(db: Session, hub: Hub, caller: Caller, number: str) -> AccessReques
     """Take one's own request back."""
     row, _ = request_for(hub, db, caller, number)
     if row.person != caller.id:
-        raise Missing("There is no such request", why="it is not yours to withdraw", instead="/access/requests")
+        raise Missing("There is no such request", why="only the person who sent it may withdraw it", instead="/access/requests")
     if row.state != "open":
         raise _closed()
     row.state = "withdrawn"
@@ -169,7 +169,7 @@ def _wanted(which: Object, person: str, project: str, wanted: Mapping[str, Any])
     members: Mapping[str, Iterable[str]] = {"projects": [project]} if project else {"people": [person]}
     found = parse_grant({"role": "asked for", "members": members, "rules": dict(wanted)}, id="asked")
     if found.rules.rows:
-        raise InvalidParameter("rows was refused", why="which rows are seen is the owner's to say", instead="leave it empty")
+        raise InvalidParameter("rows is invalid", why="only the owner decides which rows are visible", instead="leave it empty")
     return found
 
 

@@ -34,7 +34,6 @@ DATA_ACTIONS = (
     "question.ask",
     "learn.run",
     "anonymize.run",
-    "synthesise.run",
     "algorithm.run",
     "release.see",
     "release.download",
@@ -67,7 +66,7 @@ def make_rule(db: Session, hub: Hub, caller: Caller, draft: Mapping[str, Any]) -
     check(hub, db, caller, "policy.write")
     title = draft.get("title")
     if not isinstance(title, str) or not title.strip() or len(title) > 200:
-        raise InvalidDeclaration("title was refused", why="a rule has a name of 1 to 200 characters", instead='"Clinical data"')
+        raise InvalidDeclaration("title is invalid", why="a rule has a name of 1 to 200 characters", instead='"Clinical data"')
     found = parse_rule(_with_ids(hub, db, draft), id=new_id())
     check_methods(found.methods)
     for place in ("epsilon_of_population", "epsilon_of_allotment"):
@@ -121,9 +120,7 @@ def _with_ids(hub: Hub, db: Session, draft: Mapping[str, Any]) -> dict[str, Any]
             return value
         name = value["object"]
         if isinstance(name, str) and name not in ids and name not in ids.values():
-            raise InvalidDeclaration(
-                "forbidden was refused", why="one of the data sets does not exist", instead="the name of one"
-            )
+            raise InvalidDeclaration("forbidden is invalid", why="one of the data sets does not exist", instead="the name of one")
         return {**value, "object": ids.get(name, name) if isinstance(name, str) else name}
 
     changed = [[part(each) for each in one] if isinstance(one, list) else one for one in combinations]

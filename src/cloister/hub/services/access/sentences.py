@@ -10,7 +10,7 @@ from typing import TypeAlias
 from cloister.hub.policy import GrantFacts, Hours, MandatoryRule, Members, Part, Rules, actions
 from cloister.hub.policy.methods import offered
 from cloister.hub.services.access.names import Names
-from cloister.hub.web.languages import N_
+from cloister.hub.web.languages import N_, NC_
 from cloister.privacy.rational import text_of
 
 __all__ = ["Line", "grant_lines", "members_text", "rule_lines"]
@@ -32,19 +32,19 @@ def members_text(members: Members, names: Names, _: Gettext = str) -> str:
     """Who is in a grant, as the beginning of a sentence.
 
     >>> members_text(Members(institutions=frozenset({"North"}), training=frozenset({"GCP"})), Names())
-    'everybody of North, with a valid certificate: GCP'
+    'everyone of North, with a valid certificate: GCP'
     """
     parts = []
     if members.anybody:
-        parts.append(_("everybody who has logged in"))
+        parts.append(_("everyone who has signed in"))
     if members.people is not None:
-        parts.append(_joined((names.person(each) for each in members.people), _) or _("nobody"))
+        parts.append(_joined((names.person(each) for each in members.people), _) or _("no one"))
     if members.institutions is not None:
-        parts.append(_("everybody of {names}").format(names=_joined(members.institutions, _)))
+        parts.append(_("everyone of {names}").format(names=_joined(members.institutions, _)))
     if members.projects is not None:
         parts.append(_("the members of the project {names}").format(names=_joined(map(names.project, members.projects), _)))
     if not parts:
-        parts.append(_("everybody"))
+        parts.append(_("everyone"))
     if members.training:
         parts.append(_("with a valid certificate: {names}").format(names=", ".join(sorted(members.training))))
     if members.attributes:
@@ -59,14 +59,14 @@ def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[Line]
     >>> rules = Rules(actions=frozenset({"question.ask"}), purposes=frozenset({"research"}), rows="age >= 18")
     >>> for line in grant_lines(GrantFacts(id="g1", role="reader", members=Members(anybody=True), rules=rules), Names()):
     ...     print(line.name, "-", line.text)
-    May - Ask a question
+    May - Run a query
     For - research
-    Rows - only those for which age >= 18
+    Rows - only those with age >= 18
     """
     rules = grant.rules
     lines = [Line(name=_("May"), text=", ".join(_titles(rules.actions, _)))]
     if rules.purposes is not None:
-        lines.append(Line(name=_("For"), text=_either(rules.purposes, _) or _("no purpose at all")))
+        lines.append(Line(name=_("For"), text=_either(rules.purposes, _) or _("no purpose")))
     if rules.not_before is not None:
         lines.append(Line(name=_("From"), text="", moment=rules.not_before))
     if rules.until is not None:
@@ -83,21 +83,21 @@ def rule_lines(rule: MandatoryRule, names: Names, _: Gettext = str) -> list[Line
 
     >>> rule = MandatoryRule(id="m1", labels=frozenset({"clinical"}), second_factor=True)
     >>> [(line.name, line.text) for line in rule_lines(rule, Names())]
-    [('Where', 'what is labelled clinical'), ('Demands', 'a log-in with a second factor')]
+    [('Where', 'data labelled clinical'), ('Requires', 'two-step verification')]
     """
     where = []
     if rule.institution:
         where.append(_("the data of {names}").format(names=rule.institution))
     if rule.labels:
-        where.append(_("what is labelled {names}").format(names=_either(rule.labels, _)))
+        where.append(_("data labelled {names}").format(names=_either(rule.labels, _)))
     if rule.populations is not None:
         where.append(_("the population {names}").format(names=_either(rule.populations, _)))
     if rule.for_institutions is not None:
         where.append(_("people of {names}").format(names=_either(rule.for_institutions, _)))
     lines = [Line(name=_("Where"), text=", ".join(where) or _("everywhere"))]
     if rule.actions is not None:
-        lines.append(Line(name=_("To"), text=", ".join(_titles(rule.actions, _))))
-    lines += [Line(name=_("Demands"), text=text) for text in _demands(rule, _)]
+        lines.append(Line(name=_(NC_("actions", "To")), text=", ".join(_titles(rule.actions, _))))
+    lines += [Line(name=_("Requires"), text=text) for text in _demands(rule, _)]
     lines += [
         Line(name=_("Never together"), text=" + ".join(_part(part, names, _) for part in sorted(each)))
         for each in sorted(rule.forbidden, key=sorted)
@@ -107,11 +107,11 @@ def rule_lines(rule: MandatoryRule, names: Names, _: Gettext = str) -> list[Line
 
 def _demands(rule: MandatoryRule, _: Gettext) -> Iterable[str]:
     if rule.deny:
-        yield _("it is not done at all")
+        yield _("never allowed")
     if rule.epsilon_of_population is not None:
         yield _("a population spends at most ε = {number}").format(number=text_of(rule.epsilon_of_population))
     if rule.epsilon_of_allotment is not None:
-        yield _("nobody's share is above ε = {number}").format(number=text_of(rule.epsilon_of_allotment))
+        yield _("no share is above ε = {number}").format(number=text_of(rule.epsilon_of_allotment))
     if rule.delta is not None:
         yield _("δ is at most {number}").format(number=text_of(rule.delta))
     if rule.purposes is not None:
@@ -119,7 +119,7 @@ def _demands(rule: MandatoryRule, _: Gettext) -> Iterable[str]:
     if rule.training:
         yield _("a valid certificate: {names}").format(names=", ".join(sorted(rule.training)))
     if rule.second_factor:
-        yield _("a log-in with a second factor")
+        yield _("two-step verification")
     if rule.methods is not None:
         yield _("a model is trained by one of these methods: {names}").format(names=", ".join(_methods(rule.methods, _)))
     if rule.networks is not None:
@@ -131,7 +131,7 @@ def _reach(rules: Rules, names: Names, _: Gettext) -> list[Line]:
     if rules.columns is not None:
         lines.append(Line(name=_("Columns"), text=", ".join(sorted(rules.columns)) or _("none")))
     if rules.rows:
-        lines.append(Line(name=_("Rows"), text=_("only those for which {condition}").format(condition=rules.rows)))
+        lines.append(Line(name=_("Rows"), text=_("only those with {condition}").format(condition=rules.rows)))
     if rules.share is not None:
         lines.append(Line(name=_("Share of the budget"), text=_("{number} each person").format(number=rules.share)))
     if rules.risk is not None:

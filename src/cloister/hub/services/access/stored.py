@@ -2,7 +2,7 @@
 
 A row that can't be read closes what it governs, and nothing else: a grant grants nothing; a rule of the institution denies what
 it governs; a policy closes its data set, or its column. Which rows these are is known (`Facts.unreadable`), told to those who can
-end them, and to whoever looks after the hub.
+end them, and to anyone who looks after the hub.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from cloister.hub.policy import (
 )
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.catalogue import DataSet
+from cloister.printable import kept
 
 __all__ = [
     "Policies",
@@ -52,7 +53,7 @@ _ERRORS = (CloisterError, TypeError, ValueError, AttributeError, KeyError, Arith
 class Unreadable:
     """A row that can't be read: a grant, a rule, or a policy of a data set; why, and whom it is about.
 
-    >>> Unreadable(kind="grant", id="g1", about="d1", why="share was refused: it is neither an ε (with a δ) nor a ρ").about
+    >>> Unreadable(kind="grant", id="g1", about="d1", why="share is invalid: it is neither an ε (with a δ) nor a ρ").about
     'd1'
     """
 
@@ -90,7 +91,8 @@ def rule_in_row(row: InstitutionRule) -> tuple[MandatoryRule, Unreadable | None]
     """What a kept rule says; one that can't be read denies what it governs."""
     text: Any = row.rule
     try:
-        return parse_rule(text | {"title": row.title}, id=row.id), None
+        with kept():
+            return parse_rule(text | {"title": row.title}, id=row.id), None
     except _ERRORS as error:
         said = text | {"title": row.title} if isinstance(text, dict) else text
         return closing_rule(said, id=row.id), Unreadable(kind="rule", id=row.id, about=row.title, why=_told(error))
@@ -102,7 +104,7 @@ def policies_in_row(row: DataSet) -> tuple[Policies, list[Unreadable]]:
 
     def read(text: object, place: str) -> Policy:
         try:
-            return parse_policy(text)  # type: ignore[arg-type]
+            return _read(text)
         except _ERRORS as error:
             wrong.append(Unreadable(kind="policy", id=row.id, about=row.id, why=f"{place}: {_told(error)}", place=place))
             return closing_policy()
@@ -144,7 +146,7 @@ def is_readable(text: object) -> bool:
     (True, False)
     """
     try:
-        parse_policy(text)  # type: ignore[arg-type]
+        _read(text)
     except _ERRORS:
         return False
     return True
@@ -156,7 +158,12 @@ def policy_in(text: object) -> Policy:
     >>> policy_in({"labels": ["clinical"]}).labels, policy_in([]) == closing_policy()
     (frozenset({'clinical'}), True)
     """
-    return parse_policy(text) if is_readable(text) else closing_policy()  # type: ignore[arg-type]
+    return _read(text) if is_readable(text) else closing_policy()
+
+
+def _read(text: object) -> Policy:
+    with kept():
+        return parse_policy(text)  # type: ignore[arg-type]
 
 
 def readable_parts(text: object) -> dict[str, Any]:
@@ -175,7 +182,7 @@ def retention_of(row: DataSet) -> datetime | None:
     2031
     """
     parts = (readable_parts(parts_of(row).get(each, {})) for each in ("policy", "contribution"))
-    return min((end for each in parts if (end := parse_policy(each).retention) is not None), default=None)
+    return min((end for each in parts if (end := _read(each).retention) is not None), default=None)
 
 
 def labels_in(parts: Mapping[str, Any]) -> dict[str, frozenset[str]]:
@@ -185,7 +192,7 @@ def labels_in(parts: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     {'': frozenset({'clinical'})}
     """
     texts = {"": parts.get("policy", {})} | _mapping(parts.get("columns"))
-    return {name: parse_policy(readable_parts(each)).labels for name, each in texts.items()}
+    return {name: _read(readable_parts(each)).labels for name, each in texts.items()}
 
 
 def _mapping(value: object) -> dict[str, Any]:
@@ -194,7 +201,8 @@ def _mapping(value: object) -> dict[str, Any]:
 
 def _granted(text: dict[str, Any], about: str, **known: Any) -> tuple[GrantFacts, Unreadable | None]:
     try:
-        return parse_grant(text, **known), None
+        with kept():
+            return parse_grant(text, **known), None
     except _ERRORS as error:
         none = GrantFacts(role=str(text["role"]), members=Members(), rules=Rules(actions=frozenset()), **known)
         return none, Unreadable(kind="grant", id=none.id, about=about, why=_told(error))

@@ -115,7 +115,7 @@ def grant_views(hub: Hub, db: Session, rows: Iterable[Grant], _: Gettext = str) 
         GrantView(
             id=row.id,
             role=row.role,
-            who=members_text(facts.members, names, _) if unread is None else _("nobody"),
+            who=members_text(facts.members, names, _) if unread is None else _("no one"),
             lines=grant_lines(facts, names, _) if unread is None else [_not_read(unread, _)],
             state=_state(hub, facts) if unread is None or facts.revoked else "unreadable",
             by=names.person(row.granted_by),
@@ -195,7 +195,7 @@ def conflict_views(
 
 
 def unreadable_views(db: Session, facts: Facts, _: Gettext = str) -> list[UnreadableView]:
-    """Everything that is stored and can't be read, for whoever looks after the hub."""
+    """Everything that is stored and can't be read, for anyone who looks after the hub."""
     if not facts.unreadable:
         return []
     names = names_in(db)

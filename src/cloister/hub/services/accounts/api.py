@@ -112,7 +112,7 @@ def _people(router: APIRouter) -> None:
             rows, more = people.page_of_people(db, search=search, after=after, limit=limit)
         return People(items=[PersonOut.of(row) for row in rows], next=more or None)
 
-    @router.post("/people/invitations", dependencies=[invite_, _WRITTEN], status_code=201, summary="Invite somebody")
+    @router.post("/people/invitations", dependencies=[invite_, _WRITTEN], status_code=201, summary="Invite a person")
     def invite(hub: HubDep, caller: PersonDep, body: Invitation) -> Invited:
         with hub.database.begin() as db:
             link = links.invite(db, hub, caller, email=body.email, roles=body.roles)

@@ -1,7 +1,7 @@
 """Passwords as they are kept: Argon2id, so many at once, and one hash of work whatever is known of the person.
 
 Parameters are those that OWASP's Password Storage Cheat Sheet names for Argon2id: 19 MiB, two passes, one lane. A hash made with
-weaker ones is made anew when its owner next logs in.
+weaker ones is made again when its owner next logs in.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ class Hasher:
     def _slot(self) -> Iterator[None]:
         if not self._slots.acquire(timeout=_PATIENCE):
             raise TooMany(
-                "The hub is busy with other log-ins", why="many people log in at once", instead="try again in a moment", after=5
+                "The hub is busy with other sign-ins",
+                why="many people are signing in at once",
+                instead="try again in a moment",
+                after=5,
             )
         try:
             yield

@@ -68,16 +68,16 @@ def caller_of_token(hub: Hub, token: str, address: str = "") -> Caller:
             row = _one(_OF_DIGEST.rows(db, {"digest": digest(token)}))
     if row is None or not _good(row, now):
         raise Unauthenticated(
-            "The API token was refused",
+            "The API token is not valid",
             why="it is unknown, revoked or expired",
             instead="make another at /account/tokens",
         )
     roles = _listed(row.roles)
     if not row.token_second_factor and must_have_second_factor(hub.settings, roles):
         raise Unauthenticated(
-            "The API token was refused",
-            why="this hub asks you for a second factor, and the log-in that made the token had none",
-            instead="log in with your second factor, and make another at /account/tokens",
+            "The API token is not valid",
+            why="this hub requires two-step verification of you, and the session that created the token had none",
+            instead="sign in with two-step verification, and create another at /account/tokens",
         )
     if row.token_used is None or now - row.token_used >= _USED_EACH:
         with hub.database.begin() as db:

@@ -77,7 +77,7 @@ def login_link(hub: Hub, email: str) -> str:
     with hub.database.begin() as db:
         person = person_by_email(db, email)
         if person is None:
-            raise Missing("The link was not made", why="nobody here has this e-mail address", instead="add_person(…)")
+            raise Missing("The link was not made", why="no one here has this e-mail address", instead="add_person(…)")
         return _make(db, hub, "login", email=person.email)
 
 

@@ -62,7 +62,7 @@ def enter_by_password(hub: Hub, request: Request, email: str, password: str) -> 
             told(db, hub, Caller(address=address), "session.fail", person.id if person else "", outcome="failed", by="password")
     if not secret:
         raise Unauthenticated(
-            "The log-in was refused",
+            "You could not be signed in",
             why="address and password do not belong together, or the account is closed",
             instead="try again, or ask an administrator for a link to a new password",
         )
@@ -91,7 +91,7 @@ def prove_code(hub: Hub, caller: Caller, person: Person, typed: str) -> str:
         else:
             told(db, hub, as_person(person, caller.address), "session.fail", person.id, outcome="failed", by="code")
     if not how:
-        raise InvalidParameter("The code was refused", why="it is wrong, or was used before", instead="the next code")
+        raise InvalidParameter("The code is invalid", why="it is wrong, or was used before", instead="the next code")
     return how
 
 
@@ -140,8 +140,8 @@ def change_password(hub: Hub, caller: Caller, old: str, new: str, *, keep_tokens
     if not hasher.verify(kept, old):
         raise InvalidParameter(
             "The password was not changed",
-            why="the present one is wrong",
-            instead="the present password, or a link for a new one",
+            why="the current one is wrong",
+            instead="the current password, or a password reset link",
         )
     names = [caller.name, caller.email, caller.institution, hub.settings.institution, hub.settings.title]
     check_password(new, least=hub.settings.password_length, about=names)
@@ -150,7 +150,7 @@ def change_password(hub: Hub, caller: Caller, old: str, new: str, *, keep_tokens
         throttle.forgive(db, hub, mine, shared)
         person = db.get_one(Person, caller.id)
         if person.password != kept:
-            raise Conflict("The password was not changed", why="it was changed meanwhile", instead="log in again")
+            raise Conflict("The password was not changed", why="it was changed meanwhile", instead="sign in again")
         person.password = anew
         sessions.end_all(db, person.id, but=caller.session)
         ended = 0 if keep_tokens else revoke_tokens(db, hub, person)

@@ -1,6 +1,6 @@
 """What others did to somebody's account, told to them: from the lines of the trail, which nobody takes away.
 
-Whoever makes a link to a new password could use it themselves. They are not kept from that, since a forgotten password needs
+Anyone who makes a link to a new password could use it themselves. They are not kept from that, since a forgotten password needs
 somebody's help; but it is not done in silence: the person finds on the page of their account who made which link, when, and from
 where it was used, and each log-in says so for a month. That does not end with the first log-in after it, since that may be the
 stranger's; and nobody can have it unsaid.
@@ -79,17 +79,17 @@ def said_at_log_in(hub: Hub, db: Session, person: str, _: Callable[..., str]) ->
     if not found:
         return ""
     last = found[0]
-    name = last.by or _("somebody at the hub's command line")
+    name = last.by or _("an operator at the hub's command line")
     day, known = f"{last.when:%Y-%m-%d %H:%M} UTC", last.address or "–"
     if last.used:
         told = _(
-            "Your password was set anew on %(day)s from %(address)s, by a link that %(name)s made.",
+            "Your password was reset on %(day)s from %(address)s, with a link created by %(name)s.",
             day=day,
             address=known,
             name=name,
         )
     elif last.action == "second-factor.remove":
-        told = _("%(name)s took the second factor off your account on %(day)s.", name=name, day=day)
+        told = _("%(name)s turned off two-step verification for your account on %(day)s.", name=name, day=day)
     else:
-        told = _("%(name)s made a link to a new password for your account on %(day)s.", name=name, day=day)
-    return told + " " + _("If you did not ask for it, tell your steward. All of it stands under Your account.")
+        told = _("%(name)s created a password reset link for your account on %(day)s.", name=name, day=day)
+    return told + " " + _("If you did not ask for it, tell your steward. The details are under Your account.")

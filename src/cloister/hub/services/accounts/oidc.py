@@ -51,7 +51,7 @@ class Identity:
 
 
 class Provider:
-    """One provider. What it publishes is asked for once an hour, its keys also when it signs with one that is not known."""
+    """One provider. What it publishes is asked for once an hour, but its keys for each proof: one that it withdrew is none."""
 
     def __init__(self, *, issuer: str, client: str, secret: str, clock: Callable[[], float]) -> None:
         self.issuer = issuer
@@ -60,7 +60,6 @@ class Provider:
         self._clock = clock
         self._lock = threading.Lock()
         self._metadata: tuple[float, Mapping[str, Any]] | None = None
-        self._keys: tuple[float, Mapping[str, Any]] | None = None
 
     def address(self, *, back: str, state: str, nonce: str, verifier: str) -> str:
         """Where to send the browser."""
@@ -94,7 +93,7 @@ class Provider:
         email, name = told.get("email"), told.get("name")
         return Identity(
             subject=f"{self.issuer} {claims['sub']}",
-            email=email if isinstance(email, str) else "",
+            email=email if isinstance(email, str) and email.isprintable() else "",
             verified=told.get("email_verified") is True,
             name=name if isinstance(name, str) else "",
         )
@@ -126,10 +125,12 @@ class Provider:
             now = int(self._clock())
             claims.validate(now, _LEEWAY)
             subject, made = claims["sub"], float(claims["iat"])
-        except (JoseError, ValueError, TypeError, KeyError, AttributeError):
+        except (JoseError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             raise _refused("the proof of identity does not hold") from None
-        good = isinstance(subject, str) and 0 < len(subject) <= _LONGEST_SUBJECT and abs(now - made) <= _OLDEST
-        if not good:
+        # what authlib takes a list for is one text here (OpenID Connect Core, 2)
+        plain = claims["iss"] == self.issuer and claims.get("nonce") == nonce and claims.get("azp", self._client) == self._client
+        good = isinstance(subject, str) and 0 < len(subject) <= _LONGEST_SUBJECT and subject.isprintable()
+        if not plain or not good or not abs(now - made) <= _OLDEST:
             raise _refused("the proof of identity does not hold")
         return dict(claims)
 
@@ -144,21 +145,13 @@ class Provider:
     def _key_for(self, token: str) -> Any:
         head = token.split(".", 1)[0]
         header = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
-        name = header.get("kid")
-        keys = self._published_keys(again=False)
-        if name is not None and name not in keys:
-            keys = self._published_keys(again=True)
+        name, keys = header.get("kid"), self._published_keys()
         if name is None and len(keys) == 1:
             return next(iter(keys.values()))
         return keys[str(name)]
 
-    def _published_keys(self, *, again: bool) -> Mapping[str, Any]:
-        """The provider's public keys by their names; asked for again at most once a minute."""
-        with self._lock:
-            known = self._keys
-        age = self._clock() - known[0] if known is not None else _FRESH
-        if known is not None and age < (60.0 if again else _FRESH):
-            return known[1]
+    def _published_keys(self) -> Mapping[str, Any]:
+        """The provider's public keys of this moment by their names."""
         found: dict[str, Any] = {}
         listed = self._json("GET", self._endpoint("jwks_uri"), refusal=N_("it did not show its keys")).get("keys")
         for number, each in enumerate(listed if isinstance(listed, list) else []):
@@ -168,8 +161,6 @@ class Provider:
                 found[str(each.get("kid", f"unnamed {number}"))] = import_key(each)
             except (JoseError, ValueError, TypeError, KeyError):
                 continue  # a key of a kind that is new to us is no key for us
-        with self._lock:
-            self._keys = (self._clock(), found)
         return found
 
     def _published(self) -> Mapping[str, Any]:
@@ -216,7 +207,7 @@ class Provider:
             ) from None
         try:
             found = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if answer.status_code != 200 or not isinstance(found, dict):
             raise _refused(f"the identity provider was asked, and {refusal}")
@@ -232,4 +223,4 @@ def _here(address: str) -> bool:
 
 
 def _refused(why: str) -> AccessDenied:
-    return AccessDenied("The single sign-on was refused", why=why, instead="/login")
+    return AccessDenied("Single sign-on failed", why=why, instead="/login")

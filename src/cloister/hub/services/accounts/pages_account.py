@@ -47,7 +47,7 @@ def routes(router: APIRouter) -> None:
             name = clean(form.text("name"), "the name", needed=True)
             language = form.text("language")
             if language and language not in LANGUAGES:
-                raise InvalidParameter("The language was refused", why="the hub does not speak it", instead=", ".join(LANGUAGES))
+                raise InvalidParameter("The language is invalid", why="the hub does not support it", instead=", ".join(LANGUAGES))
         except CloisterError as error:
             return again(request, "accounts/account.html", error, **_profile(hub, request, caller))
         with hub.database.begin() as db:
@@ -69,9 +69,9 @@ def routes(router: APIRouter) -> None:
             return again(request, "accounts/password.html", error, **_password(hub, caller))
         _ = request_gettext(request)
         if keep:
-            said = _("Your password was changed; all your other log-ins have ended.")
+            said = _("Your password was changed; all your other sessions have ended.")
         else:
-            said = _("Your password was changed; all your other log-ins and your API tokens have ended.")
+            said = _("Your password was changed; all your other sessions and your API tokens have ended.")
         response = go(request, "/account", said)
         sessions.give_cookie(response, hub, secret)
         return response
@@ -88,9 +88,9 @@ def routes(router: APIRouter) -> None:
         with hub.database.begin() as db:
             if form.text("which") == "others":
                 sessions.end_all(db, caller.id, but=caller.session)
-                ended, said = "", _("All your other log-ins have ended.")
+                ended, said = "", _("All your other sessions have ended.")
             else:
-                ended, said = sessions.end_named(db, hub, caller.id, form.text("which")), _("The log-in has ended.")
+                ended, said = sessions.end_named(db, hub, caller.id, form.text("which")), _("The session has ended.")
             told(db, hub, caller, "session.end", caller.id)
         response = go(request, "/login" if ended == caller.session else "/account/sessions", said)
         if ended == caller.session:

@@ -79,5 +79,5 @@ def password_twice(form: Form) -> str:
 
     first = form.get("password", "")
     if first != form.get("again", ""):
-        raise InvalidParameter("The password was refused", why="the two are not the same", instead="type it twice")
+        raise InvalidParameter("The password is invalid", why="the two are not the same", instead="type it twice")
     return first

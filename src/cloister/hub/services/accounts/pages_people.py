@@ -12,7 +12,7 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.policy.actions import ADMINISTRATOR, ROLES, STEWARD
+from cloister.hub.policy.actions import ADMINISTRATOR, OFFERED_ROLES, STEWARD
 from cloister.hub.services.accounts import links, people, second_factor, sessions
 from cloister.hub.services.accounts.pages_common import again
 from cloister.hub.services.accounts.told import told
@@ -108,7 +108,9 @@ def routes(router: APIRouter) -> None:
             with hub.database.begin() as db:
                 people.block(db, hub, caller, people.person_by_id(db, person))
 
-        return _done(request, hub, person, act, request_gettext(request)("The person is blocked: log-ins and tokens have ended."))
+        return _done(
+            request, hub, person, act, request_gettext(request)("The person is blocked: sessions and tokens have ended.")
+        )
 
     @router.post("/people/{person}/unblock", dependencies=_BLOCK)
     def unblock(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
@@ -116,7 +118,7 @@ def routes(router: APIRouter) -> None:
             with hub.database.begin() as db:
                 people.unblock(db, hub, caller, people.person_by_id(db, person))
 
-        return _done(request, hub, person, act, request_gettext(request)("The person may log in again."))
+        return _done(request, hub, person, act, request_gettext(request)("The person may sign in again."))
 
     @router.post("/people/{person}/second-factor", dependencies=_BLOCK)
     def forget_factor(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
@@ -127,7 +129,7 @@ def routes(router: APIRouter) -> None:
                 sessions.end_all(db, found.id)
                 told(db, hub, caller, "second-factor.remove", found.id)
 
-        return _done(request, hub, person, act, request_gettext(request)("The second factor was removed."))
+        return _done(request, hub, person, act, request_gettext(request)("Two-step verification is off."))
 
     @router.post("/people/{person}/password-link", dependencies=_BLOCK)
     def password_link(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
@@ -153,18 +155,19 @@ def _done(request: Request, hub: Hub, person: str, act: Callable[[], None], said
 def _person(hub: Hub, person: str) -> dict[str, Any]:
     with hub.database.reading() as db:
         found = people.person_by_id(db, person)
+        held = people.roles_of(db, found.id)
         return {
             "problem": None,
             "person": found,
-            "held": people.roles_of(db, found.id),
-            "roles": tuple(ROLES),
+            "held": held,
+            "roles": (*OFFERED_ROLES, *(role for role in held if role not in OFFERED_ROLES)),
             "training": _lines(found.training),
             "attributes": _lines(found.attributes),
         }
 
 
 def _invitation(caller: Caller) -> dict[str, Any]:
-    roles = tuple(role for role in ROLES if caller.has(ADMINISTRATOR) or role not in (ADMINISTRATOR, STEWARD))
+    roles = tuple(role for role in OFFERED_ROLES if caller.has(ADMINISTRATOR) or role not in (ADMINISTRATOR, STEWARD))
     return {"problem": None, "email": "", "chosen": ["analyst"], "roles": roles}
 
 
@@ -184,6 +187,6 @@ def _pairs(text: str) -> dict[str, str]:
             continue
         name, sign, value = line.partition("=")
         if not sign:
-            raise InvalidParameter("The list was refused", why="a line has no '='", instead="GCP = 2027-12-31")
+            raise InvalidParameter("The list is invalid", why="a line has no '='", instead="GCP = 2027-12-31")
         found[name.strip()] = value.strip()
     return found

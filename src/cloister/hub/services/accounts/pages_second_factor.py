@@ -88,7 +88,7 @@ def routes(router: APIRouter) -> None:
         try:
             if must_have_second_factor(hub.settings, caller.roles):
                 raise AccessDenied(
-                    "The second factor stays", why="this hub asks people with your roles for one", instead="ask an administrator"
+                    "Two-step verification stays on", why="this hub requires it for your roles", instead="ask an administrator"
                 )
             prove_code(hub, caller, _person(hub, caller), form.get("code", ""))
         except CloisterError as error:
@@ -97,7 +97,7 @@ def routes(router: APIRouter) -> None:
             second_factor.remove(db, db.get_one(Person, caller.id))
             secret = sessions.renew(db, hub, caller.session, second_factor=False)
             told(db, hub, caller, "second-factor.remove", caller.id)
-        response = go(request, "/account", request_gettext(request)("The second factor was removed."), "warn")
+        response = go(request, "/account", request_gettext(request)("Two-step verification is off."), "warn")
         sessions.give_cookie(response, hub, secret)
         return response
 

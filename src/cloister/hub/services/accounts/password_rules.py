@@ -76,7 +76,7 @@ def check_password(password: str, *, least: int, about: Iterable[str] = ()) -> N
     >>> check_password("tepid otter juggles maps", least=12)
     >>> check_password("Passw0rd12345", least=12)
     Traceback (most recent call last):
-    cloister.errors.InvalidParameter: The password was refused: it is made of words, names or runs that are guessed first.
+    cloister.errors.InvalidParameter: The password is invalid: it is made of words, names or runs that are guessed first.
       Instead: four or five words that do not belong together
     """
     text = plain(password)
@@ -100,4 +100,4 @@ def _without_runs(text: str) -> str:
 
 
 def _refused(why: str, instead: str) -> InvalidParameter:
-    return InvalidParameter("The password was refused", why=why, instead=instead)
+    return InvalidParameter("The password is invalid", why=why, instead=instead)

@@ -14,11 +14,12 @@ from sqlalchemy.exc import IntegrityError
 
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.ids import new_id
-from cloister.hub.policy.actions import ADMINISTRATOR, ROLES, STEWARD
+from cloister.hub.policy.actions import ADMINISTRATOR, OFFERED_ROLES, ROLES, STEWARD
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import ApiToken, OneTimeLink, Person, PersonRole
 from cloister.hub.services.accounts import sessions
 from cloister.hub.services.accounts.told import told
+from cloister.printable import is_printable
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -67,12 +68,9 @@ def folded(email: str) -> str:
     """
     text = unicodedata.normalize("NFC", email[:_LONGEST_EMAIL].strip())
     text = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    if (
-        len(email) >= _LONGEST_EMAIL
-        or not _EMAIL.fullmatch(text)
-        or any(unicodedata.category(letter)[0] == "C" for letter in text)
-    ):
-        raise InvalidParameter("The e-mail address was refused", why="it is not one", instead="ada@example.org")
+    unseen = any(unicodedata.category(letter)[0] == "C" for letter in text)  # joiners too, which nobody sees in an address
+    if len(email) >= _LONGEST_EMAIL or not _EMAIL.fullmatch(text) or unseen:
+        raise InvalidParameter("The e-mail address is invalid", why="it is not a valid e-mail address", instead="ada@example.org")
     return text
 
 
@@ -83,12 +81,12 @@ def clean(text: str, title: str, *, longest: int = 200, needed: bool = False) ->
     'Ada Lovelace'
     """
     line = " ".join(text.split())
-    if any(unicodedata.category(letter) in ("Cc", "Cs", "Co", "Cn") for letter in line) or len(line) > longest:
+    if not is_printable(line) or len(line) > longest:
         raise InvalidParameter(
-            f"{title.capitalize()} was refused", why=f"it is one line of at most {longest} characters", instead="a shorter line"
+            f"{title.capitalize()} is invalid", why=f"it is one line of at most {longest} characters", instead="a shorter line"
         )
     if needed and not line:
-        raise InvalidParameter(f"{title.capitalize()} was refused", why="it is empty", instead=f"a value for {title}")
+        raise InvalidParameter(f"{title.capitalize()} is invalid", why="it is empty", instead=f"a value for {title}")
     return line
 
 
@@ -105,7 +103,7 @@ def person_by_id(db: Session, person: str) -> Person:
     """The person of an id."""
     found = db.get(Person, person) if _ID.fullmatch(person) else None
     if found is None:
-        raise Missing("There is no such person", why="nobody here has this id", instead="/people")
+        raise Missing("There is no such person", why="no one here has this id", instead="/people")
     return found
 
 
@@ -120,8 +118,9 @@ def roles_of(db: Session, person: str) -> tuple[str, ...]:
     return tuple(db.scalars(select(PersonRole.role).where(PersonRole.person == person).order_by(PersonRole.role)))
 
 
-def check_roles(roles: Iterable[str], giver: Caller | None = None) -> tuple[str, ...]:
-    """Roles that exist and that the giver may give; only an administrator makes administrators and stewards.
+def check_roles(roles: Iterable[str], giver: Caller | None = None, had: Iterable[str] = ()) -> tuple[str, ...]:
+    """Roles that exist and that the giver may give; only an administrator makes administrators and stewards. Whoever has a role
+    that is not given any more keeps it.
 
     >>> check_roles(["owner", "analyst", "owner"])
     ('analyst', 'owner')
@@ -129,7 +128,11 @@ def check_roles(roles: Iterable[str], giver: Caller | None = None) -> tuple[str,
     wanted = tuple(sorted(set(roles)))
     unknown = [role for role in wanted if role not in ROLES]
     if unknown:
-        raise InvalidParameter("The roles were refused", why="one of them is unknown", instead=", ".join(ROLES))
+        raise InvalidParameter("The roles are invalid", why="one of them is unknown", instead=", ".join(OFFERED_ROLES))
+    if giver is not None and not set(wanted) <= {*OFFERED_ROLES, *had}:
+        raise InvalidParameter(
+            "The roles are invalid", why="with one of them nothing can be done yet", instead=", ".join(OFFERED_ROLES)
+        )
     if giver is not None and not giver.has(ADMINISTRATOR) and {ADMINISTRATOR, STEWARD} & set(wanted):
         raise AccessDenied(
             "The role was denied", why="only an administrator makes administrators and stewards", instead="ask an administrator"
@@ -177,8 +180,8 @@ def set_roles(db: Session, hub: Hub, caller: Caller, person: Person, roles: Iter
     """Give a person exactly these roles; whether anything changed. What they are logged in to ends, since it may now do other
     things, and so do open links that they made where a role is taken; the last administrator stays one.
     """
-    wanted = set(check_roles(roles, caller))
     had = set(roles_of(db, person.id))
+    wanted = set(check_roles(roles, caller, had))
     if wanted == had:
         return False
     if ADMINISTRATOR in had - wanted:
@@ -269,17 +272,17 @@ def _keep_one_administrator(db: Session, person: Person) -> None:
     working = db.scalar(select(func.count()).select_from(Person).where(Person.id.in_(others), ~Person.blocked))
     if not working and not person.blocked and ADMINISTRATOR in roles_of(db, person.id):
         raise Conflict(
-            "The last administrator stays one", why="nobody could administer the hub", instead="make another administrator first"
+            "The last administrator stays one", why="no one could administer the hub", instead="make another administrator first"
         )
 
 
 def _here_already() -> Conflict:
-    return Conflict("The person was not added", why="somebody here has this e-mail address", instead="another address")
+    return Conflict("The person was not added", why="another person here has this e-mail address", instead="another address")
 
 
 def _few(values: Mapping[str, str]) -> Mapping[str, str]:
     if len(values) > 50:
-        raise InvalidParameter("The list was refused", why="it has more than 50 entries", instead="fewer")
+        raise InvalidParameter("The list is invalid", why="it has more than 50 entries", instead="fewer")
     return values
 
 
@@ -291,4 +294,4 @@ def _day(text: str) -> str:
     try:
         return date.fromisoformat(text.strip()).isoformat()
     except ValueError:
-        raise InvalidParameter("The certificate was refused", why="its last day is not a date", instead="2027-12-31") from None
+        raise InvalidParameter("The certificate is invalid", why="its last day is not a date", instead="2027-12-31") from None

@@ -50,7 +50,7 @@ def person_of_session(db: Session, caller: Caller) -> Person:
     row = db.get(WebSession, caller.session) if caller.session else None
     person = db.get(Person, row.person) if row is not None and not row.ended else None
     if person is None:
-        raise Unauthenticated("This needs a log-in", why="nobody is logged in", instead="/login")
+        raise Unauthenticated("You need to sign in", why="you are not signed in", instead="/login")
     return person
 
 
@@ -58,7 +58,9 @@ def begin_setup(db: Session, hub: Hub, caller: Caller) -> bytes:
     """The key that this log-in sets up; the same one until it is confirmed, so that the page may be loaded again."""
     person = person_of_session(db, caller)
     if person.totp is not None:
-        raise Conflict("There is a second factor already", why="one at a time", instead="remove it first: /account/second-factor")
+        raise Conflict(
+            "Two-step verification is already on", why="one at a time", instead="remove it first: /account/second-factor"
+        )
     row = db.get_one(WebSession, caller.session, with_for_update=True)
     if row.setup is None:
         row.setup = hub.keys.wrap(totp.new_key(), f"second factor setup {caller.session}")
@@ -69,7 +71,9 @@ def key_in_setup(db: Session, hub: Hub, caller: Caller) -> bytes:
     """The key that this log-in is setting up."""
     row = db.get(WebSession, caller.session) if caller.session else None
     if row is None or row.setup is None:
-        raise Missing("No second factor is being set up", why="the page was not opened", instead="/account/second-factor")
+        raise Missing(
+            "Two-step verification is not being set up", why="the page was not opened", instead="/account/second-factor"
+        )
     return hub.keys.unwrap(row.setup, f"second factor setup {caller.session}")
 
 
@@ -78,10 +82,12 @@ def finish_setup(db: Session, hub: Hub, caller: Caller, typed: str) -> list[str]
     key = key_in_setup(db, hub, caller)
     person = _locked(db, person_of_session(db, caller).id)
     if person.totp is not None:
-        raise Conflict("There is a second factor already", why="one at a time", instead="remove it first: /account/second-factor")
+        raise Conflict(
+            "Two-step verification is already on", why="one at a time", instead="remove it first: /account/second-factor"
+        )
     step = totp.matching_step(key, typed, hub.clock(), 0)
     if step is None:
-        raise InvalidParameter("The code was refused", why="it is not the one of this half minute", instead="the next code")
+        raise InvalidParameter("The code is invalid", why="it is not the one of this half minute", instead="the next code")
     person.totp = hub.keys.wrap(key, f"second factor {person.id}")
     person.totp_step = step
     return new_codes(db, hub, person)

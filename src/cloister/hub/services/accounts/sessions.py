@@ -1,4 +1,4 @@
-"""Log-ins of browsers: begun, made anew, ended. The cookie holds a secret of 256 bits, the database its digest.
+"""Log-ins of browsers: begun, made again, ended. The cookie holds a secret of 256 bits, the database its digest.
 
 A log-in whose second factor is still missing is *half*: it names nobody (`identify.py`), and is good for the second step alone.
 The secret changes whenever what it may do changes: at the log-in, at the second factor, with the password, with the roles.
@@ -104,7 +104,7 @@ def renew(db: Session, hub: Hub, old: str, *, second_factor: bool | None = None)
     """Another secret for a log-in that goes on; the old one ends. It lasts no longer for that."""
     row = db.get(WebSession, old, with_for_update=True)
     if row is None or row.ended:
-        raise Missing("The log-in has ended", why="it was ended meanwhile", instead="/login")
+        raise Missing("The session has ended", why="it was ended meanwhile", instead="/login")
     secret = new_secret()
     db.add(
         WebSession(
@@ -166,7 +166,7 @@ def end_named(db: Session, hub: Hub, person: str, name: str) -> str:
         if same(_name(hub, each), name):
             end(db, each)
             return each
-    raise Missing("There is no such log-in", why="it has ended, or is not yours", instead="/account/sessions")
+    raise Missing("There is no such session", why="it has ended, or is not yours", instead="/account/sessions")
 
 
 def sweep(db: Session, now: datetime) -> None:

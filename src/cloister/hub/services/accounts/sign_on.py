@@ -15,7 +15,7 @@ from sqlalchemy import select, update
 
 from cloister.errors import AccessDenied
 from cloister.hub.ids import digest, new_secret, same
-from cloister.hub.policy.actions import ROLES
+from cloister.hub.policy.actions import OFFERED_ROLES
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person, SignOn
 from cloister.hub.services.accounts import sessions
@@ -26,6 +26,7 @@ from cloister.hub.services.accounts.parts import parts_of
 from cloister.hub.services.accounts.people import add_person, folded, person_by_email
 from cloister.hub.services.accounts.told import as_person, told
 from cloister.hub.settings import listed
+from cloister.printable import UNPRINTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,10 +80,10 @@ def come_back(hub: Hub, request: Request, caller: Caller, given: Mapping[str, st
     visit = _visit(hub, given.get("state", ""), request.cookies.get(COOKIE, ""))
     provider.check_answer(given.get("iss"))
     if visit.person != caller.id:
-        raise _refused("another person is logged in now than when it began")
+        raise _refused("another person is signed in now than when it began")
     code = given.get("code", "")
     if not code or "error" in given or len(code) > _LONGEST:
-        raise _refused("the identity provider said no")
+        raise _refused("the identity provider denied it")
     who = provider.identity(code=code, back=hub.settings.origin + _BACK, verifier=visit.verifier, nonce=visit.nonce)
     with hub.database.begin() as db:
         if visit.person:
@@ -125,9 +126,9 @@ def _new_person(db: Session, hub: Hub, who: Identity, address: str) -> Person:
     email = folded(who.email)
     if person_by_email(db, email) is not None:
         raise Conflict(
-            "The single sign-on was refused",
+            "Single sign-on failed",
             why="an account with this e-mail address is here already",
-            instead="log in with its password, and connect the two at /account",
+            instead="sign in with its password, and connect the two at /account",
         )
     invited = db.scalar(
         select(OneTimeLink)
@@ -143,10 +144,10 @@ def _new_person(db: Session, hub: Hub, who: Identity, address: str) -> Person:
         invited.used = hub.now()
         roles, by = tuple(invited.roles), invited.made_by
     else:
-        roles, by = tuple(role for role in listed(hub.settings.oidc_roles) if role in ROLES), ""
+        roles, by = tuple(role for role in listed(hub.settings.oidc_roles) if role in OFFERED_ROLES), ""
     if not roles:
-        raise _refused("nobody comes here without an invitation")
-    name = " ".join("".join(letter if letter.isprintable() else " " for letter in who.name).split())[:200]
+        raise _refused("accounts are created by invitation only")
+    name = " ".join(UNPRINTABLE.sub(" ", who.name).split())[:200]
     person = add_person(db, hub, email=email, name=name or email.partition("@")[0], roles=roles, given_by=by)
     person.subject = who.subject
     db.flush()
@@ -162,4 +163,4 @@ def _provider(hub: Hub) -> Provider:
 
 
 def _refused(why: str) -> AccessDenied:
-    return AccessDenied("The single sign-on was refused", why=why, instead="/login")
+    return AccessDenied("Single sign-on failed", why=why, instead="/login")

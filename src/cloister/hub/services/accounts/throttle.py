@@ -97,7 +97,7 @@ def take(db: Session, hub: Hub, *subjects: Subject) -> None:
     if waits:
         seconds = max(1, int(max(waits).total_seconds()) + 1)
         raise TooMany(
-            "The log-in has to wait",
+            "Wait before you sign in again",
             why="too many attempts failed",
             instead=f"try again in {seconds} seconds",
             after=seconds,
@@ -110,7 +110,7 @@ def take(db: Session, hub: Hub, *subjects: Subject) -> None:
 
 
 def forgive(db: Session, hub: Hub, mine: Subject, *shared: Subject) -> None:
-    """The attempt was right: its own count begins anew; a network, which others share, gets this one attempt back."""
+    """The attempt was right: its own count begins again; a network, which others share, gets this one attempt back."""
     db.execute(delete(Attempts).where(Attempts.subject == mine.key))
     for subject in shared:
         row = db.get(Attempts, subject.key, with_for_update=True)

@@ -56,12 +56,12 @@ def make_token(
     longest = hub.settings.token_days
     lasts = min(30, longest) if days is None else days
     if not 1 <= lasts <= longest:
-        raise InvalidParameter("The token was refused", why=f"it may last 1 to {longest} days", instead=f"days={longest}")
+        raise InvalidParameter("The token is invalid", why=f"it may last 1 to {longest} days", instead=f"days={longest}")
     wanted = sorted(set(scopes))
     may = scopes_for(caller.roles)
     if not wanted or any(scope not in may for scope in wanted):
         raise InvalidParameter(
-            "The token was refused",
+            "The token is invalid",
             why="its scopes are not all actions of your roles",
             instead=f"one or more of: {', '.join(may)}",
         )

@@ -37,7 +37,7 @@ def pages() -> APIRouter:
     def metrics(hub: HubDep, request: Request) -> Response:
         if not _may_read(hub.settings.metrics_token, request):
             raise Unauthenticated(
-                "The metrics were refused", why="the token is missing or another", instead="Authorization: Bearer …"
+                "The metrics are not open to you", why="the token is missing or another", instead="Authorization: Bearer …"
             )
         return Response(hub.meter.text(), media_type="text/plain; version=0.0.4")
 

@@ -57,16 +57,16 @@ def check_models(asked: Asked, sensitive: Sequence[str], hierarchies: Mapping[st
     """Refuse what no model is, and models of a sensitive column where there is none."""
     if asked.diversity not in DIVERSITIES or asked.distance not in DISTANCES or asked.likeness not in LIKENESSES:
         raise InvalidParameter(
-            "The models were refused",
-            why="the kind of l, of t or of β is none that there is",
+            "The models are invalid",
+            why="unknown variant of l, t or β",
             instead=", ".join((*DIVERSITIES, *DISTANCES[1:], *LIKENESSES)),
         )
     whole = asked.l is None or asked.diversity == "entropy" or asked.l == int(asked.l)
     if isinstance(asked.k, bool) or not 1 <= asked.k <= _MOST_K or (asked.l is not None and not 1 <= asked.l <= _MOST_L):
-        raise InvalidParameter("The models were refused", why="k or l is out of range", instead="k = 5, l = 2")
+        raise InvalidParameter("The models are invalid", why="k or l is out of range", instead="k = 5, l = 2")
     if not whole:
         raise InvalidParameter(
-            "The value of l was refused", why="it is no whole number, and only entropy counts parts", instead="l = 2"
+            "The value of l is invalid", why="it is not a whole number, and only entropy counts parts", instead="l = 2"
         )
     check_number("t", asked.t, _MOST if asked.distance == "kl" else 1)
     check_number("β", asked.beta, _MOST)
@@ -74,23 +74,23 @@ def check_models(asked: Asked, sensitive: Sequence[str], hierarchies: Mapping[st
         check_number(named, value, most, above=True)
     if (asked.l or asked.t or asked.beta or asked.delta or asked.alpha) and not sensitive:
         raise InvalidParameter(
-            "The models were refused",
+            "The models are invalid",
             why="all models but k speak of what others must not learn, and no column is that",
             instead="a sensitive column, or k alone",
         )
     if asked.l and asked.diversity == "recursive" and not asked.c:
-        raise InvalidParameter("The models were refused", why="recursive diversity has no c", instead="c = 3")
+        raise InvalidParameter("The models are invalid", why="recursive diversity has no c", instead="c = 3")
     bare = next((name for name in sensitive if not hierarchies.get(name, "").strip()), None) if asked.of_a_tree else None
     if bare is not None:
         raise InvalidParameter(
-            "The models were refused",
+            "The models are invalid",
             why=f"t measures in hierarchies, and the sensitive column {bare!r} has none",
             instead="lines for its values, or another way to measure",
         )
 
 
 def check_number(named: str, text: str, most: int, *, above: bool = False) -> None:
-    """Refuse what is no number from 0, or above it, to the most; an empty one is none."""
+    """Refuse what is not a number from 0, or above it, to the most; an empty one is none."""
     if not text:
         return
     try:
@@ -99,10 +99,10 @@ def check_number(named: str, text: str, most: int, *, above: bool = False) -> No
         value = Fraction(-1)
     if not 0 <= value <= most:
         raise InvalidParameter(
-            f"The value of {named} was refused", why=f"it is no number from 0 to {most}", instead="a number such as 0.2"
+            f"The value of {named} is invalid", why=f"it is not a number from 0 to {most}", instead="a number such as 0.2"
         )
     if above and value == 0:
-        raise InvalidParameter(f"The value of {named} was refused", why="it is not above 0", instead="a number such as 0.2")
+        raise InvalidParameter(f"The value of {named} is invalid", why="it is not above 0", instead="a number such as 0.2")
 
 
 def models_of(asked: Asked, k: int, written: Mapping[str, Hierarchy]) -> list[PrivacyModel]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import InvalidParameter
 from cloister.hub.services.anonymizing.modelling import Asked, check_models, check_number, models_of
 from cloister.hub.services.catalogue.names import plain_word
+from cloister.printable import is_text
 from cloister.privacy.rational import exact
 
 if TYPE_CHECKING:
@@ -57,41 +58,41 @@ class Order(Asked):
     def __post_init__(self) -> None:
         wrong = next((part for part in self.parts.values() if part not in PARTS), None)
         if wrong is not None:
-            raise InvalidParameter("The table was refused", why="a column has a part that there is not", instead=", ".join(PARTS))
+            raise InvalidParameter("The table is invalid", why="a column has an unknown role", instead=", ".join(PARTS))
         if not self.columns("quasi"):
             raise InvalidParameter(
-                "The table was refused", why="no column is one that others may know", instead="at least one such column"
+                "The table is invalid", why="no column is one that others may know", instead="at least one such column"
             )
         if self.search not in SEARCHES or self.metric not in METRICS or self.missing not in MISSING:
             raise InvalidParameter(
-                "The table was refused",
-                why="the search, the metric or the word for missing values is none that there is",
+                "The table is invalid",
+                why="unknown search, metric or treatment of missing values",
                 instead=", ".join((*SEARCHES, *METRICS, *MISSING)),
             )
         if self.levels and set(self.levels) != set(self.columns("quasi")):
             raise InvalidParameter(
-                "The levels were refused",
+                "The levels are invalid",
                 why="they are not those of the columns that others may know",
                 instead="a level for each such column, and for no other",
             )
         check_number("suppression", self.suppression or "0", 1)
         check_models(self, self.columns("sensitive"), self.hierarchies)
         if any(len(text) > _LONGEST for text in self.hierarchies.values()):
-            raise InvalidParameter("The hierarchy was refused", why=f"it is over {_LONGEST} characters", instead="fewer lines")
-        if len(self.title) > 200 or not (self.title == "" or self.title.isprintable()):
+            raise InvalidParameter("The hierarchy is invalid", why=f"it is over {_LONGEST} characters", instead="fewer lines")
+        if self.title and not is_text(self.title):
             raise InvalidParameter(
-                "The title was refused",
+                "The title is invalid",
                 why="it must be a line of at most 200 characters",
-                instead="Patients, made safe to publish",
+                instead="Patients, 5-anonymous",
             )
-        if len(self.purpose) > 1000 or not (self.purpose == "" or self.purpose.isprintable()):
+        if self.purpose and not is_text(self.purpose, 1000):
             raise InvalidParameter(
-                "The purpose was refused", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
+                "The purpose is invalid", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
             )
         if self.name and not plain_word(self.name):
             raise InvalidParameter(
-                "The name was refused",
-                why="it is no plain word: lower-case letters, digits and underscores, and no word of SQL",
+                "The name is invalid",
+                why="a name has lower-case letters, digits and underscores, and is not an SQL keyword",
                 instead="patients_public",
             )
 
@@ -145,8 +146,8 @@ def hierarchy_of(text: str) -> Written:
         lines = lines_of(text)
     except csv.Error:
         raise InvalidParameter(
-            "The hierarchy was refused", why="its lines cannot be read as those of a table", instead="value;level 1;level 2"
+            "The hierarchy is invalid", why="its lines cannot be read as those of a table", instead="value;level 1;level 2"
         ) from None
     if any(len(line) > MOST_LEVELS for line in lines):
-        raise InvalidParameter("The hierarchy was refused", why=f"it has more than {MOST_LEVELS} levels", instead="fewer levels")
+        raise InvalidParameter("The hierarchy is invalid", why=f"it has more than {MOST_LEVELS} levels", instead="fewer levels")
     return Hierarchy.of(lines)

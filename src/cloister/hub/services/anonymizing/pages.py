@@ -124,7 +124,7 @@ def _submitted(hub: Hub, caller: Caller, form: Form, order: Order, *, release: b
     """The id of the job; a form that is sent twice makes one."""
     key = form.text("key", most=60)
     if not key:
-        raise InvalidParameter("The table was refused", why="its form has no key", instead="load the page again: /anonymise")
+        raise InvalidParameter("The table is invalid", why="its form has no key", instead="load the page again: /anonymise")
 
     def work(claim: Claim) -> tuple[int, bytes]:
         look(hub, caller, order)
@@ -192,7 +192,7 @@ def _reading(router: APIRouter) -> None:
         papers = {"report": row.report_page, "certificate": row.certificate_page}
         if paper not in papers:
             raise Missing(
-                "There is no such paper", why="it is neither a report nor a certificate", instead=f"/anonymised/{row.id}"
+                "There is no such document", why="it is neither a report nor a certificate", instead=f"/anonymised/{row.id}"
             )
         left(hub, caller, "anonymized-table", row.id, row.data_sets, row.purpose, paper)
         return _paper(request, papers[paper], f"{paper}-{row.id}")

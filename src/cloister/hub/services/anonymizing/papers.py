@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from html import escape, unescape
+from html import unescape
 from typing import NamedTuple
 
-from cloister.hub.services.anonymizing.sentences import KEYS, NESTED, SENTENCES
+from cloister.hub.services.anonymizing.sentences import KEYS, NESTED, SENTENCES, STEPS
 from cloister.hub.services.anonymizing.words import ATTACKERS
 from cloister.hub.web.languages import Language, language_of
+from cloister.printable import escape
 
 __all__ = ["page_in", "words_in"]
 
@@ -97,9 +98,15 @@ class _Words:
         for shape in (*shapes, *(nested if depth else ())):
             found = shape.values_in(text)
             if found is not None:
-                values = {place: self._told(value, depth + 1) for place, value in found.items()}
+                values = {place: self._value(place, value, depth + 1) for place, value in found.items()}
                 return _PLACE.sub(lambda place, values=values: values.get(place[1], place[0]), shape.said)  # type: ignore[misc]
         return text
+
+    def _value(self, place: str, value: str, depth: int) -> str:
+        steps = value.split(", ")
+        if place == "steps" and set(steps) <= set(STEPS):
+            return "、".join(language_of(self._code).pgettext(place, step) for step in steps)
+        return self._told(value, depth)
 
 
 @lru_cache(maxsize=8)

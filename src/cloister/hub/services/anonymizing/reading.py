@@ -59,13 +59,13 @@ def order_of(row: Trial, found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def seen_table(hub: Hub, db: Db, caller: Caller, number: str, action: str = "release.see") -> AnonymizedTable:
-    """A released table that somebody may see; whoever may not even do that is told that there is none."""
+    """A released table that somebody may see; anyone who may not even do that is told that there is none."""
     row = db.get(AnonymizedTable, number)
     if row is None or not _open_to(hub, db, caller, row, "release.see"):
         raise Missing("There is no such table", why="it does not exist, or is not open to you", instead="/anonymised")
     if row.person != caller.id and not _open_to(hub, db, caller, row, action):
         raise AccessDenied(
-            "The table was not downloaded", why="you may see it, and not download it", instead="ask the owner of its data set"
+            "The table was not downloaded", why="you may view it but not download it", instead="ask the owner of its data set"
         )
     # what binds its source now binds everybody; what is granted on it is asked of others where it is another's now
     check_derived(hub, db, caller, row, action, by=row.person)

@@ -64,7 +64,7 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order) -> Ready:
     for name in order.parts:
         if name not in table.columns:
             raise UnknownColumn(
-                f"The column {name[:200]!r} was refused",
+                f"The column {name[:200]!r} is unknown",
                 why="the data set declares none of that name",
                 instead="one of its columns",
             )
@@ -83,7 +83,7 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order) -> Ready:
 def check_free(db: Db, name: str) -> None:
     """Refuse a name that a data set has or had: none is given twice."""
     if db.scalar(select(DataSet.id).where(DataSet.name == name)) is not None:
-        raise Conflict(f"The name {name!r} was refused", why="there is a data set of that name", instead=f"{name}_2")
+        raise Conflict(f"The name {name!r} is taken", why="there is a data set of that name", instead=f"{name}_2")
 
 
 def unsaid(error: CloisterError) -> CloisterError:
@@ -92,8 +92,8 @@ def unsaid(error: CloisterError) -> CloisterError:
         return error
     return InvalidParameter(
         "No table was made",
-        why="the rows do not meet what was ordered, and what is wrong with them is told in a trial alone",
-        instead="a trial of the same order: it says why, and what would do",
+        why="the rows can't meet the requested models; a trial shows why",
+        instead="run a trial with the same settings: it says why, and what would do",
     )
 
 
@@ -109,7 +109,7 @@ def _opened(hub: Hub, db: Db, caller: Caller, name: str) -> tuple[DataSet, Sessi
     table = session.tables.get(row.name)
     if not isinstance(table, PrivateTable):
         raise InvalidParameter(
-            "The table was refused", why="the data set is public or not open: nothing needs hiding", instead="a private data set"
+            "The table is invalid", why="the data set is public or not open: nothing needs hiding", instead="a private data set"
         )
     return row, session, table
 

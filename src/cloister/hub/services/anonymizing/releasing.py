@@ -1,7 +1,7 @@
 """A release: the table leaves by the marked door, is attacked, and becomes a data set of its own that inherits what holds for it.
 
 The NotPrivate event is in the ledger before anything else is kept of the table. What a killed process had begun is begun once
-more, decided anew and under an event of its own: the first one stays, though nothing had left. The table is kept in the
+more, decided again and under an event of its own: the first one stays, though nothing had left. The table is kept in the
 transaction that ends the job, so an order has one at most. A release that is cancelled after the rows were read counts as one
 that was refused: the event stays.
 """
@@ -77,7 +77,9 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
         progress.finish(db, result)
         now = _still(hub, db, caller, order)
         if now.policy != again.policy:
-            raise Conflict("The table was withheld", why="its data set is being changed just now", instead="the same once more")
+            raise Conflict(
+                "The table was not released", why="its data set is being changed just now", instead="the same once more"
+            )
         paper = replace(certificate, digest=sent[0]) if sent else certificate
         told = paper.to_dict()
         told["risk"]["digest"] = paper.digest
@@ -151,9 +153,11 @@ def _published(hub: Hub, caller: Caller, found: Ready, progress: Progress) -> tu
         prepared = found.session._registry.prepare(name)
         published = publish_rows(prepared, found.row.population or name, hub.ledger, name, anonymizer, who=caller.email)
         if not published.table.height:
-            raise InvalidParameter("The table was not released", why="no row is left of it", instead="a trial of the same order")
+            raise InvalidParameter(
+                "The table was not released", why="no row is left of it", instead="run a trial with the same settings"
+            )
         _go_on(progress)
-        progress.tell("running the attackers", 0.5)
+        progress.tell("simulating attacks", 0.5)
         certificate: Certificate = sealed(lambda: anonymizer.certificate(published.table))
         _go_on(progress)
     except CloisterError as error:
@@ -177,7 +181,11 @@ def _still(hub: Hub, db: Db, caller: Caller, order: Order) -> Ready:
     try:
         return ready(hub, db, present(hub, db, caller), order)
     except CloisterError as error:
-        raise withheld("The table was withheld", f"{error.why}, since it was ordered; the mark stands", error) from None
+        raise withheld(
+            "The table was not released",
+            f"{error.why}, after the request was submitted; the population stays marked as unbounded",
+            error,
+        ) from None
 
 
 def _go_on(progress: Progress) -> None:

@@ -6,9 +6,9 @@ They are written below the hub, in `cloister.anonymize`; a place in braces is wh
 from __future__ import annotations
 
 from cloister.hub.services.anonymizing.words import ATTACKERS, LOSSES, SEARCHED
-from cloister.hub.web.languages import N_
+from cloister.hub.web.languages import N_, NC_
 
-__all__ = ["KEYS", "NESTED", "SENTENCES"]
+__all__ = ["KEYS", "NESTED", "SENTENCES", "STEPS"]
 
 KEYS = {
     **LOSSES,
@@ -21,15 +21,15 @@ KEYS = {
 """Words that papers use as names, and what pages say for them."""
 _CERTIFICATE = (
     N_("The table"),
-    N_("What was proved"),
+    N_("Proof"),
     N_("Risk"),
-    N_("What was lost"),
-    N_("What attackers came to"),
-    N_("What is not promised"),
+    N_("Information loss"),
+    N_("Attack results"),
+    N_("Limits"),
     N_("Signature"),
     N_("Model"),
     N_("Column"),
-    N_("Asked"),
+    NC_("certificate", "Asked"),
     N_("Reached"),
     N_("holds"),
     N_("fails"),
@@ -51,16 +51,27 @@ _CERTIFICATE = (
     N_("{published} of {rows} published"),
     N_("Every model that was asked for holds, counted again on the published table. {answer}"),
     N_("A model fails. {answer}"),
-    N_("largest chance to find somebody who is in the table"),
+    N_("largest probability of finding a person who is in the table"),
     N_("share of names that are right, if all are named"),
     N_("rows that are the only ones of their kind"),
-    N_("This table is NOT differentially private. What follows holds for the columns and the attackers that are named here."),
-    N_("Somebody who knows more of a person than the quasi-identifiers named may find them, and may learn more of them."),
+    N_("This table is NOT differentially private. The statements below hold only for the columns and the attackers named here."),
     N_(
-        "Another release about the same people, by anybody, can undo what this one promises: two safe tables may be "
-        "unsafe together."
+        "Someone who knows more about a person than the quasi-identifiers named may find that person, and may learn "
+        "more about them."
     ),
-    N_("Who knows how the table was made, and most of its rows, may learn about the rest."),
+    N_(
+        "Another release about the same people, by anyone, can undo the protection of this one: two tables that are "
+        "k-anonymous need not be so together."
+    ),
+    N_(
+        "Versions of one table about people who come and go are such releases: what keeps their classes apart is m-invariance "
+        "(Xiao and Tao 2007), and nothing here has it."
+    ),
+    N_("Someone who knows how the table was made, and most of its rows, may learn about the rest."),
+    N_(
+        "Models are counted for attackers who do not use the algorithm: someone who knows that it leaves as little "
+        "as it can may rule values out (minimality)."
+    ),
     N_("What the table teaches about people in general, it teaches also about people who are not in it."),
     N_("optimal: {proof}"),
     N_("not proved optimal: {proof}"),
@@ -75,6 +86,14 @@ _CERTIFICATE = (
     N_("{judged} nodes were judged; its score is {score} and none has less than {bound}"),
     N_("{steps} labels were split, each time the one that gained most for each row that it cost"),
     N_("levels that were chosen"),
+    N_("order of the rows"),
+    N_("secret, drawn for this table"),
+    N_("attacker who knows the algorithm"),
+    N_("the models assume that attackers do not use it; one who does was tried (minimality)"),
+    N_(
+        "the models assume that attackers do not use it; one who does was not tried, since the search takes too long to run often"
+    ),
+    N_("learns nothing by it that is known of: the search was not said to look at sensitive values"),
     N_("what classes are compared with"),
     N_(
         "by the models, the whole table with its suppressed rows; by the risks, the rows that are published: so t, β and δ may "
@@ -84,20 +103,25 @@ _CERTIFICATE = (
 )
 _ATTACKS = (
     N_(
-        "Who finds the class of a person reads {column} with certainty for {after} of the people, since all in the class "
-        "have the same; in the raw table for {before}."
+        "Someone who finds the class of a person reads {column} with certainty for {after} of the people, since all "
+        "in the class have the same; in the raw table for {before}."
     ),
     N_(
-        "Who also knows {known} value that a person does not have is certain of {column} for {after} of the people; in "
-        "the raw table for {before}."
+        "Someone who also knows {known} value that a person does not have is certain of {column} for {after} of the "
+        "people; in the raw table for {before}."
     ),
     N_(
-        "Who also knows {known} values that a person does not have is certain of {column} for {after} of the people; in "
-        "the raw table for {before}."
+        "Someone who also knows {known} values that a person does not have is certain of {column} for {after} of "
+        "the people; in the raw table for {before}."
     ),
     N_(
-        "Who has another release about the same people, and keeps the values of {column} that both give a person, is "
-        "certain for {success} of the people; the better of the two alone tells {alone}."
+        "Someone who has another release about the same people, and keeps the values of {column} that both give a "
+        "person, is certain for {success} of the people; with the better of the two alone for {alone}."
+    ),
+    N_(
+        "Someone who knows the algorithm and everyone's quasi-identifiers, and rules out the tables that it would "
+        "have left finer ({out} of those that fit), gives a value of {column} a probability of {posterior} for a "
+        "person where the class gives {said}, and guesses right for {success} of the people; by the classes alone for {baseline}."
     ),
     N_(
         "A learner trained on the published table predicts {column} right for {seen} of the people whose rows it saw; of "
@@ -105,16 +129,16 @@ _ATTACKS = (
         "table, for {raw}."
     ),
     N_(
-        "Who has a public list {whose} ({size} people) and gives each row a name that fits is right for {after} of {rows}"
-        " rows ({share}); with the raw table for {before} ({raw})."
+        "Someone who has a public list {whose} ({size} people) and gives each row a name that fits is right for "
+        "{after} of {rows} rows ({share}); with the raw table for {before} ({raw})."
     ),
     N_(
-        "Who has a public list {whose} ({size} people) and gives each row a name that fits is right for {after} of {rows}"
-        " rows ({share}), and {certain} is certain; with the raw table for {before} ({raw})."
+        "Someone who has a public list {whose} ({size} people) and gives each row a name that fits is right for "
+        "{after} of {rows} rows ({share}), and {certain} is certain; with the raw table for {before} ({raw})."
     ),
     N_(
-        "Who has a public list {whose} ({size} people) and gives each row a name that fits is right for {after} of {rows}"
-        " rows ({share}), and {certain} are certain; with the raw table for {before} ({raw})."
+        "Someone who has a public list {whose} ({size} people) and gives each row a name that fits is right for "
+        "{after} of {rows} rows ({share}), and {certain} are certain; with the raw table for {before} ({raw})."
     ),
     N_("of exactly the people in the table"),
     N_("of the population"),
@@ -149,10 +173,10 @@ _MODELS = (
 _REPORT = (
     N_("An anonymised table"),
     N_(
-        "NOT differentially private: the models speak of this table alone; who knows more about somebody, or has another "
-        "release about the same people, may learn more."
+        "NOT differentially private: the models cover this table alone. Someone who knows more about a person, or "
+        "has another release about the same people, may learn more."
     ),
-    N_("What holds"),
+    N_("Models"),
     N_("model"),
     N_("column"),
     N_("asked"),
@@ -164,10 +188,10 @@ _REPORT = (
     N_("Chance of being recognised"),
     N_("before"),
     N_("after"),
-    N_("the most exposed person is found"),
-    N_("a person on average"),
+    N_("highest probability of a person"),
+    N_("average probability"),
     N_("share of rows that are alone"),
-    N_("Share of what could be lost"),
+    N_("Information loss (share of the largest possible)"),
     N_("Columns"),
     N_("level"),
     N_("hierarchy"),
@@ -189,24 +213,29 @@ _RISK = (
         "{count} values of {column} differ in blanks, capitals or the form of their letters alone: models count them as "
         "different, and may be met by spelling alone. Write them in one way first: {line}"
     ),
+    N_(
+        "If others also know {columns}, {alone} of {rows} rows are the only ones of their kind, not {before} (k = {k}, not "
+        "{was})."
+    ),
+    N_("If others also know {columns}, {below} of {rows} rows are in smaller classes (k = {k}, not {was})."),
     N_("Risk of {of}"),
     N_("Is this table anonymous?"),
-    N_("Everybody looks like at least {others} other in {where}."),
-    N_("Everybody looks like at least {others} others in {where}."),
-    N_("Everybody looks like at least {others} other in {where}. But {told}, since all who look like them have the same value."),
-    N_("Everybody looks like at least {others} others in {where}. But {told}, since all who look like them have the same value."),
+    N_("Everyone looks like at least {others} other in {where}."),
+    N_("Everyone looks like at least {others} others in {where}."),
+    N_("Everyone looks like at least {others} other in {where}. But {told}, since all who look like them have the same value."),
+    N_("Everyone looks like at least {others} others in {where}. But {told}, since all who look like them have the same value."),
     N_("No. {unique} of {rows} rows ({share}) are the only ones of their kind in {where}."),
     N_("No. {unique} of {rows} rows ({share}) is the only one of its kind in {where}."),
-    N_("Nothing is left in the table that says anything about a person."),
+    N_("All rows of the table are suppressed."),
     N_("the quasi-identifiers"),
-    N_("{rows}, and {suppressed} that say nothing (suppressed)"),
-    N_("what others may know"),
-    N_("what they must not learn"),
+    N_("{rows}, and {suppressed} suppressed"),
+    N_("quasi-identifiers"),
+    N_("sensitive columns"),
     N_("no column was named"),
     N_("columns not looked at"),
-    N_("Can somebody be found?"),
+    N_("Re-identification risk"),
     N_("Attacker"),
-    N_("Who"),
+    NC_("attacker", "Who"),
     N_("Success"),
     N_("The largest chance to find a person, by who searches."),
     N_("Prosecutor"),
@@ -214,7 +243,7 @@ _RISK = (
     N_("Marketer"),
     N_("knows that the target is in the table"),
     N_("does not know that the target is in the table; without the population's list, no weaker than the prosecutor"),
-    N_("names everybody in the table by guessing, knowing who is in it; the share of names that are right"),
+    N_("names everyone in the table by guessing, knowing who is in it; the share of names that are right"),
     N_(
         "A class is the rows that look alike in what others may know. The smallest has {smallest} row (k = {k}); there "
         "are {classes}. {fifth} rows have a chance of more than one in five to be found, {twentieth} of more than one in "
@@ -230,36 +259,41 @@ _RISK = (
     N_("among {low} or more"),
     N_("among {low}"),
     N_("{rows} rows, {share}"),
-    N_("What is learnt of {name}?"),
+    N_("Disclosure of {name}"),
     N_("The class that differs most from the whole table:"),
     N_("Shares of {name}"),
     N_("in that class"),
     N_("in the table"),
     N_("In every class at least {l} different values stand (ℓ = {again})."),
-    N_("{told} rows are in classes with a single value (ℓ = 1): who finds the class knows it."),
+    N_("{told} rows are in classes with a single value (ℓ = 1): anyone who finds the class knows it."),
     N_("The commonest value of a class is that of up to {share} of its rows (α = {alpha})."),
     N_("The class that differs most from the table is {t} away (t, {distance}; 0: as the whole table)."),
     N_("A value is up to {times} times as common in a class as in the table (β = {beta})."),
-    N_("What this page does not say"),
+    N_("Limits of this page"),
     N_(
-        "It looks at the quasi-identifiers that were named, in the words that stand in the table. Who knows a column that"
-        " was not named may find more."
+        "It covers the quasi-identifiers that were named, in the words of the table. Someone who knows a column "
+        "that was not named may find more."
     ),
     N_(
-        "It speaks of this table alone. Another release about the same people can be laid beside it, and what both say "
+        "It covers this table alone. Another release about the same people can be combined with it, and both "
         "together may point to one person, whatever k is in each."
     ),
-    N_("It is no promise about somebody who knows more: most of the rows, a rare circumstance, or how the table was made."),
+    N_("It does not cover someone who knows more: most of the rows, a rare circumstance, or how the table was made."),
     N_(
         "A table with these properties is not differentially private. Where that is needed, release answers, a model or a"
         " synthetic table instead, under a budget."
     ),
-    N_("I have read this page, and I decide on the release of the table with the digest above."),
+    N_("I have read this page and approve the release of the table with the digest above."),
 )
 SENTENCES = (*_CERTIFICATE, *_ATTACKS, *_MODELS, *_REPORT, *_RISK)
 NESTED = (
     N_("{first} and {last}"),
-    N_("{column} of {rows} rows is told all the same"),
+    N_("{column} of {rows} rows is disclosed all the same"),
     N_("{first}; {rest}"),
 )
 """Texts that stand only within others."""
+STEPS = (
+    *(NC_("steps", "day"), NC_("steps", "month"), NC_("steps", "quarter"), NC_("steps", "half"), NC_("steps", "year")),
+    *(NC_("steps", "decade"), NC_("steps", "century")),
+)
+"""By what dates become coarser, in "dates by {steps}"."""

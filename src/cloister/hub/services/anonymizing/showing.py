@@ -122,7 +122,7 @@ def _tree(column: str, lines: str, kept: Mapping[str, Any] | None) -> tuple[Mapp
     try:
         return tree_of_lines(column, lines), None
     except CloisterError as error:
-        named = InvalidParameter(f"The hierarchy of {column!r} was refused", why=error.why, instead=error.instead)
+        named = InvalidParameter(f"The hierarchy of {column!r} is invalid", why=error.why, instead=error.instead)
         return None, problem_of(named)
 
 
@@ -140,7 +140,7 @@ def trial_page(
     _ = request_gettext(request)
     points = found["points"]
     words = {
-        "risk": _("people who are found, when everybody is looked up"),
+        "risk": _("people who are found, when everyone is looked up"),
         "loss": _("share of the columns that is lost"),
         "raw": _("as it is"),
     }

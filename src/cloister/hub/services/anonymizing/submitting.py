@@ -49,13 +49,13 @@ def release_later(db: Db, hub: Hub, caller: Caller, order: Order, *, understood:
     """A release; the id of its job. Who orders it has to say that they know what it means for the budget."""
     if not understood:
         raise InvalidParameter(
-            "The release was refused",
-            why="it is not differentially private, and the population's spending reads unbounded from then on",
-            instead="the tick that says that you know",
+            "The release is invalid",
+            why="it is not differentially private; from then on the population's spending reads “not covered by the budget”",
+            instead="tick the confirmation box",
         )
     if not order.name or not order.title:
         raise InvalidParameter(
-            "The release was refused", why="the data set that it becomes has no name or no title", instead="patients_public"
+            "The release is invalid", why="the data set that it becomes has no name or no title", instead="patients_public"
         )
     check_free(db, order.name)
     payload = {"order": order.plain(), "came": came_of(caller)}

@@ -83,7 +83,7 @@ def _tried(order: Order, frame: Frame, title: str, progress: Progress) -> dict[s
     """
     from cloister.anonymize import risk
 
-    progress.tell("looking at the rows", 0.0)
+    progress.tell("reading the rows", 0.0)
     raw = risk(frame, quasi=order.columns("quasi"), sensitive=order.columns("sensitive"))
     found: dict[str, Any] = {"before": _before(raw), "page": raw.to_html(of=title), "points": [], "trees": {}, "refused": None}
     found["spellings"] = {name: each.alike for name, each in raw.sensitive.items() if each.alike}
@@ -99,7 +99,7 @@ def _tried(order: Order, frame: Frame, title: str, progress: Progress) -> dict[s
     for place, k in enumerate(sizes or [order.k]):
         if progress.stopped():
             return None
-        progress.tell("comparing risk and loss", (1 + place) / (len(sizes) + 2))
+        progress.tell("comparing risk and information loss", (1 + place) / (len(sizes) + 2))
         points.append(_of_size(order, k, frame, progress))
     if order.search == "optimal" and not order.levels:
         progress.tell("comparing levels", (1 + len(sizes)) / (len(sizes) + 2))

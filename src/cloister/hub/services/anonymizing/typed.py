@@ -55,18 +55,16 @@ def lines_typed(form: Form, columns: Sequence[str]) -> dict[str, str]:
     if sent is None:
         return found
     if not which.isascii() or not which.isdigit() or int(which) >= len(columns):
-        raise InvalidParameter(
-            "The hierarchy was refused", why="nothing says of which column the file is", instead="the file and its column"
-        )
+        raise InvalidParameter("The hierarchy is invalid", why="the file has no column", instead="the file and its column")
     body = sent.file.read(4 * _LONGEST + 1)
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidParameter(
-            "The hierarchy was refused", why="its file is no text in UTF-8", instead="a CSV file as ARX writes it"
+            "The hierarchy is invalid", why="its file is not UTF-8 text", instead="a CSV file as ARX writes it"
         ) from None
     if len(text) > _LONGEST:
-        raise InvalidParameter("The hierarchy was refused", why=f"it is over {_LONGEST} characters", instead="fewer lines")
+        raise InvalidParameter("The hierarchy is invalid", why=f"it is over {_LONGEST} characters", instead="fewer lines")
     return found | {columns[int(which)]: text.replace("\r\n", "\n").strip()}
 
 
@@ -74,7 +72,7 @@ def chosen(form: Form, order: Mapping[str, Any], points: Sequence[Mapping[str, A
     """The order of a trial, with the choice that was made among its points, and what it is to be called."""
     which = form.text("choice", most=6)
     if not which.isascii() or not which.isdigit() or int(which) >= len(points) or "why" in points[int(which)]:
-        raise InvalidParameter("The release was refused", why="no table was chosen", instead="one of those that were compared")
+        raise InvalidParameter("The release is invalid", why="no table was chosen", instead="one of those that were compared")
     point = points[int(which)]
     known = {each.name for each in fields(Order)}
     return replace(
@@ -104,5 +102,5 @@ def _diversity(text: str) -> int | float:
 
 def _whole(text: str, what: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise InvalidParameter(f"The value of {what} was refused", why="it is no whole number", instead="5")
+        raise InvalidParameter(f"The value of {what} is invalid", why="it is not a whole number", instead="5")
     return int(text)

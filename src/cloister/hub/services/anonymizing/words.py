@@ -46,10 +46,11 @@ ATTACKERS = {
     "linkage": N_("who is it? (linkage)"),
     "homogeneity": N_("all who look alike are alike (homogeneity)"),
     "background knowledge": N_("one possibility is known to be wrong (background knowledge)"),
-    "skewness": N_("much likelier than for others (skewness)"),
+    "skewness": N_("much more likely than for others (skewness)"),
     "similarity": N_("different words for much the same (similarity)"),
     "intersection of two releases": N_("two releases together (intersection)"),
     "learner": N_("a model that predicts (learner)"),
+    "minimality": N_("what the algorithm rules out (minimality)"),
 }
 """What each attacker asks."""
 LOSSES = {
@@ -64,11 +65,11 @@ LOSSES = {
 }
 """What each measure of loss says."""
 STAGES = (
-    N_("looking at the rows"),
-    N_("comparing risk and loss"),
+    N_("reading the rows"),
+    N_("comparing risk and information loss"),
     N_("comparing levels"),
     N_("anonymising"),
-    N_("running the attackers"),
+    N_("simulating attacks"),
     N_("keeping the table"),
 )
 """What a job says of itself while it runs: known from the order, and nothing of the rows."""

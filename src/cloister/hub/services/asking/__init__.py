@@ -75,7 +75,7 @@ def _closed(hub: Hub) -> None:
 
 SERVICE = Service(
     name="asking",
-    title="Questions",
+    title="Queries",
     pages=_pages,
     api=_api,
     busy=True,

@@ -33,15 +33,13 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     >>> check_settings({"sql": "SELECT COUNT(*) AS n FROM people"})
     >>> check_settings({"sql": 3})
     Traceback (most recent call last):
-    cloister.errors.InvalidDeclaration: settings was refused: sql is no text.
-      Instead: {"sql": "SELECT COUNT(*) AS n FROM people"}
+    cloister.errors.InvalidDeclaration: settings is invalid: sql is not a text.
+      Instead: {"sql": "SELECT …"}
     """
     only(settings, "settings", ("sql",))
     text = settings.get("sql", "SELECT")
     if not isinstance(text, str) or not text.strip():
-        raise InvalidDeclaration(
-            "settings was refused", why="sql is no text", instead='{"sql": "SELECT COUNT(*) AS n FROM people"}'
-        )
+        raise InvalidDeclaration("settings is invalid", why="sql is not a text", instead='{"sql": "SELECT …"}')
 
 
 def settled(hub: Hub, db: Db, caller: Caller, wish: Wish) -> str:
@@ -51,5 +49,5 @@ def settled(hub: Hub, db: Db, caller: Caller, wish: Wish) -> str:
     row = named_algorithm(hub, db, caller, wish.algorithm, NAME)
     text = row.settings.get("sql")
     if text is not None and (wish.dialect or any(each.strip() != text.strip() for each in wish.texts)):
-        raise contradicted(row, "The question was refused", text)
+        raise contradicted(row, "The query is invalid", text)
     return row.id

@@ -94,8 +94,8 @@ def stored(hub: Hub, caller: Caller, wish: Wish, *, beside: Beside | None = None
         if again is None:
             raise Missing(
                 "There is no such answer",
-                why="nobody has asked this question, or none who did paid as much",
-                instead="ask it: POST /api/v1/questions",
+                why="no one has run this query, or not with as large a spend",
+                instead="run it: POST /api/v1/questions",
             )
         return [again]
 

@@ -158,7 +158,7 @@ def _previewing(router: APIRouter) -> None:
             LeftLine(
                 population=each.population,
                 of_share=each.of_share,
-                before=str(each.before),
+                before="nothing" if each.frozen else str(each.before),
                 after=(str(each.after) if each.after is not None else "nothing") if each.enough else None,
             )
             for each in found.left

@@ -149,5 +149,5 @@ def _shares(hub: Hub, caller: Caller, row: StoredRelease) -> Shares:
 def _one(wanted: Sharing) -> None:
     if bool(wanted.email) == bool(wanted.project):
         raise InvalidParameter(
-            "The share was refused", why="it names either a person or a project", instead='{"email": "ada@example.org"}'
+            "The share is invalid", why="it names either a person or a project", instead='{"email": "ada@example.org"}'
         )

@@ -19,7 +19,7 @@ __all__ = ["routes"]
 def routes(router: APIRouter) -> None:
     """Add them."""
 
-    @router.get("/questions/saved", dependencies=[needs("question.see")], summary="Saved questions")
+    @router.get("/questions/saved", dependencies=[needs("question.see")], summary="Saved queries")
     def questions(
         hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
     ) -> SavedPage:
@@ -29,14 +29,14 @@ def routes(router: APIRouter) -> None:
         more = rows[limit - 1].id if len(rows) > limit else None
         return SavedPage(questions=[saved_line(row, caller.id) for row in rows[:limit]], next=more)
 
-    @router.post("/questions/saved", dependencies=[needs("question.manage"), WRITTEN], status_code=201, summary="Save a question")
+    @router.post("/questions/saved", dependencies=[needs("question.manage"), WRITTEN], status_code=201, summary="Save a query")
     def keep(hub: HubDep, caller: CallerDep, wanted: Saving) -> Saved:
         """Keep a question under a name; in a project, for its members too."""
         with hub.database.begin() as db:
             row = save(db, hub, caller, wanted.wish(), wanted.title)
         return saved_line(row, caller.id)
 
-    @router.get("/questions/saved/{number}", dependencies=[needs("question.see")], summary="A saved question")
+    @router.get("/questions/saved/{number}", dependencies=[needs("question.see")], summary="A saved query")
     def question(hub: HubDep, caller: CallerDep, number: Number) -> Saved:
         """One question."""
         with hub.database.reading() as db:

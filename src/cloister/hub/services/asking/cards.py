@@ -1,4 +1,4 @@
-"""What waits on the first page: the newest answers, for whoever asks questions."""
+"""What waits on the first page: the newest answers, for anyone who asks questions."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cloister.session import Release
+from cloister.session.chart import drawable
 from cloister.session.drawing import svg
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _LOCK = threading.Lock()
 
 def has_chart(release: Release) -> bool:
     """Whether a picture says more than the table does."""
-    return bool(release.statistics()) and 1 < release.num_rows <= MOST_ROWS
+    return 1 < release.num_rows <= MOST_ROWS and bool(drawable(release))
 
 
 def alt_text(release: Release, confidence: float, gettext: Callable[[str], str] = str) -> str:
@@ -46,13 +47,12 @@ def alt_text(release: Release, confidence: float, gettext: Callable[[str], str] 
 
     >>> from cloister.session.examples import small_release
     >>> alt_text(small_release(), 0.95)
-    'count by sex, with bars of error at 95 %: the table has the same numbers'
+    'count by sex, with error bars at 95 %: the table has the same numbers'
     """
-    measured = release.statistics()
-    keys = [name for name in release.column_names if name not in measured]
-    drawn = ", ".join(measured[:MOST_PANELS])
+    keys = [name for name in release.column_names if name not in release.statistics()]
+    drawn = ", ".join(drawable(release)[:MOST_PANELS])
     shown = gettext("{measured} by {key}").format(measured=drawn, key=keys[0]) if keys else drawn
-    told = gettext("{shown}, with bars of error at {share} %: the table has the same numbers")
+    told = gettext("{shown}, with error bars at {share} %: the table has the same numbers")
     return told.format(shown=shown, share=f"{100 * confidence:g}")
 
 

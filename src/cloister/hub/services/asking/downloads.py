@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import tempfile
 import zipfile
 from dataclasses import asdict, dataclass
@@ -26,6 +25,7 @@ from cloister.errors import EngineError
 from cloister.hub.services.asking.shapes import finite, plain
 from cloister.hub.services.asking.sources import told_policy
 from cloister.hub.spreadsheets import safe
+from cloister.printable import json_of
 from cloister.session import Frame, Release
 from cloister.session.frames import Series
 
@@ -66,7 +66,7 @@ def download(row: StoredRelease, release: Release, form: Form, confidence: float
     if form == "readable":
         body = _readable(release, origin, confidence)
         return Download(name=f"release-{row.id}-readable.json", media_type=MEDIA_TYPES["readable"], body=body)
-    told = json.dumps(origin, ensure_ascii=False, indent=2, sort_keys=True)
+    told = json_of(origin, indent=2, sort_keys=True)
     table = with_margins(release, confidence)
     if form == "parquet":
         body = _parquet(table, told, folder)
@@ -121,7 +121,7 @@ def _readable(release: Release, origin: dict[str, Any], confidence: float) -> by
         "margins": {name: [finite(float(each)) for each in margins[name].tolist()] for name in release.statistics()},
         **origin,
     }
-    return json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False).encode()
+    return json_of(told, indent=2, allow_nan=False).encode()
 
 
 def _csv(table: Frame) -> bytes:

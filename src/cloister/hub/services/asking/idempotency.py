@@ -26,6 +26,7 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.asking import Idempotency
 from cloister.hub.services.asking.beats import BEAT, beating
 from cloister.ledger.company import own_thread
+from cloister.printable import is_text
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -89,9 +90,9 @@ def once(
     if not key:
         return work(claim)
     own_thread()  # another request may be at work under the key, and is waited for
-    if len(key) > 200 or not key.isprintable() or key.startswith(OWN_KEYS) != own:
+    if not is_text(key) or key.startswith(OWN_KEYS) != own:
         raise InvalidParameter(
-            "The idempotency key was refused",
+            "The idempotency key is invalid",
             why=f"it must be 1 to 200 printable characters, and not begin with {OWN_KEYS!r}",
             instead="a random one",
         )
@@ -139,7 +140,7 @@ def _claimed(hub: Hub, caller: Caller, key: str, digest: str, busy: timedelta) -
                 return None
             if row.request != digest or row.person != caller.id:
                 raise Conflict(
-                    "The idempotency key was refused",
+                    "The idempotency key is already used",
                     why="it was used for another request",
                     instead="a new key for a new request",
                 )

@@ -69,4 +69,4 @@ def _told(number: str) -> bytes:
     return json.dumps({"release": number}).encode()
 
 
-QUESTION = JobType(kind="question", title="Question", run=_run)
+QUESTION = JobType(kind="question", title="Query", run=_run)

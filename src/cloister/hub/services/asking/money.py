@@ -69,10 +69,10 @@ def spend_for(session: Session, wish: Wish, *, buy: bool) -> str | Guarantee | N
 
 def _too_much(wish: Wish, cost: str, *, paid: bool = False) -> InvalidParameter:
     return InvalidParameter(
-        "The margin was refused",
-        why=f"it costs {cost}, of which its pilot of {wish.pilot} is paid, and {wish.most} is the most that may be spent on it"
+        "The margin is invalid",
+        why=f"it costs {cost}, of which its pilot of {wish.pilot} is already charged, and at most {wish.most} may be spent on it"
         if paid
-        else f"it costs {cost}, and {wish.most} is the most that may be spent on it",
+        else f"it costs {cost}, and at most {wish.most} may be spent on it",
         instead="a wider margin, or a larger spend",
     )
 

@@ -39,7 +39,7 @@ from cloister.hub.services.asking.reading import releases_of, seen_release
 from cloister.hub.services.asking.routing import TICKED
 from cloister.hub.services.asking.runnable import runnable
 from cloister.hub.services.asking.saved import save, seen_question
-from cloister.hub.services.asking.showing import on_page, page_of, shown
+from cloister.hub.services.asking.showing import page_of, shown
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
@@ -137,7 +137,7 @@ def routes(router: APIRouter) -> None:
                 row = save(db, hub, caller, wish, form.text("title", most=1000))
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
-        return go(request, f"/ask?saved={row.id}", _("The question was saved."))
+        return go(request, f"/ask?saved={row.id}", _("The query was saved."))
 
 
 def _last(hub: Hub, db: Db, caller: Caller) -> dict[str, str]:
@@ -164,7 +164,7 @@ def _asked(hub: Hub, caller: Caller, wish: Wish, key: str) -> str:
         return 201, _release_told(ask(hub, caller, wish, beside=beside))
 
     if not key:
-        raise InvalidParameter("The question was refused", why="its form has no key", instead="load the page again: /ask")
+        raise InvalidParameter("The query is invalid", why="its form has no key", instead="load the page again: /ask")
     status, body = once(hub, caller, f"form {key}", repr(wish).encode(), work)
     told = json.loads(body)
     return f"/jobs/{told['job']}" if status == 202 else page_of(told["release"], wish.confidence)
@@ -195,7 +195,7 @@ def _told(hub: Hub, caller: Caller, form: Form, language: Language) -> dict[str,
         "margins": margins,
         "confidence": wish.confidence,
         "guidance": guidance_of(found.plan.cost),
-        "denied": on_page(problem_of(found.denied)) if found.denied is not None else None,
+        "denied": problem_of(found.denied) if found.denied is not None else None,
         "picture": themed(retold(found.plan.picture(), language, plan=True)),
         "text": str(found.plan),
         "shown": text_of(dearest) if wish.within is not None and not wish.pilot else "",
@@ -234,13 +234,13 @@ def _decides(form: Form) -> str:
     by, margin, spend = form.text("by", most=10), form.text("within", most=40), form.text("spend", most=100)
     if not by and margin and spend:
         raise InvalidParameter(
-            "The question was refused",
+            "The query is invalid",
             why="it names both a spend and a margin, and not which of them decides",
-            instead="choose one of the two under “What decides”",
+            instead="choose one of the two under “Set by”",
         )
     if by == "margin" and not margin:
         raise InvalidParameter(
-            "The question was refused", why="the margin decides, and none is named", instead="a number in the field “Margin”"
+            "The query is invalid", why="the margin decides, and none is named", instead="a number in the field “Margin”"
         )
     return by if by in ("spend", "margin") else "margin" if margin else "spend"
 
@@ -250,13 +250,13 @@ def _most(form: Form) -> str:
     most = form.text("spend", most=100) or form.text("shown", most=100)
     if not most and form.text("pilot", most=100):
         raise InvalidParameter(
-            "The question was refused",
+            "The query is invalid",
             why="what its margin costs follows from the pilot, and no most is named",
             instead="name the most in the field “Spend”",
         )
     if not most:
         raise InvalidParameter(
-            "The question was refused",
+            "The query is invalid",
             why="what its margin costs was not shown yet, and no most is named",
             instead="press “Explain” first, or name the most in the field “Spend”",
         )
@@ -271,7 +271,7 @@ def _number(form: Form, name: str) -> float | None:
     except ValueError:
         value = float("nan")
     if value is not None and not 0 < value <= 1e300:
-        raise InvalidParameter("The margin was refused", why="it is no number greater than 0", instead="50")
+        raise InvalidParameter("The margin is invalid", why="it is not a number greater than 0", instead="50")
     return value
 
 
@@ -286,7 +286,7 @@ def _values(form: Form) -> dict[str, str]:
 
 def _refused(request: Request, hub: Hub, caller: Caller, form: Form, error: CloisterError) -> Response:
     """The question again, with what was wrong: by its three parts, and where in the text."""
-    problem, place = on_page(problem_of(error)), place_of(form.get("sql", "")[:60_000], error)
+    problem, place = problem_of(error), place_of(form.get("sql", "")[:60_000], error)
     if is_fragment(request):
         return render(request, "asking/explained.html", told=None, problem=problem, place=place)
     return _page(request, hub, caller, _values(form), status=problem.status, problem=problem, place=place)

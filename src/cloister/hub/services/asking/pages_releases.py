@@ -29,10 +29,11 @@ from cloister.hub.services.asking.routing import TICKED, After, Confidence, Numb
 from cloister.hub.services.asking.runnable import runnable, titles_of
 from cloister.hub.services.asking.saved import remove, saved_of
 from cloister.hub.services.asking.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
-from cloister.hub.services.asking.showing import policy_words, shown
+from cloister.hub.services.asking.showing import name_of, policy_words, shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
+from cloister.hub.web.speaking import voiced
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -94,7 +95,7 @@ def _lists(router: APIRouter) -> None:
         _ = request_gettext(request)
         with hub.database.begin() as db:
             remove(hub, db, caller, number)
-        return go(request, "/questions", _("The question was removed. What it was answered stays."))
+        return go(request, "/questions", _("The query was removed. Its answers stay."))
 
 
 def _release(router: APIRouter) -> None:
@@ -115,12 +116,14 @@ def _release(router: APIRouter) -> None:
             data_sets = facts_of(hub, db).data_sets
             may = {action: _may(hub, db, caller, number, action) for action in ("release.download", "release.share")}
         found = unpacked(row)
+        rows = shown(found, confidence, joint=joint)
         return render(
             request,
             "asking/release.html",
             row=row,
             release=found,
-            rows=shown(found, confidence, joint=joint),
+            rows=rows,
+            name=row.title or name_of(found.provenance.table, rows.columns, _),
             confidence=f"{confidence:g}",
             confidences=[(each, f"{100 * float(each):g} %") for each in CONFIDENCES],
             joint=joint,
@@ -173,7 +176,7 @@ def _acts(router: APIRouter) -> None:
             return _back(request, number, error)
         if project:
             return go(request, f"/releases/{number}", _("The members of the project see it now."))
-        return go(request, f"/releases/{number}", _("Whoever has this address here sees it now. Send them the link."))
+        return go(request, f"/releases/{number}", _("The person with this address here sees it now. Send them the link."))
 
     @router.post("/releases/{number}/withdraw", dependencies=[needs("release.share")])
     def unshare(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
@@ -218,8 +221,8 @@ def _open(caller: Caller, action: str) -> bool:
 
 def _back(request: Request, number: str, error: CloisterError) -> Response:
     """To the page of the release, which says what was wrong."""
-    _ = request_gettext(request)
     problem = problem_of(error)
     if problem.status in (403, 404):
         raise error
-    return go(request, f"/releases/{number}", f"{_(problem.title)}: {_(problem.why)}.", "bad")
+    title, why = (voiced(request_language(request), "asking/release.html", each) for each in (problem.title, problem.why))
+    return go(request, f"/releases/{number}", f"{title}: {why}.", "bad")

@@ -1,7 +1,7 @@
 """The hub behind the wire of PostgreSQL: an API token as the password, and the way that every other question goes.
 
 What leaves here passed the policy, was charged, kept and written down by `answering.py`. Who the person is, and what they may do,
-is looked up anew at each statement, so a token that was revoked answers nothing more. Answers leave at ticks, as in the API.
+is looked up again at each statement, so a token that was revoked answers nothing more. Answers leave at ticks, as in the API.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def _project(facts: Facts, caller: Caller, named: str) -> str:
 
 def _refused() -> AccessDenied:
     return AccessDenied(
-        "The log-in was refused",
+        "You could not be signed in",
         why="the name or the token is wrong",
         instead="your e-mail address, and an API token as password",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.web.languages import N_, language_of
 from cloister.hub.web.retelling import Shapes
+from cloister.printable import escape
 
 if TYPE_CHECKING:
     from cloister.hub.web.languages import Language
@@ -18,8 +19,9 @@ __all__ = ["retold"]
 
 _CHART = (
     N_("all rows"),
-    N_("{cost}; bars of error at {share}"),
-    N_("{cost}; bars of error at {share}; the first {shown} of {measured} statistics"),
+    N_("{cost}; error bars at {share}"),
+    N_("{cost}; error bars at {share}; the first {shown} of {measured} statistics"),
+    N_("{cost}; no group is left to show"),
 )
 _PLAN = (
     N_("rows"),
@@ -39,11 +41,11 @@ _TEXT = re.compile(r"(<(text|title)\b[^>]*>)([^<]+)(</\2>)")
 def retold(svg: str, language: Language, *, plan: bool = False) -> str:
     """A picture with the library's own words in a language.
 
-    >>> picture = "<svg><text>all rows</text><text>ε = 1; bars of error at 95%</text><text>rows</text></svg>"
+    >>> picture = "<svg><text>all rows</text><text>ε = 1; error bars at 95%</text><text>rows</text></svg>"
     >>> retold(picture, language_of("en")) == picture
     True
     >>> retold(picture, language_of("zh_CN"))
-    '<svg><text>所有行</text><text>ε = 1；误差条的置信度为 95%</text><text>rows</text></svg>'
+    '<svg><text>所有行</text><text>ε = 1；误差线置信度 95%</text><text>rows</text></svg>'
     """
     told = _told(language.code, plan=plan)
     if told is None:
@@ -53,7 +55,7 @@ def retold(svg: str, language: Language, *, plan: bool = False) -> str:
     def again(found: re.Match[str]) -> str:
         text = html.unescape(found[3]).strip()
         said = words.get(text) or shapes.told(text)
-        return f"{found[1]}{html.escape(said, quote=False)}{found[4]}" if said else found[0]
+        return f"{found[1]}{escape(said, quote=False)}{found[4]}" if said else found[0]
 
     return _TEXT.sub(again, svg)
 

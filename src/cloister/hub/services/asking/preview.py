@@ -14,8 +14,9 @@ from cloister.hub.services.asking.ready import Ready, ready
 from cloister.hub.services.asking.seats import looking
 from cloister.hub.services.asking.wish import Wish
 from cloister.privacy import Guarantee
+from cloister.privacy.guarantee import zero_of
 from cloister.session import Affordable, Plan, Release
-from cloister.session.spend import less
+from cloister.session.spend import amount_of, less
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -39,6 +40,16 @@ class Left:
     whole: Guarantee
     before: Guarantee
     cost: Guarantee
+    frozen: bool = False
+    """Whether the ledger charges nothing: then nothing is left, whatever the sums would say, and what costs nothing is given."""
+
+    @classmethod
+    def of_budget(cls, hub: Hub, population: str, cost: Guarantee) -> Left:
+        """Of all that a population may spend."""
+        whole, frozen = hub.ledger.budget(population), hub.ledger.frozen is not None
+        rest = less(whole, hub.ledger.spent(population)) if frozen else hub.ledger.remaining(population)
+        before = zero_of(whole) if rest is None else rest
+        return cls(population=population, of_share=False, whole=whole, before=before, cost=cost, frozen=frozen)
 
     @property
     def enough(self) -> bool:
@@ -49,12 +60,12 @@ class Left:
         >>> left.enough, left.after
         (False, None)
         """
-        return bool(self.cost <= self.before)
+        return amount_of(self.cost) == 0 if self.frozen else bool(self.cost <= self.before)
 
     @property
     def after(self) -> Guarantee | None:
         """What is left then; None for nothing."""
-        return less(self.before, self.cost) if self.enough else None
+        return less(self.before, self.cost) if self.enough and not self.frozen else None
 
     @property
     def spent(self) -> Guarantee | None:
@@ -138,14 +149,13 @@ def _left(hub: Hub, db: Db, caller: Caller, wish: Wish, ready: Ready, who: str, 
     """Of one's own share to everybody; of a budget to those who may see it."""
     from cloister.hub.services.budgets import sees_budget
 
-    found, decisions = [], _asked(hub, db, caller, wish, ready)
+    found, decisions, frozen = [], _asked(hub, db, caller, wish, ready), hub.ledger.frozen is not None
     for population, cost in costs.items():
         if sees_budget(hub, db, caller, population):
-            whole, before = hub.ledger.budget(population), hub.ledger.remaining(population)
-            found.append(Left(population=population, of_share=False, whole=whole, before=before, cost=cost))
+            found.append(Left.of_budget(hub, population, cost))
         share = own_share(hub, population, who, ready.objects, decisions)
         if share is not None:
-            found.append(Left(population=population, of_share=True, whole=share[0], before=share[1], cost=cost))
+            found.append(Left(population=population, of_share=True, whole=share[0], before=share[1], cost=cost, frozen=frozen))
     return found
 
 

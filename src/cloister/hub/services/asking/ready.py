@@ -156,9 +156,9 @@ def _decided(
             break
     else:
         raise InvalidParameter(
-            "The question was refused",
-            why="which of your grants holds changes with what it costs and reads",
-            instead="a question that touches what one grant covers",
+            "The query is invalid",
+            why="which of your grants applies depends on its cost and its columns",
+            instead="a query within what one grant covers",
         )
     if priced:
         bounds = bounds_of(hub, facts, caller, objects, decisions, context(behind))
@@ -238,7 +238,7 @@ def _unknown(
         if each.name in seen and each.owner == caller.id and _is_closed(db, each):
             return UnknownTable(
                 error.what,
-                why="the data set is closed, so that nobody asks about it",
+                why="the data set is closed to queries",
                 instead=f"open it again: /datasets/{each.name}/manage",
             )
         denied = None if each.name in seen else _for_now(hub, caller, facts, each)

@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cloister.hub.policy import Context, Decision, Object, Spend
-from cloister.hub.policy.risk import advantage, most_within
+from cloister.hub.policy.risk import most_within
 from cloister.hub.services.access import check
 from cloister.hub.web.languages import N_
 from cloister.ledger import Bound
-from cloister.privacy import zero_of
+from cloister.privacy import advantage, zero_of
 from cloister.privacy.rational import text_of
 from cloister.session.buying import Bounds
 

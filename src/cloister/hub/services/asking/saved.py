@@ -15,6 +15,7 @@ from cloister.hub.services.access import check
 from cloister.hub.services.asking.algorithms import settled
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.services.trail import write
+from cloister.printable import is_text
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -31,10 +32,12 @@ def save(db: Db, hub: Hub, caller: Caller, wish: Wish, title: str) -> SavedQuest
     """Keep a question under a name; in a project, for its members too. An algorithm that it names is looked at as when it is
     asked: one that is missing, or asks something else, is refused."""
     name = " ".join(title.split())
-    if not 0 < len(name) <= 200 or not name.isprintable():
-        raise InvalidParameter("The name was refused", why="it must be a line of 1 to 200 characters", instead="Age by sex")
+    if not is_text(name):
+        raise InvalidParameter("The name is invalid", why="it must be a line of 1 to 200 characters", instead="Age by sex")
     if wish.project and wish.project not in caller.projects:
-        raise Missing("There is no such project", why="you are a member of none of this id", instead="one of your projects")
+        raise Missing(
+            "There is no such project", why="you are not a member of a project with this id", instead="one of your projects"
+        )
     row = SavedQuestion(
         id=new_id(),
         person=caller.id,
@@ -90,4 +93,4 @@ def _object(row: SavedQuestion, reader: str) -> Object:
 
 
 def _missing() -> Missing:
-    return Missing("There is no such question", why="it does not exist, or is not yours", instead="/questions")
+    return Missing("There is no such query", why="it does not exist, or is not yours", instead="/questions")

@@ -56,8 +56,8 @@ class Seats:
             own, here = self._own.get(person) or (threading.BoundedSemaphore(self.each), 0)
             if here >= self.most:
                 raise TooMany(
-                    "The question was refused",
-                    why=f"{here} of your questions are being worked on, or wait",
+                    "The query was refused",
+                    why=f"{here} of your queries are running or waiting",
                     instead="wait for one of them",
                     after=5,
                 )

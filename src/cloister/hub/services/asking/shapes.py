@@ -200,7 +200,7 @@ class Rehearsed(BaseModel):
 
 
 class Spends(BaseModel):
-    """For each spend the margins to expect; None: not known beforehand."""
+    """For each spend the margins to expect; None: not known in advance."""
 
     confidence: float
     spends: list[str]

@@ -22,6 +22,7 @@ from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredReleas
 from cloister.hub.services.asking.lending import left_projects
 from cloister.hub.services.asking.sources import decided
 from cloister.hub.services.trail import write
+from cloister.printable import is_text
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -50,7 +51,7 @@ class Share:
 
 
 def share_with_person(db: Db, hub: Hub, caller: Caller, row: StoredRelease, email: str) -> None:
-    """Show a release to whoever has an address; an address that nobody has is as good."""
+    """Show a release to anyone who has an address; an address that nobody has is as good."""
     address = _folded(email)
     if (db.scalar(select(func.count()).select_from(ReleaseShare).where(ReleaseShare.release == row.id)) or 0) >= _MOST:
         raise InvalidParameter(
@@ -64,7 +65,9 @@ def share_with_person(db: Db, hub: Hub, caller: Caller, row: StoredRelease, emai
 def share_with_project(db: Db, hub: Hub, caller: Caller, row: StoredRelease, project: str) -> None:
     """Show a release to the members of a project of one's own."""
     if project not in caller.projects:
-        raise Missing("There is no such project", why="you are a member of none of this id", instead="one of your projects")
+        raise Missing(
+            "There is no such project", why="you are not a member of a project with this id", instead="one of your projects"
+        )
     if db.get(ProjectShare, (row.id, project)) is None:
         db.add(ProjectShare(release=row.id, project=project, shared=hub.now()))
     _told(db, hub, caller, "release.share", row, project=project)
@@ -87,7 +90,7 @@ def shares_of(hub: Hub, db: Db, caller: Caller, row: StoredRelease, _: Callable[
     """
     decision = decided(hub, db, replace(caller, scopes=None, via="system"), row, SHARE)
     asleep, rule = ("", "") if decision.allowed else (why(decision, _), decision.rule)
-    left = _("you are no member of the project any more")
+    left = _("you are not a member of the project any more")
     gone = left_projects(db, row)
     people = db.scalars(select(ReleaseShare).where(ReleaseShare.release == row.id))
     projects = db.execute(
@@ -105,16 +108,16 @@ def shares_of(hub: Hub, db: Db, caller: Caller, row: StoredRelease, _: Callable[
 def rename(db: Db, hub: Hub, caller: Caller, row: StoredRelease, title: str) -> None:
     """Another name for it; an empty one shows its question."""
     told = " ".join(title.split())
-    if len(told) > 200 or not (told == "" or told.isprintable()):
-        raise InvalidParameter("The name was refused", why="it must be one line of at most 200 characters", instead="Age by sex")
+    if told and not is_text(told):
+        raise InvalidParameter("The name is invalid", why="it must be one line of at most 200 characters", instead="Age by sex")
     row.title = told
     _told(db, hub, caller, "release.rename", row)
 
 
 def _folded(email: str) -> str:
     address = email.strip().casefold()
-    if _ADDRESS.fullmatch(address) is None or not address.isprintable():
-        raise InvalidParameter("The e-mail address was refused", why="it is none", instead="ada@example.org")
+    if _ADDRESS.fullmatch(address) is None or not is_text(address):
+        raise InvalidParameter("The e-mail address is invalid", why="it is not one", instead="ada@example.org")
     return address
 
 

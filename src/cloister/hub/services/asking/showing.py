@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from cloister.hub.policy import Object, Policy, actions
-from cloister.hub.problems import Problem
 from cloister.hub.web.languages import N_
 from cloister.session import Release
 from cloister.session.frames import Series
 
-__all__ = ["MOST_ROWS", "Cell", "Shown", "on_page", "page_of", "policy_words", "shown"]
+__all__ = ["MOST_ROWS", "Cell", "Shown", "name_of", "page_of", "policy_words", "shown"]
 
 MOST_ROWS = 500
 
@@ -95,34 +93,19 @@ def shown(release: Release, confidence: float, *, joint: bool = False, rows: int
     )
 
 
-_FIELDS = tuple(
-    (re.compile(pattern, re.DOTALL), said)
-    for pattern, said in (
-        (r"spend=(?P<value>.+) was refused", N_("The spend {value} was refused")),
-        (r"within=(?P<value>.+) was refused", N_("The margin {value} was refused")),
-        (r"pilot=(?P<value>.+) was refused", N_("The pilot {value} was refused")),
-        (r"within= was refused", N_("The margin was refused")),
-        (r"session\.\w+\(.*spend=\"(?P<value>[^\"]+)\"\)", N_("{value} in the field “Spend”")),
-        (r"spend=\"(?P<value>[^\"]+)\"", N_("{value} in the field “Spend”")),
-        (r"within=(?P<value>[\d.]+)", N_("{value} in the field “Margin”")),
-        (r"pilot=\"(?P<value>[^\"]+)\"", N_("{value} in the field “Pilot”")),
-        (
-            r"pilot=\"(?P<value>[^\"]+)\" beside within=.*",
-            N_("{value} in the field “Pilot” under “More”, which buys a first noisy answer, or let the spend decide"),
-        ),
-        (r"a larger pilot=.*", N_("more in the field “Pilot”, fewer groups, or let the spend decide")),
-        (r"a smaller spend=, or a budget.*", N_("less in the field “Spend”, or a budget that its owner raises")),
-        (r"a smaller spend=, or a larger.*", N_("less in the field “Spend”, or a larger share from the population's owner")),
-        (r"a smaller spend=, or ask.*", N_("less in the field “Spend”, or ask whoever made the rule")),
-        (
-            r"a spend= of what is left.*",
-            N_("what is left of the share in the field “Spend”, or a larger share from the population's owner"),
-        ),
-        (r"purpose=.*", N_("a sentence in the field “Purpose”")),
-        (r"Count\(column=\"(?P<value>\w+)\"\)", "COUNT({value})"),
-    )
-)
-"""What an error says to who writes Python, and what it says to who fills the fields of the page."""
+def name_of(table: str, columns: tuple[Column, ...], _: Callable[[str], str]) -> str:
+    """What a page calls an answer that has no name: its first table and its keys, or what was measured where it has none.
+
+    >>> from dataclasses import replace
+    >>> column = Column(name="n", measured=True, number=True, digits=0)
+    >>> name_of("people, visits", (replace(column, name="sex", measured=False), column), str), name_of("people", (column,), str)
+    ('people by sex', 'people: n')
+    """
+    first = table.split(",")[0].strip()
+    keys = ", ".join(each.name for each in columns if not each.measured)
+    if keys:
+        return _("{table} by {keys}").format(table=first, keys=keys)
+    return _("{table}: {statistics}").format(table=first, statistics=", ".join(each.name for each in columns))
 
 
 _MET = (
@@ -132,29 +115,12 @@ _MET = (
     N_("the table {table} declares {columns}"),
     N_("The column {column} was compared wrongly"),
     N_("a {kind} is not a number"),
-    N_("The mean of {column} was refused"),
-    N_("The sum of {column} was refused"),
+    N_("The mean of {column} is not supported"),
+    N_("The sum of {column} is not supported"),
     N_("it is declared as {kind}, which has no mean"),
     N_("it is declared as {kind}, which has no sum"),
 )
 """What refusals of questions say most often, from below the hub, where nobody looks for texts to translate."""
-
-
-def on_page(problem: Problem) -> Problem:
-    """A problem whose lines of Python name the fields of the workbench instead, where there is one.
-
-    >>> on_page(Problem(status=422, code="invalid", title="spend='x' was refused", instead='spend="0.1"')).instead
-    '0.1 in the field “Spend”'
-    """
-    return replace(problem, title=_in_fields(problem.title), instead=_in_fields(problem.instead))
-
-
-def _in_fields(text: str) -> str:
-    for pattern, said in _FIELDS:
-        found = pattern.fullmatch(text)
-        if found is not None:
-            return said.format(**found.groupdict())
-    return text
 
 
 def page_of(release: str, confidence: float = 0.95) -> str:

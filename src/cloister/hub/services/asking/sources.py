@@ -52,7 +52,7 @@ def check_derived(hub: Hub, db: Db, caller: Caller, row: Derived, action: str, *
 def decided(hub: Hub, db: Db, caller: Caller, row: Derived, action: str, *, by: str = "") -> Decision:
     """Whether the policy that a release or a model carries lets this person do something with it, and its sources do.
 
-    Whoever may read it stands in the place of its owner: who that is was decided before; what binds all of them is the policy.
+    Anyone who may read it stands in the place of its owner: who that is was decided before; what binds all of them is the policy.
     With `by` the owner of the sources let it go as it is, and others read it too: they stand in the owner's place there as well,
     for as long as the sources are theirs.
     """
@@ -83,7 +83,7 @@ def newest_open(
     last = db.scalar(select(kind).where(kind.id == after, wanted if known is None else known)) if after else None
     if after and last is None:  # to begin again would lead whoever reads page by page round in a circle
         raise InvalidParameter(
-            "The next page was refused", why="what it goes on behind is not there, or not open to you", instead="the first page"
+            "The next page is invalid", why="what it goes on behind is not there, or not open to you", instead="the first page"
         )
     ordered = select(kind).where(wanted).order_by(kind.created.desc(), kind.id.desc()).limit(limit)
     found: list[Kind] = []

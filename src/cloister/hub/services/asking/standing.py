@@ -33,10 +33,10 @@ def present(hub: Hub, db: Db, caller: Caller) -> Caller:
 
     person = caller_again(hub, db, caller) if caller.token else caller_for(hub, db, caller.id)
     if person is None and (not caller.token or caller_for(hub, db, caller.id) is None):
-        raise AccessDenied("The question was denied", why="the account is blocked", instead="ask an administrator")
+        raise AccessDenied("The query was denied", why="the account is blocked", instead="ask an administrator")
     if person is None:
         raise AccessDenied(
-            "The question was denied",
+            "The query was denied",
             why="the API token that it was asked with is revoked or expired",
             instead="another token, made at /account/tokens",
         )
@@ -91,7 +91,7 @@ def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, m
         facts = facts_of(hub, db)
         objects = [facts.data_sets[each.id] for each in found.objects if each.id in facts.data_sets]
         if len(objects) < len(found.objects):
-            raise AccessDenied("The question was denied", why="the data set was deleted", instead="another data set")
+            raise AccessDenied("The query was denied", why="the data set was deleted", instead="another data set")
         columns = {each.id: found.touched[each.name] for each in found.objects}
         context = context_of(
             hub,
@@ -105,10 +105,12 @@ def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, m
         decisions = check_together(hub, db, now, "question.ask", objects, context)
         decisions = check_limits(hub, db, now, "question.ask", objects, decisions, context, purse_of(facts, now, wish))
         if any(decisions[name].narrowed.rows not in ("", each.narrowed.rows) for name, each in found.decisions.items()):
-            raise AccessDenied("The question was denied", why="fewer rows are open to you now", instead="ask it again")
+            raise AccessDenied("The query was denied", why="fewer rows are open to you now", instead="ask it again")
     except CloisterError as error:
         raise withheld(
-            "The answer was withheld", f"{error.why}, since it was asked; it was charged, and the charge stands", error
+            "The answer was not released",
+            f"{error.why}, after the query was submitted; it was charged, and the charge stands",
+            error,
         ) from None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cloister.errors import InvalidParameter
+from cloister.printable import is_text
 from cloister.privacy import Guarantee
 
 __all__ = ["Wish"]
@@ -45,24 +46,24 @@ class Wish:
 
     def __post_init__(self) -> None:
         if not all(each.strip() for each in self.texts):
-            raise InvalidParameter("The question was refused", why="it is empty", instead="SELECT COUNT(*) AS n FROM people")
+            raise InvalidParameter("The query is invalid", why="it is empty", instead="a SELECT over your data sets")
         if any(len(each) > _LONGEST for each in self.texts) or len(self.more) >= _MOST:
             raise InvalidParameter(
-                "The question was refused",
+                "The query is invalid",
                 why=f"it is longer than {_LONGEST:,} characters, or there are more than {_MOST} of them",
-                instead="a shorter question",
+                instead="a shorter query",
             )
         if self.within is not None and (self.spend or self.more):
             raise InvalidParameter(
-                "The question was refused",
-                why="it names both a spend and a wanted margin, or a margin for several questions",
+                "The query is invalid",
+                why="it names both a spend and a wanted margin, or a margin for several queries",
                 instead='spend="0.1", or within=50 for one question',
             )
         if self.pilot and self.within is None:
             raise InvalidParameter(
-                "The pilot was refused", why="it goes with a wanted margin", instead='within=50 beside pilot="0.01"'
+                "The pilot is invalid", why="it goes with a wanted margin", instead='within=50 beside pilot="0.01"'
             )
-        if len(self.purpose) > 1000 or not (self.purpose == "" or self.purpose.isprintable()):
+        if self.purpose and not is_text(self.purpose, 1000):
             raise InvalidParameter(
-                "The purpose was refused", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
+                "The purpose is invalid", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
             )

@@ -71,7 +71,7 @@ def ask_more(hub: Hub, caller: Caller, population: str, *, amount: str, reason: 
         check(hub, db, caller, "budget.ask")
         row, _which = seen_population(hub, db, caller, population)
         if project and project not in caller.projects & facts_of(hub, db).projects.keys():
-            raise Missing("There is no such project", why="it does not exist, or you are no member of it", instead="/projects")
+            raise Missing("There is no such project", why="it does not exist, or you are not a member of it", instead="/projects")
         share = spend_of(amount, hub.ledger.budget(row.name)).whole()
         told = spoken(reason, "the reason")
         same = select(BudgetRequest.id).where(BudgetRequest.population == row.name, BudgetRequest.person == caller.id)
@@ -119,7 +119,7 @@ def withdraw_request(hub: Hub, caller: Caller, number: str) -> BudgetRequest:
     with hub.database.begin() as db:
         row, population, _which = request_for(hub, db, caller, number)
         if row.person != caller.id:
-            raise Missing("There is no such request", why="it is not yours to withdraw", instead="/budgets")
+            raise Missing("There is no such request", why="only the person who sent it may withdraw it", instead="/budgets")
         if row.state != "open":
             raise Conflict("The request was left as it is", why="it is open no longer", instead="a new request")
         row.state = "withdrawn"
@@ -132,7 +132,7 @@ def request_for(hub: Hub, db: Session, caller: Caller, number: str) -> tuple[Bud
     row = db.get(BudgetRequest, number[:32])
     population = None if row is None else db.get(Population, row.population)
     if row is None or population is None or caller.id not in (row.person, population.owner):
-        raise Missing("There is no such request", why="it does not exist, or is not for you to see", instead="/budgets")
+        raise Missing("There is no such request", why="it does not exist, or is not open to you", instead="/budgets")
     return row, population, population_object(hub, db, population)
 
 
@@ -193,7 +193,7 @@ def _purse(db: Session, who: str) -> str:
     if found is not None:
         return purse(found)
     raise InvalidParameter(
-        "The share was refused", why="it is no e-mail address, and no open project has this name", instead="ada@example.org"
+        "The share is invalid", why="it is not an e-mail address, and no open project has this name", instead="ada@example.org"
     )
 
 

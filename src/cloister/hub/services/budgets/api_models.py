@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from datetime import datetime
 from typing import Annotated
 
@@ -11,8 +10,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from cloister.hub.description import example
 from cloister.hub.policy.texts_write import guarantee_text
 from cloister.hub.services.budgets.granted import GrantedShare
-from cloister.hub.services.budgets.reading import Balance, Share
+from cloister.hub.services.budgets.reading import Balance, Share, nothing_of
 from cloister.ledger import Charge
+from cloister.printable import is_printable
 
 __all__ = [
     "Allotting",
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def _readable(text: str) -> str:
-    if any(unicodedata.category(letter) in ("Cc", "Cs") and letter not in "\r\n\t" for letter in text):
+    if not is_printable(text, lines=True):
         raise ValueError("a character that cannot be seen")
     return text
 
@@ -110,9 +110,10 @@ class ShareOut(BaseModel):
     left: dict[str, str]
 
     @classmethod
-    def of(cls, share: Share) -> ShareOut:
+    def of(cls, share: Share, *, frozen: bool = False) -> ShareOut:
         """From the ledger's."""
-        return cls(who=share.who, share=guarantee_text(share.share), left=guarantee_text(share.left))
+        left = nothing_of(share.share) if frozen else share.left
+        return cls(who=share.who, share=guarantee_text(share.share), left=guarantee_text(left))
 
 
 class GrantedOut(BaseModel):
@@ -151,6 +152,7 @@ class BalanceOut(BaseModel):
     total: dict[str, str]
     spent: dict[str, str]
     remaining: dict[str, str]
+    frozen: bool = Field(default=False, description="The ledger charges nothing until it is restored: nothing is left to spend.")
     unbounded: bool = Field(description="Something left without a guarantee: no number bounds what is known.")
     mine: ShareOut | None = Field(description="Your own share, as its owner set it; null: none was set.")
     shares: list[ShareOut] = Field(default_factory=list, description="Every share that you may see; only for one budget.")
@@ -167,9 +169,10 @@ class BalanceOut(BaseModel):
             total=guarantee_text(balance.total),
             spent=guarantee_text(balance.spent),
             remaining=guarantee_text(balance.left),
+            frozen=balance.frozen,
             unbounded=balance.unbounded,
-            mine=None if balance.mine is None else ShareOut.of(balance.mine),
-            shares=[ShareOut.of(each) for each in shares or []],
+            mine=None if balance.mine is None else ShareOut.of(balance.mine, frozen=balance.frozen),
+            shares=[ShareOut.of(each, frozen=balance.frozen) for each in shares or []],
             granted=[GrantedOut.of(each) for each in granted or []],
         )
 

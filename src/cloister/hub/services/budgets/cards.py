@@ -21,7 +21,7 @@ _SHOWN = 4
 
 
 def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
-    """The card of budgets, for whoever may see one; its template translates the titles."""
+    """The card of budgets, for anyone who may see one; its template translates the titles."""
     found = balances(hub, db, caller, _SHOWN)
     if not found:
         return []

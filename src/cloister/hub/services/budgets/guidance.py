@@ -1,8 +1,7 @@
 """What a budget, and a part of it, mean for the people whom it protects: sentences to stand beside every number.
 
-The arithmetic of the best guess, of a family and of δ is the catalogue's (`catalogue/guidance.py`, with its theorems); here it is
-told. Besides, e^ε : 1 is the most by which any answer can change an attacker's odds about one person, whatever they knew before
-(for (ε, δ), but for a chance of δ).
+The arithmetic, with its theorems, is `privacy/inference.py`: about presence, and about a value of somebody who is in the data,
+where ε counts twice. Here it is told.
 """
 
 from __future__ import annotations
@@ -12,16 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cloister.hub.services.catalogue.guidance import FAMILY, best_odds, guidance
+from cloister.hub.services.catalogue.guidance import FAMILY, guidance
 from cloister.hub.web.languages import N_
-from cloister.privacy import ZCDP, Guarantee
+from cloister.privacy import ZCDP, About, Guarantee, Inference
+from cloister.privacy.precision import rounded_up
+from cloister.privacy.rational import text_of
 from cloister.session.spend import amount_of
 
-__all__ = ["USUAL", "Advice", "advice", "factor", "number_of_questions", "odds"]
+__all__ = ["USUAL", "Advice", "advice", "number_of_questions", "odds"]
 
 USUAL = (
     ("0.01 – 0.1", N_("one count among many, on thousands of people")),
-    ("0.1 – 1", N_("a table of counts or means; or all that one person may draw")),
+    ("0.1 – 1", N_("a table of counts or means; or all that one person may spend")),
     ("1 – 3", N_("the whole budget of a sensitive population")),
     ("3 – 10", N_("the whole budget where much must be learned, and little harms")),
 )
@@ -36,31 +37,17 @@ class Advice:
     tone: str = "info"
 
 
-def factor(epsilon: Fraction) -> float:
-    """e^ε, rounded up to two digits after the point: the most by which odds change.
+def odds(guarantee: Guarantee, about: About = "presence") -> str:
+    """The most that an attacker's odds become by one answer, where they were even, but with the chance that `Inference` says.
 
-    >>> factor(Fraction(1)), factor(Fraction(0)), factor(Fraction(10**6))
-    (2.72, 1.0, inf)
+    >>> from cloister.privacy import ApproxDP, PureDP
+    >>> odds(PureDP(1)), odds(PureDP(1), "value"), odds(PureDP(50)), odds(ZCDP("0.5")), odds(ApproxDP(1, "1e-6"))
+    ('2.72 : 1', '7.39 : 1', 'more than a million : 1', '316.25 : 1', '5.44 : 1')
     """
-    try:
-        return math.ceil(round(100 * math.exp(epsilon), 6)) / 100
-    except OverflowError:
-        return math.inf
-
-
-def odds(guarantee: Guarantee) -> str:
-    """An attacker's best odds, having had an even chance before; under ρ those of the same best guess.
-
-    >>> from cloister.privacy import PureDP
-    >>> odds(PureDP(1)), odds(PureDP(50)), odds(ZCDP("0.5"))
-    ('2.72 : 1', 'more than a million : 1', '3.00 : 1')
-    """
-    if isinstance(guarantee, ZCDP):
-        right = best_odds(guarantee) / 100
-        most = right / (1 - right) if right < 1 else math.inf
-    else:
-        most = factor(guarantee.epsilon)
-    return "more than a million : 1" if most > 10**6 else f"{most:.2f} : 1"
+    loss = Inference.of(guarantee, about=about).loss
+    if loss is None or loss > 13:
+        return "more than a million : 1"
+    return f"{math.ceil(round(100 * math.exp(loss), 6)) / 100:.2f} : 1"
 
 
 def number_of_questions(left: Guarantee, each: str = "0.1") -> int:
@@ -81,31 +68,59 @@ def advice(
 
     >>> from cloister.privacy import PureDP
     >>> for each in advice(PureDP(1), 40_000, "1e-5"):
-    ...     print(each.tone, "-", each.text)
-    info - Strength: strong: usual for health and income
-    info - An attacker's best odds about one person: 2.72 : 1 (a guess that is right in 73.2 % of cases, where a coin is in 50 %)
-    info - For a family of 4 together: ε = 4
+    ...     print(each.text)
+    Strength: strong: usual for health and income
+    Presence: an attacker guesses whether a person is in the data with at most 73.2 % success, instead of 50 %
+    Values: an attacker guesses which of two values a person in the data has with at most 88.1 % success: ε counts twice there
+    One answer turns even odds into at most 2.72 : 1 about presence, and into 7.39 : 1 about a value
+    For a family of 4 as a whole: ε = 4 about their presence, ε = 8 about their values
     >>> [each.tone for each in advice(PureDP(20), None, "1e-5")]
-    ['warn', 'info', 'info']
+    ['warn', 'info', 'info', 'info', 'info']
+    >>> print(advice(ZCDP("0.1"), None, "1e-5")[3].text)
+    One answer turns even odds into more than 11.60 : 1 about presence with a chance of at most 0.0001 %, and ...
     >>> len(advice(PureDP(1), 40_000, "1e-5", unit="household"))
-    2
+    4
     """
     found = guidance(budget, people, delta_floor)
     weak = not isinstance(budget, ZCDP) and budget.epsilon > 10
     told = [Advice(text=_("Strength: {words}").format(words=_(found.strength)), tone="warn" if weak else "info")]
-    sentence = _(
-        "An attacker's best odds about one person: {odds} (a guess that is right in {right} % of cases, where a coin is in 50 %)"
+    presence = _("Presence: an attacker guesses whether a person is in the data with at most {right} % success, instead of 50 %")
+    of_rho = _(
+        "Values: an attacker guesses which of two values a person in the data has with at most {right} % success: ρ "
+        "counts four times there"
     )
-    told.append(Advice(text=sentence.format(odds=odds(budget), right=found.odds)))
-    if found.family is not None and unit == "person":
-        told.append(
-            Advice(text=_("For a family of {number} together: {guarantee}").format(number=FAMILY, guarantee=found.family))
-        )
+    of_epsilon = _(
+        "Values: an attacker guesses which of two values a person in the data has with at most {right} % success: ε "
+        "counts twice there"
+    )
+    value = of_rho if isinstance(budget, ZCDP) else of_epsilon
+    told += [Advice(text=presence.format(right=found.odds)), Advice(text=value.format(right=found.value_odds))]
+    told.append(Advice(text=_one_answer(budget, _)))
+    family, values = found.family, Inference.of(budget, about="value", people=FAMILY).promise
+    if family is not None and values is not None and unit == "person":
+        text = _("For a family of {number} as a whole: {guarantee} about their presence, {values} about their values")
+        told.append(Advice(text=text.format(number=FAMILY, guarantee=family, values=values)))
     if found.large_delta:
-        text = _("δ is more than a tenth of one person's share of the population: a whole row may leave with that chance")
+        text = _(
+            "δ is more than a tenth of one person's share of the population: a whole row may be revealed with that probability"
+        )
         told.append(Advice(text=text, tone="bad"))
     if found.over_floor:
         told.append(
             Advice(text=_("δ is larger than this hub lets any release have: {most}").format(most=delta_floor), tone="bad")
         )
     return told
+
+
+def _one_answer(budget: Guarantee, _: Callable[[str], str]) -> str:
+    """What one answer can do to the odds, and how seldom it does more."""
+    presence, value = Inference.of(budget), Inference.of(budget, about="value")
+    if presence.chance == 0:
+        text = _("One answer turns even odds into at most {presence} about presence, and into {value} about a value")
+        return text.format(presence=odds(budget), value=odds(budget, "value"))
+    text = _(
+        "One answer turns even odds into more than {presence} about presence with a chance of at most {seldom} %, and into more "
+        "than {value} about a value with a chance of at most {often} %"
+    )
+    seldom, often = (text_of(rounded_up(100 * each.chance, 2)) for each in (presence, value))
+    return text.format(presence=odds(budget), value=odds(budget, "value"), seldom=seldom, often=often)

@@ -81,14 +81,14 @@ def pages() -> APIRouter:
             row, _which = seen_population(hub, db, caller, population)
         limits = [Step(when=each.when, amount=amount_of(each.budget)) for each in budget_events(hub, row.name)]
         letter = "ρ" if isinstance(hub.ledger.budget(row.name), ZCDP) else "ε"
-        title = _("What was spent of %(name)s over time", name=row.title)
+        title = _("Spending of %(name)s over time", name=row.title)
         picture = drawn(steps(hub.ledger.charges(row.name)), limits, hub.now(), look=look, letter=letter, title=title)
         return Response(picture, media_type="image/svg+xml")
 
     @router.post("/budgets/{population}/raise", dependencies=_RAISE)
     def raise_(request: Request, hub: HubDep, caller: PersonDep, population: _Name, form: FormDep) -> Response:
         """Raise it."""
-        said = request_gettext(request)("The budget was raised. The reason stands in the ledger and in the trail.")
+        said = request_gettext(request)("The budget was raised. The ledger and the audit log keep the reason.")
 
         def act() -> None:
             amount, why = form.text("amount", most=100), form.text("why")

@@ -61,6 +61,8 @@ class Balance:
     spent: Guarantee
     left: Guarantee
     unbounded: bool
+    frozen: bool
+    """Whether the ledger charges nothing: then nothing is left, whatever the sums would say."""
     whole: bool
     """Whether the caller sees all shares and charges."""
     mine: Share | None = None
@@ -150,14 +152,15 @@ def balance_of(hub: Hub, db: Session, caller: Caller, row: Population, which: Ob
     """One population's."""
     ledger = hub.ledger
     total, spent = ledger.budget(row.name), ledger.spent(row.name)
-    mine = ledger.allotment(row.name, caller.email)
+    mine, frozen = ledger.allotment(row.name, caller.email), ledger.frozen is not None
     return Balance(
         population=row.name,
         title=row.title,
         total=total,
         spent=spent,
-        left=less(total, spent) or nothing_of(total),
+        left=nothing_of(total) if frozen else less(total, spent) or nothing_of(total),
         unbounded=ledger.unbounded(row.name),
+        frozen=frozen,
         whole=allowed(hub, db, caller, "budget.charges", which).allowed,
         mine=None if mine is None else Share(who=caller.email, share=mine[0], left=mine[1]),
     )

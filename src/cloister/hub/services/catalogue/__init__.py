@@ -4,7 +4,7 @@
 - `typed.py`, `guidance.py`, `names.py`, `declarations.py`: what an owner says, and what the numbers mean.
 - `registering.py`, `versions.py`: data sets and their versions. `given.py`, `origins.py`: whence rows come, and whose they are.
 - `windows.py`, `series.py`: a data set that grows, cut into windows of time.
-- `managing.py`, `retention.py`: what becomes of them. `live.py`: the session that questions go through.
+- `managing.py`, `retention.py`, `shared.py`: what becomes of them. `live.py`: the session that questions go through.
 - `reading.py`: who finds what. `pages*.py`, `api.py`, `shapes.py`: the routes.
 
 What may not live here: a decision about who may what (`access`), a release of anything (`asking`), an upload in plain.
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from cloister.hub.service import Link, Service
 from cloister.hub.services.catalogue.cards import cards
 from cloister.hub.services.catalogue.declarations import declaration_of, table_of
-from cloister.hub.services.catalogue.live import Live, live_of, vault_of
+from cloister.hub.services.catalogue.live import Live, live_of, sweep_scratch, vault_of
 from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, seen, tables_on
 from cloister.hub.services.catalogue.registering import Wanted, register
-from cloister.hub.services.catalogue.retention import EXPIRE, Keeper, expire
+from cloister.hub.services.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -44,8 +44,6 @@ __all__ = [
     "tables_on",
     "vault_of",
 ]
-
-_KEEPER = "catalogue keeper"
 
 
 def _pages() -> APIRouter:
@@ -71,11 +69,12 @@ def _api() -> APIRouter:
 
 
 def _opened(hub: Hub) -> None:
-    hub.parts[_KEEPER] = Keeper(hub)
+    hub.parts[KEEPER] = Keeper(hub)
+    sweep_scratch(hub)
 
 
 def _closed(hub: Hub) -> None:
-    keeper: Keeper | None = hub.parts.pop(_KEEPER, None)
+    keeper: Keeper | None = hub.parts.pop(KEEPER, None)
     if keeper is not None:
         keeper.close()
     live = hub.parts.pop("live tables", None)

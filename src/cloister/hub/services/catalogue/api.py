@@ -155,6 +155,7 @@ def _wanted(body: NewDataSet, metadata: Mapping[str, Any]) -> Wanted:
         unit=body.members or "",
         people=body.people,
         listed=body.listed,
+        row_is_person=body.row_is_person,
         metadata=metadata,
         window=window,
         provider=body.provider,

@@ -44,7 +44,7 @@ def routes(router: APIRouter) -> None:
             dependencies=[_VERSION, _WRITTEN],
             openapi_extra=_BODY,
             operation_id=f"upload_{method.lower()}",
-            summary="Send a file",
+            summary="Upload a file",
         )
 
     @router.get("/uploads", dependencies=[_VERSION], summary="What waits to be registered")

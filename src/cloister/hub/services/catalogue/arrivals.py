@@ -31,6 +31,7 @@ from cloister.hub.storage import (
     keep,
     shown_of,
 )
+from cloister.tables.table import check_printable
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -78,8 +79,8 @@ def kind_of(content_type: str, name: str = "") -> str:
         kind = _TYPES.get(content_type.partition(";")[0].strip().lower())
     if kind is None:
         raise RefusedUpload(
-            "The upload was refused",
-            why="what it is was not said, or is nothing that the hub reads",
+            "The upload is invalid",
+            why="its kind is missing, or is not one that the hub reads",
             instead="people.csv or people.parquet; in the API, Content-Type: text/csv or application/vnd.apache.parquet",
         )
     return kind
@@ -97,7 +98,7 @@ async def received(hub: Hub, kind: str, stream: AsyncIterator[bytes]) -> Receive
                     held.clear()
         except ClientDisconnect:
             raise RefusedUpload(
-                "The upload was refused", why="it ended before it was whole", instead="the same upload once more"
+                "The upload is invalid", why="it ended before it was whole", instead="the same upload once more"
             ) from None
         if held:
             await run_in_threadpool(upload.write, bytes(held))
@@ -116,6 +117,7 @@ def kept(hub: Hub, caller: Caller, upload: Received, shown: str = "") -> Arrival
     """Write down an upload, with the names and kinds of its columns; one that cannot be looked at is gone."""
     try:
         header = vault_of(hub).look(upload)
+        check_printable({each.name: each.kind for each in header.columns})
         with hub.database.begin() as db:
             _check_few(db, caller)
             row = Arrival(
@@ -143,13 +145,15 @@ def connected(hub: Hub, caller: Caller, address: str) -> Arrival:
     """Write down a connection that passes and answers; its address is kept wrapped."""
     if not hub.settings.sources.strip():
         raise InvalidParameter(
-            "The connection was refused",
+            "The connection is invalid",
             why="this hub allows no connection to databases",
             instead='an administrator sets sources = "db.example.org:5432"',
         )
     allowed = Allowed.read(hub.settings.sources)
     address_kept = keep(address, allowed, hub.keys, new_id(), authorities=authorities_of(hub))
     source = reached(hub, address_kept)
+    check_printable(source.schema)
+    source.lineage()  # a table that nobody can tell the rows of is refused here, and not when all is filled in
     with hub.database.begin() as db:
         _check_few(db, caller)
         row = Arrival(
@@ -196,7 +200,7 @@ def look(hub: Hub, caller: Caller, row: Arrival, rows: int) -> Header:
     """The first rows of an upload, for who sent it; that they were looked at is a line of the trail."""
     if row.kind == "connection" or row.file:
         raise InvalidParameter(
-            "The rows were not shown", why="they are not with the hub as they were sent", instead="look where they come from"
+            "The rows were not shown", why="the hub holds no uploaded file for this entry", instead="look where they come from"
         )
     header = vault_of(hub).look(_received(row), rows=rows)
     with hub.database.begin() as db:
@@ -264,7 +268,7 @@ def table_in(row: Arrival) -> StoredTable | None:
 def _check_few(db: Session, caller: Caller) -> None:
     if len(arrivals_of(db, caller)) >= _MOST_WAITING:
         raise InvalidParameter(
-            "The upload was refused",
+            "The upload is invalid",
             why=f"{_MOST_WAITING} of yours wait to be registered",
             instead="register or discard one of them first",
         )

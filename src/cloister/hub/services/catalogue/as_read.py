@@ -1,7 +1,7 @@
 """What became of the owner's rows when they were read: for the owner alone, in exact numbers, which are not private.
 
-A line that is no row, a value that is none of the declared ones, a value beyond a bound: each changes answers without a word,
-since an answer that told of it would tell of a person. Whoever has the file may know, and learns it here.
+A line that is not a row, a value that is none of the declared ones, a value beyond a bound: each changes answers without a word,
+since an answer that told of it would tell of a person. Anyone who has the file may know, and learns it here.
 """
 
 from __future__ import annotations

@@ -13,9 +13,11 @@ from typing import Any
 
 from cloister.errors import InvalidDeclaration, MissingBound
 from cloister.hub.records.catalogue import DataSet
+from cloister.printable import LONGEST_VALUE, is_text
 from cloister.tables import Domain, PrivateTable, PublicTable
 from cloister.tables.plain import domain_of
 from cloister.tables.sources import Source
+from cloister.tables.table import check_printable
 
 __all__ = ["check_against", "check_declaration", "check_reasons", "declaration_of", "domains_of", "no_reason", "table_of"]
 
@@ -43,7 +45,7 @@ def domains_of(name: str, declaration: Mapping[str, Any]) -> dict[str, Domain]:
     columns = declaration.get("columns")
     if not isinstance(columns, Mapping) or not columns:
         raise InvalidDeclaration(
-            f"The declaration of {name!r} was refused",
+            f"The declaration of {name!r} is invalid",
             why="it declares no column",
             instead="one column at least, with its bounds",
         )
@@ -59,18 +61,26 @@ def check_declaration(name: str, declaration: Mapping[str, Any]) -> dict[str, An
     unknown = [part for part in declaration if part not in _PARTS]
     if unknown:
         raise InvalidDeclaration(
-            f"The declaration of {name!r} was refused", why=f"{unknown[0]!r} means nothing here", instead=", ".join(_PARTS)
+            f"The declaration of {name!r} is invalid", why=f"{unknown[0]!r} means nothing here", instead=", ".join(_PARTS)
         )
     domains = domains_of(name, declaration)
+    check_printable(domains, unit=declaration.get("unit"), through=declaration.get("through"))
     shown = {column: domain.describe() for column, domain in domains.items()}
     reasons = declaration.get("reasons") or {}
     if not isinstance(reasons, Mapping) or not all(isinstance(text, str) for text in reasons.values()):
         raise InvalidDeclaration(
-            f"The declaration of {name!r} was refused",
-            why="its reasons are no texts",
+            f"The declaration of {name!r} is invalid",
+            why="its reasons are not texts",
             instead='{"age": "the study takes adults"}',
         )
     kept = {column: text for column, text in reasons.items() if column in shown and text}
+    for column, text in kept.items():
+        if not is_text(text, LONGEST_VALUE, lines=True):
+            raise InvalidDeclaration(
+                f"The reason for {column!r} is invalid",
+                why=f"it is not a text of at most {LONGEST_VALUE} printable characters",
+                instead="the study takes adults up to 90",
+            )
     return {"columns": shown, **{part: declaration.get(part) for part in _PARTS[1:-1]}, "reasons": kept}
 
 
@@ -87,6 +97,7 @@ def check_against(name: str, declaration: Mapping[str, Any], schema: Mapping[str
         size=declaration.get("size"),
         through=declaration.get("through"),
         during=declaration.get("during"),
+        row_is_person=True,
     )
 
 
@@ -95,8 +106,8 @@ def check_reasons(declaration: Mapping[str, Any]) -> None:
 
     >>> check_reasons({"columns": {"age": {"kind": "integer", "low": 17, "high": 90}}})
     Traceback (most recent call last):
-    cloister.errors.MissingBound: The bounds of 'age' were refused: where they come from is not said, and a bound that is copied
-    from the data is a leak.
+    cloister.errors.MissingBound: The bounds of 'age' are invalid: their public reason is missing, and a bound that is
+    copied from the data is a leak.
       Instead: the public reason, such as: the study takes adults up to 90
     """
     reasons = declaration.get("reasons") or {}
@@ -108,8 +119,8 @@ def check_reasons(declaration: Mapping[str, Any]) -> None:
 def no_reason(column: str) -> MissingBound:
     """The refusal of bounds without a reason."""
     return MissingBound(
-        f"The bounds of {column!r} were refused",
-        why="where they come from is not said, and a bound that is copied from the data is a leak",
+        f"The bounds of {column!r} are invalid",
+        why="their public reason is missing, and a bound that is copied from the data is a leak",
         instead="the public reason, such as: the study takes adults up to 90",
     )
 
@@ -131,9 +142,9 @@ def table_of(row: DataSet, source: Any, version: str) -> PrivateTable | PublicTa
     if row.public:
         return PublicTable(source)
     declared = row.declaration
-    return PrivateTable(
+    return PrivateTable.declared(
         source,
-        columns=domains_of(row.name, declared),
+        domains_of(row.name, declared),
         unit=declared.get("unit"),
         max_rows=declared.get("max_rows"),
         population=row.population,

@@ -107,7 +107,9 @@ class Arrived:
         """It is used up."""
         found = db.get(Arrival, self.arrival.id)
         if found is None:
-            raise Conflict("The upload was refused", why="it was used or discarded meanwhile", instead="upload the file again")
+            raise Conflict(
+                "The upload was not registered", why="it was used or discarded meanwhile", instead="upload the file again"
+            )
         db.delete(found)
 
 
@@ -160,7 +162,7 @@ class Shared:
         return version
 
     def take(self, db: Db) -> None:
-        """Whoever destroys it meanwhile comes before or after, and removes no file that has a key left."""
+        """Anyone who destroys it meanwhile comes before or after, and removes no file that has a key left."""
         wanted = select(DataSetVersion.destroyed).where(DataSetVersion.id == self.of.id).with_for_update()
         if db.execute(wanted).one().destroyed is not None:
-            raise Conflict("The window was refused", why="the key of these rows was destroyed meanwhile", instead="a file")
+            raise Conflict("The window was not opened", why="the key of these rows was destroyed meanwhile", instead="a file")

@@ -24,8 +24,11 @@ from cloister.hub.generation import generation, glanced
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue.declarations import table_of
+from cloister.hub.services.catalogue.origins import whole_of
 from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, Vault, reopen
 from cloister.query import Session
+from cloister.session.lineage import SharedRows
+from cloister.tables.folder import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +39,20 @@ if TYPE_CHECKING:
     from cloister.tables import PrivateTable, PublicTable
     from cloister.tables.sources import Source
 
-__all__ = ["Exchanged", "Held", "Live", "authorities_of", "live_of", "reached", "source_of", "steadily", "vault_of"]
+__all__ = [
+    "Exchanged",
+    "Held",
+    "Live",
+    "authorities_of",
+    "live_of",
+    "reached",
+    "source_of",
+    "steadily",
+    "sweep_scratch",
+    "vault_of",
+]
 
-_PART, _VAULT = "live tables", "vault"
+_PART, _VAULT, _KEEPER = "live tables", "vault", "catalogue keeper"
 
 
 _AGAIN = 10.0
@@ -71,6 +85,8 @@ class Held:
     tables: Mapping[str, PrivateTable | PublicTable]
     whole: bool
     """Whether all of them are what their names stood for in the facts that were decided on."""
+    found_shared: Callable[[SharedRows], None]
+    """Told when their rows turn out to be others' too, just before a charge."""
 
     @contextmanager
     def steady(self) -> Iterator[None]:
@@ -105,6 +121,9 @@ class Live:
         self._session: Session | None = None
         self.closed_for: dict[str, CloisterError] = {}
         """Data sets that are open and could not be opened here, with the reason."""
+        self.shared: dict[str, frozenset[str]] = {}
+        """Of these, those whose rows are in another data set too, of another population, with the names of these others."""
+        self._refused: dict[str, SharedRows] = {}
 
     def session(
         self,
@@ -137,7 +156,7 @@ class Live:
         tables = {name: now[name] for name in names if name in now}
         # after the tables: who exchanges one says so first
         whole = all(name in tables and self._since.get(name, generation + 1) <= generation for name in names)
-        return Held(session=session, tables=tables, whole=whole)
+        return Held(session=session, tables=tables, whole=whole, found_shared=self._found_shared)
 
     def is_of(self, generation: int) -> bool:
         """Whether nothing is to be taken over from that generation, so that no look into the database is needed."""
@@ -154,15 +173,18 @@ class Live:
                 return
             self._tried = self._hub.clock()
             present = (DataSetVersion.data_set == DataSet.id) & (DataSetVersion.number == DataSet.version)
-            rows = db.execute(select(DataSet, DataSetVersion).join(DataSetVersion, present).where(DataSet.state == "open")).all()
+            wanted = select(DataSet, DataSetVersion).join(DataSetVersion, present).where(DataSet.state == "open")
+            rows = db.execute(wanted.order_by(DataSet.created, DataSet.id)).all()  # the older one is whose the rows are
             found = {row.name: (row, version) for row, version in rows}
             then = glanced(db.connection())  # the rows may be of a later moment than the number; none is later than this one
             self._towards = then
             for name in [name for name in self._states if name not in found]:
                 self._remove(name)
             self.closed_for = {name: error for name, error in self.closed_for.items() if name in found}
+            self.shared = {name: others for name, others in self.shared.items() if name in found and others & found.keys()}
             for name, (row, version) in found.items():
-                self._take(name, row, version, then)
+                self._take(db, name, row, version, then)
+            self._shut_shared()
             self._generation = now
 
     def _worth_a_try(self) -> bool:
@@ -179,12 +201,49 @@ class Live:
             self._since.clear()
             self._generation = self._towards = -1
 
-    def _take(self, name: str, row: DataSet, version: DataSetVersion, then: int) -> None:
+    def _shut_shared(self) -> None:
+        """Two data sets whose rows are one relation's, with a budget each: nobody asks either of them, until their owners were
+        told (`shared.py`) and chose."""
+        entries = self._open.house.registry.entries
+        for name, error in self._refused.items():
+            others = {
+                each
+                for each, entry in entries.items()
+                if entry.population in error.populations and entry.marks.whole & error.whole
+            }
+            self._shut(others.union({name}, *(self.shared.get(each, ()) for each in others)) if others else set())
+        self._refused.clear()
+        self._tell_keeper()
+
+    def _found_shared(self, error: SharedRows) -> None:
+        """The same of what was found when a question was about to be charged: what stands open over these rows, in several
+        populations."""
+        with self._lock:
+            entries = self._open.house.registry.entries
+            found = {name: entry.population for name, entry in entries.items() if entry.marks.whole & error.whole}
+            if len(set(found.values())) > 1:
+                self._shut(found.keys())
+        self._tell_keeper()
+
+    def _shut(self, together: Collection[str]) -> None:
+        for each in together:
+            self.shared[each] = frozenset(together) - {each}
+            self.closed_for[each] = _shared(each)
+            if each in self._states:
+                self._remove(each)
+
+    def _tell_keeper(self) -> None:
+        if self.shared and _KEEPER in self._hub.parts:
+            self._hub.parts[_KEEPER].wake()  # who writes it down; this may be in somebody's reading transaction
+
+    def _take(self, db: Db, name: str, row: DataSet, version: DataSetVersion, then: int) -> None:
         state = _State(version.id, repr((row.declaration, row.population, row.public)))
-        if self._states.get(name) == state:
+        if self._states.get(name) == state or name in self.shared:
             return
         try:
             table = table_of(row, source_of(self._hub, row, version), version.id)
+            for mark, population in whole_of(self._hub, db, row, table.source).items():
+                self._hub.ledger.bind(mark, population, who="hub")
             self._since[name] = then
             if name in self._states:
                 self._exchange(name, table)
@@ -192,6 +251,8 @@ class Live:
                 self._open.add(name, table)
         except CloisterError as error:
             self.closed_for[name] = error
+            if isinstance(error, SharedRows):
+                self._refused[name], self.closed_for[name] = error, _shared(name)
             if name in self._states:
                 self._remove(name)
             return
@@ -202,7 +263,13 @@ class Live:
     def _open(self) -> Session:
         with self._lock:
             if self._session is None:
-                self._session = Session({}, ledger=self._hub.ledger, who="hub")
+                self._session = Session(
+                    {},
+                    ledger=self._hub.ledger,
+                    who="hub",
+                    memory_limit=self._hub.settings.memory,
+                    temporary_directory=scratch_of(self._hub),
+                )
             return self._session
 
     def _exchange(self, name: str, table: PrivateTable | PublicTable) -> None:
@@ -218,13 +285,25 @@ class Live:
             self._open.remove(name)
 
 
+def _shared(name: str) -> Conflict:
+    return Conflict(
+        f"The data set {name!r} is closed",
+        why="its rows are in another data set too, which has the budget of another population",
+        instead="its owner keeps one of the two, and deletes the other",
+    )
+
+
 def steadily(decide: Callable[[], Decided], act: Callable[[Decided], Done]) -> tuple[Decided, Done]:
-    """Do what is decided on the tables that it was decided for; where they were exchanged in between, it is decided anew."""
+    """Do what is decided on the tables that it was decided for; where they were exchanged in between, it is decided again."""
     for _ in range(_TRIES):
         try:
             found = decide()
-            with found.held.steady():
-                return found, act(found)
+            try:
+                with found.held.steady():
+                    return found, act(found)
+            except SharedRows as error:
+                found.held.found_shared(error)
+                raise
         except Exchanged:
             continue
     raise Exchanged
@@ -251,6 +330,18 @@ def authorities_of(hub: Hub) -> Path | None:
     """The file of those who vouch for the certificates of databases; None: the operating system."""
     named = hub.settings.source_authorities
     return Path(named) if named else None
+
+
+def scratch_of(hub: Hub) -> Path:
+    """Where rows that do not fit into memory are spilled, encrypted, while a data set is open."""
+    folder = hub.settings.path("scratch")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def sweep_scratch(hub: Hub) -> None:
+    """What processes that were killed have left there goes."""
+    sweep(hub.settings.path("scratch"))
 
 
 def vault_of(hub: Hub) -> Vault:

@@ -1,4 +1,4 @@
-"""What an owner does with a data set that is there: describe it anew, list it, close and open it, check its file, delete it.
+"""What an owner does with a data set that is there: describe it again, list it, close and open it, check its file, delete it.
 
 Deleting destroys keys first. Once that is committed nobody can read the rows again; that the files go too is tidiness.
 """
@@ -77,7 +77,7 @@ def describe(
     if provider is not None and (giver := provider_of(provider)) != row.provider:
         if parts_of(row).get("contribution"):
             raise Conflict(
-                "The data provider was not changed", why="their policy binds the data", instead="ask them to take it back first"
+                "The data provider was not changed", why="their policy binds the data", instead="ask them to revoke it first"
             )
         row.provider, changed["provider"] = giver, giver
     if changed:
@@ -162,7 +162,7 @@ def reopen(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
         raise Conflict(
             f"{row.name!r} was not opened",
             why="a policy of it can't be read, and closes it",
-            instead=f"write it anew: /datasets/{row.name}/manage",
+            instead=f"write it again: /datasets/{row.name}/manage",
         )
     retention = retention_of(row)
     if retention is not None and retention <= hub.now():
@@ -201,7 +201,7 @@ def destroy_old(hub: Hub, caller: Caller, data_set: str, number: int) -> None:
         if number == row.version:
             raise Conflict(
                 f"Version {number} of {row.name!r} was not destroyed",
-                why="questions read it",
+                why="queries read it",
                 instead="a new version first, or delete the data set",
             )
         tables = forget_keys(db, hub, [version])

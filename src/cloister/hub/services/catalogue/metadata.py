@@ -23,14 +23,14 @@ def metadata_of(metadata: Mapping[str, Any], columns: Iterable[str]) -> dict[str
     unknown = set(metadata) - {"policy", "columns", "contribution"}
     if unknown:
         raise InvalidDeclaration(
-            "The policy was refused", why=f"{min(unknown)!r} means nothing here", instead="policy, columns, contribution"
+            "The policy is invalid", why=f"{min(unknown)!r} means nothing here", instead="policy, columns, contribution"
         )
     names = set(columns)
     by_column = dict(metadata.get("columns", {}))
     strange = sorted(set(by_column) - names)
     if strange:
         raise InvalidDeclaration(
-            "The policy was refused", why=f"{strange[0]!r} is no declared column", instead="a policy of a declared column"
+            "The policy is invalid", why=f"{strange[0]!r} is not a declared column", instead="a policy of a declared column"
         )
     written = {name: write_policy(parse_policy(each)) for name, each in by_column.items()}
     return {
@@ -51,18 +51,18 @@ def from_outside(
     {'combinable_with': ['d2'], 'sources': [{'object': 'd1'}]}
     >>> from_outside({"combinable_with": ["rivers"]}, {}, ids)
     Traceback (most recent call last):
-    cloister.errors.InvalidDeclaration: combinable_with was refused: there is no data set 'rivers', or it is not open to you.
+    cloister.errors.InvalidDeclaration: combinable_with is invalid: there is no data set 'rivers', or it is not open to you.
       Instead: the name of a data set that you may see
     >>> from_outside({"sources": [{"object": "d9"}]}, {}, ids)
     Traceback (most recent call last):
-    cloister.errors.InvalidDeclaration: sources was refused: where data come from is written by the hub alone.
+    cloister.errors.InvalidDeclaration: sources is invalid: where data come from is written by the hub alone.
       Instead: the policy without it
     """
     found, known = dict(policy), before.get(_SOURCES)
     inside = "" if place == "the policy" else f"{place}."
     if found.pop(_SOURCES, known) != known:
         raise InvalidDeclaration(
-            f"{inside}{_SOURCES} was refused",
+            f"{inside}{_SOURCES} is invalid",
             why="where data come from is written by the hub alone",
             instead="the policy without it",
         )
@@ -80,7 +80,7 @@ def _partner(name: Any, before: Mapping[str, Any], id_of: Callable[[str], str | 
         number = name
     if number is None:
         raise InvalidDeclaration(
-            f"{inside}combinable_with was refused",
+            f"{inside}combinable_with is invalid",
             why=f"there is no data set {name[:80]!r}, or it is not open to you",
             instead="the name of a data set that you may see",
         )

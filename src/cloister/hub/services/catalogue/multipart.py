@@ -13,6 +13,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from cloister.hub.storage import RefusedUpload
+from cloister.printable import LONGEST_NAME, shown
 
 __all__ = ["FileForm"]
 
@@ -29,7 +30,7 @@ class FileForm:
         kind, options = parse_options_header(content_type)
         boundary = options.get(b"boundary", b"")
         if kind != b"multipart/form-data" or not 0 < len(boundary) <= 200:
-            raise _refused("it is no form with a file", "the form of the page, or the API with the file as its body")
+            raise _refused("it is not a form with a file", "the form of the page, or the API with the file as its body")
         self.fields: dict[str, str] = {}
         self.file_name = ""
         self._stream = stream
@@ -115,7 +116,7 @@ class FileForm:
                 raise _refused("the form holds several files", "one file at a time")
             name = options[b"filename"].decode("utf-8", "replace")
             self._in_file = bool(name)
-            self.file_name = "".join(each for each in name.replace("\\", "/").rpartition("/")[2] if each.isprintable())[:200]
+            self.file_name = shown(name.replace("\\", "/").rpartition("/")[2])[:LONGEST_NAME]
 
     def _data(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
@@ -138,8 +139,8 @@ class FileForm:
 
 
 def _broken() -> RefusedUpload:
-    return _refused("it ended before it was whole, or is no form", "the same upload once more")
+    return _refused("it ended early, or is not a form", "the same upload once more")
 
 
 def _refused(why: str, instead: str) -> RefusedUpload:
-    return RefusedUpload("The upload was refused", why=why, instead=instead)
+    return RefusedUpload("The upload is invalid", why=why, instead=instead)

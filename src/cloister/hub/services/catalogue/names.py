@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from cloister.errors import InvalidParameter
+from cloister.printable import is_text
 
 __all__ = ["NAME", "checked_text", "plain_word"]
 
@@ -37,14 +38,9 @@ def checked_text(name: str, text: str, most: int, *, empty: bool = False, lines:
     'Visits 2026 🏥'
     """
     found = text.strip()
-    plain = (
-        found.replace("\n", "").replace("\r", "").replace("\t", "").replace("\u200d", "")
-        if lines
-        else found.replace("\u200d", "")
-    )
-    if len(found) > most or not (found or empty) or not (plain == "" or plain.isprintable()):
+    if not (is_text(found, most, lines=lines) or (empty and not found)):
         least = 0 if empty else 1
         raise InvalidParameter(
-            f"The {name} was refused", why=f"it is no text of {least} to {most} characters", instead="Visits 2026"
+            f"The {name} is invalid", why=f"it is not a text of {least} to {most} characters", instead="Visits 2026"
         )
     return found

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from cloister.errors import InvalidParameter
-from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.services.catalogue.series import apart, populations_ever
 from cloister.hub.services.trail import raise_alert
-from cloister.session.registry import place_of
+from cloister.session.lineage import SharedRows, marks_of, place_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import Arrival
-    from cloister.tables.sources import Source
 
-__all__ = ["check_origin", "noticed", "origin_of", "told_of", "whole_of"]
+__all__ = ["check_origin", "not_told", "noticed", "origin_of", "told_of", "whole_of"]
 
 _SECRET = "origin of rows"  # noqa: S105  (the name of a secret)
 
@@ -62,7 +61,7 @@ def check_origin(db: Db, data_set: DataSet, origin: str) -> None:
     for other in _elsewhere(db, data_set, origin):
         if other.owner == data_set.owner:
             raise InvalidParameter(
-                f"The rows of {data_set.name!r} were refused",
+                f"The rows of {data_set.name!r} are invalid",
                 why=f"the same content is the data set {other.name!r} of the population {other.population!r}, and has its budget",
                 instead=f'population = "{other.population}"',
             )
@@ -86,22 +85,35 @@ def _elsewhere(db: Db, data_set: DataSet, origin: str) -> list[DataSet]:
     return [each for each in db.scalars(other.order_by(DataSet.created, DataSet.id)) if not apart(each, data_set)]
 
 
-def whole_of(hub: Hub, db: Db, data_set: DataSet, source: Source) -> str | None:
-    """Of a table of a database of which this is a window: the digest by which the ledger knows all of it, where it is to be
-    bound still. One that is no window's of this data set is refused."""
+def whole_of(hub: Hub, db: Db, data_set: DataSet, source: object) -> dict[str, str]:
+    """Of a table of a database of which this is a window: by what the ledger knows all of it, each with the population whose it
+    is as a whole, the first window's. One that is no window's of this data set is refused."""
     from cloister.tables.postgres import PostgresSource
     from cloister.tables.spark_connect import SparkConnectSource
 
     if not isinstance(source, PostgresSource | SparkConnectSource) or not source.part:
-        return None
-    whole = place_of(source.whole)
-    bound = hub.ledger.bound(whole)
-    if bound is None:
-        return whole
-    if bound not in populations_ever(db, data_set):
-        raise InvalidParameter(
-            f"The rows of {data_set.name!r} were refused",
+        return {}
+    marks = marks_of(source, hub.ledger).whole
+    whole = marks | {place_of(source.whole)}
+    bound = set(hub.ledger.bound_to(whole).values())
+    if not bound <= populations_ever(db, data_set):
+        raise SharedRows(
+            f"The rows of {data_set.name!r} can't be registered",
+            bound,
+            marks,
             why="the same table of the database is another data set's, and has its budget",
             instead="that data set, or another table",
         )
-    return None
+    return dict.fromkeys(whole, min(bound) if bound else data_set.population or data_set.name)
+
+
+def not_told(db: Db, caller: Caller, data_set: DataSet, error: SharedRows) -> CloisterError:
+    """The refusal of rows that are another population's, without the name of one that is another owner's."""
+    own = select(Population.name).where(Population.owner == caller.id)
+    if error.populations <= set(db.scalars(own)):
+        return error
+    return InvalidParameter(
+        f"The rows of {data_set.name!r} are invalid",
+        why="the same table of the database is another data set's, and has its budget",
+        instead="that data set, or another table",
+    )

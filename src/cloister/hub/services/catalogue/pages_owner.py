@@ -13,7 +13,6 @@ from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.policy import actions
 from cloister.hub.policy.facts import SENSITIVITIES
 from cloister.hub.problems import Conflict, Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
@@ -26,10 +25,10 @@ from cloister.hub.services.catalogue.as_read import as_read
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.pages import Name
 from cloister.hub.services.catalogue.series import next_window, windows_of
+from cloister.hub.services.catalogue.shared import others_of
 from cloister.hub.services.catalogue.windows import column_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
-from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
 
 if TYPE_CHECKING:
@@ -42,15 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["manage_page", "routes"]
 
 _MANAGE, _DELETE = [needs("dataset.manage")], [needs("dataset.delete")]
-_TITLES = {
-    "dataset.check": N_("Check the file"),
-    "dataset.close": N_("Close a data set"),
-    "dataset.destroy": N_("Destroy the key of a version"),
-    "dataset.expire": N_("The retention was over: keys destroyed"),
-    "dataset.list": N_("List in the catalogue, or not"),
-    "dataset.open": N_("Open a data set"),
-}
-"""What stands in the trail and is no action of its own for the policy."""
 _NOT_TYPED = ("prohibitions", "forbidden", "sources")
 """Parts of a policy that the form does not show, and that it therefore leaves as they are."""
 _Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
@@ -102,7 +92,7 @@ def routes(router: APIRouter) -> None:
             managing.list_to_everybody(db, hub, caller, row, listed=form.flag("listed"))
 
         _ = request_gettext(request)
-        said = _("Everybody finds it in the catalogue.") if form.flag("listed") else _("Only those with a grant find it.")
+        said = _("It is listed in the catalogue.") if form.flag("listed") else _("It is listed only for people with a grant.")
         return _done(request, hub, caller, name, act, said)
 
     @router.post("/datasets/{name}/close", dependencies=_MANAGE)
@@ -110,7 +100,7 @@ def routes(router: APIRouter) -> None:
         def act(db: Db, row: DataSet) -> None:
             managing.close(db, hub, caller, row)
 
-        return _done(request, hub, caller, name, act, request_gettext(request)("It is closed: nobody can ask any more."))
+        return _done(request, hub, caller, name, act, request_gettext(request)("It is closed: no one can query it any more."))
 
     @router.post("/datasets/{name}/open", dependencies=_MANAGE)
     def open_again(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
@@ -136,7 +126,7 @@ def routes(router: APIRouter) -> None:
             managing.destroy_old(hub, caller, data_set, number)
         except CloisterError as error:
             return manage_page(request, hub, caller, name, problem_of(error))
-        said = request_gettext(request)("The key is destroyed: nobody can read that version again.")
+        said = request_gettext(request)("The key is destroyed: no one can read that version again.")
         return go(request, f"/datasets/{name}/manage", said)
 
     @router.post("/datasets/{name}/delete", dependencies=_DELETE)
@@ -159,6 +149,7 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
         policy = reading.policy_of(row)
         uses = reading.uses_of(db, row)
         partners = _names_of(db, policy.combinable_with)
+        shared = others_of(db, row)
         values: dict[str, Any] = {
             "row": row,
             "versions": managing.versions_of(db, row),
@@ -170,7 +161,11 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
             "sharing": managing.sharing(db, row),
             "unreadable": _unreadable(hub, db, row, request_gettext(request)),
             "forgettable": _forgettable(row),
+            "shared": shared,
+            "shared_names": [each.name for each in shared or () if each.owner == caller.id],
         }
+    from cloister.hub.services.trail.words import attempts, titles
+
     broken = live.closed_for.get(name) if row.state == "open" else None
     values |= {
         "problem": problem,
@@ -181,7 +176,8 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
         "sensitivities": SENSITIVITIES[1:],
         "money": reading.money_of(hub, row.population),
         "broken": None if broken is None else problem_of(broken),
-        "titles": _TITLES | {action.name: action.title for action in actions().values()},
+        "titles": titles(),
+        "attempts": attempts(),
         "column": column_of(row.window),
     }
     return render(request, "catalogue/manage.html", status=200 if problem is None else problem.status, **values)

@@ -74,7 +74,7 @@ def routes(router: APIRouter) -> None:
             number = add_version(hub, caller, row.id, arrival.id, others=others)
             if others:
                 return _("Every open window is served from these rows now, each from those of its own days.")
-            return _("Version %(number)s is what questions read now.", number=number)
+            return _("Queries now read version %(number)s.", number=number)
 
         onward = f"/datasets/{name}/manage" if row.owner == caller.id else f"/datasets/{name}"
         return await _used(request, hub, caller, name, onward, use)
@@ -126,8 +126,8 @@ async def _arrived(
     fields = await form.head(optional=optional)
     if not same(fields.get(TOKEN_FIELD, ""), token_of(request)):
         raise AccessDenied(
-            "The form was refused",
-            why="it does not come from a page of this log-in, or the page is old",
+            "The form was not accepted",
+            why="the form comes from another session, or the page is old",
             instead="load the page again and send it once more",
         )
     if optional and not form.file_name:

@@ -75,6 +75,7 @@ class Money:
     total: Guarantee
     spent: Guarantee
     unbounded: bool
+    frozen: bool
 
 
 class Eyes:
@@ -152,6 +153,7 @@ def money_of(hub: Hub, population: str | None) -> Money | None:
             total=hub.ledger.budget(population),
             spent=hub.ledger.spent(population),
             unbounded=hub.ledger.unbounded(population),
+            frozen=hub.ledger.frozen is not None,
         )
     except CloisterError:
         return None

@@ -1,6 +1,6 @@
 """From what arrived to a data set that can be asked: all of it, or nothing.
 
-Everything that can be said beforehand is checked before a row is stored. Then the upload becomes a table under a key of its own,
+Everything that can be said in advance is checked before a row is stored. Then the upload becomes a table under a key of its own,
 which is written down at once; then population, data set, version and trail are one transaction, at whose end the ledger opens the
 budget and writes down whose rows they are. What fails leaves the arrival, so that it can be done again with other words.
 """
@@ -27,17 +27,20 @@ from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
 from cloister.hub.services.access import check, context_of, data_set_object
 from cloister.hub.services.catalogue.arrivals import connected, discard, kept, sent
-from cloister.hub.services.catalogue.declarations import check_against, check_declaration, table_of
+from cloister.hub.services.catalogue.declarations import check_against, check_declaration, domains_of, table_of
 from cloister.hub.services.catalogue.given import Arrived, Given
 from cloister.hub.services.catalogue.live import source_of, vault_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
 from cloister.hub.services.catalogue.names import checked_text, plain_word
-from cloister.hub.services.catalogue.origins import check_origin, noticed, whole_of
+from cloister.hub.services.catalogue.origins import check_origin, not_told, noticed, whole_of
 from cloister.hub.services.catalogue.series import check_series, lock_series
 from cloister.hub.services.trail import write
+from cloister.printable import is_text
 from cloister.privacy import Guarantee
 from cloister.query import Session
+from cloister.session.lineage import SharedRows
 from cloister.tables import PrivateTable
+from cloister.tables.table import check_events, check_printable
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -84,6 +87,8 @@ class Wanted:
     """What one member of the population is (`UNITS`); left out, what it is of one that is known, and a person in a new one."""
     people: int | None = None
     listed: bool = False
+    row_is_person: bool = False
+    """The owner says that each row is all of one member although a column is an identifier (`check_events`)."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     window: Mapping[str, Any] = field(default_factory=dict)
     provider: str = ""
@@ -179,6 +184,8 @@ def made_of(
             bump(db)
             opened = {} if wanted.budget is None else {wanted.population: str(wanted.budget)}
             details: dict[str, Any] = {"name": data_set.name, "population": data_set.population or "", "budget": opened}
+            if wanted.row_is_person:
+                details["row_is_person"] = True
             line = write(
                 db, hub, caller, "dataset.register", kind="data-set", object_id=data_set.id, data_sets=[data_set.id], **details
             )
@@ -193,11 +200,14 @@ def made_of(
 def open_table(hub: Hub, db: Db, caller: Caller, data_set: DataSet, table: PrivateTable, budget: Guarantee | None = None) -> None:
     """Let the ledger open the population and bind the source to it; rows that are another population's are refused there."""
     who = caller.email or "owner"
-    whole = whole_of(hub, db, data_set, table.source)
-    with Session({}, ledger=hub.ledger, who=who) as session:
-        session.add(data_set.name, table, budget)
-    if whole is not None:
-        hub.ledger.bind(whole, table.population or data_set.name, who=who)
+    try:
+        whole = whole_of(hub, db, data_set, table.source)
+        with Session({}, ledger=hub.ledger, who=who) as session:
+            session.add(data_set.name, table, budget)
+    except SharedRows as error:
+        raise not_told(db, caller, data_set, error) from None
+    for population in set(whole.values()):
+        hub.ledger.bind(whole, population, who=who)
 
 
 def _forget(hub: Hub, caller: Caller, number: str) -> None:
@@ -227,15 +237,19 @@ def _drafted(hub: Hub, caller: Caller, schema: Mapping[str, str], wanted: Wanted
     """The data set as it would be, from what is public alone."""
     if not plain_word(wanted.name):
         raise InvalidParameter(
-            f"The name {wanted.name[:80]!r} was refused",
-            why="a name in questions is lower-case letters, digits and underscores, begins with a letter, and is no word of SQL",
+            f"The name {wanted.name[:80]!r} is invalid",
+            why="a name in queries has lower-case letters, digits and underscores, begins with a letter, and is not "
+            "an SQL keyword",
             instead="visits_2026",
         )
     if wanted.public:
+        check_printable(schema)
         declaration: dict[str, Any] = {"columns": {name: {"kind": kind} for name, kind in schema.items()}}
     else:
         declaration = check_declaration(wanted.name, wanted.declaration)
         check_against(wanted.name, declaration, schema)
+        if not wanted.row_is_person:
+            check_events(domains_of(wanted.name, declaration), declaration["unit"])
     now = hub.now()
     return DataSet(
         id=new_id(),
@@ -265,49 +279,49 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
     if data_set.public:
         return
     check_series(db, data_set)
-    if not re.fullmatch(POPULATION, wanted.population) or not wanted.population.isprintable():
+    if not re.fullmatch(POPULATION, wanted.population) or not is_text(wanted.population):
         raise InvalidParameter(
-            "The population was refused", why="its name is none of 1 to 120 letters, digits and blanks", instead="patients"
+            "The population is invalid", why="its name must have 1 to 120 letters, digits and blanks", instead="patients"
         )
     if wanted.population != wanted.population.strip():
         raise InvalidParameter(
-            f"The population {wanted.population!r} was refused", why="its name ends in a blank", instead=wanted.population.strip()
+            f"The population {wanted.population!r} is invalid", why="its name ends in a blank", instead=wanted.population.strip()
         )
     if wanted.unit and wanted.unit not in UNITS:
-        raise InvalidParameter("The unit was refused", why="it is none of the three", instead=", ".join(UNITS))
+        raise InvalidParameter("The unit is invalid", why="it is not one of the three", instead=", ".join(UNITS))
     known = db.get(Population, wanted.population)
     if known is not None and known.owner != caller.id:
         raise InvalidParameter(
-            f"The population {wanted.population!r} was refused", why="it is another owner's", instead="a name of your own"
+            f"The population {wanted.population!r} is invalid", why="it is another owner's", instead="a name of your own"
         )
     if known is not None:
         if wanted.unit and wanted.unit != known.unit:
             raise InvalidParameter(
-                f"The unit of {known.name!r} was refused",
+                f"The unit of {known.name!r} is invalid",
                 why=f"one member of that population is a {known.unit}, and its budget is a promise to each of these",
                 instead=f"{known.unit}, or another population",
             )
         if wanted.budget is not None and wanted.budget != hub.ledger.budget(known.name):
             raise InvalidParameter(
-                f"The budget of {known.name!r} was refused",
+                f"The budget of {known.name!r} is invalid",
                 why="the population has one already, and all its tables share it",
                 instead="no budget here; to raise it, the page of the population's budget",
             )
         return
     if wanted.budget is None:
         raise MissingBound(
-            "The budget was refused", why=f"the population {wanted.population!r} is new and has none", instead="epsilon=1"
+            "The budget is incomplete", why=f"the population {wanted.population!r} is new and has none", instead="epsilon=1"
         )
     if any(alike(each) == alike(wanted.population) for each in db.scalars(select(Population.name))):
         raise InvalidParameter(
-            f"The population {wanted.population!r} was refused",
+            f"The population {wanted.population!r} is invalid",
             why="there is one of this name, but for capitals, blanks or the form of its letters",
             instead="that population by its own name, or another name",
         )
     orphan = wanted.population in hub.ledger.populations()
     if orphan and (hub.ledger.budget(wanted.population) != wanted.budget or hub.ledger.charges(wanted.population)):
         raise InvalidParameter(
-            f"The population {wanted.population!r} was refused", why="the ledger knows another of that name", instead="a new name"
+            f"The population {wanted.population!r} is invalid", why="the ledger knows another of that name", instead="a new name"
         )
 
 
@@ -321,7 +335,7 @@ def _check_allowed(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: 
 
 def _population(hub: Hub, caller: Caller, wanted: Wanted) -> Population:
     if wanted.people is not None and not 0 < wanted.people < 2**31:
-        raise InvalidParameter("The size was refused", why="it is no number of people", instead="40000")
+        raise InvalidParameter("The size is invalid", why="it is not a number of people", instead="40000")
     return Population(
         name=wanted.population,
         title=wanted.population,

@@ -1,7 +1,8 @@
 """When data must be gone: data sets whose retention is over are closed and their keys destroyed, whoever forgot about it.
 
 From the first moment after the retention the policy lets nobody read them (`hub/policy`). The keeper looks soon after a process
-opens the hub and every hour; what it finds due becomes a job of the data set's owner, who sees it among the jobs.
+opens the hub and every hour; what it finds due becomes a job of the data set's owner, who sees it among the jobs. It also has
+the tables opened that databases hold, so that two of them over the same rows are found before anybody asks (`shared.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from cloister.hub.records.jobs import Job
 from cloister.hub.service import JobType, Progress
 from cloister.hub.services.access.stored import retention_of
 from cloister.hub.services.catalogue.arrivals import forget_old
+from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.managing import forget_keys, remove, versions_of
+from cloister.hub.services.catalogue.shared import close_shared, connects
 from cloister.hub.services.trail import write
 from cloister.hub.storage import StoredTable
 from cloister.hub.web.languages import N_
@@ -33,9 +36,11 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["EXPIRE", "Keeper", "expire", "over"]
+__all__ = ["EXPIRE", "KEEPER", "Keeper", "expire", "over"]
 
 _KIND = "catalogue.expire"
+KEEPER = "catalogue keeper"
+"""Under which name the hub has it."""
 _FIRST, _EVERY = 5.0, 3600.0
 _HUB = Caller(name="cloister", via="system")
 _LOG = logging.getLogger("cloister.hub.catalogue")
@@ -82,18 +87,27 @@ class Keeper:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._ending = threading.Event()
+        self._ending, self._awake = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._look, name="cloister retention", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """End it."""
         self._ending.set()
+        self._awake.set()
         self._thread.join(timeout=10)
+
+    def wake(self) -> None:
+        """Let it look now."""
+        self._awake.set()
 
     def _look(self) -> None:
         pause = _FIRST  # first the other services open: the trail compares itself with its file before anything is written
-        while not self._ending.wait(pause):
+        while True:
+            self._awake.wait(pause)
+            self._awake.clear()
+            if self._ending.is_set():
+                return
             pause = _EVERY
             try:
                 self.look()
@@ -102,6 +116,12 @@ class Keeper:
 
     def look(self) -> None:
         """One look: a job for the first owner of what is over; without a queue it is done here."""
+        live = live_of(self._hub)
+        with self._hub.database.reading() as db:
+            if connects(db):
+                live.renew(db)
+        if live.shared:
+            close_shared(self._hub, live.shared)
         forget_old(self._hub)
         with self._hub.database.begin() as db:
             forget_trials(db, self._hub.now())

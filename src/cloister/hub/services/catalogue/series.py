@@ -1,7 +1,7 @@
 """The windows of one data set: which there are, which comes next, and that all are of one cut.
 
 Of one cut means: one column of dates, one length, one population that each window's is a window of. These stay once the first
-window is open, and after a window is deleted too, since what its persons have spent is spent: the same rows in windows of
+window is open, and after a window is deleted too, since what its people have spent is spent: the same rows in windows of
 another length, or along another column, would have a second budget.
 """
 
@@ -73,14 +73,14 @@ def check_series(db: Db, row: DataSet) -> None:
         if base_of(other.window) == base_of(row.window) and _cut(other) != _cut(row):
             along = f"along the dates in {column!r}" if column else "by its owner's hand, along no column"
             raise InvalidParameter(
-                f"The window of {base_of(row.window)!r} was refused",
+                f"The window of {base_of(row.window)!r} is invalid",
                 why=f"its windows are of one {every} each, cut {along}, of the population {population!r}; "
                 "that stays once the first is open, since other windows would overlap with them",
                 instead=f'every = "{every}", date_column = "{column}", population = "{population}"; or another name',
             )
         if alike(population) == alike(str(row.window["population"])) and every != row.window["every"]:
             raise InvalidParameter(
-                f"The window of {base_of(row.window)!r} was refused",
+                f"The window of {base_of(row.window)!r} is invalid",
                 why=f"the windows of the population {population!r} are of one {every} each, and stay so once the first is open",
                 instead=f'every = "{every}", or another population',
             )

@@ -116,6 +116,13 @@ class NewDataSet(_Taken):
     ] = None
     people: Count | None = None
     listed: bool = False
+    row_is_person: Annotated[
+        bool,
+        Field(
+            description="Needed where a column is an identifier and no unit is named: each row is all of one member, not one of "
+            "several events of theirs."
+        ),
+    ] = False
     policy: dict[str, Any] = {}
     column_policies: Annotated[dict[Line, dict[str, Any]], Field(max_length=1000)] = {}
     every: Literal["", "year", "quarter", "month"] = ""
@@ -298,6 +305,13 @@ class ColumnAsRead(BaseModel):
     """Beyond a bound, and moved to it."""
 
 
+class UnitsAsRead(BaseModel):
+    """How many different values name rows, and how many rows the fullest has."""
+
+    units: int
+    fullest: int
+
+
 class AsRead(BaseModel):
     """What became of the rows when they were read: exact numbers, for the owner alone."""
 
@@ -311,6 +325,7 @@ class AsRead(BaseModel):
     units_over_cap: int
     rows_over_cap: int
     columns: dict[str, ColumnAsRead]
+    units: dict[str, UnitsAsRead] = Field(description="By the column that says whose row it is, and by each identifier.")
 
     @classmethod
     def of(cls, version: int, report: PreparationReport) -> AsRead:

@@ -18,14 +18,16 @@ from cloister.hub.services.catalogue.registering import Wanted
 from cloister.hub.services.catalogue.windows import check_cut, check_window, window_name, window_population, windowed
 from cloister.hub.storage import HeaderColumn
 from cloister.privacy import Guarantee
+from cloister.tables import Identifier
 from cloister.tables.plain import domain_of
+from cloister.tables.table import check_events
 
 __all__ = ["COLUMN_FIELDS", "FIELDS", "KINDS", "beginning", "keep", "wanted_of"]
 
 FIELDS = (
     "name", "title", "about", "public", "rows_are", "unit_column", "max_rows", "unit", "size", "people", "population",
     "population_new", "measure", "epsilon", "delta", "rho", "purposes", "consent", "sensitivity", "retention", "labels",
-    "combinable_with", "listed", "every", "window", "date_column", "understood", "provider",
+    "combinable_with", "listed", "every", "window", "date_column", "understood", "provider", "row_is_person",
 )  # fmt: skip
 COLUMN_FIELDS = ("kind", "low", "high", "step", "values", "nullable", "reason", "sensitivity", "labels", "purposes")
 KINDS = ("", "integer", "real", "category", "date", "boolean", "text", "identifier")
@@ -62,7 +64,7 @@ def keep(form: Mapping[str, str], columns: int) -> dict[str, str]:
     for name in names:
         text = form.get(name, "")
         if len(text) > (_LONGEST_LIST if name.endswith("_values") else _LONGEST):
-            raise InvalidParameter("The form was refused", why=f"the field {name!r} is too long", instead="a shorter text")
+            raise InvalidParameter("The form is invalid", why=f"the field {name!r} is too long", instead="a shorter text")
         if text.strip():
             found[name] = text.replace("\r\n", "\n").strip()
     return found
@@ -90,10 +92,10 @@ class _Reader:
         public = self._text("public") == "yes"
         policy = self._at("purposes", lambda: self._policy(ids), {})
         if not self._text("title"):
-            self.wrong["title"] = InvalidParameter("The title was refused", why="it is empty", instead="Visits 2026")
+            self.wrong["title"] = InvalidParameter("The title is invalid", why="it is empty", instead="Visits 2026")
         if self._text("understood") != "yes":
             self.wrong["understood"] = InvalidParameter(
-                "The form was refused", why="the last box is not ticked", instead="read it, and tick it"
+                "The form is invalid", why="the last box is not ticked", instead="read it, and tick it"
             )
         name, title, population = self._text("name"), self._text("title"), self._population()
         if public:
@@ -121,6 +123,7 @@ class _Reader:
             unit=self._text("unit"),
             people=self._whole("people"),
             listed=self._text("listed") == "yes",
+            row_is_person=self._text("row_is_person") == "yes",
             metadata={"policy": policy, "columns": self._column_policies()},
             window=window,
             provider=self._text("provider"),
@@ -148,7 +151,7 @@ class _Reader:
             return None
         if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
             self.wrong[name] = InvalidParameter(
-                "The number was refused", why="it is no whole number from 1 to 999,999,999", instead="40000"
+                "The number is invalid", why="it is not a whole number from 1 to 999,999,999", instead="40000"
             )
             return None
         return int(text)
@@ -164,7 +167,7 @@ class _Reader:
             return self._at("rho", lambda: budget_of(rho=self._text("rho")), None)  # type: ignore[no-any-return]
         delta = self._text("delta") if measure == "approx" else ""
         if measure == "approx" and not delta:
-            self.wrong["delta"] = MissingBound("The budget was refused", why="its δ is not said", instead="1e-6")
+            self.wrong["delta"] = MissingBound("The budget is incomplete", why="its δ is missing", instead="1e-6")
         return self._at("epsilon", lambda: budget_of(self._text("epsilon"), delta), None)  # type: ignore[no-any-return]
 
     def _policy(self, ids: Callable[[list[str]], list[str]]) -> dict[str, Any]:
@@ -207,7 +210,7 @@ class _Reader:
                 reasons[column.name] = self._text(f"c{place}_reason")
         if not columns:
             self.wrong["columns"] = InvalidDeclaration(
-                "The declaration was refused", why="every column is left out", instead="one column at least, with its bounds"
+                "The declaration is invalid", why="every column is left out", instead="one column at least, with its bounds"
             )
         unit, most = None, None
         if self._text("rows_are") == "column":
@@ -216,12 +219,16 @@ class _Reader:
                 most = self._whole("max_rows")
                 if most is None and "max_rows" not in self.wrong:
                     self.wrong["max_rows"] = MissingBound(
-                        "The row cap was refused", why="how many rows of one person may count is not said", instead="10"
+                        "The row cap is missing", why="the number of rows of one person that count is missing", instead="10"
                     )
             else:
                 self.wrong["unit_column"] = InvalidDeclaration(
-                    "The unit was refused", why="no column is chosen", instead="the column that says whose row a row is"
+                    "The unit is invalid", why="no column is chosen", instead="the column that says whose row a row is"
                 )
+        identifiers = [name for name, each in columns.items() if each.get("kind") == "identifier"]
+        if self._text("rows_are") != "column" and identifiers and self._text("row_is_person") != "yes":
+            asked = {name: Identifier() for name in identifiers}
+            self._at("row_is_person", lambda: check_events(asked, None), None)
         return {"columns": columns, "unit": unit, "max_rows": most, "size": self._whole("size"), "reasons": reasons}
 
     def _column(self, place: int, column: HeaderColumn) -> dict[str, Any]:
@@ -232,7 +239,7 @@ class _Reader:
                 declared[end] = self._text(f"c{place}_{end}")
                 if not declared[end]:
                     raise MissingBound(
-                        f"The column {column.name!r} was refused",
+                        f"The column {column.name!r} needs bounds",
                         why="a bound is missing, and bounds are declared, never looked up",
                         instead="the least and the greatest value that can be meant, such as 0 and 120",
                     )

@@ -72,7 +72,7 @@ def add_version(hub: Hub, caller: Caller, data_set: str, number: str, *, others:
             db.flush()
             bump(db)
     except IntegrityError:
-        raise Conflict("The version was refused", why="another came at the same moment", instead="upload it again") from None
+        raise Conflict("The version was not added", why="another came at the same moment", instead="upload it again") from None
     return first.number
 
 
@@ -84,17 +84,17 @@ def add_window(hub: Hub, caller: Caller, data_set: str, number: str = "", label:
         base, column = base_of(row.window), column_of(row.window)
         if not base or row.population is None:
             raise InvalidParameter(
-                f"The window of {row.name!r} was refused", why="the data set has no windows", instead="a new version of it"
+                f"The window of {row.name!r} is invalid", why="the data set has no windows", instead="a new version of it"
             )
         if policies_in_row(row)[1]:
             raise Conflict(
-                f"The window of {row.name!r} was refused",
+                f"The window of {row.name!r} was not opened",
                 why="a policy that it would inherit can't be read",
-                instead=f"write it anew: /datasets/{row.name}/manage",
+                instead=f"write it again: /datasets/{row.name}/manage",
             )
         if not number and not column:
             raise InvalidParameter(
-                f"The window of {row.name!r} was refused",
+                f"The window of {row.name!r} is invalid",
                 why="no date column says which rows are of it, so it has none before they are sent",
                 instead="a file with the rows of that window alone",
             )
@@ -112,6 +112,7 @@ def add_window(hub: Hub, caller: Caller, data_set: str, number: str = "", label:
             budget=None if db.get(Population, shared) else hub.ledger.budget(population.name),
             unit=population.unit,
             people=population.people,
+            row_is_person=True,  # said of its first window
             metadata=row.metadata_,
             window=window,
         )
@@ -119,7 +120,7 @@ def add_window(hub: Hub, caller: Caller, data_set: str, number: str = "", label:
     if number:
         return registered(hub, caller, number, wanted)
     if version is None or version.destroyed is not None:
-        raise Conflict("The window was refused", why="the key of the rows of this one was destroyed", instead="a file")
+        raise Conflict("The window was not opened", why="the key of the rows of this one was destroyed", instead="a file")
     return made_of(hub, caller, Shared(hub, row, version), wanted)
 
 
@@ -127,13 +128,13 @@ def _others(db: Db, caller: Caller, row: DataSet) -> list[DataSet]:
     """The other open windows, where their owner says that these rows are for them too."""
     if not column_of(row.window):
         raise InvalidParameter(
-            f"The version of {row.name!r} was refused for other windows",
+            f"The version of {row.name!r} is invalid for other windows",
             why="no date column says which rows are of which window",
             instead="a file for each window",
         )
     if row.owner != caller.id:
         raise AccessDenied(
-            f"The version of {row.name!r} was refused for other windows",
+            f"The version of {row.name!r} was not added to other windows",
             why="they are their owner's",
             instead="this window alone",
         )
@@ -184,10 +185,10 @@ def dropped(hub: Hub, caller: Caller, number: str) -> None:
 def check_open(row: DataSet) -> None:
     """Refuse what takes no other rows."""
     if row.state == "deleted":
-        raise AccessDenied("The version was refused", why="the data set was deleted", instead="register it as a new one")
+        raise AccessDenied("The version was not added", why="the data set was deleted", instead="register it as a new one")
     if row.released:
         raise Conflict(
-            f"The version of {row.name!r} was refused",
+            f"The version of {row.name!r} was not added",
             why="its rows left as an anonymised table: report and certificate are about these rows, and no others",
             instead="another release of the data set that it was made of, or a data set of its own",
         )
@@ -197,7 +198,7 @@ def _same_columns(row: DataSet, schema: Mapping[str, str]) -> None:
     declared = {name: each["kind"] for name, each in row.declaration["columns"].items()}
     if schema != declared:
         raise InvalidParameter(
-            f"The version of {row.name!r} was refused",
+            f"The version of {row.name!r} is invalid",
             why="its columns have other names or kinds than the public table has",
             instead="a file with the same columns, or another data set",
         )

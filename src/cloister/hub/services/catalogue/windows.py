@@ -71,10 +71,10 @@ def check_window(every: str, label: str) -> dict[str, Any]:
     {'every': 'quarter', 'window': '2026-Q1'}
     """
     if every not in EVERY:
-        raise InvalidParameter("The windows were refused", why="there are none of that length", instead=", ".join(EVERY))
+        raise InvalidParameter("The windows are invalid", why="there are no windows of that length", instead=", ".join(EVERY))
     if not re.fullmatch(_SHAPES[every], label, re.ASCII):
         raise InvalidParameter(
-            "The window was refused", why=f"its name is none of a {every}", instead=f"such as {_EXAMPLES[every]}"
+            "The window is invalid", why=f"its name is not that of a {every}", instead=f"such as {_EXAMPLES[every]}"
         )
     return {"every": every, "window": label}
 
@@ -86,7 +86,7 @@ def check_cut(every: str, column: str) -> None:
     """
     if column and not every:
         raise InvalidParameter(
-            f"The date column {column!r} was refused",
+            f"The date column {column!r} is invalid",
             why="no length of windows is chosen, so nothing is cut by it",
             instead='every = "quarter", window = "2026-Q1"',
         )
@@ -118,7 +118,7 @@ def windowed(declaration: Mapping[str, Any], column: str, every: str, label: str
     declared = columns.get(column) or {}
     if declared.get("kind") != "date":
         raise InvalidDeclaration(
-            f"The date column {column!r} was refused",
+            f"The date column {column!r} is invalid",
             why="no column of that name is declared as a date",
             instead="the column by whose dates the windows are cut, of the kind date",
         )
@@ -127,7 +127,7 @@ def windowed(declaration: Mapping[str, Any], column: str, every: str, label: str
         assert isinstance(bounds, Date)
         if bounds.low > first or bounds.high < last:
             raise InvalidDeclaration(
-                f"The bounds of {column!r} were refused",
+                f"The bounds of {column!r} are invalid",
                 why=f"the windows are cut by it, and the days of {label} are {first} to {last}",
                 instead="no bounds for this column: its window says them",
             )

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.services.access import check
+from cloister.hub.services.access import allowed, check
 from cloister.hub.services.accounts import names_of
 from cloister.hub.services.jobs.queue import ENDED, cancel
 from cloister.hub.services.jobs.views import OVERSEERS, PAGE, job_for, jobs_of, object_of
@@ -48,9 +48,18 @@ def pages() -> APIRouter:
         with hub.database.reading() as db:
             row = job_for(hub, db, caller, job)
             people = names_of(db, [row.person])
+            may_cancel = allowed(hub, db, caller, "job.cancel", object_of(row)).allowed
         ended = row.state in ENDED
         template = "jobs/progress.html" if is_fragment(request) else "jobs/job.html"
-        answer = render(request, template, job=row, who=people.get(row.person, ""), ended=ended, own=row.person == caller.id)
+        answer = render(
+            request,
+            template,
+            job=row,
+            who=people.get(row.person, ""),
+            ended=ended,
+            own=row.person == caller.id,
+            may_cancel=may_cancel,
+        )
         if ended and is_fragment(request):
             answer.headers["X-Done"] = "1"
         return answer

@@ -98,10 +98,10 @@ def submit(
     known = hub.jobs.get(kind)
     if known is None:
         raise InvalidParameter(
-            f"The job {kind!r} was refused", why="no service runs jobs of that kind", instead=", ".join(sorted(hub.jobs))
+            f"The job {kind!r} is invalid", why="no service runs jobs of that kind", instead=", ".join(sorted(hub.jobs))
         )
     if len(json.dumps({**payload, **(secret or {})})) > _LONGEST_PAYLOAD:
-        raise InvalidParameter("The job was refused", why="what it was given is over 1 MiB", instead="an upload, and its name")
+        raise InvalidParameter("The job is invalid", why="what it was given is over 1 MiB", instead="an upload, and its name")
     job = Job(
         id=new_id(),
         kind=kind,

@@ -36,7 +36,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     >>> check_settings({"method": "Ridge", "parameters": {"alpha": "0.5"}})
     >>> check_settings({"parameters": {"alpha": "0.5"}})
     Traceback (most recent call last):
-    cloister.errors.InvalidDeclaration: settings was refused: they name no method.
+    cloister.errors.InvalidDeclaration: settings is invalid: they name no method.
       Instead: {"method": "Ridge", "parameters": {"alpha": "0.5"}}
     """
     if not settings:
@@ -45,7 +45,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     only(settings, "settings", ("method", "parameters"))
     method = settings.get("method")
     if not isinstance(method, str) or not isinstance(settings.get("parameters", {}), Mapping):
-        raise InvalidDeclaration("settings was refused", why="they name no method", instead=example)
+        raise InvalidDeclaration("settings is invalid", why="they name no method", instead=example)
     check_methods([method])
     target = "y" if offered()[method].task in ("classes", "numbers") else ""
     wanted = Order(table="t", method=method, features=("x",), target=target, spend="1", parameters=_parameters(settings))
@@ -53,7 +53,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         model_of(wanted)
     except CloisterError as error:
         why = N_("{what}: {why}").format(what=error.what, why=error.why)
-        raise InvalidDeclaration("settings was refused", why=why, instead=error.instead) from None
+        raise InvalidDeclaration("settings is invalid", why=why, instead=error.instead) from None
 
 
 def settled(hub: Hub, db: Db, caller: Caller, order: Order) -> Order:
@@ -64,18 +64,18 @@ def settled(hub: Hub, db: Db, caller: Caller, order: Order) -> Order:
     if not row.settings:
         if not order.method:
             raise InvalidParameter(
-                "The method was refused",
+                "The method is invalid",
                 why=f"none is named, and the algorithm {row.name!r} names none: it leaves that open",
                 instead='method="GaussianNB"',
             )
         return replace(order, algorithm=row.id)
     method, parameters = row.settings["method"], _parameters(row.settings)
     if order.method not in ("", method):
-        raise contradicted(row, f"The method {order.method[:60]!r} was refused", f"{method}, or no method")
+        raise contradicted(row, f"The method {order.method[:60]!r} is invalid", f"{method}, or no method")
     said = {**class_of(method)().get_params(deep=False), **parameters}
     for name, value in order.parameters.items():
         if name not in said or _listed(said[name]) != _listed(value):
-            raise contradicted(row, f"The parameter {name[:60]!r} was refused", "no parameters")
+            raise contradicted(row, f"The parameter {name[:60]!r} is invalid", "no parameters")
     return replace(order, algorithm=row.id, method=method, parameters=parameters)
 
 

@@ -131,7 +131,7 @@ class Charges:
             raise Conflict(
                 "The model was not learnt once more",
                 why="the data set, or what a grant leaves of it, has changed since it was charged; the charge stands",
-                instead="a new order",
+                instead="submit it again",
             )
         for each in noted:
             self._progress.note(each.entry())

@@ -41,9 +41,9 @@ _DELTA = "1e-6"
 _PART, _PART_LOST = "expected curves", "expected losses"
 _BEGIN, _RUNS_LOST = "expected loss against no privacy: ", 5
 LOST = {
-    "accuracy": N_("expected loss against no privacy: share of right answers, on made-up rows (mean and range of 5 runs)"),
-    "r2": N_("expected loss against no privacy: R², on made-up rows (mean and range of 5 runs)"),
-    "captured": N_("expected loss against no privacy: captured variance, on made-up rows (mean and range of 5 runs)"),
+    "accuracy": N_("expected loss against no privacy: accuracy on made-up rows (mean and range of 5 runs)"),
+    "r2": N_("expected loss against no privacy: R² on made-up rows (mean and range of 5 runs)"),
+    "captured": N_("expected loss against no privacy: explained variance on made-up rows (mean and range of 5 runs)"),
 }
 """What the line of a card is called, as it shows it, by what is measured."""
 
@@ -146,7 +146,7 @@ def _promise(order: Order, cost: Guarantee) -> tuple[bool, str]:
         return not offered()[order.method].approximate, _DELTA
     if cost.delta == 0 and not offered()[order.method].pure:
         raise InvalidParameter(
-            "The model was refused", why="this method draws Gaussian noise, which is never pure: it needs a δ", instead="δ = 1e-6"
+            "The model is invalid", why="this method draws Gaussian noise, which is never pure: it needs a δ", instead="δ = 1e-6"
         )
     return cost.delta == 0, text_of(cost.delta)
 

@@ -3,7 +3,7 @@
 The charge is the ledger's, as a question's is. A method of sums asks the door for them, and what was bought before is answered
 again at no cost; any other reads rows through `Session.run`, and is charged each time it is ordered.
 
-What a killed process had begun is begun once more, by itself, under what it had charged (`charges.py`). It is decided anew:
+What a killed process had begun is begun once more, by itself, under what it had charged (`charges.py`). It is decided again:
 whoever was blocked or lost a grant meanwhile gets no model, and the charge stands. The model is kept in the transaction that ends
 the job, so an order has one model at most. What died twice has failed; its charge stands too.
 """
@@ -150,7 +150,7 @@ def _tried(order: Order, found: Ready) -> None:
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError):
         raise InvalidParameter(
-            "The model was refused", why="the method can't work with these parameters", instead=f"{order.method}() as it is"
+            "The model is invalid", why="the method can't work with these parameters", instead=f"{order.method}() as it is"
         ) from None
 
 
@@ -242,7 +242,11 @@ def _check_standing(hub: Hub, db: Db, caller: Caller, found: Ready) -> None:
 
 
 def _withheld(error: CloisterError) -> AccessDenied:
-    return withheld("The model was withheld", f"{error.why}, since it was ordered; it was charged, and the charge stands", error)
+    return withheld(
+        "The model was not released",
+        f"{error.why}, after the request was submitted; it was charged, and the charge stands",
+        error,
+    )
 
 
 def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, charges: Charges | None = None) -> None:

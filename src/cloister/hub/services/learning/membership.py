@@ -3,7 +3,7 @@
 Both follow from public facts, so they cost nothing and tell nothing of the data: the first from the guarantee alone, the second
 from the declarations, the declared size and a fixed seed (`made_up.py`). What an attack would find on the real rows is not said:
 to measure it would be to read them once more. The made-up rows show how far below the bound an attack of today stays. So few
-false alarms are counted on a few persons: both shares have their intervals (95 %), and neither is read without the other.
+false alarms are counted on a few people: both shares have their intervals (95 %), and neither is read without the other.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["LINES", "attacked", "lines_of", "most_found"]
 
 LINES = (
-    N_("membership inference: what a blind guess finds at 0.1 % false alarms"),
-    N_("membership inference: the most that any attack finds there, by the guarantee"),
-    N_("membership inference: what a likelihood-ratio attack found there, on models of made-up rows"),
+    N_("membership inference: detection by a blind guess at 0.1 % false alarms"),
+    N_("membership inference: the guarantee's limit for any attack there"),
+    N_("membership inference: detection by a likelihood-ratio attack there, on models of made-up rows"),
     N_("membership inference: the false alarms that it raised"),
 )
 """What the lines of a card are called, as it shows them."""
@@ -51,8 +51,8 @@ def lines_of(promise: Guarantee, found: MembershipResult | None) -> dict[str, st
     >>> from cloister.privacy import PureDP
     >>> for what, text in lines_of(PureDP(1), None).items():
     ...     print(what, "-", text)
-    what a blind guess finds at 0.1 % false alarms - 0.1 %
-    the most that any attack finds there, by the guarantee - 0.272 %
+    detection by a blind guess at 0.1 % false alarms - 0.1 %
+    the guarantee's limit for any attack there - 0.272 %
     """
     said = [f"{100 * float(_AT):g} %", _percent_up(most_found(promise))]
     if found is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cloister.errors import InvalidParameter, MissingDependency
 from cloister.hub.policy.methods import offered
+from cloister.printable import is_text
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive
 
 if TYPE_CHECKING:
@@ -51,34 +52,34 @@ class Order:
         by_algorithm = bool(self.algorithm) and not self.method
         if self.method not in offered() and not by_algorithm:
             raise InvalidParameter(
-                f"The method {self.method[:60]!r} was refused",
+                f"The method {self.method[:60]!r} is invalid",
                 why="the hub knows none of that name",
                 instead=", ".join(offered()),
             )
         if not self.features or len(set(self.features)) != len(self.features) or len(self.features) > _MOST:
             raise InvalidParameter(
-                "The features were refused", why=f"they are 1 to {_MOST} different columns", instead="one column, or more"
+                "The features are invalid", why=f"they are 1 to {_MOST} different columns", instead="one column, or more"
             )
         if self.target in self.features:
             raise InvalidParameter(
-                "The target was refused", why="it is one of the features", instead="a column that is no feature"
+                "The target is invalid", why="it is one of the features", instead="a column that is not a feature"
             )
         if not by_algorithm and (offered()[self.method].task in ("classes", "numbers")) != bool(self.target):
             raise InvalidParameter(
-                "The target was refused",
+                "The target is invalid",
                 why="this method has none" if self.target else "this method learns one",
-                instead="no target" if self.target else "a column that is no feature",
+                instead="no target" if self.target else "a column that is not a feature",
             )
-        if len(self.purpose) > 1000 or not (self.purpose == "" or self.purpose.isprintable()):
+        if self.purpose and not is_text(self.purpose, 1000):
             raise InvalidParameter(
-                "The purpose was refused", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
+                "The purpose is invalid", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
             )
-        if len(self.title) > 200 or not (self.title == "" or self.title.isprintable()):
+        if self.title and not is_text(self.title):
             raise InvalidParameter(
-                "The name was refused", why="it must be a line of at most 200 characters", instead="Sex by age and pay"
+                "The name is invalid", why="it must be a line of at most 200 characters", instead="Sex by age and pay"
             )
         if self.delta and self.kind in ("pure", "zcdp"):
-            raise InvalidParameter("δ was refused", why="it goes with an ε", instead='kind="approx"')
+            raise InvalidParameter("δ is invalid", why="it goes with an ε", instead='kind="approx"')
         _ = self.spending
 
     @property
@@ -109,13 +110,13 @@ def model_of(order: Order) -> PrivateModel:
     for name, value in order.parameters.items():
         if name not in known:
             raise InvalidParameter(
-                f"The parameter {name[:60]!r} was refused",
+                f"The parameter {name[:60]!r} is invalid",
                 why=f"{order.method} has none of that name that may be sent",
                 instead=", ".join(known) or "no parameter",
             )
         if not _fits(value):
             raise InvalidParameter(
-                f"The parameter {name!r} was refused",
+                f"The parameter {name!r} is invalid",
                 why=f"a parameter is a number up to {_LARGEST}, a short text, a truth value, or a list of them",
                 instead=f"{order.method}()",
             )

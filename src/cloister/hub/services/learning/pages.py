@@ -80,7 +80,7 @@ def _training(router: APIRouter) -> None:
         try:
             order, key = _order(form), form.text("key", most=60)
             if not key:
-                raise InvalidParameter("The model was refused", why="its form has no key", instead="load the page again: /learn")
+                raise InvalidParameter("The model is invalid", why="its form has no key", instead="load the page again: /learn")
 
             def work(claim: Claim) -> tuple[int, bytes]:
                 found = look(hub, caller, order)
@@ -161,8 +161,8 @@ async def _sent(request: Request) -> str:
     fields = await form.head()
     if not same(fields.get(TOKEN_FIELD, ""), token_of(request)):
         raise AccessDenied(
-            "The form was refused",
-            why="it does not come from a page of this log-in, or the page is old",
+            "The form was not accepted",
+            why="the form comes from another session, or the page is old",
             instead="load the page again and send it once more",
         )
     whole = bytearray()
@@ -170,12 +170,12 @@ async def _sent(request: Request) -> str:
         whole += chunk
         if len(whole) > MOST_BYTES:
             raise InvalidParameter(
-                "The file was refused", why=f"it is larger than {MOST_BYTES // 2**20} MiB", instead="fewer rows at a time"
+                "The file is invalid", why=f"it is larger than {MOST_BYTES // 2**20} MiB", instead="fewer rows at a time"
             )
     try:
         return whole.decode("utf-8")
     except UnicodeDecodeError:
-        raise InvalidParameter("The file was refused", why="it is no text in UTF-8", instead="CSV in UTF-8") from None
+        raise InvalidParameter("The file is invalid", why="it is not UTF-8 text", instead="CSV in UTF-8") from None
 
 
 def _order(form: Form) -> Order:
@@ -264,10 +264,10 @@ def _model_page(request: Request, hub: Hub, caller: Caller, number: str, problem
 
 def _words(request: Request, measure: str) -> dict[str, str]:
     _ = request_gettext(request)
-    measures = {"accuracy": _("share of right answers"), "r2": _("R²"), "captured": _("captured variance")}
+    measures = {"accuracy": _("accuracy"), "r2": _("R²"), "captured": _("explained variance")}
     return {
         "epsilon": _("ε (less is more private)"),
         "measure": measures.get(measure, measure),
         "plain": _("without noise"),
-        "guess": _("a guess"),
+        "guess": _("blind guess"),
     }

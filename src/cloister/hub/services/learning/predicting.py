@@ -92,11 +92,11 @@ def _value(domain: Domain, text: str) -> Any:
 
 def _read(text: str) -> tuple[list[str], list[list[str]]]:
     if "\0" in text or len(text.encode()) > MOST_BYTES:
-        raise _refused(f"it is larger than {MOST_BYTES // 2**20} MiB, or no text", "fewer rows at a time")
+        raise _refused(f"it is larger than {MOST_BYTES // 2**20} MiB, or not text", "fewer rows at a time")
     try:
         rows = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True))
     except csv.Error:
-        raise _refused("it is no CSV", "a first line with the names of columns, then a line for each row") from None
+        raise _refused("it is not CSV", "a first line with the names of columns, then a line for each row") from None
     rows = [line for line in rows if line]
     if not rows or len(rows[0]) > _MOST_COLUMNS or len(set(rows[0])) != len(rows[0]):
         raise _refused("its first line does not name the columns, each once", "age,sex")
@@ -139,4 +139,4 @@ def _number(text: str) -> bool:
 
 
 def _refused(why: str, instead: str) -> InvalidParameter:
-    return InvalidParameter("The file was refused", why=why, instead=instead)
+    return InvalidParameter("The file is invalid", why=why, instead=instead)

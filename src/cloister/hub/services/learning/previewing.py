@@ -44,16 +44,17 @@ class Preview:
 def preview(hub: Hub, caller: Caller, order: Order) -> Preview:
     """What an order would cost and give: spends nothing and reads no row. Refused where it would be."""
     with looking(hub, caller):
-        left = []
+        left, frozen = [], hub.ledger.frozen is not None
         with hub.database.reading() as db:
             found = ready(hub, db, caller, order)
             population, charge = found.which.population, found.charge
             if sees_budget(hub, db, caller, population):
-                whole, before = hub.ledger.budget(population), hub.ledger.remaining(population)
-                left.append(Left(population=population, of_share=False, whole=whole, before=before, cost=charge))
+                left.append(Left.of_budget(hub, population, charge))
             who, decisions = purse_of(facts_of(hub, db), caller, order.project), {found.which.id: found.decision}
             share = own_share(hub, population, who, [found.which], decisions)
             if share is not None:
-                left.append(Left(population=population, of_share=True, whole=share[0], before=share[1], cost=charge))
+                left.append(
+                    Left(population=population, of_share=True, whole=share[0], before=share[1], cost=charge, frozen=frozen)
+                )
         curve = expected(hub, found.order, found.table, found.cost)
         return Preview(cost=found.cost, charge=charge, population=population, left=tuple(left), curve=curve)

@@ -103,12 +103,12 @@ def _decided(
     whole = first.tables.get(name)
     if not isinstance(whole, PrivateTable):
         raise InvalidParameter(
-            "The model was refused", why="the data set is public: nothing needs hiding", instead="its rows, and fit(X, y)"
+            "The model is invalid", why="the data set is public: nothing needs hiding", instead="its rows, and fit(X, y)"
         )
     for column in order.columns:
         if column not in whole.columns:
             raise UnknownColumn(
-                f"The column {column!r} was refused", why="the data set declares none of that name", instead="one of its columns"
+                f"The column {column!r} is unknown", why="the data set declares none of that name", instead="one of its columns"
             )
 
     def context(behind: Mapping[str, frozenset[str]], money: Mapping[str, Spend] | None = None) -> Context:
@@ -150,8 +150,8 @@ def _decided(
             break
     else:
         raise InvalidParameter(
-            "The model was refused",
-            why="which of your grants holds changes with what it costs and reads",
+            "The model is invalid",
+            why="which of your grants applies depends on its cost and its columns",
             instead="columns that one grant covers",
         )
     check_floor(hub.settings.delta_floor, "The model", asked, spent)
@@ -187,5 +187,5 @@ def _meant(hub: Hub, caller: Caller, facts: Facts, order: Order) -> Object:
         if each.name == order.table and visible(hub, caller, facts, each):
             return each
     raise UnknownTable(
-        "The model was refused", why="no data set of that name is open to you", instead="one of those on the page Data"
+        "The model is unknown", why="no data set of that name is open to you", instead="one of those on the page Data"
     )

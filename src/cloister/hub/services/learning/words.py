@@ -32,8 +32,8 @@ SHOWN = (
     N_("Scaling by noisy means and deviations"),
     N_("Clipping at noisy quantiles"),
     # sections and lines of a card
-    N_("What was spent on what"),
-    N_("What was found out"),
+    N_("Charges by statistic"),
+    N_("Results"),
     N_("Declared bounds"),
     N_("Parameters"),
     N_("data set"),

@@ -31,6 +31,7 @@ from cloister.hub.services.surveys.shapes import (
     SurveyWhole,
     line_of,
 )
+from cloister.hub.web.render import ExactJSON
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -70,16 +71,17 @@ def _drafts(router: APIRouter) -> None:
     def make(hub: HubDep, caller: CallerDep, wanted: Composing) -> SurveyWhole:
         """A draft, with its questions where they are given."""
         if wanted.title is None:
-            raise InvalidParameter("The survey was refused", why="it has no title", instead='{"title": "Sleep and screens"}')
+            raise InvalidParameter("The survey is invalid", why="it has no title", instead='{"title": "Sleep and screens"}')
         with hub.database.begin() as db:
             row = drafts.make_survey(db, hub, caller, title=wanted.title, purpose=wanted.purpose or "")
             return _whole(_rewritten(db, hub, caller, row.id, wanted))
 
-    @router.get("/surveys/{number}", dependencies=[_SEE], summary="A survey")
-    def survey(hub: HubDep, caller: CallerDep, number: Number) -> SurveyWhole:
+    @router.get("/surveys/{number}", dependencies=[_SEE], summary="A survey", response_model=SurveyWhole)
+    def survey(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """What it asks, and of whom."""
         with hub.database.reading() as db:
-            return _whole(drafts.seen_survey(hub, db, caller, number))
+            row = drafts.seen_survey(hub, db, caller, number)
+            return ExactJSON({**line_of(row).model_dump(mode="json"), "draft": row.draft, "survey": _body(row)})
 
     @router.patch("/surveys/{number}", dependencies=[_MANAGE, WRITTEN], summary="Change a draft")
     def rewrite(hub: HubDep, caller: CallerDep, number: Number, wanted: Composing) -> SurveyWhole:
@@ -132,20 +134,27 @@ def _running(router: APIRouter) -> None:
 
 
 def _answering(router: APIRouter) -> None:
-    @router.get("/surveys/{number}/form", dependencies=[_ANSWER], summary="What a survey asks")
-    def form(hub: HubDep, number: Number) -> dict[str, Any]:
+    @router.get("/surveys/{number}/form", dependencies=[_ANSWER], summary="What a survey asks", response_model=dict[str, Any])
+    def form(hub: HubDep, number: Number) -> Response:
         """`survey` has questions, levels, and the integers that are the promise, as the library reads them (`Survey.from_dict`);
         `demonstration` the coins of a yes-or-no question at each level. Needs no log-in."""
         with hub.database.reading() as db:
             survey = of_text(asked(db, number).body)
-        return {"survey": survey.to_dict(), "demonstration": demonstrations(survey)}
+        return ExactJSON({"survey": survey.to_dict(), "demonstration": demonstrations(survey)})
 
-    @router.post("/surveys/{number}/reports", dependencies=[_ANSWER, WRITTEN], summary="Send a report", status_code=201)
+    @router.post(
+        "/surveys/{number}/reports",
+        dependencies=[_ANSWER, WRITTEN],
+        summary="Send a report",
+        status_code=201,
+        response_model_exclude_defaults=True,
+    )
     def report(hub: HubDep, caller: CallerDep, number: Number, sent: dict[str, Any]) -> Received:
-        """One report, as `Report.to_dict` writes it. Needs no log-in. The same one, sent again, counts once, and is told so in
-        the same words. To an open survey, one network may send so many an hour (`survey_hourly`); beyond, 429."""
-        receive(hub, number, sent, address=caller.address)
-        return Received(received=True)
+        """One report, as `Report.to_dict` writes it. Needs no log-in. The very same one, sent again, counts once, and is told so
+        (`again`): where it was not sent before, two people have one token and drew the same values, and the second one sends the
+        report again under a token that was drawn anew. Another one under the same token counts too, except that an invitation is
+        good for one (403). To an open survey, one network may send so many an hour (`survey_hourly`); beyond, 429."""
+        return Received(received=True, again=not receive(hub, number, sent, address=caller.address))
 
 
 def _rewritten(db: Db, hub: Hub, caller: Caller, number: str, wanted: Composing) -> HeldSurvey:
@@ -162,5 +171,10 @@ def _later(job: str) -> Response:
 
 
 def _whole(row: HeldSurvey) -> SurveyWhole:
-    body = json.loads(row.body) if row.body else None
-    return SurveyWhole(**line_of(row).model_dump(), draft=row.draft, survey=body)
+    return SurveyWhole(**line_of(row).model_dump(), draft=row.draft, survey=_body(row))
+
+
+def _body(row: HeldSurvey) -> dict[str, Any] | None:
+    """The survey as respondents get it, once it is open."""
+    body: dict[str, Any] | None = json.loads(row.body) if row.body else None
+    return body

@@ -37,7 +37,7 @@ def composed(title: str, draft: Mapping[str, Any], *, identity: str = "") -> Sur
     """
     levels = {each["name"]: each["epsilon"] for each in draft["levels"]}
     if len(levels) != len(draft["levels"]):
-        raise InvalidParameter("The levels were refused", why="two have the same name", instead="a name of its own for each")
+        raise InvalidParameter("The levels are invalid", why="two have the same name", instead="a name of its own for each")
     name = f"s-{digest(identity)[:24]}" if identity else _DRAFT
     survey = Survey(name, title, [question_of(each) for each in draft["questions"]], levels=levels, cap=draft["cap"])
     for question in survey.questions:

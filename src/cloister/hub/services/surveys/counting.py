@@ -1,7 +1,7 @@
 """Reports as they come in, and the tally of them.
 
 A report is checked in full before it is kept, and is kept apart from its token: the token's hash says that an invitation was
-used, the report gets a token drawn anew, and no table puts the two side by side (the database's own log can, for whoever
+used, the report gets a token drawn again, and no table puts the two side by side (the database's own log can, for anyone who
 administers it). The tally is brought up to date when somebody looks at it.
 """
 
@@ -22,6 +22,7 @@ from cloister.hub.records.surveys import HeldSurvey, SurveyRefusal, SurveyReport
 from cloister.hub.services.surveys.brake import held_back
 from cloister.hub.services.surveys.composing import of_text
 from cloister.local.survey import Report, Tally, hash_of, read_report
+from cloister.local.survey.reports import fingerprint_of
 from cloister.local.survey.tokens import new_token
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _MOST_REFUSALS = 10_000
 
 
 def asked(db: Db, number: str) -> HeldSurvey:
-    """A survey that was opened, for whoever has its link; a draft is nobody's business."""
+    """A survey that was opened, for anyone who has its link; a draft is nobody's business."""
     row = db.get(HeldSurvey, number)
     if row is None or row.state == "draft":
         raise Missing(
@@ -50,25 +51,27 @@ def asked(db: Db, number: str) -> HeldSurvey:
 
 
 def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = "") -> bool:
-    """Keep a report; False where its token says that it was kept before. Garbage is counted under its reason, and refused.
-    `address` is looked at by the brake of a survey that whoever has its link may answer, and kept nowhere."""
+    """Keep a report; False where the very same one was kept before: whether somebody sent it twice, or two people were given one
+    token and drew the same values, nobody can tell, so it counts once, and its sender is told. Garbage is counted under its
+    reason, and refused. `address` is looked at by the brake of a survey that whoever has its link may answer, and is kept
+    nowhere."""
     with hub.database.reading() as db:
         row = asked(db, number)
         survey, state, invited = of_text(row.body), row.state, row.invited
     if state != "open":
-        raise Conflict("The report was refused", why="the survey is closed", instead="another survey")
+        raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
     if not invited:
         held_back(hub, number, address)
     read = read_report(survey, sent)
     if isinstance(read, str):
         _refuse(hub, number, read)
-        raise InvalidParameter("The report was refused", why=_WHY.get(read, _STRANGE), instead="what the survey's page makes")
+        raise InvalidParameter("The report is invalid", why=_WHY.get(read, _STRANGE), instead="what the survey's page makes")
     report, _rows = read
-    ticket = hash_of(report.token)
+    ticket = hash_of(report.token) if invited else fingerprint_of(report)
     try:
         with hub.database.begin() as db:
             if not _open(db, number):
-                raise Conflict("The report was refused", why="the survey is closed", instead="another survey")
+                raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
             if invited:
                 _use(db, number, ticket)
             else:
@@ -76,7 +79,7 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
                 db.flush()
             db.add(SurveyReport(id=new_id(), survey=number, body=_apart(report)))
     except IntegrityError:
-        return False  # the same report once more: it was counted when it came first
+        return False
     return True
 
 
@@ -111,7 +114,7 @@ def refused_of(db: Db, number: str) -> Counter[str]:
     return Counter({row[0]: row[1] for row in db.execute(wanted)})
 
 
-_STRANGE = N_("it is no report")
+_STRANGE = N_("it is not a report")
 _WHY = {
     "impossible values": N_("it has values that this survey never sends"),
     "of an unknown level": N_("it has no level of this survey for some question"),
@@ -119,7 +122,7 @@ _WHY = {
     "of another survey": N_("it is of another survey"),
     "of another version": N_("it is of another version of this survey"),
     "other questions": N_("it answers other questions"),
-    "over the cap": N_("its levels come to more than this survey lets anybody give"),
+    "over the cap": N_("its levels add up to more than this survey allows"),
     "too long": N_("it is too long"),
     "without a token": N_("it has no token"),
 }
@@ -140,7 +143,7 @@ def _use(db: Db, number: str, ticket: str) -> None:
     done = db.execute(update(SurveyTicket).where(mine, SurveyTicket.used.is_(False)).values(used=True))
     if getattr(done, "rowcount", 0) != 1:
         raise AccessDenied(
-            "The report was refused",
+            "The report was not accepted",
             why="its invitation was used already, or is not one of this survey",
             instead="the link that you were given, once",
         )

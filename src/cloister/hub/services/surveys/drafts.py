@@ -18,7 +18,7 @@ from cloister.hub.services.surveys.composing import composed, question_from
 from cloister.hub.services.surveys.counting import counted
 from cloister.hub.services.trail import write
 from cloister.local.survey import issue_tokens
-from cloister.local.survey.question import is_text
+from cloister.printable import is_text
 from cloister.privacy.rational import exact_positive, text_of
 
 if TYPE_CHECKING:
@@ -141,12 +141,12 @@ def ask_these(db: Db, hub: Hub, caller: Caller, number: str, said: Sequence[Mapp
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
     if len(said) > MOST_QUESTIONS:
         raise InvalidParameter(
-            "The question was refused", why=f"a survey has at most {MOST_QUESTIONS} questions", instead="a second survey"
+            "The query is invalid", why=f"a survey has at most {MOST_QUESTIONS} questions", instead="a second survey"
         )
     draft = {**row.draft, "questions": [question_from(each).to_dict() for each in said]}
     if sum(each["kind"] == "word" for each in draft["questions"]) > MOST_WORDS:
         raise InvalidParameter(
-            "The question was refused", why=f"a survey asks for at most {MOST_WORDS} words", instead="a choice among known words"
+            "The query is invalid", why=f"a survey asks for at most {MOST_WORDS} words", instead="a choice among known words"
         )
     if draft["questions"]:
         composed(row.title, draft)
@@ -159,7 +159,7 @@ def remove_question(db: Db, hub: Hub, caller: Caller, number: str, name: str) ->
     row = seen_survey(hub, db, caller, number, "survey.manage", state="draft")
     left = [each for each in row.draft["questions"] if each["name"] != name]
     if len(left) == len(row.draft["questions"]):
-        raise Missing("There is no such question", why="the draft has none of that name", instead=f"/surveys/{row.id}")
+        raise Missing("There is no such query", why="the draft has none of that name", instead=f"/surveys/{row.id}")
     row.draft = {**row.draft, "questions": left}
     return row
 
@@ -180,7 +180,7 @@ def invite(db: Db, hub: Hub, caller: Caller, number: str, count: int) -> list[st
     """So many invitations, each good for one report. They are shown once; what is kept is a digest that names nobody."""
     row = seen_survey(hub, db, caller, number, "survey.manage", state="open")
     if not row.invited:
-        raise Conflict("No invitations were made", why="whoever has its link may answer this survey", instead=f"/s/{row.id}")
+        raise Conflict("No invitations were made", why="anyone with the link may answer this survey", instead=f"/s/{row.id}")
     if not 1 <= count <= MOST_INVITATIONS:
         raise InvalidParameter(
             "No invitations were made", why=f"from 1 to {MOST_INVITATIONS} can be made at a time", instead="100"
@@ -214,7 +214,7 @@ def _cap(hub: Hub, text: str) -> str:
     most = largest_cap(hub)
     if exact_positive(text, "cap") > most:
         raise InvalidParameter(
-            "The cap was refused",
+            "The cap is invalid",
             why=f"this institution lets no survey take more than an ε of {text_of(most)} from one respondent",
             instead=f"{text_of(most)} or less",
         )
@@ -223,17 +223,19 @@ def _cap(hub: Hub, text: str) -> str:
 
 def _title(text: str) -> str:
     if not is_text(text, 200):
-        raise InvalidParameter("The title was refused", why="it has 1 to 200 characters", instead='"Sleep and screens"')
+        raise InvalidParameter("The title is invalid", why="it has 1 to 200 characters", instead='"Sleep and screens"')
     return text.strip()
 
 
 def _text(text: str, name: str, most: int) -> str:
-    if text.strip() and not is_text(text, most):
-        raise InvalidParameter(f"{name} was refused", why=f"it is no text of at most {most} characters", instead="a shorter text")
+    if text.strip() and not is_text(text, most, lines=True):
+        raise InvalidParameter(
+            f"{name} is invalid", why=f"it is not a text of at most {most} characters", instead="a shorter text"
+        )
     return text.strip()
 
 
 def _hoped(number: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 10**8:
-        raise InvalidParameter("hoped was refused", why="it is how many people may answer, from 1", instead="1000")
+        raise InvalidParameter("hoped is invalid", why="it is how many people may answer, from 1", instead="1000")
     return number

@@ -25,6 +25,7 @@ from cloister.hub.services.surveys.words import looked_for
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.printable import kept
 from cloister.privacy import text_of
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _composing(router: APIRouter) -> None:
         """Throw a draft away."""
         with hub.database.begin() as db:
             drafts.drop_draft(db, hub, caller, number)
-        return go(request, "/surveys", request_gettext(request)("The draft was thrown away."))
+        return go(request, "/surveys", request_gettext(request)("The draft was discarded."))
 
 
 def _running(router: APIRouter) -> None:
@@ -240,7 +241,8 @@ def _draft(hub: Hub, row: HeldSurvey, typed: dict[str, str]) -> dict[str, Any]:
     questions, too_much = [], []
     total = ""
     if row.draft["questions"]:
-        survey = composed(row.title, row.draft)
+        with kept():
+            survey = composed(row.title, row.draft)
         margins = {(each.question, each.level): each for each in survey.expected(row.hoped)}
         total = text_of(min(survey.cap, max(survey.spent(level.name) for level in survey.levels)))
         too_much = [level.name for level in survey.levels if level not in survey.for_all]
@@ -276,5 +278,5 @@ def _link(request: Request, row: HeldSurvey) -> str:
 def _whole(form: Form, name: str) -> int:
     text = form.text(name, most=20)
     if not text.isdecimal():
-        raise InvalidParameter(f"{name} was refused", why="it is no whole number", instead="100")
+        raise InvalidParameter(f"{name} is invalid", why="it is not a whole number", instead="100")
     return int(text)

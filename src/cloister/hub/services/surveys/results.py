@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from cloister.hub.spreadsheets import safe
 from cloister.local.survey import Results, Tally
 from cloister.local.survey.alike import MEAN
 from cloister.local.survey.question import NO_ANSWER
+from cloister.printable import json_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -35,8 +35,6 @@ Told = dict[str, Any]
 _PART, _LOCKS, _KEPT = "survey results", "survey locks", 50
 _LOCK = threading.Lock()
 
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no SVG can hold: the program that draws would end, and this process with it."""
 _ROWS = 40
 """Longer lists show their commonest answers."""
 _APART = 0.01
@@ -83,7 +81,7 @@ def results_of(hub: Hub, number: str, tally: Tally, words: Words) -> Told:
 
 def as_json(results: Told) -> str:
     """The results as a file."""
-    return json.dumps(results, ensure_ascii=False, indent=1)
+    return json_of(results, indent=1)
 
 
 def as_csv(results: Told) -> str:
@@ -136,12 +134,22 @@ def _question(told: dict[str, Any], epsilons: dict[str, str], _: Callable[[str],
     return {
         "text": told["text"],
         "rows": rows,
-        "levels": [{"name": name, "epsilon": epsilons[name], **found} for name, found in by_level.items()],
-        "mean": told["combined"].get("mean"),
+        "levels": [{"name": name, "epsilon": epsilons[name], **found, "mean": _mean(found)} for name, found in by_level.items()],
+        "mean": _mean(told["combined"]),
         "alike": _alike(told, _),
         "picture": picture(rows, _("estimated share")) if told["n"] and len(rows) > 1 else "",
         "notes": _notes(told, _),
     }
+
+
+def _mean(found: dict[str, Any]) -> dict[str, Any] | None:
+    """The mean with its interval, of which one end may be nearer; none where the answers have none, or there are no reports."""
+    mean: dict[str, Any] | None = found.get("mean")
+    return (
+        None
+        if mean is None
+        else {"told": True, "low": mean["value"] - mean["margin"], "high": mean["value"] + mean["margin"], **mean}
+    )
 
 
 def _alike(told: dict[str, Any], _: Callable[[str], str]) -> str:
@@ -151,13 +159,11 @@ def _alike(told: dict[str, Any], _: Callable[[str], str]) -> str:
         return ""
     chance = "< 0.001" if found["p_value"] < 0.001 else f"= {found['p_value']:.2g}"
     if found["p_value"] >= _APART:
-        return _("Between who chose one level and who chose another no difference can be seen (p {chance}).").format(
-            chance=chance
-        )
+        return _("No difference between levels was detected (p {chance}).").format(chance=chance)
     what = _("the mean") if (told["kind"], found["answer"]) == ("number", MEAN) else _answer(found["answer"], told["kind"], _)
     return _(
-        "Who chose one level seems to answer differently from who chose another, most of all here: {what} (p {chance}). The sum "
-        "of all is right all the same; a single level does not stand for everybody."
+        "People at different levels seem to answer differently, most clearly here: {what} (p {chance}). The "
+        "combined estimate is still right; a single level does not represent everyone."
     ).format(what=what, chance=chance)
 
 
@@ -187,23 +193,37 @@ def _notes(told: dict[str, Any], _: Callable[[str], str]) -> list[dict[str, str]
     notes = []
     if not told["combined"]["answers"]:
         notes.append({"tone": "info", "text": _("No word is common enough among the answers to be seen.")})
-    if told["kind"] == "number" and told["n"] and "mean" not in told["combined"]:
+    mean = _mean(told["combined"])
+    if mean is not None and not mean["told"]:
         notes.append({"tone": "info", "text": _("Too few reports yet to tell the mean: the noise hides how many gave a number.")})
     if told["anomalies"]:
-        text = _("Some reports are such as honest respondents would hardly send: somebody may be trying to move this result.")
+        text = _("Some reports are unlikely to come from honest respondents: someone may be trying to move this result.")
         notes.append({"tone": "warn", "text": text})
-    shift = told["one_percent_liars"]
-    if shift is not None:
-        text = _("If one respondent in a hundred sent a made-up report, this could move by {shift} at most.").format(
-            shift=f"{shift:.3g}"
-        )
-        notes.append({"tone": "info", "text": text})
+    if told["n"]:
+        notes += [{"tone": "info", "text": each} for each in _moved(told, mean is not None, _)]
     return notes
+
+
+def _moved(told: dict[str, Any], mean: bool, _: Callable[[str], str]) -> list[str]:
+    """How far lies could move what is shown: a share, and a mean by a figure of its own."""
+    shift = told["one_percent_liars"]
+    found = []
+    if told["kind"] != "number":
+        text = _("If one respondent in a hundred sent a made-up report, a share could move by {shift} at most.")
+        found.append(text.format(shift=f"{shift:.3g}"))
+    if mean:
+        shift = told.get("one_percent_liars_mean", shift)
+        if shift is None:
+            found.append(_("If one respondent in a hundred sent a made-up report, the mean could move to any value."))
+        else:
+            text = _("If one respondent in a hundred sent a made-up report, the mean could move by {shift} at most.")
+            found.append(text.format(shift=f"{shift:.3g}"))
+    return found
 
 
 def picture(rows: list[dict[str, Any]], title: str) -> str:
     """Bars of the shares, each with its interval, as SVG in the colours of the page."""
-    bars = tuple((_NO_XML.sub("�", each["answer"]), each["share"], each["margin"]) for each in rows)
+    bars = tuple((each["answer"], each["share"], each["margin"]) for each in rows)
     return _drawn(bars, title)
 
 

@@ -110,6 +110,9 @@ class Received(BaseModel):
     """A report came in."""
 
     received: bool
+    again: bool = False
+    """True where the very same report, token and all, was here before: it counts once. Whoever has not sent it before was given
+    somebody else's token, and sends the report again under one that was drawn anew."""
 
 
 def line_of(row: HeldSurvey) -> SurveyLine:

@@ -44,7 +44,7 @@ def question_typed(kind: str, typed: Mapping[str, str], *, no_answer: bool) -> d
     {'kind': 'choice', 'name': 'pet', 'text': 'Which?', 'no_answer': False, 'options': ['cat', 'dog']}
     """
     if kind not in FIELDS:
-        raise InvalidParameter("The question was refused", why="its kind is unknown", instead=", ".join(FIELDS))
+        raise InvalidParameter("The query is invalid", why="its kind is unknown", instead=", ".join(FIELDS))
     said: dict[str, Any] = {"kind": kind, "name": typed.get("name", ""), "text": typed.get("text", ""), "no_answer": no_answer}
     for name in FIELDS[kind]:
         text = typed.get(name, "").strip()
@@ -63,7 +63,7 @@ def levels_typed(names: list[str], epsilons: list[str]) -> list[dict[str, str]]:
     pairs = zip(names, epsilons, strict=False)
     found = [{"name": name.strip(), "epsilon": epsilon.strip()} for name, epsilon in pairs if name.strip()]
     if not found:
-        raise InvalidParameter("The levels were refused", why="there is none", instead="one level at least, with its ε")
+        raise InvalidParameter("The levels are invalid", why="a level is missing", instead="one level at least, with its ε")
     return found
 
 
@@ -80,5 +80,5 @@ def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
         return kind(text)
     except ValueError:
         raise InvalidParameter(
-            f"{name} was refused", why="it is no whole number" if kind is int else "it is no number", instead=f"{name}: 8"
+            f"{name} is invalid", why="it is not a whole number" if kind is int else "it is not a number", instead=f"{name}: 8"
         ) from None

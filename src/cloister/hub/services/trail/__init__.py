@@ -68,12 +68,12 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 
 SERVICE = Service(
     name="trail",
-    title="Trail",
+    title="Audit log",
     pages=_pages,
     api=_api,
     links=(
-        Link(title="Trail", path="/trail", action="trail.read", order=80, icon="trail"),
-        Link(title="What I did", path="/trail/mine", action="trail.own", order=81, icon="history"),
+        Link(title="Audit log", path="/trail", action="trail.read", order=80, icon="trail"),
+        Link(title="My activity", path="/trail/mine", action="trail.own", order=81, icon="history"),
     ),
     cards=_cards,
     opened=opened,

@@ -38,12 +38,13 @@ N_ = str
 """Marks an English text that is translated where it is shown."""
 
 KINDS: Mapping[str, str] = {
-    "volume": N_("Many more questions than usual"),
+    "volume": N_("Many more queries than usual"),
     "hours": N_("At an hour never used before"),
     "columns": N_("Columns never touched before"),
-    "differencing": N_("Two questions that differ by a few people"),
-    "variations": N_("Many variations of one question"),
+    "differencing": N_("Two queries that differ by a few people"),
+    "variations": N_("Many variations of one query"),
     "origin": N_("The same rows as another owner's, under another population"),
+    "shared": N_("Two data sets over the same rows were closed"),
 }
 """The kinds of alert, with their titles."""
 _AGAIN = timedelta(days=1)

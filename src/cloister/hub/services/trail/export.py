@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +16,8 @@ from starlette.responses import StreamingResponse
 
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.trail.reading import Filters, Scope, read_batch
+from cloister.hub.spreadsheets import safe
+from cloister.printable import json_of
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
@@ -68,7 +69,7 @@ def harmless(cell: str) -> str:
     >>> harmless("=1+2"), harmless("a study"), harmless("-3")
     ("'=1+2", 'a study', "'-3")
     """
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r", "\n", "'") else cell
+    return f"'{cell}" if cell[:1] == "'" else safe(cell)
 
 
 def _csv(lines: list[dict[str, Any]]) -> str:
@@ -78,8 +79,8 @@ def _csv(lines: list[dict[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return harmless(json.dumps(value, ensure_ascii=False, sort_keys=True) if isinstance(value, dict) else str(value))
+    return harmless(json_of(value, sort_keys=True) if isinstance(value, dict) else str(value))
 
 
 def _jsonl(lines: list[dict[str, Any]]) -> str:
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    return "".join(json_of(line) + "\n" for line in lines)

@@ -23,7 +23,7 @@ from cloister.hub.services.trail.profiles import read_history, shown
 from cloister.hub.services.trail.reading import Filters, Scope, by_day, own_data_sets, read_page
 from cloister.hub.services.trail.verifying import verify
 from cloister.hub.services.trail.words import KINDS as OBJECTS
-from cloister.hub.services.trail.words import names_of_objects, titles
+from cloister.hub.services.trail.words import attempts, names_of_objects, titles
 from cloister.hub.services.trail.writing import write_alone
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
@@ -87,8 +87,8 @@ def pages() -> APIRouter:
         outcome = verify(hub)
         write_alone(hub, caller, "trail.verify", kind="trail", outcome="done" if outcome else "failed", found=str(outcome))
         if outcome is True:
-            return go(request, "/trail", _("Every line was checked: none was changed, dropped or rolled back."))
-        return go(request, "/trail", _("The trail is broken: %(where)s.", where=outcome), "bad")
+            return go(request, "/trail", _("Every entry was checked: none was changed, dropped or rolled back."))
+        return go(request, "/trail", _("The audit log is broken: %(where)s.", where=outcome), "bad")
 
     @router.get("/trail/people/{person}", dependencies=[needs("trail.read")])
     def profile(request: Request, hub: HubDep, person: _Name) -> Response:
@@ -96,7 +96,7 @@ def pages() -> APIRouter:
         with hub.database.reading() as db:
             row = db.get(Person, person)
             if row is None:
-                raise Missing("There is no such person", why="nobody is known under that id", instead="/trail")
+                raise Missing("There is no such person", why="no person has that id", instead="/trail")
             values: dict[str, Any] = {
                 "name": row.name,
                 "email": row.email,
@@ -125,7 +125,7 @@ def pages() -> APIRouter:
         _ = request_gettext(request)
         with hub.database.begin() as db:
             mark_seen(db, hub, caller, alert)
-        return go(request, "/trail/alerts", _("Marked as seen."))
+        return go(request, "/trail/alerts", _("Acknowledged."))
 
     return router
 
@@ -146,7 +146,9 @@ def _lines(
             "history": _history(hub, db, caller.id) if which == "mine" and before is None and after is None else None,
             "waiting": unseen(db) if which == "all" else 0,
         }
-    return render(request, "trail/lines.html", which=which, filters=filters, titles=titles(), kinds=OBJECTS, **values)
+    return render(
+        request, "trail/lines.html", which=which, filters=filters, titles=titles(), attempts=attempts(), kinds=OBJECTS, **values
+    )
 
 
 def _history(hub: Hub, db: Session, person: str) -> dict[str, Any]:

@@ -72,12 +72,12 @@ class Filters:
         """From an address or a form, checked."""
         values = {name: given.get(name, "").strip()[:_LONGEST] for name in cls.__dataclass_fields__}
         if values["outcome"] not in ("", *OUTCOMES):
-            raise InvalidParameter("The filter was refused", why="there is no such outcome", instead="outcome=denied")
+            raise InvalidParameter("The filter is invalid", why="there is no such outcome", instead="outcome=denied")
         for name in ("since", "until"):
             if values[name]:
                 _moment(values[name])
         if "\0" in "".join(values.values()):
-            raise InvalidParameter("The filter was refused", why="it holds a zero character", instead="person=ada@example.org")
+            raise InvalidParameter("The filter is invalid", why="it holds a zero character", instead="person=ada@example.org")
         return cls(**values)
 
     def query(self, **more: Any) -> str:
@@ -237,7 +237,7 @@ def _moment(text: str) -> datetime:
         found = (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise InvalidParameter(
-            "The filter was refused", why="its day is none", instead="since=2026-01-31, or 2026-01-31T08:00:00+00:00"
+            "The filter is invalid", why="its day is not a valid date", instead="since=2026-01-31, or 2026-01-31T08:00:00+00:00"
         ) from None
     return min(max(found, _FIRST), _LAST)
 

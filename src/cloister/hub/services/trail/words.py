@@ -1,4 +1,4 @@
-"""What lines say, for people: titles of actions that no policy knows, of kinds of objects, and the names of what has one."""
+"""What entries say, for people: what happened, the kinds of objects, and the names of what has one."""
 
 from __future__ import annotations
 
@@ -15,48 +15,112 @@ from cloister.hub.records.catalogue import DataSet
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-__all__ = ["KINDS", "names_of_objects", "titles"]
+__all__ = ["KINDS", "attempts", "names_of_objects", "titles"]
 
 N_ = str
 """Marks an English text that is translated where it is shown."""
 
-_OWN = {
-    "trail.export": N_("Export the trail"),
-    "trail.gap": N_("Lines of the trail are lost"),
-    "trail.accept": N_("Answer for lost lines"),
-    "alert.raise": N_("Raise an alert"),
-    "alert.see": N_("Look at an alert"),
-    "job.submit": N_("Submit a job"),
-    "job.end": N_("A job ended"),
-    "session.begin": N_("Log in"),
-    "session.end": N_("Log out"),
-    "session.fail": N_("A log-in failed"),
-    "session.second-factor": N_("Change the second factor"),
-    "password.change": N_("Change a password"),
-    "profile.change": N_("Change a profile"),
-    "people.join": N_("Join the hub"),
-    "people.describe": N_("Change what is known of a person"),
-    "people.password-link": N_("Make a link to a new password"),
-    "people.unblock": N_("Unblock people"),
-    "people.withdraw-invitation": N_("Withdraw an invitation"),
-    "token.make": N_("Make an API token"),
-    "token.rename": N_("Rename an API token"),
-    "token.revoke": N_("Revoke an API token"),
-    "dataset.upload": N_("Upload a file"),
-    "dataset.check": N_("Check the file"),
-    "dataset.connect": N_("Connect to a database"),
-    "dataset.discard": N_("Discard an upload"),
-    "dataset.expire": N_("A data set reached its last day"),
-    "dataset.look": N_("Look at the first rows of an upload"),
-    "question.save": N_("Save a question"),
-    "question.remove": N_("Remove a saved question"),
-    "release.rename": N_("Rename an answer"),
-    "release.withdraw": N_("Show an answer no longer"),
-    "survey.open": N_("Open a survey"),
-    "survey.close": N_("Close a survey"),
-    "survey.invite": N_("Make invitations to a survey"),
-    "survey.drop": N_("Throw a draft of a survey away"),
+_EVENTS = {
+    "access.ask": N_("Access requested"),
+    "access.decide": N_("Access request decided"),
+    "access.see": N_("Access request viewed"),
+    "alert.raise": N_("Alert raised"),
+    "alert.see": N_("Alert acknowledged"),
+    "algorithm.manage": N_("Algorithm changed"),
+    "algorithm.register": N_("Algorithm registered"),
+    "algorithm.run": N_("Algorithm run"),
+    "algorithm.see": N_("Algorithm viewed"),
+    "anonymize.run": N_("Anonymised table made"),
+    "budget.ask": N_("More budget requested"),
+    "budget.charges": N_("Shares and charges viewed"),
+    "budget.raise": N_("Budget raised"),
+    "budget.see": N_("Budget viewed"),
+    "contribution.manage": N_("Policy of contributed data changed"),
+    "contribution.see": N_("Uses of contributed data viewed"),
+    "dataset.budget": N_("Budget set"),
+    "dataset.check": N_("File checked"),
+    "dataset.close": N_("Data set closed"),
+    "dataset.connect": N_("Database connected"),
+    "dataset.delete": N_("Data set deleted"),
+    "dataset.describe": N_("Data set description changed"),
+    "dataset.destroy": N_("Key of a version destroyed"),
+    "dataset.discard": N_("Upload discarded"),
+    "dataset.expire": N_("Retention ended: keys destroyed"),
+    "dataset.grant": N_("Access granted"),
+    "dataset.list": N_("Catalogue listing changed"),
+    "dataset.look": N_("First rows of an upload viewed"),
+    "dataset.manage": N_("Data set changed"),
+    "dataset.open": N_("Data set opened"),
+    "dataset.register": N_("Data set registered"),
+    "dataset.revoke": N_("Access revoked"),
+    "dataset.see": N_("Data set viewed"),
+    "dataset.shared": N_("Data set closed: another one has the same rows"),
+    "dataset.upload": N_("File uploaded"),
+    "dataset.uses": N_("Uses of a data set viewed"),
+    "dataset.version": N_("Version added"),
+    "job.cancel": N_("Job cancelled"),
+    "job.end": N_("Job ended"),
+    "job.see": N_("Job viewed"),
+    "job.submit": N_("Job submitted"),
+    "learn.run": N_("Model trained"),
+    "metrics.see": N_("Metrics viewed"),
+    "password.change": N_("Password changed"),
+    "people.block": N_("Person blocked"),
+    "people.describe": N_("Person's details changed"),
+    "people.invite": N_("Person invited"),
+    "people.join": N_("Person joined"),
+    "people.password-link": N_("Password reset link created"),
+    "people.see": N_("People viewed"),
+    "people.unblock": N_("Person unblocked"),
+    "people.withdraw-invitation": N_("Invitation withdrawn"),
+    "policy.see": N_("Institution's policy viewed"),
+    "policy.write": N_("Institution's policy changed"),
+    "profile.change": N_("Profile changed"),
+    "profile.manage": N_("Profile changed"),
+    "project.create": N_("Project started"),
+    "project.manage": N_("Project changed"),
+    "project.see": N_("Project viewed"),
+    "public.read": N_("Public page read"),
+    "question.ask": N_("Query run"),
+    "question.explain": N_("Query explained"),
+    "question.manage": N_("Saved query changed"),
+    "question.rehearse": N_("Query rehearsed"),
+    "question.remove": N_("Saved query removed"),
+    "question.save": N_("Query saved"),
+    "question.see": N_("Saved query viewed"),
+    "release.download": N_("Answer downloaded"),
+    "release.rename": N_("Answer renamed"),
+    "release.see": N_("Answer viewed"),
+    "release.share": N_("Answer shared"),
+    "release.withdraw": N_("Answer no longer shared"),
+    "roles.give": N_("Roles changed"),
+    "session.begin": N_("Signed in"),
+    "session.end": N_("Signed out"),
+    "session.fail": N_("Sign-in failed"),
+    "session.second-factor": N_("Two-step verification changed"),
+    "settings.see": N_("Settings viewed"),
+    "survey.answer": N_("Survey answered"),
+    "survey.close": N_("Survey closed"),
+    "survey.compose": N_("Survey composed"),
+    "survey.download": N_("Survey results downloaded"),
+    "survey.drop": N_("Survey draft discarded"),
+    "survey.invite": N_("Survey invitations created"),
+    "survey.manage": N_("Survey changed"),
+    "survey.open": N_("Survey opened"),
+    "survey.see": N_("Survey viewed"),
+    "synthesise.run": N_("Synthetic table made"),
+    "token.make": N_("API token created"),
+    "token.manage": N_("API tokens changed"),
+    "token.rename": N_("API token renamed"),
+    "token.revoke": N_("API token revoked"),
+    "trail.accept": N_("Missing entries acknowledged"),
+    "trail.export": N_("Audit log exported"),
+    "trail.gap": N_("Audit log entries are missing"),
+    "trail.own": N_("Own audit log viewed"),
+    "trail.read": N_("Audit log viewed"),
+    "trail.verify": N_("Audit log verified"),
 }
+"""What happened, by the name under which an entry stores it. A denied attempt has the title of its action instead."""
 
 KINDS = {
     "alert": N_("alert"),
@@ -72,13 +136,13 @@ KINDS = {
     "person": N_("person"),
     "population": N_("population"),
     "project": N_("project"),
-    "question": N_("saved question"),
+    "question": N_("saved query"),
     "release": N_("answer"),
     "request": N_("request"),
     "rule": N_("rule"),
     "token": N_("API token"),
     "trial": N_("trial of a table"),
-    "trail": N_("trail"),
+    "trail": N_("audit log"),
     "upload": N_("upload"),
 }
 """What objects are called that have no name of their own."""
@@ -137,12 +201,21 @@ DETAILS = (
 
 
 def titles() -> dict[str, str]:
-    """Action → title, in English.
+    """Name of an event → what happened, in English; an action without an event of its own has its title.
 
     >>> titles()["job.end"], titles()["question.ask"]
-    ('A job ended', 'Ask a question')
+    ('Job ended', 'Query run')
     """
-    return {name: action.title for name, action in actions().items()} | _OWN
+    return attempts() | _EVENTS
+
+
+def attempts() -> dict[str, str]:
+    """Action → its title, in English: what somebody tried where an entry is not done.
+
+    >>> attempts()["question.ask"]
+    'Run a query'
+    """
+    return {name: action.title for name, action in actions().items()}
 
 
 def names_of_objects(db: Session, ids: Iterable[str], *, data_sets: Iterable[str] | None = None) -> dict[str, str]:

@@ -131,7 +131,9 @@ def accept(hub: Hub, caller: Caller, *, who: str, why: str) -> int:
     with hub.database.begin() as db:
         gap = db.scalar(select(TrailLine.number).where(TrailLine.action == GAP).order_by(TrailLine.number.desc()).limit(1))
         if gap is None:
-            raise InvalidParameter("Nothing was accepted", why="the trail has no gap", instead="cloister audit-trail verify")
+            raise InvalidParameter(
+                "Nothing was acknowledged", why="the audit log has no gap", instead="cloister audit-trail verify"
+            )
         return write(db, hub, caller, ACCEPT, kind="trail", object_id=str(gap), purpose=why, who=who)
 
 

@@ -5,7 +5,7 @@
 // the levels (no answers) are kept in this tab until the report is sent.
 
 import { report as randomised } from "./cloister-local.js";
-import { epsilon, promises, spent } from "./cloister-survey.js";
+import { epsilon, fraction, promises, spent } from "./cloister-survey.js";
 import { at, fill, make, short, words } from "./respond-parts.js";
 
 /** Offer the levels; `then` is called when they are chosen. `page.levels` has the name of one for each question. */
@@ -22,7 +22,7 @@ export function chooseLevels(page, then) {
   const all = (name) => Object.fromEntries(survey.questions.map((question) => [question.name, name]));
   survey.levels.forEach(({ name }, index) => radios[index].addEventListener("change", () => choose(all(name))));
   selects.forEach((select, index) => select.addEventListener("change", () => {
-    const careful = survey.levels.reduce((least, level) => (number(level.epsilon) < number(least.epsilon) ? level : least));
+    const careful = survey.levels.reduce((least, level) => (fraction(level.epsilon) < fraction(least.epsilon) ? level : least));
     choose({ ...(page.levels ?? all(careful.name)), [survey.questions[index].name]: select.value });
   }));
   at("each").hidden = survey.questions.length < 2 || survey.levels.length < 2;
@@ -94,10 +94,9 @@ function demonstrate(page) {
 }
 
 const surer = (page, name) => epsilon(page.demonstration[name]);
-const number = (text) => text.split("/").map(Number).reduce((above, below) => above / below);
 
 /** Of one survey, as it stands; and of one invitation, so that whoever comes next on this machine chooses anew. */
-const place = ({ survey, ticket }) => `cloister ${survey.survey} ${survey.version} ${location.hash.slice(1) === ticket ? ticket : ""}`;
+const place = ({ survey, ticket, invited }) => `cloister ${survey.survey} ${survey.version} ${invited ? ticket : ""}`;
 
 function keep(page) {
   try {

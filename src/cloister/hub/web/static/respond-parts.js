@@ -1,12 +1,22 @@
-// What the parts of the respondent's page share: its words, and small ways to write on it.
+// What the parts of the respondent's page share: its words, and small ways to write on it. Texts of a survey that an older version
+// of the hub took may hold what turns a line round or hides what stands in it: here they leave for the page, and are made printable.
+
+import { UNPRINTABLE } from "./cloister-survey.js";
 
 export const words = document.getElementById("words")?.dataset ?? {};
 export const at = (id) => document.getElementById(id);
-export const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+
+/** The text as it may stand on a page: what is not printable, by its number, as everywhere in the hub (printable.py). */
+export const shown = (text) => text.replace(UNPRINTABLE, (found) =>
+  "\t\n\r".includes(found) ? found : `⟨U+${found.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+
+export const fill = (text, values) =>
+  text.replace(/\{(\w+)\}/g, (whole, name) => (values[name] === undefined ? whole : shown(String(values[name]))));
 
 export const make = (tag, properties = {}, ...children) => {
   const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
+  for (const name of ["textContent", "ariaLabel"]) if (name in properties) made[name] = shown(String(properties[name]));
+  made.append(...children.map((each) => (typeof each === "string" ? shown(each) : each)));
   return made;
 };
 

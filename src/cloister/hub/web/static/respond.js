@@ -3,29 +3,40 @@
 // "report" holds. The report, which is randomised, stays in the tab until it has arrived, so that answers are drawn once.
 
 import { report as randomised } from "./cloister-local.js";
-import { epsilon, labels, newToken, placeOf, respond } from "./cloister-survey.js";
+import { epsilon, fraction, labels, newToken, placeOf, respond } from "./cloister-survey.js";
 import { chooseLevels, forget, keepReport, keptReport } from "./respond-levels.js";
-import { at, fill, make, short, show, words } from "./respond-parts.js";
+import { at, fill, make, short, show, shown, words } from "./respond-parts.js";
 
 const root = at("survey");
 
 if (root) start();
 
 async function start() {
-  const { survey, demonstration } = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
-  const given = location.hash.slice(1);
-  const ticket = /^[0-9a-f]{32}$/.test(given) ? given : root.dataset.invited ? "" : newToken();
+  const stop = (textContent) => root.replaceChildren(make("p", { className: "error", role: "alert", textContent }));
   root.hidden = false;
-  if (!ticket) {
-    root.replaceChildren(make("p", { className: "error", textContent: words.uninvited }));
-    return;
+  const invited = root.dataset.invited !== undefined;
+  const ticket = invited ? location.hash.slice(1) : newToken(); // an open survey takes none from its link: others may have it too
+  if (!/^[0-9a-f]{32}$/.test(ticket)) return stop(words.uninvited);
+  try {
+    const { survey, demonstration } = await (await fetch(root.dataset.survey, { credentials: "omit" })).json();
+    const page = { survey, demonstration, ticket, invited, levels: null, report: null };
+    const waiting = keptReport(page);
+    if (waiting) leave(Object.assign(page, { report: waiting, levels: waiting.levels }));
+    else chooseLevels(page, () => ask(page));
+    at("randomise").addEventListener("click", () => randomise(page));
+    at("send").addEventListener("click", () => send(page));
+    addEventListener("pagehide", () => wipe(page));
+  } catch {
+    stop(words.unsound);
   }
-  const page = { survey, demonstration, ticket, levels: null, report: null };
-  const waiting = keptReport(page);
-  if (waiting) leave(Object.assign(page, { report: waiting, levels: waiting.levels }));
-  else chooseLevels(page, () => ask(page));
-  at("randomise").addEventListener("click", () => randomise(page));
-  at("send").addEventListener("click", () => send(page));
+}
+
+/** No true answer stays behind: not in a page that is done, and not in one that the browser keeps for its "back" button. */
+function wipe(page) {
+  page.inputs?.forEach((each) => each.clear());
+  if (!page.report) return;
+  at("questions").replaceChildren();
+  page.inputs = [];
 }
 
 // 2. questions
@@ -47,7 +58,7 @@ function asked(page, question) {
   box.append(...parts.elements);
   let none = null;
   if (question.no_answer) {
-    none = make("input", { type: "checkbox" });
+    none = make("input", { type: "checkbox", autocomplete: "off" });
     const help = make("span", { className: "help", textContent: words.noneHelp });
     box.append(make("label", { className: "check" }, none, make("span", {}, words.none, " ", help)));
     none.addEventListener("change", () => { if (none.checked) parts.clear(); });
@@ -58,7 +69,12 @@ function asked(page, question) {
   box.append(make("p", { className: "small soft promise", textContent: level + promise(question, client) }));
   const read = () => (none?.checked ? null : parts.read());
   if (seen(client)) box.append(would(question, client, read));
-  return { question, box, read };
+  const clear = () => {
+    parts.clear();
+    if (none) none.checked = false;
+    box.querySelector(".badges")?.replaceChildren(); // a dozen reports of one answer all but say it
+  };
+  return { question, box, read, clear };
 }
 
 function promise(question, client) {
@@ -98,7 +114,7 @@ let groups = 0;
 
 function radios(labels) {
   groups += 1;
-  const inputs = labels.map((_, index) => make("input", { type: "radio", name: `group-${groups}`, value: String(index) }));
+  const inputs = labels.map((_, index) => make("input", { type: "radio", autocomplete: "off", name: `group-${groups}`, value: String(index) }));
   const items = inputs.map((input, index) => make("label", { className: "check" }, input, make("span", { textContent: labels[index] })));
   return {
     elements: [list(items)],
@@ -116,7 +132,7 @@ const KINDS = {
   choice: (question) => oneOf(question.options),
   scale: (question) => oneOf(question.steps),
   several(question) {
-    const inputs = question.options.map(() => make("input", { type: "checkbox" }));
+    const inputs = question.options.map(() => make("input", { type: "checkbox", autocomplete: "off" }));
     const items = inputs.map((input, index) =>
       make("label", { className: "check" }, input, make("span", { textContent: question.options[index] })));
     return {
@@ -130,14 +146,14 @@ const KINDS = {
     };
   },
   number(question) {
-    const input = make("input", { type: "number", step: "any", min: question.low, max: question.high, ariaLabel: question.text });
+    const input = make("input", { type: "number", autocomplete: "off", step: "any", min: question.low, max: question.high, ariaLabel: question.text });
     return {
       help: fill(words.between, question),
       elements: [input],
       clear: () => { input.value = ""; },
       read: () => {
         const value = input.valueAsNumber;
-        return Number.isFinite(value) && value >= decimal(question.low) && value <= decimal(question.high) ? value : undefined;
+        return Number.isFinite(value) && value >= fraction(question.low) && value <= fraction(question.high) ? value : undefined;
       },
     };
   },
@@ -148,7 +164,7 @@ const KINDS = {
     for (let row = question.rows - 1; row >= 0; row -= 1) {
       const line = make("tr");
       for (let column = 0; column < question.columns; column += 1) {
-        const input = make("input", { type: "radio", name: `group-${groups}`, value: `${row},${column}` });
+        const input = make("input", { type: "radio", autocomplete: "off", name: `group-${groups}`, value: `${row},${column}` });
         input.ariaLabel = fill(words.cell, { row: row + 1, column: column + 1 });
         cells.push(input);
         line.append(make("td", {}, make("label", {}, input)));
@@ -178,12 +194,6 @@ function oneOf(labels) {
   return { ...made, read: () => labels[made.chosen()] };
 }
 
-/** Bounds are exact texts such as "1/3"; here a double is good enough, since the report is made on the grid. */
-function decimal(text) {
-  const [above, below = "1"] = String(text).split("/");
-  return Number(above) / Number(below);
-}
-
 // 3. what leaves
 
 function randomise(page) {
@@ -208,7 +218,7 @@ function randomise(page) {
 /** Show what leaves: just made, or made in this tab before and not known to have arrived. */
 function leave(page) {
   at("step-level").hidden = page.inputs === undefined;
-  at("leaving").textContent = JSON.stringify(page.report, null, 2);
+  at("leaving").textContent = shown(JSON.stringify(page.report, null, 2));
   const lines = [words.chosenLevels, ...page.survey.questions.map((question) => told(page, question))];
   at("readable").replaceChildren(...lines.map((textContent) => make("li", { textContent })));
   show(at("step-send"), at("h-send"));
@@ -234,13 +244,21 @@ async function send(page) {
     if (answer.ok) {
       at("step-level").hidden = at("step-questions").hidden = at("step-send").hidden = true;
       forget(page);
+      wipe(page);
+      at("leaving").textContent = "";
+      at("readable").replaceChildren();
       history.replaceState(null, "", location.pathname);
       show(at("step-thanks"), at("thanks"));
       return;
     }
-    why = { 403: words.used, 409: words.closed, 429: words.busy }[answer.status] ?? (await answer.json()).detail ?? why;
+    if (answer.status === 403) return failed(words.used); // it may have arrived before, with its answer lost on the way
+    why = { 409: words.closed, 429: words.busy }[answer.status] ?? (await answer.json()).detail ?? why;
   } catch { /* said below */ }
-  at("failed").textContent = fill(words.failed, { why });
+  failed(fill(words.failed, { why }));
+}
+
+function failed(text) {
+  at("failed").textContent = text;
   at("failed").hidden = false;
   at("send").disabled = false;
 }

@@ -1,0 +1,12 @@
+"""How good a model is at each ε."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scripts.gallery import drawn
+
+
+def chart() -> Any:
+    """As the gallery's snippet draws it."""
+    return drawn("gallery_curve")

@@ -1,0 +1,12 @@
+"""Risk and loss before and after an anonymisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scripts.gallery import drawn
+
+
+def chart() -> Any:
+    """As the gallery's snippet draws it."""
+    return drawn("gallery_report")

@@ -1,0 +1,12 @@
+"""Mean age by two keys, in colours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scripts.gallery import drawn
+
+
+def chart() -> Any:
+    """As the gallery's snippet draws it."""
+    return drawn("gallery_two_keys")

@@ -1,0 +1,211 @@
+"""The line to write instead, in the asker's own tables and columns.
+
+Refusals are written where they are raised, about the tables of the SQL reference: `people` (age, sex, born, …) and `visits`,
+whose unit is `patient`; `x` stands for any number. Before a refusal leaves, each of these names that the asker does not have
+becomes one of the same kind that the asked table declares. Where it declares none, the line is a question that it does answer.
+Only declarations are read here, and they are public.
+
+>>> import cloister as cl
+>>> staff = cl.PrivateTable({"pay": [1], "rank": ["a"]}, {"pay": cl.Integer(0, 9), "rank": cl.Category(["a", "b"])})
+>>> words = Words.of("SELECT rank FROM staff", {"staff": staff}, None)
+>>> words.line("SUM(age) FILTER (WHERE sex = 'F')"), words.line("EXTRACT(MONTH FROM born)")
+("SUM(pay) FILTER (WHERE rank = 'a')", 'SELECT rank, COUNT(*) AS n FROM staff GROUP BY rank')
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+from sqlglot.tokens import Tokenizer
+
+from cloister.errors import CloisterError
+from cloister.query.dialect import dialect_named
+from cloister.query.refusals import EXAMPLE
+from cloister.tables import Category, PrivateTable, PublicTable
+
+__all__ = ["Words", "in_words_of"]
+
+_NUMBERS = frozenset({"age", "pay", "cost", "fee", "hours", "x", "y", "column", "expression", "numerator", "divisor"})
+_KEYS = frozenset({"sex", "educ", "ward", "town"})
+_DATES = frozenset({"born", "later", "earlier"})
+_ROLES = {
+    **dict.fromkeys(_NUMBERS, "numbers"),
+    **dict.fromkeys(_KEYS, "keys"),
+    **dict.fromkeys(_DATES, "dates"),
+    "smoker": "truths",
+    "patient": "units",
+    "people": "table",
+    "patients": "owned",
+    "visits": "owned",
+    "towns": "public",
+}
+_VALUES = {"low": "0", "high": "100"}
+_PIECE = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|(?<![\w.])cl\.\w+|\b[A-Za-z_]\w*\b(?!\s*\()|\b[A-Za-z_]\w*\b")
+_PROSE = re.compile(r"\b(the|a|an|each|two|another|fewer|from|read|one|both|all|columns?) [a-z]+\b(?! *[(.])")
+_MOST_GROUPS = 100
+
+
+class _Lacking(Exception):
+    """The asked table declares no column of a kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """What a line may be written with."""
+
+    table: str | None = None
+    columns: frozenset[str] = frozenset()
+    """Everything that the asked tables call their own: it stays as it is."""
+    owned: str | None = None
+    """The table, where its rows belong to units."""
+    shared: tuple[str, ...] = ()
+    """The columns that the public table has, too."""
+    other: Words | None = None
+    """The same of another table that the text names, whose rows belong to units."""
+    public: str | None = None
+    units: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    truths: tuple[str, ...] = ()
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The texts that a key may be."""
+    dialect: str | None = None
+
+    @classmethod
+    def of(cls, sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None) -> Words:
+        """Those of the tables that a text names, or of the first private one."""
+        written = sql.lower() if isinstance(sql, str) else ""
+        named = [name for name in tables if re.search(rf"(?<!\w){re.escape(name.lower().rpartition('.')[2])}(?!\w)", written)]
+        private = [name for name in (*named, *tables) if isinstance(tables[name], PrivateTable)]
+        public = next((name for name in (*named, *tables) if isinstance(tables[name], PublicTable)), None)
+        if not private:
+            return cls(public=public, dialect=dialect)
+        units = [each for each in dict.fromkeys(private) if each in named and getattr(tables[each], "unit", None) is not None]
+        first = cls._about(private[0], tables, named, public, dialect)
+        if not units or units[-1] == private[0]:
+            return first
+        return replace(first, other=cls._about(units[-1], tables, named, public, dialect))
+
+    @classmethod
+    def _about(
+        cls,
+        name: str,
+        tables: Mapping[str, PrivateTable | PublicTable],
+        named: Sequence[str],
+        public: str | None,
+        dialect: str | None,
+    ) -> Words:
+        table = tables[name]
+        assert isinstance(table, PrivateTable)
+        mine = {column: domain for column, domain in table.columns.items() if column != table.unit}
+        kinds = {column: domain.kind for column, domain in mine.items()}
+        short = [column for column, domain in mine.items() if domain.size is not None and domain.size <= _MOST_GROUPS]
+        texts = {
+            column: tuple(str(option) for option in domain.options)
+            for column, domain in mine.items()
+            if isinstance(domain, Category) and isinstance(domain.options[0], str)
+        }
+        own = frozenset(each for known in named for each in (known, *_names(tables[known]))) | {name, *_names(table)}
+        return cls(
+            table=name,
+            columns=own,
+            owned=name if table.unit is not None else None,
+            public=public,
+            shared=() if public is None else tuple(column for column in mine if column in _names(tables[public])),
+            units=(table.unit,) if table.unit is not None else (),
+            numbers=tuple(column for column, kind in kinds.items() if kind in ("integer", "real")),
+            keys=(*texts, *(column for column in short if column not in texts)),
+            dates=tuple(column for column, kind in kinds.items() if kind == "date"),
+            truths=tuple(column for column, kind in kinds.items() if kind == "boolean"),
+            options=texts,
+            dialect=dialect,
+        )
+
+    def example(self) -> str:
+        """A question that the asked table answers."""
+        if self.table is None:
+            instead = "a question about a private table"
+            return instead  # noqa: RET504  (by this name it is found among the texts to translate)
+        key = self._spelled(self.keys[0]) if self.keys else ""
+        grouped = f" GROUP BY {key}" if key else ""
+        return f"SELECT {f'{key}, ' if key else ''}COUNT(*) AS n FROM {self._spelled(self.table)}{grouped}"  # noqa: S608
+
+    def line(self, remedy: str) -> str:
+        """The remedy with the asker's names in the place of ours."""
+        if remedy == EXAMPLE:
+            return self.example()
+        if _PROSE.search(remedy) or "cl." in remedy:
+            return remedy
+        if self.other is not None and re.search(r"\bvisits\b", remedy):
+            return self.other.line(remedy)
+        taken: dict[str, str] = {}
+        last = ""
+
+        def put(found: re.Match[str]) -> str:
+            nonlocal last
+            piece = found[0]
+            if piece[0] == "'":
+                return self._value(piece, last)
+            if piece in self.columns or piece not in _ROLES or re.match(r"\s*\(", remedy[found.end() :]):
+                last = piece if piece in self.columns else last
+                return _VALUES.get(piece, piece) if piece not in self.columns else piece
+            with_public = "JOIN" in remedy or "FROM towns" in remedy
+            role = "shared" if piece in _KEYS and with_public else _ROLES[piece]
+            taken[piece] = last = taken.get(piece) or self._name(role, taken.values())
+            return self._spelled(last)
+
+        try:
+            return _PIECE.sub(put, remedy)
+        except _Lacking:
+            return self.example()
+
+    def _name(self, role: str, taken: Iterable[str]) -> str:
+        """A name of that kind, another than those that stand in the line where there is one."""
+        found = getattr(self, role)
+        names = (found,) if isinstance(found, str) else found or ()
+        if not names:
+            raise _Lacking
+        used = set(taken)
+        return next((name for name in names if name not in used), names[0])
+
+    def _value(self, text: str, column: str) -> str:
+        """A constant beside a key of ours: a text that this key may be."""
+        options = self.options.get(column)
+        if column not in self.keys or text[1:-1] not in ("F", "M", "D%", "d%", "A%"):
+            return text
+        if options is None:
+            raise _Lacking
+        chosen = options[1] if text == "'M'" and len(options) > 1 else options[0]
+        if text.endswith("%'"):
+            chosen = f"{chosen[:1].lower() if text[1] == 'd' else chosen[:1]}%"
+        return str(exp.Literal.string(chosen).sql(dialect=dialect_named(self.dialect)))
+
+    def _spelled(self, name: str) -> str:
+        dialect = dialect_named(self.dialect)
+        parts = name.split(".") if name == self.table or name in (self.owned, self.public) else [name]
+        return ".".join(exp.to_identifier(part, quoted=_needs_quotes(part)).sql(dialect=dialect) for part in parts)
+
+
+def _names(table: PrivateTable | PublicTable) -> tuple[str, ...]:
+    if isinstance(table, PublicTable):
+        return table.names
+    return (*table.columns, *(() if table.unit is None else (table.unit,)))
+
+
+def _needs_quotes(name: str) -> bool:
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None or name.upper() in Tokenizer.KEYWORDS
+
+
+def in_words_of(
+    refusal: CloisterError, sql: str, tables: Mapping[str, PrivateTable | PublicTable], dialect: str | None
+) -> CloisterError:
+    """The refusal with its line in the words of the tables that were asked."""
+    try:
+        line = Words.of(sql, tables, dialect).line(refusal.instead)
+    except CloisterError:  # a dialect that is not known
+        line = Words.of(sql, tables, None).line(refusal.instead)
+    return type(refusal)(refusal.what, why=refusal.why, instead=line)
