@@ -10,7 +10,7 @@ import pytest
 import cloister as cl
 from cloister.errors import InvalidDeclaration
 from cloister.ledger import Ledger
-from cloister.session.lineage import SharedRows, place_of
+from cloister.session.lineage import SharedRows, identity_digest
 from cloister.tables.postgres import PostgresSource
 
 pytestmark = pytest.mark.postgres
@@ -236,7 +236,7 @@ def test_two_addresses_that_an_older_version_bound_apart_are_found(at: Any, post
     addresses = {"p": at("lineage.people"), "q": at("lineage.people").replace("127.0.0.1", "localhost")}
     for population, address in addresses.items():
         ledger.open(population, cl.PureDP(1), who="owner")
-        ledger.bind(place_of(PostgresSource.from_url(address).identity()), population, who="owner")
+        ledger.bind(identity_digest(PostgresSource.from_url(address).identity()), population, who="owner")
     with cl.Session({"t": table(addresses["p"])}, ledger=ledger) as session:
         assert list(session.spent_by) == ["p"]
     with pytest.raises(SharedRows) as refused:

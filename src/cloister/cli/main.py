@@ -53,6 +53,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="cloister", message="%(prog)s %(version)s")
 def cli() -> None:
     """Share what the data says, not the data.
 

@@ -18,7 +18,7 @@ from cloister.ledger import Ledger
 from cloister.tables import PrivateTable
 from cloister.tables.sources import Source
 
-__all__ = ["Marks", "SharedRows", "marks_of", "one_population", "place_of"]
+__all__ = ["Marks", "SharedRows", "identity_digest", "marks_of", "one_population"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class SharedRows(InvalidParameter):
         super().__init__(what, why=why, instead=instead)
 
 
-def place_of(identity: str) -> str:
+def identity_digest(identity: str) -> str:
     """A source's identity as the ledger keeps it: a digest, since an address may hold more than the ledger's readers should
     see."""
     return hashlib.sha256(identity.encode()).hexdigest()
@@ -55,7 +55,7 @@ def marks_of(source: Source, ledger: Ledger) -> Marks:
     identity, lineage = source.identity(), source.lineage()
     own = {ledger.derive("lineage", each, *([source.part] if source.part else [])).hex() for each in lineage}
     if identity is not None:
-        own.add(place_of(identity))
+        own.add(identity_digest(identity))
     return Marks(own=frozenset(own), whole=frozenset(ledger.derive("lineage", each).hex() for each in lineage))
 
 

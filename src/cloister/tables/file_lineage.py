@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["lineage_of", "place_of"]
+__all__ = ["file_place", "lineage_of"]
 
 _WHOLE = 2**24
 _EDGE = 2**22
@@ -52,13 +52,13 @@ def lineage_of(path: Path) -> frozenset[str]:
     return frozenset({f"content {found.st_size} {content}", *([] if place is None else [place])})
 
 
-def place_of(path: Path) -> str | None:
+def file_place(path: Path) -> str | None:
     """The name of its place on the disk alone, which stays whatever is written into the file; else its path. None where there is
     no file.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
-    ...     place_of(Path(file.name)) == place_of(Path(f"/proc/self/fd/{file.fileno()}"))
+    ...     file_place(Path(file.name)) == file_place(Path(f"/proc/self/fd/{file.fileno()}"))
     True
     """
     try:

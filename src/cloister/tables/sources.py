@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from cloister.errors import EngineError, InvalidDeclaration
-from cloister.tables.file_lineage import lineage_of, place_of
+from cloister.tables.file_lineage import file_place, lineage_of
 from cloister.tables.guard import guarded, tried
 from cloister.tables.ibis_compilers import sql_of
 from cloister.tables.lines import batches, malformed_sql, read_header, rows_sql
@@ -334,22 +334,22 @@ def _tables_below(table: Any) -> Iterator[str]:
     import ibis.expr.operations as ops
 
     backend = table.get_backend()
-    files: dict[str, str] = {}
-    if backend.name in ("duckdb", "sqlite"):
+    in_files = backend.name in ("duckdb", "sqlite")
+    if in_files:
         files = {name: file for _, name, file in backend.con.execute("PRAGMA database_list").fetchall() if file}
     else:
-        given = backend._con_kwargs
-        server = [str(given.get(name) or "") for name in ("host", "account", "project_id", "port", "database", "path")]
+        parts = ("host", "account", "project_id", "port", "database", "path")
+        server = " ".join(str(backend._con_kwargs.get(name) or "") for name in parts)
     for each in table.op().find(ops.DatabaseTable):
         catalog = each.namespace.catalog or getattr(backend, "current_catalog", None) or "main"
         schema = each.namespace.database or getattr(backend, "current_database", None) or "main"
         if backend.name == "sqlite":  # what it calls a database is what others call a catalogue
             catalog, schema = schema, "main"
-        if backend.name not in ("duckdb", "sqlite"):
-            place: str | None = " ".join(server) if any(server) else None
-        else:
-            place = place_of(Path(files[catalog])) if catalog in files else None
+        if in_files:
+            place = file_place(Path(files[catalog])) if catalog in files else None
             catalog = ""  # the file may be attached under any name
+        else:
+            place = server if server.strip() else None
         if place is not None:
             yield f"{backend.name} {place} {catalog}.{schema}.{each.name}".casefold()
 

@@ -12,7 +12,7 @@ from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.retention import KEEPER
 from cloister.privacy import PureDP
 from cloister.session import registry
-from cloister.session.lineage import Marks, place_of
+from cloister.session.lineage import Marks, identity_digest
 from scripts import postgres
 from tests.hub.catalogue.world import Sender
 
@@ -74,7 +74,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def by_address(source: Any, ledger: Any) -> Marks:
         identity = source.identity()
-        return Marks(own=frozenset() if identity is None else frozenset({place_of(identity)}))
+        return Marks(own=frozenset() if identity is None else frozenset({identity_digest(identity)}))
 
     monkeypatch.setattr(registry, "marks_of", by_address)
 

@@ -19,14 +19,12 @@ from babel import Locale
 from babel.messages.pofile import read_po
 from markupsafe import Markup, escape
 
-from cloister.hub.web.retelling import Shapes
+from cloister.hub.web.retelling import CONTEXT, Shapes
 from cloister.printable import shown
 
 __all__ = ["LANGUAGES", "NC_", "N_", "Language", "choose", "language_of"]
 
 TRANSLATIONS = Path(__file__).parent / "translations"
-_CONTEXT = "\x04"
-"""What gettext puts between a context and its text."""
 
 
 class _InContext(str):
@@ -85,7 +83,7 @@ class Language:
         >>> language_of("en").gettext("%(count)s rows", count=3)
         '3 rows'
         """
-        found = self.messages.get(f"{text.context}{_CONTEXT}{text}") if isinstance(text, _InContext) else None
+        found = self.messages.get(f"{text.context}{CONTEXT}{text}") if isinstance(text, _InContext) else None
         found = found or self.messages.get(text)
         if isinstance(found, str) and found:
             return _filled(found, values)
@@ -109,7 +107,7 @@ class Language:
 
     def npgettext(self, context: str, one: str, many: str, num: int, /, **values: Any) -> str:
         """The text for so many, as it is meant in a context."""
-        found = (context and self.messages.get(f"{context}{_CONTEXT}{one}")) or self.messages.get(one)
+        found = (context and self.messages.get(f"{context}{CONTEXT}{one}")) or self.messages.get(one)
         which = self.plural(num)
         if isinstance(found, tuple) and which < len(found) and found[which]:
             return _filled(found[which], {"num": num, **values})
@@ -146,7 +144,7 @@ def language_of(code: str) -> Language:
     messages: dict[str, str | tuple[str, ...]] = {}
     for message in catalogue:
         if message.id and not message.fuzzy:
-            context = f"{message.context}{_CONTEXT}" if message.context else ""
+            context = f"{message.context}{CONTEXT}" if message.context else ""
             if isinstance(message.id, str):
                 messages[context + message.id] = str(message.string or "")
             else:

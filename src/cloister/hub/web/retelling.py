@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["TERMS", "WORDS", "Shapes"]
+__all__ = ["CONTEXT", "TERMS", "WORDS", "Shapes"]
 
 WORDS = frozenset({"action", "first", "last", "title", "titles", "what", "whom", "why"})
 """Places that hold words of the hub."""
@@ -36,7 +36,7 @@ _RULED, _NO_RULE = " (rule {rule})", re.compile(r"\s?[(（][^()（）]*\{rule\}[
 _FILLED = re.compile(r"( ?)\{(\w+)\}( ?)")
 _WIDE, _NARROW = re.compile(r"[\u3400-\u9fff]"), re.compile(r"[A-Za-z0-9]")
 _DEEPEST = 4
-_CONTEXT = "\x04"
+CONTEXT = "\x04"
 """What gettext puts between a context and its text."""
 _PART = "part of another text"
 """Under what shapes with one fixed word are kept: they are known only inside another text, around code ("This LIMIT")."""
@@ -65,7 +65,7 @@ class Shapes:
         told |= {text.removesuffix(_RULED): _NO_RULE.sub("", said) for text, said in told.items() if text.endswith(_RULED)}
         found: dict[str, list[_Shape]] = {"": []}
         for whole, said in told.items():
-            context, _, text = whole.rpartition(_CONTEXT)
+            context, _, text = whole.rpartition(CONTEXT)
             shape = _shape(text, said)
             if shape is not None:
                 short = shape.weight < 2 and not any(place in WORDS for place in shape.places)
@@ -98,9 +98,9 @@ class Shapes:
     def _term(self, context: str, value: str, depth: int) -> str:
         """A term of the library's, or several between commas; nothing where one of them is none."""
         said = [
-            self._messages.get(f"{context}{_CONTEXT}{each}") or self.told(each, depth + 1, context) for each in value.split(", ")
+            self._messages.get(f"{context}{CONTEXT}{each}") or self.told(each, depth + 1, context) for each in value.split(", ")
         ]
-        whole = self._messages.get(f"{context}{_CONTEXT}{value}") or self.told(value, depth + 1, context)
+        whole = self._messages.get(f"{context}{CONTEXT}{value}") or self.told(value, depth + 1, context)
         return str(whole) or ("、".join(map(str, said)) if len(said) > 1 and all(said) else "")
 
     def _word(self, text: str, depth: int) -> str:

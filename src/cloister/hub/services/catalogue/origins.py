@@ -20,7 +20,7 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.services.catalogue.series import apart, populations_ever
 from cloister.hub.services.trail import raise_alert
-from cloister.session.lineage import SharedRows, marks_of, place_of
+from cloister.session.lineage import SharedRows, identity_digest, marks_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -94,7 +94,7 @@ def whole_of(hub: Hub, db: Db, data_set: DataSet, source: object) -> dict[str, s
     if not isinstance(source, PostgresSource | SparkConnectSource) or not source.part:
         return {}
     marks = marks_of(source, hub.ledger).whole
-    whole = marks | {place_of(source.whole)}
+    whole = marks | {identity_digest(source.whole)}
     bound = set(hub.ledger.bound_to(whole).values())
     if not bound <= populations_ever(db, data_set):
         raise SharedRows(

@@ -81,6 +81,7 @@ def _drafts(router: APIRouter) -> None:
         """What it asks, and of whom."""
         with hub.database.reading() as db:
             row = drafts.seen_survey(hub, db, caller, number)
+            # not through SurveyWhole: a stored text may hold half a letter, which pydantic cannot write
             return ExactJSON({**line_of(row).model_dump(mode="json"), "draft": row.draft, "survey": _body(row)})
 
     @router.patch("/surveys/{number}", dependencies=[_MANAGE, WRITTEN], summary="Change a draft")
