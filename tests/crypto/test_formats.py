@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from cloister.crypto import DecryptedReader, EncryptedWriter, canonical_json, encrypted_file
+from cloister.crypto import (
+    DecryptedReader,
+    DeterministicCipher,
+    EncryptedWriter,
+    PseudoRandomFunction,
+    canonical_json,
+    encrypted_file,
+)
 from cloister.hub.keys import hub_keyring
 from cloister.hub.services.trail.chain import START, Act, seal
 from cloister.ledger.chain import BEGINNING, chained
@@ -59,6 +66,15 @@ def test_an_encrypted_file() -> None:
         2097255,
         "6eb6919d9d582a321b032f8a4b38e694797e4c957a04bc17b3669e0d50514710",
     )
+
+
+def test_lines_and_draws() -> None:
+    assert DeterministicCipher(bytes(range(64))).encrypt(b"a line", [b"place", b"1", b"state"]).hex() == (
+        "c8400caa743fd2d067b93eb1bea31d789d7c8b2f240b"
+    )
+    keyed = PseudoRandomFunction(b"secret")
+    assert keyed.words("sample", count=3).tolist() == [16744657284937592612, 3171303930739064301, 14502542787906554392]
+    assert [keyed.below(1000, "count", str(number)) for number in range(4)] == [224, 287, 997, 708]
 
 
 def test_canonical_text_and_the_chains_of_it() -> None:

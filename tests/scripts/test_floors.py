@@ -57,6 +57,7 @@ def test_the_house_stands(house: Path) -> None:
         pytest.param("ledger/planted.py", "from cloister.tables import planted", id="next door on the ground"),
         pytest.param("crypto/planted.py", "from cloister.tables import planted", id="keys know no rows"),
         pytest.param("crypto/planted.py", "from cloister.privacy import planted", id="keys know no promise"),
+        pytest.param("query/planted.py", "from cryptography import x509", id="ciphers have one home"),
         pytest.param("attacks/planted.py", "from cloister.query import planted", id="next door among the crafts"),
         pytest.param("session/planted.py", "from cloister.query import planted", id="the door knows no craft"),
         pytest.param("query/planted.py", "from cloister.cli import planted", id="up to the command line"),

@@ -2,6 +2,8 @@
 
     keyring.py         a master key: keys derived for purposes, wrapped keys, signatures; the file that a key lies in
     encrypted_file.py  a stream of bytes as an encrypted file
+    deterministic.py   encryption of lines and cells without a nonce
+    prf.py             draws that follow from a secret
     canonical.py       one text for each value, for digests, chains and signatures
     tls.py             the two ends of a connection whose certificates are checked
 
@@ -23,6 +25,7 @@ from cloister.lazily import Lazily
 
 if TYPE_CHECKING:
     from cloister.crypto.canonical import canonical_json as canonical_json
+    from cloister.crypto.deterministic import DeterministicCipher as DeterministicCipher
     from cloister.crypto.encrypted_file import CHUNK as CHUNK
     from cloister.crypto.encrypted_file import DecryptedReader as DecryptedReader
     from cloister.crypto.encrypted_file import EncryptedWriter as EncryptedWriter
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from cloister.crypto.keyring import WrongKey as WrongKey
     from cloister.crypto.keyring import make_key_file as make_key_file
     from cloister.crypto.keyring import new_key as new_key
+    from cloister.crypto.prf import PseudoRandomFunction as PseudoRandomFunction
     from cloister.crypto.tls import client_context as client_context
     from cloister.crypto.tls import server_context as server_context
 
@@ -39,8 +43,10 @@ _lazily = Lazily(
     __name__,
     {
         ".canonical": "canonical_json",
+        ".deterministic": "DeterministicCipher",
         ".encrypted_file": "CHUNK DecryptedReader EncryptedWriter decrypted salt_of",
         ".keyring": "Keyring WrongKey make_key_file new_key",
+        ".prf": "PseudoRandomFunction",
         ".tls": "client_context server_context",
     },
 )
