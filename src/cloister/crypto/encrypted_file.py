@@ -112,7 +112,14 @@ def decrypted(file: IO[bytes], key: bytes) -> Iterator[bytes]:
 
 
 def salt_of(file: IO[bytes]) -> str:
-    """The salt, which differs each time something is encrypted: a name for this very writing of it."""
+    """The salt, which differs each time something is encrypted: a name for this very writing of it.
+
+    >>> file = io.BytesIO()
+    >>> EncryptedWriter(file, bytes(32)).finish()
+    >>> _ = file.seek(0)
+    >>> len(salt_of(file))
+    64
+    """
     return _head(file)[len(MAGIC) :].hex()
 
 

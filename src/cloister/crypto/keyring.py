@@ -110,7 +110,14 @@ def new_key() -> bytes:
 
 def make_key_file(path: Path, text: str) -> None:
     """A file of that text, readable by its owner alone; one that is there already stays. Complete or absent: it is written under
-    another name, then linked, so that two processes agree on one."""
+    another name, then linked, so that two processes agree on one.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     make_key_file(Path(folder) / "a.key", new_key().hex())
+    ...     len((Path(folder) / "a.key").read_text())
+    64
+    """
     draft = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:

@@ -26,7 +26,12 @@ def client_context(authority: str | Path | None = None) -> ssl.SSLContext:
 
 def server_context(certificate: str | Path, key: str | Path, client_authority: str | Path | None = None) -> ssl.SSLContext:
     """For a server, with its certificate and key (PEM); with `client_authority`, a client without a certificate of that authority
-    is refused in the handshake."""
+    is refused in the handshake.
+
+    >>> server_context("server.crt", "server.key")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificate, key)
