@@ -94,9 +94,9 @@ def key() -> None:
     \b
     cloister hub key > master.key
     """
-    from cloister.noise import default_random
+    from cloister.crypto import new_key
 
-    click.echo(base64.b64encode(default_random().bytes(32)).decode())
+    click.echo(base64.b64encode(new_key()).decode())
 
 
 @hub.command()
