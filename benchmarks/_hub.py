@@ -98,11 +98,11 @@ def furnished(hub: Any, rows: str, declaration: Mapping[str, Any]) -> str:
     from cloister.hub.records.accounts import ApiToken
     from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
     from cloister.hub.services.accounts import add_person
-    from cloister.hub.services.catalogue.live import vault_of
+    from cloister.hub.services.catalogue.live import table_store_of
     from cloister.privacy import PureDP
 
-    vault = vault_of(hub)
-    stored = vault.store(vault.receive([rows.encode()], "csv"), about="benchmark")
+    store = table_store_of(hub)
+    stored = store.add(store.receive([rows.encode()], "csv"), about="benchmark")
     hub.ledger.open("people", PureDP(10**9), who="olga@example.org")
     number, token, now = new_id(), "clo_" + new_secret(), hub.now()
     with hub.database.begin() as db:
@@ -118,7 +118,7 @@ def furnished(hub: Any, rows: str, declaration: Mapping[str, Any]) -> str:
             where = {"file": stored.file, "digest": stored.digest, "length": stored.length}
             made = {"created": now, "created_by": owner}
             version = DataSetVersion(id=new_id(), data_set=each, number=1, kind="stored", **where, **made)
-            version.key = vault.bound(stored, version.about).wrapped_key
+            version.key = store.bound(stored, version.about).wrapped_key
             db.add(version)
         rules = {"actions": ["question.ask", "question.explain"]}
         given = {"kind": "data-set", "object": number, "role": "reader", "granted_by": owner, "created": now}

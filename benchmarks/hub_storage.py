@@ -18,8 +18,8 @@ import duckdb
 from _clock import alternating
 from _report import report
 
-from cloister.hub.keys import Keys
-from cloister.hub.storage import Limits, Vault
+from cloister.hub.keys import hub_keyring
+from cloister.hub.storage import Limits, TableStore
 from cloister.tables import Aggregation, Category, Integer, PrivateTable, Real, prepare
 
 QUICK = bool(os.environ.get("CLOISTER_BENCH_QUICK"))
@@ -28,7 +28,7 @@ COLUMNS = {"k": Integer(0, 99), "x": Real(0, 1000, step="0.01"), "sex": Category
 
 
 def main() -> None:
-    """Make the file, send it to a vault, and load both."""
+    """Make the file, send it to a store, and load both."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rows", type=int, default=500_000 if QUICK else 10_000_000)
     rows = arguments.parse_args().rows
@@ -39,16 +39,16 @@ def main() -> None:
                 f"COPY (SELECT (random() * 99)::INTEGER AS k, random() * 1000 AS x, (random() * {rows // 3})::BIGINT AS p, "
                 f"CASE WHEN random() < 0.5 THEN 'F' ELSE 'M' END AS sex FROM range({rows})) TO '{path}' (FORMAT parquet)"
             )
-        vault = Vault(Path(folder) / "vault", Keys(bytes(32)), limits=Limits(memory="4GiB"))
+        store = TableStore(Path(folder) / "vault", hub_keyring(bytes(32)), limits=Limits(memory="4GiB"))
         begun = time.perf_counter()
         with path.open("rb") as file:
-            received = vault.receive(iter(lambda: file.read(2**16), b""), "parquet")
+            received = store.receive(iter(lambda: file.read(2**16), b""), "parquet")
         sent = time.perf_counter()
-        stored = vault.store(received, about="benchmark")
+        stored = store.add(received, about="benchmark")
         kept = time.perf_counter()
 
         def encrypted(_: int) -> None:
-            load(vault.open(stored, name="people"), rows, folder)
+            load(store.open(stored, name="people"), rows, folder)
 
         def plain(_: int) -> None:
             load(path, rows, folder)

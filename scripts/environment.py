@@ -1,7 +1,7 @@
 """Make the machine ready: a virtual environment in .venv, and the engines that the tests need from Debian.
 
     python3 scripts/environment.py base     # what `make demo` needs
-    python3 scripts/environment.py all      # what `make test` needs: every extra but torch, PostgreSQL, Java
+    python3 scripts/environment.py all      # what `make test` needs: every extra, PostgreSQL, Java
 
 Runs on the standard library alone, on any Python from 3.11 on. What is done already is not done again: a stamp inside .venv holds
 a digest of pyproject.toml, constraints.txt and the interpreter, and a machine that has the engines is left alone.
@@ -52,7 +52,7 @@ def install(wanted: str) -> None:
     if not python_of(VENV).exists():
         print("making .venv", flush=True)
         create()
-    what = "all extras but torch" if wanted == "all" else "library, hub and what its menu offers"
+    what = "all extras" if wanted == "all" else "library, hub and what its menu offers"
     print(f"installing cloister ({what}) into .venv", flush=True)
     pip = [str(python_of(VENV)), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
     subprocess.run([*pip, "-c", "constraints.txt", "-e", WANTS[wanted]], cwd=ROOT, check=True)

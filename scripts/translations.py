@@ -31,6 +31,7 @@ BELOW = (
         f"anonymize/{each}.py"
         for each in ("encoded", "held", "models/diversity", "models/k", "searches/at_levels", "searches/unmet")
     ),
+    "crypto/keyring.py",
     "lazily.py",
     *(f"learn/{each}.py" for each in ("class_tables", "from_tables", "kmeans_tables", "purse", "regression_tables", "trees")),
     *(f"ledger/{each}.py" for each in ("book", "measure", "opening", "operations", "writer")),

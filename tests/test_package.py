@@ -26,7 +26,6 @@ HEAVY = (
     "scipy",
     "sklearn",
     "sqlglot",
-    "torch",
 )
 EXTRAS = (
     "alembic",
@@ -35,7 +34,6 @@ EXTRAS = (
     "babel",
     "dp_accounting",
     "fastapi",
-    "gmpy2",
     "grpc",
     "hypothesis",
     "onnx",
@@ -51,11 +49,12 @@ EXTRAS = (
     "segno",
     "sklearn",
     "sqlalchemy",
-    "torch",
     "uvicorn",
     "vl_convert",
 )
 UNASKED = (
+    "cloister.crypto.encrypted_file",
+    "cloister.crypto.tls",
     "cloister.ledger.migrations",
     "cloister.ledger.verify",
     "cloister.noise.workloads",
@@ -71,7 +70,6 @@ UNASKED = (
     "cloister.session.workload",
     "cloister.tables.encrypted",
     "cloister.tables.scalars",
-    "cloister.tables.sealed",
 )
 """What no plain count needs."""
 

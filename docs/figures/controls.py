@@ -5,8 +5,8 @@ from __future__ import annotations
 import altair as alt
 import numpy as np
 
+from cloister.crypto import PseudoRandomFunction
 from cloister.noise import Random
-from cloister.query.controls.keyed import Keyed
 from cloister.query.controls.perturbation import OutputPerturbation
 
 REACH, MOST = 20, 400
@@ -23,7 +23,7 @@ def chart() -> alt.Chart:
     fresh = np.asarray(Random.deterministic(1).below(2 * REACH + 1, trials * MOST)).reshape(trials, MOST) - REACH
     noise = OutputPerturbation(counts=REACH)
     everybody = np.ones(900, dtype=bool)
-    once = np.array([[noise.of_count(everybody, Keyed(f"{trial}".encode()))] * MOST for trial in range(trials)])
+    once = np.array([[noise.of_count(everybody, PseudoRandomFunction(f"{trial}".encode()))] * MOST for trial in range(trials)])
     halves = np.asarray(Random.deterministic(2).below(2 * REACH + 1, 2 * trials * MOST)).reshape(2, trials, MOST).sum(axis=0)
     laws = dict(zip(COLOURS, (fresh, once, halves - 2 * REACH), strict=True))
     points = [

@@ -11,12 +11,16 @@ FLOORS = {
     "roof": ("5 · the command line", "what a hand types"),
     "hub": ("4 · the hub", "people, roles, pages"),
     "crafts": ("3 · the crafts", "one family of methods a room"),
-    "ground": ("2 · the ground", "data, and what was promised"),
+    "ground": ("2 · the ground", "data, keys, and what was promised"),
     "calculus": ("1 · the calculus", "mathematics: no table, no clock"),
 }
 HUB = {"hub": "accounts · catalogue · surveys · audit trail", "client": "the hub from Python"}
 CRAFTS = ("query", "learn", "local", "anonymize", "mining", "synth", "compress", "traces", "together", "attacks")
-GROUND = {"tables": "what is declared,|and three engines", "ledger": "what was spent,|never overdrawn"}
+GROUND = {
+    "crypto": "keys, and what is|encrypted by them",
+    "tables": "what is declared,|and three engines",
+    "ledger": "what was spent,|never overdrawn",
+}
 CALCULUS = {"privacy": "what a promise is", "noise": "how a promise is kept"}
 
 LEFT, RIGHT, WIDTH, HEIGHT = 214, 934, 1124, 588
@@ -45,7 +49,7 @@ def svg(dark: bool = False) -> str:
     """The picture as SVG text, for a light or a dark page."""
     ink = DARK if dark else LIGHT
     parts = [_labels(ink), _roof(ink), _hub(ink), _crafts(ink), _ground(ink), _calculus(ink), _flows(ink)]
-    title = "Five floors: the calculus; data, ledger and the one door; the crafts; the hub; the command line"
+    title = "Five floors: the calculus; data, keys, ledger and the one door; the crafts; the hub; the command line"
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-12 10 {WIDTH} {HEIGHT}" role="img" aria-labelledby="title" '
         f'font-family="DejaVu Sans, Verdana, Arial, sans-serif">\n<title id="title">{title}</title>'
@@ -123,10 +127,10 @@ def _ground(ink: Ink) -> str:
     top, bottom = TOPS["ground"], TOPS["calculus"]
     drawn = [_box(LEFT, top, RIGHT - LEFT, bottom - top, ink.wall, ink)]
     for place, (room, words) in enumerate(GROUND.items()):
-        x = LEFT + 16 + place * 252
-        drawn.append(_box(x, top + 16, 236, 92, ink.window, ink, room, 4))
-        drawn.append(_text(x + 118, top + 46, room, ink.text, 17, weight="bold"))
-        drawn += [_text(x + 118, top + 68 + 16 * line, part, ink.quiet, 12) for line, part in enumerate(words.split("|"))]
+        x = LEFT + 16 + place * 168
+        drawn.append(_box(x, top + 16, 156, 92, ink.window, ink, room, 4))
+        drawn.append(_text(x + 78, top + 46, room, ink.text, 17, weight="bold"))
+        drawn += [_text(x + 78, top + 68 + 16 * line, part, ink.quiet, 12) for line, part in enumerate(words.split("|"))]
     x, half = RIGHT - 100, 84
     drawn.append(
         f'<path d="M{x - half} {bottom} V{top + 62} A{half} 50 0 0 1 {x + half} {top + 62} V{bottom} Z" fill="{ink.door}" '

@@ -33,7 +33,7 @@ from cloister.hub.services.accounts import add_person, hashing, make_token
 from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.accounts.tokens import scopes_for
 from cloister.hub.services.catalogue.declarations import check_declaration
-from cloister.hub.services.catalogue.live import vault_of
+from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.serving import server
 from cloister.hub.settings import Settings
 from cloister.privacy import Guarantee, PureDP
@@ -195,7 +195,7 @@ class House:
                 created=self.hub.now(),
                 created_by=owned.id,
             )
-            version.key = vault_of(self.hub).bound(stored, version.about).wrapped_key
+            version.key = table_store_of(self.hub).bound(stored, version.about).wrapped_key
             db.add(version)
             bump(db)
         for reader in readers:
@@ -226,8 +226,8 @@ class House:
         writer = csv.writer(text)
         writer.writerow(rows)
         writer.writerows(zip(*rows.values(), strict=True))
-        vault = vault_of(self.hub)
-        return vault.store(vault.receive([text.getvalue().encode()], "csv"), about="test")
+        store = table_store_of(self.hub)
+        return store.add(store.receive([text.getvalue().encode()], "csv"), about="test")
 
 
 @cache

@@ -1,19 +1,19 @@
-"""Keys: what is wrapped is bound to its matter, one purpose says nothing of another, and a new master key changes nothing."""
+"""The hub's master key: where it comes from, what is wrapped by it, and that a new one changes nothing."""
 
 from __future__ import annotations
 
 import base64
-import pickle
 from pathlib import Path
 
 import pytest
 from sqlalchemy import LargeBinary, select
 
+from cloister.crypto import WrongKey
 from cloister.errors import InvalidParameter
 from cloister.hub.database import Base
 from cloister.hub.hub import Hub
 from cloister.hub.kept import kept
-from cloister.hub.keys import Keys, WrongKey, master_key
+from cloister.hub.keys import hub_keyring, master_key
 from cloister.hub.models import every_model
 from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.anonymizing import Trial
@@ -27,53 +27,7 @@ from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.hub.settings import Settings
 from tests.hub.house import PEOPLE, Clock, House, Visitor
 
-ONE, OTHER = Keys(bytes(range(32))), Keys(bytes(range(1, 33)))
-
-
-def test_wrapping_is_bound_to_its_matter_and_its_key_and_every_bit_counts() -> None:
-    wrapped = ONE.wrap(b"the data key", "table 1")
-    assert ONE.unwrap(wrapped, "table 1") == b"the data key"
-    assert wrapped != ONE.wrap(b"the data key", "table 1")
-    assert b"the data key" not in wrapped
-    for keys, text, about in [
-        (ONE, wrapped, "table 2"),
-        (OTHER, wrapped, "table 1"),
-        (ONE, wrapped[:-1], "table 1"),
-        (ONE, wrapped + b"x", "table 1"),
-        (ONE, b"", "table 1"),
-        (ONE, wrapped[:12], "table 1"),
-    ]:
-        with pytest.raises(WrongKey):
-            keys.unwrap(text, about)
-    for place in range(len(wrapped)):
-        flipped = bytearray(wrapped)
-        flipped[place] ^= 1
-        with pytest.raises(WrongKey):
-            ONE.unwrap(bytes(flipped), "table 1")
-
-
-def test_purposes_are_apart() -> None:
-    assert len({ONE.derive(purpose) for purpose in ("a", "b", "wrapping", "signing a")}) == 4
-    assert ONE.derive("a") != OTHER.derive("a")
-    assert ONE.signed("link", "text", ONE.sign("link", "text"))
-    for keys, purpose, text in [(OTHER, "link", "text"), (ONE, "form", "text"), (ONE, "link", "texts")]:
-        assert not keys.signed(purpose, text, ONE.sign("link", "text"))
-    assert not ONE.signed("link", "text", "")
-    assert not ONE.signed("link", "text", "é")
-
-
-def test_keys_show_themselves_nowhere() -> None:
-    told = repr(ONE) + str(ONE) + str(vars(type(ONE)).get("__dict__", ""))
-    assert "01" not in repr(ONE)
-    assert bytes(range(32)).hex() not in told
-    with pytest.raises(TypeError):
-        pickle.dumps(ONE)
-
-
-@pytest.mark.parametrize("size", [0, 16, 31, 33, 64])
-def test_a_master_key_has_32_bytes(size: int) -> None:
-    with pytest.raises(InvalidParameter, match=f"{size} bytes"):
-        Keys(bytes(size))
+OTHER = hub_keyring(bytes(range(1, 33)))
 
 
 def test_a_file_that_is_no_key_is_refused_without_being_shown(tmp_path: Path) -> None:
@@ -129,7 +83,7 @@ def test_rotation_wraps_everything_and_what_it_wraps_still_opens(tmp_path: Path)
         session.setup = house.hub.keys.wrap(b"a setup", f"second factor setup {session.digest}")
     arrived = kept_upload(house.hub, otto.caller, sent(house.hub, [b"age,sex,pay\n30,F,1\n"], "csv"))
     _all_others(house, otto)
-    fresh = Keys(bytes(range(3, 35)))
+    fresh = hub_keyring(bytes(range(3, 35)))
     with house.hub.database.reading() as db:
         assert {f"{row.__tablename__}.{column}" for row, column, _ in _wrapped(db)} == ROTATED
         listed = sorted(getattr(row, column) for row, column, _ in _wrapped(db))

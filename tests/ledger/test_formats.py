@@ -7,9 +7,10 @@ import sqlite3
 
 import pytest
 
+from cloister.crypto import canonical_json
 from cloister.errors import LedgerError, LedgerTampered
 from cloister.ledger import Ledger
-from cloister.ledger.chain import BEGINNING, canonical, chained
+from cloister.ledger.chain import BEGINNING, chained
 from cloister.ledger.head import Account, Head, HeadFile
 from cloister.ledger.measure import GRID
 from cloister.ledger.store import FORMAT
@@ -46,7 +47,7 @@ def old(tmp_path):
     """)
     parent = BEGINNING
     for number, line in enumerate(LINES, start=1):
-        text = canonical(line | {"at": 1_600_000_000_000_000 + number})
+        text = canonical_json(line | {"at": 1_600_000_000_000_000 + number})
         parent = chained(KEY, number, parent, text)
         connection.execute("INSERT INTO lines VALUES (?, ?, ?)", (number, text, parent))
     connection.execute("INSERT INTO accounts VALUES ('people', 'pure 1', '0.6')")

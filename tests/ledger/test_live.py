@@ -1,5 +1,5 @@
 """What a process remembers of its own reservations, and the lines that it writes without a dictionary, are what the tables and
-`canonical` would have said."""
+`canonical_json` would have said."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloister.crypto import canonical_json
 from cloister.errors import LedgerError
 from cloister.ledger import Ledger, book
-from cloister.ledger.chain import canonical, reserved_text, settled_text
+from cloister.ledger.chain import reserved_text, settled_text
 from cloister.privacy import PureDP
 
 TENTH = PureDP("0.1")
@@ -25,8 +26,8 @@ NAMES = st.text(min_size=1, max_size=20)
 def test_a_reservations_text_is_canonical(at, costs, purpose, what, who):
     ordered = dict(sorted(costs.items()))
     text = reserved_text(at=at, costs=ordered, purpose=purpose, what=what, who=who)
-    assert text == canonical({"kind": "reserved", "at": at, "costs": costs, "purpose": purpose, "what": what, "who": who})
-    assert canonical(json.loads(text)) == text
+    assert text == canonical_json({"kind": "reserved", "at": at, "costs": costs, "purpose": purpose, "what": what, "who": who})
+    assert canonical_json(json.loads(text)) == text
 
 
 @given(
@@ -34,7 +35,7 @@ def test_a_reservations_text_is_canonical(at, costs, purpose, what, who):
 )
 def test_a_settlements_text_is_canonical(at, attempt, number, digest):
     text = settled_text(at=at, attempt=attempt, number=number, release=digest.hex())
-    assert text == canonical({"kind": "settled", "at": at, "id": number, "attempt": attempt, "release": digest.hex()})
+    assert text == canonical_json({"kind": "settled", "at": at, "id": number, "attempt": attempt, "release": digest.hex()})
 
 
 def reserve(ledger, what="plan"):

@@ -9,9 +9,10 @@ import shutil
 
 import pytest
 
+from cloister.crypto import canonical_json
 from cloister.errors import LedgerError, LedgerFrozen, LedgerTampered
 from cloister.ledger import Ledger
-from cloister.ledger.chain import canonical, chained
+from cloister.ledger.chain import chained
 from cloister.privacy import ApproxDP, PureDP
 from tests.ledger.conftest import KEY
 
@@ -47,7 +48,7 @@ class TestLines:
     @pytest.mark.parametrize("line", [2, 5, 9, 15, 16])
     def test_a_changed_line(self, filled, sql, line):
         ((text,),) = sql("SELECT payload FROM lines WHERE sequence = ?", line)
-        sql("UPDATE lines SET payload = ? WHERE sequence = ?", canonical(json.loads(text) | {"who": "eve"}), line)
+        sql("UPDATE lines SET payload = ? WHERE sequence = ?", canonical_json(json.loads(text) | {"who": "eve"}), line)
         broken = found(filled)
         assert not broken
         assert broken.line == line
@@ -90,7 +91,7 @@ class TestLines:
 
     def test_a_line_made_without_the_key(self, filled, sql):
         ((end,),) = sql("SELECT hash FROM lines WHERE sequence = 16")
-        text = canonical(
+        text = canonical_json(
             {"kind": "raised", "at": 10**16, "population": "people", "budget": ["pure", "9"], "who": "eve", "why": "because"}
         )
         sql("INSERT INTO lines (sequence, payload, hash) VALUES (17, ?, ?)", text, chained(bytes(32), 17, bytes(end), text))
@@ -120,7 +121,7 @@ class TestLines:
     )
     def test_a_line_made_with_the_key_must_still_make_sense(self, filled, sql, payload):
         ((end,),) = sql("SELECT hash FROM lines WHERE sequence = 16")
-        text = canonical(payload | {"at": 10**16})
+        text = canonical_json(payload | {"at": 10**16})
         sql("INSERT INTO lines (sequence, payload, hash) VALUES (17, ?, ?)", text, chained(KEY, 17, bytes(end), text))
         assert found(filled).line == 17
 
@@ -158,7 +159,7 @@ class TestTables:
 
     def test_a_changed_release_with_its_line_changed_to_match(self, filled, sql):
         ((text,),) = sql("SELECT payload FROM lines WHERE sequence = 5")
-        forged = canonical(json.loads(text) | {"release": hashlib.sha256(b"forged").hexdigest()})
+        forged = canonical_json(json.loads(text) | {"release": hashlib.sha256(b"forged").hexdigest()})
         sql("UPDATE lines SET payload = ? WHERE sequence = 5", forged)
         sql("UPDATE releases SET content = ? WHERE id = 4", b"forged")
         assert found(filled).line == 5

@@ -62,14 +62,10 @@ def test_the_wanted_extras_are_declared() -> None:
         "postgres",
         "spark",
         "hub",
-        "crypto",
-        "torch",
         "docs",
         "dev",
         "all",
     }
-    everything = project["optional-dependencies"]["all"][0]
-    assert "torch" not in everything
 
 
 def of_base() -> set[str]:

@@ -55,6 +55,9 @@ def test_the_house_stands(house: Path) -> None:
         pytest.param("noise/planted.py", "import cloister.ledger.planted", id="up to the ground"),
         pytest.param("tables/planted.py", "def f():\n    from cloister.session import planted", id="up, inside a function"),
         pytest.param("ledger/planted.py", "from cloister.tables import planted", id="next door on the ground"),
+        pytest.param("crypto/planted.py", "from cloister.tables import planted", id="keys know no rows"),
+        pytest.param("crypto/planted.py", "from cloister.privacy import planted", id="keys know no promise"),
+        pytest.param("query/planted.py", "from cryptography import x509", id="ciphers have one home"),
         pytest.param("attacks/planted.py", "from cloister.query import planted", id="next door among the crafts"),
         pytest.param("session/planted.py", "from cloister.query import planted", id="the door knows no craft"),
         pytest.param("query/planted.py", "from cloister.cli import planted", id="up to the command line"),
@@ -62,7 +65,7 @@ def test_the_house_stands(house: Path) -> None:
     ],
 )
 def test_a_forbidden_import_is_seen(house: Path, module: str, line: str) -> None:
-    for room in ("privacy", "noise", "tables", "ledger", "session", "query", "attacks", "cli"):
+    for room in ("privacy", "noise", "crypto", "tables", "ledger", "session", "query", "attacks", "cli"):
         plant(house, f"{room}/planted.py", "")
     assert lint(house).returncode == 0
     plant(house, module, line)

@@ -269,7 +269,7 @@ def test_a_failed_writing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     def full(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("cloister.tables.encrypted.Sealer.write", full)
+    monkeypatch.setattr("cloister.crypto.EncryptedWriter.write", full)
     make(torn, 400_000)
     with pytest.raises(EngineError, match="disk is full"):
         write_encrypted(torn, tmp_path / "rows.sealed", KEY)

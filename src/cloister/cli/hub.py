@@ -94,9 +94,9 @@ def key() -> None:
     \b
     cloister hub key > master.key
     """
-    from cloister.noise import default_random
+    from cloister.crypto import new_key
 
-    click.echo(base64.b64encode(default_random().bytes(32)).decode())
+    click.echo(base64.b64encode(new_key()).decode())
 
 
 @hub.command()
@@ -136,12 +136,12 @@ def rotate_key(context: click.Context, data: Path | None, file: Path | None, new
     cloister hub rotate-key new.key --data /srv/cloister
     """
     settings = _settings(context, data, file)
-    from cloister.hub.keys import Keys, master_key
+    from cloister.hub.keys import hub_keyring, master_key
     from cloister.hub.rotation import rotate
     from cloister.hub.turns import alone
 
     with alone(settings, "The master key was not changed"), open_hub(settings, services=False) as opened:
-        counted = rotate(opened, Keys(master_key(None, new, make=False)))
+        counted = rotate(opened, hub_keyring(master_key(None, new, make=False)))
     click.echo(f"{counted} keys are wrapped by {new.name}; put it in the place of the old one before the hub starts")
 
 

@@ -12,6 +12,7 @@ import httpx
 
 from cloister.client.session import RemoteSession
 from cloister.client.transport import Transport
+from cloister.crypto import client_context
 from cloister.errors import InvalidParameter
 
 __all__ = ["TOKEN", "checked_address", "connect"]
@@ -112,12 +113,11 @@ def _context(verify: str | Path | bool, certificate: str | Path | tuple[str | Pa
             instead='verify="authority.pem", the authority that signed the hub\'s certificate',
         )
     try:
-        context = ssl.create_default_context(cafile=None if verify is True else str(verify))
+        context = client_context(None if verify is True else verify)
     except (OSError, ssl.SSLError):
         raise InvalidParameter(
             "The authority is invalid", why="its file cannot be read as PEM", instead='verify="authority.pem"'
         ) from None
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
     if certificate is not None:
         files = certificate if isinstance(certificate, tuple) else (certificate, None)
         try:

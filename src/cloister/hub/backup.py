@@ -1,7 +1,7 @@
 """A hub's folder copied while it runs, and put back.
 
-What is copied: hub.db and ledger.db by SQLite's own online backup, the encrypted tables of the vault, and trail.head; a manifest
-with the digest of each comes last, so that a copy that was interrupted is none.
+What is copied: hub.db and ledger.db by SQLite's own online backup, the encrypted tables, and trail.head; a manifest with the
+digest of each comes last, so that a copy that was interrupted is none.
 
 What is left out on purpose:
 
@@ -37,7 +37,7 @@ _FORMAT = 1
 _MANIFEST = "manifest.json"
 _DATABASES = ("ledger.db", "hub.db")
 """In the order in which they are put back: where hub.db is, everything is."""
-_VAULT = Path("vault") / "tables"
+_TABLES = Path("vault") / "tables"
 
 
 class BackupRefused(CloisterError):
@@ -66,11 +66,11 @@ def back_up(settings: Settings, folder: Path) -> int:
             shutil.copyfile(head, folder / "trail.head")  # before the database: a head never leads
         _copy_database(settings.path("hub.db"), folder / "hub.db")
         _copy_database(settings.path("ledger.db"), folder / "ledger.db")  # after it: no answer is kept that the ledger lacks
-        (folder / _VAULT).mkdir(mode=0o700, parents=True)
-        tables = settings.path(str(_VAULT))
+        (folder / _TABLES).mkdir(mode=0o700, parents=True)
+        tables = settings.path(str(_TABLES))
         for path in sorted(tables.iterdir()) if tables.is_dir() else []:
             with contextlib.suppress(FileNotFoundError):  # destroyed meanwhile, on purpose
-                shutil.copyfile(path, folder / _VAULT / path.name)
+                shutil.copyfile(path, folder / _TABLES / path.name)
         files = {str(path.relative_to(folder)): _digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
         told = {
             "format": _FORMAT,
@@ -102,7 +102,7 @@ def put_back(folder: Path, settings: Settings) -> int:
             )
     files = _checked(folder)
     with _disk("The backup was not put back"):
-        (data / _VAULT).mkdir(mode=0o700, parents=True, exist_ok=True)
+        (data / _TABLES).mkdir(mode=0o700, parents=True, exist_ok=True)
         data.chmod(0o700)
         rest = [name for name in files if name not in _DATABASES and not (name == "trail.head" and (data / name).exists())]
         for name in (*rest, *_DATABASES):
@@ -128,7 +128,7 @@ def _checked(folder: Path) -> list[str]:
         raise _no_backup("a database is missing in it")
     for name, digest in files.items():
         inside = Path(name).parts in {(each,) for each in (*_DATABASES, "trail.head")} or (
-            Path(name).parent == _VAULT and Path(name).name not in ("", "..")
+            Path(name).parent == _TABLES and Path(name).name not in ("", "..")
         )
         if not inside:
             raise _no_backup("it names a file that no backup has")

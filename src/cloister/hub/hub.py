@@ -16,7 +16,7 @@ from fastapi import Depends, Request
 from cloister.hub.database import Database, answering, sqlite_address
 from cloister.hub.floor import FlooredLedger
 from cloister.hub.kept import has_kept, kept
-from cloister.hub.keys import Keys, master_key
+from cloister.hub.keys import hub_keyring, master_key
 from cloister.hub.metering import Meter
 from cloister.hub.service import JobType, Link, Service
 from cloister.hub.settings import Settings
@@ -28,7 +28,7 @@ _OWN = (
     *(f"{name}{end}" for name in ("hub.db", "ledger.db") for end in ("", "-wal", "-shm", "-journal")),
     *("master.key", "ledger.head", "trail.head"),
 )
-"""What a hub writes into its folder, besides the vault."""
+"""What a hub writes into its folder, besides the folder of its tables."""
 
 
 class Hub:
@@ -54,7 +54,7 @@ class Hub:
         self._secrets: dict[str, bytes] = {}
         key_file = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
         new = not settings.master_key_file and not has_kept(self.database)  # a hub that was put back has a key elsewhere
-        self.keys = Keys(master_key(settings.master_key or None, key_file, make=new))
+        self.keys = hub_keyring(master_key(settings.master_key or None, key_file, make=new))
         self.ledger = FlooredLedger(
             settings.ledger or settings.path("ledger.db"), key=self.secret("ledger"), head=settings.path("ledger.head")
         )

@@ -6,9 +6,8 @@ from sqlalchemy import String, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, mapped_column
 
+from cloister.crypto import Keyring, new_key
 from cloister.hub.database import Base, Database
-from cloister.hub.keys import Keys
-from cloister.noise import default_random
 
 __all__ = ["KeptSecret", "has_kept", "kept"]
 
@@ -28,7 +27,7 @@ def has_kept(database: Database) -> bool:
         return db.scalar(select(KeptSecret.name).limit(1)) is not None
 
 
-def kept(database: Database, keys: Keys, name: str) -> bytes:
+def kept(database: Database, keys: Keyring, name: str) -> bytes:
     """The 32 bytes of that name; made when they are first asked for, by whichever process is first."""
     for _ in range(2):
         with database.reading() as db:
@@ -37,7 +36,7 @@ def kept(database: Database, keys: Keys, name: str) -> bytes:
             return keys.unwrap(wrapped, f"secret {name}")
         try:
             with database.begin() as db:
-                db.add(KeptSecret(name=name, wrapped=keys.wrap(default_random().bytes(32), f"secret {name}")))
+                db.add(KeptSecret(name=name, wrapped=keys.wrap(new_key(), f"secret {name}")))
                 db.flush()
         except IntegrityError:
             continue  # another process was first: its secret is read in the next turn

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
+    from cloister.crypto import Keyring
     from cloister.hub.database import Base
     from cloister.hub.hub import Hub
-    from cloister.hub.keys import Keys
 
 __all__ = ["ROTATED", "rotate"]
 
@@ -38,7 +38,7 @@ ROTATED = frozenset(
 """Every column that holds something wrapped by the master key, as table.column."""
 
 
-def rotate(hub: Hub, new: Keys) -> int:
+def rotate(hub: Hub, new: Keyring) -> int:
     """Wrap by `new` what the hub's keys have wrapped; how many secrets that were."""
     old, counted = hub.keys, 0
     with hub.database.begin() as db:

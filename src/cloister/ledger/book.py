@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from cloister.crypto import canonical_json
 from cloister.errors import LedgerError, LedgerTampered
-from cloister.ledger.chain import BEGINNING, canonical, sealer
+from cloister.ledger.chain import BEGINNING, sealer
 from cloister.ledger.checkpoint import Broken, Row, Sums, due, sealed_sums
 from cloister.ledger.head import Account, Head
 from cloister.ledger.measure import Units, decode, encode, guarantee_of, kind_of, units_down
@@ -182,7 +183,7 @@ class Book:
 
     def line(self, kind: str, **payload: Any) -> int:
         """One line more; its number."""
-        return self.append(canonical({"kind": kind, "at": self.now(), **payload}))
+        return self.append(canonical_json({"kind": kind, "at": self.now(), **payload}))
 
     def now(self) -> int:
         """The time of the next line: it never runs backwards in the chain, whatever the clock says."""

@@ -13,15 +13,13 @@ line changes the parent of the next. A prefix is what the head file is for (`hea
 from __future__ import annotations
 
 import hmac
-import json
 import os
-import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
-from typing import Any
 
+from cloister.crypto.keyring import KEY_BYTES, make_key_file, new_key
 from cloister.errors import LedgerError, LedgerUnavailable
 
 BEGINNING = bytes(32)
@@ -30,27 +28,17 @@ BEGINNING = bytes(32)
 KEY_VARIABLE = "CLOISTER_LEDGER_KEY"
 """The environment variable that may hold the key, as 64 hexadecimal digits."""
 
-_KEY_BYTES = 32
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def canonical(payload: Mapping[str, Any]) -> str:
-    """The one text of a payload: JSON with sorted keys, no spaces, ASCII only.
-
-    >>> canonical({"who": "Ada", "at": 5})
-    '{"at":5,"who":"Ada"}'
-    """
-    return _ENCODER.encode(payload)
 
 
 def reserved_text(*, at: int, costs: Mapping[str, list[str]], purpose: str, what: str, who: str) -> str:
     """The canonical text of most charges, without the detour over a dictionary that is sorted again each time. `costs` is in
     the order of its names.
 
+    >>> from cloister.crypto import canonical_json
     >>> costs = {"people": ["pure", "0.1"]}
     >>> text = reserved_text(at=5, costs=costs, purpose="", what="plan-1", who="Ada")
-    >>> text == canonical({"kind": "reserved", "at": 5, "costs": costs, "purpose": "", "what": "plan-1", "who": "Ada"})
+    >>> text == canonical_json({"kind": "reserved", "at": 5, "costs": costs, "purpose": "", "what": "plan-1", "who": "Ada"})
     True
     """
     rows = ",".join([f"{quoted(name)}:[{','.join([quoted(text) for text in texts])}]" for name, texts in costs.items()])
@@ -63,8 +51,9 @@ def reserved_text(*, at: int, costs: Mapping[str, list[str]], purpose: str, what
 def settled_text(*, at: int, attempt: int, number: int, release: str) -> str:
     """The canonical text of a settlement; `release` is a digest, which needs no quoting.
 
+    >>> from cloister.crypto import canonical_json
     >>> text = settled_text(at=5, attempt=1, number=2, release="5f3a")
-    >>> text == canonical({"kind": "settled", "at": 5, "id": 2, "attempt": 1, "release": "5f3a"})
+    >>> text == canonical_json({"kind": "settled", "at": 5, "id": 2, "attempt": 1, "release": "5f3a"})
     True
     """
     return f'{{"at":{at},"attempt":{attempt:d},"id":{number:d},"kind":"settled","release":"{release}"}}'
@@ -116,7 +105,7 @@ def find_key(given: bytes | str | os.PathLike[str] | None, beside: Callable[[], 
     path = beside() if given is None else Path(given)
     try:
         if not path.exists() and not exists:
-            _make(path)
+            make_key_file(path, new_key().hex() + "\n")
         return _from_text(path.read_text("ascii"))
     except OSError as error:
         if not exists or not isinstance(error, FileNotFoundError):
@@ -138,26 +127,6 @@ def _unreadable(path: Path) -> LedgerUnavailable:
     )
 
 
-def _make(path: Path) -> None:
-    """A new key, complete or absent: written under another name, then linked, so that two processes agree on one."""
-    from cloister.noise.random import Random
-
-    text = Random().bytes(_KEY_BYTES).hex() + "\n"
-    draft = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.write(descriptor, text.encode("ascii"))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
-
-
 def _from_text(text: str) -> bytes:
     try:
         return _checked(bytes.fromhex(text.strip()))
@@ -170,7 +139,7 @@ def _from_text(text: str) -> bytes:
 
 
 def _checked(key: bytes) -> bytes:
-    if len(key) < _KEY_BYTES:
+    if len(key) < KEY_BYTES:
         raise LedgerError(
             "This ledger was not opened", why="its key is shorter than 32 bytes", instead="a key of 32 random bytes"
         )

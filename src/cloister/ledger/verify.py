@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from cloister.crypto import canonical_json
 from cloister.ledger.book import canonical_budget
-from cloister.ledger.chain import BEGINNING, canonical, sealer
+from cloister.ledger.chain import BEGINNING, sealer
 from cloister.ledger.checkpoint import Row, checkpoint_of, source_sum
 from cloister.ledger.head import Head
 from cloister.ledger.measure import GRID
@@ -37,7 +38,7 @@ def verify(store: Store, key: bytes, known: Head | None, *, watched: bool) -> bo
         if not isinstance(text, str) or not text.isascii() or seal(sequence, parent, text) != end:
             return BrokenLine(line=number, reason="the line, or the one before it, was changed, moved or inserted")
         payload = json.loads(text)
-        if canonical(payload) != text:
+        if canonical_json(payload) != text:
             return BrokenLine(line=number, reason="the line was not written by a ledger")
         reason = replay.apply(sequence, payload)
         if reason is not None:

@@ -5,7 +5,7 @@
     table.py        what is declared of a table: source, columns, unit, cap, population
     sources.py      where rows come from
     lines.py        CSV, one line one row
-    encrypted.py    tables in encrypted files, which sealed.py reads and writes
+    encrypted.py    tables in encrypted files (`cloister.crypto` has the format)
     expressions.py  conditions on rows, with one meaning on every engine
     scope.py        what a condition sees when it becomes SQL
     request.py      what is asked of an engine: exact integer aggregates by keys

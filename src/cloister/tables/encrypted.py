@@ -1,7 +1,7 @@
 """A table in an encrypted file: written from any source that DuckDB reads, and a source itself for anyone who has the key.
 
-The file is a sealed stream (`sealed.py`) of a short head (names and kinds of the columns) and a Parquet file. It is opened
-into memory: the decrypted Parquet file lies in a file without a name that belongs to this process and is on no disk
+The file is an encrypted stream (`crypto/encrypted_file.py`) of a short head (names and kinds of the columns) and a Parquet file.
+It is opened into memory: the decrypted Parquet file lies in a file without a name that belongs to this process and is on no disk
 (`memfd_create`), from which DuckDB reads while the rows are prepared, and which is gone right after. So a load needs as
 much memory as the file is long, besides what the plain file would take. Memory may be swapped out: a machine that swaps should
 encrypt its swap space.
@@ -27,10 +27,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from cloister.crypto import CHUNK, EncryptedWriter, decrypted, new_key, salt_of
 from cloister.errors import EngineError, UnsupportedQuery
-from cloister.noise.random import default_random
 from cloister.tables.guard import guarded, tried
-from cloister.tables.sealed import CHUNK, KEY_BYTES, Sealer, sealed_salt, unsealed
 from cloister.tables.sources import FileSource, Source, check_names, recognise
 from cloister.tables.without_bar import without_bar
 from cloister.tables.workspace import Workspace
@@ -148,7 +147,7 @@ class EncryptedSource(FileSource):
         """A `read_parquet` of the decrypted file, in memory."""
         file = MemoryFile()
         with self.path.open("rb") as sealed:
-            chunks = unsealed(sealed, self._key)
+            chunks = decrypted(sealed, self._key)
             _, first = _head_of(chunks)
             file.write(first)
             for chunk in chunks:
@@ -168,12 +167,12 @@ class EncryptedSource(FileSource):
 
     def _head(self) -> dict[str, Any]:
         with self.path.open("rb") as sealed:
-            head, _ = _head_of(unsealed(sealed, self._key))
+            head, _ = _head_of(decrypted(sealed, self._key))
         return head
 
     def _salt(self) -> str:
         with self.path.open("rb") as sealed:
-            return sealed_salt(sealed)
+            return salt_of(sealed)
 
     def __repr__(self) -> str:
         return "<EncryptedSource>"
@@ -221,7 +220,7 @@ def write_encrypted(source: Any, path: str | Path, key: bytes, *, memory_limit: 
 
 def attach_scratch(connection: Any, path: Path, name: str) -> None:
     """A new DuckDB database for prepared rows, encrypted under a random key that only this connection knows."""
-    key = base64.b64encode(default_random().bytes(KEY_BYTES)).decode()
+    key = base64.b64encode(new_key()).decode()
     place = str(path).replace("'", "''")
     connection.execute(f"ATTACH '{place}' AS {name} (ENCRYPTION_KEY $key, ENCRYPTION_CIPHER 'GCM')", {"key": key})
 
@@ -230,21 +229,21 @@ def _write(source: Source, file: IO[bytes], key: bytes, memory_limit: str | None
     import duckdb
 
     workspace = Workspace.of(memory_limit) if memory_limit else Workspace()
-    sealer = Sealer(file, key)
+    writer = EncryptedWriter(file, key)
     with without_bar(duckdb.connect(":memory:", config=ONLY_MEMORY | workspace.settings())) as connection:
         malformed = source.malformed(connection)
         head = json.dumps({"schema": list(source.schema.items()), "malformed": malformed}).encode()
-        sealer.write(len(head).to_bytes(_LENGTH, "big") + head)
+        writer.write(len(head).to_bytes(_LENGTH, "big") + head)
         relation = source.attach(connection)
         try:
             for chunk in _parquet(connection, relation, workspace.memory):
-                sealer.write(chunk)
+                writer.write(chunk)
         finally:
             source.detach(connection)
-    sealer.finish()
+    writer.finish()
     file.flush()
     os.fsync(file.fileno())
-    return Written(digest=sealer.digest, bytes=sealer.bytes)
+    return Written(digest=writer.digest, bytes=writer.bytes)
 
 
 def _parquet(connection: Any, relation: str, memory: int | None) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from cloister.hub.keys import Keys
+from cloister.hub.keys import hub_keyring
 from cloister.hub.records.accounts import Person, RecoveryCode
 from cloister.hub.rotation import rotate
 from cloister.hub.services.accounts import totp
@@ -212,7 +212,7 @@ def test_a_new_password_does_not_go_round_it(world: World) -> None:
 def test_fall_back_codes_outlive_the_master_key(world: World) -> None:
     ada = world.logged_in("ada@example.org", "owner")
     _, codes = set_up(ada)
-    fresh = Keys(bytes(range(32)))
+    fresh = hub_keyring(bytes(range(32)))
     rotate(world.hub, fresh)
     world.close()
     (world.settings.data / "master.key").write_text(base64.b64encode(bytes(range(32))).decode())

@@ -194,7 +194,7 @@ def test_a_release_reads_the_version_that_it_names(house: House, owner: Visitor,
     assert len(house.hub.ledger.charges("people")) == 1
 
 
-def test_the_vault_knows_nothing_else_by_that_name(house: House, owner: Visitor, made: str) -> None:
+def test_the_table_store_knows_nothing_else_by_that_name(house: House, owner: Visitor, made: str) -> None:
     with house.hub.database.reading() as db:
         row, version = db.scalars(select(AnonymizedTable)).one(), db.scalars(select(DataSetVersion)).all()[-1]
     assert (row.version, row.digest) == (version.id, version.digest)

@@ -6,9 +6,9 @@ import hashlib
 
 import pytest
 
+from cloister.crypto import WrongKey
 from cloister.errors import InvalidParameter
 from cloister.hub.generation import bump
-from cloister.hub.keys import WrongKey
 from cloister.hub.records.access import InstitutionRule
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.trail import Alert

@@ -1,4 +1,4 @@
-"""Files that are sent over HTTP: whole or not at all, and never beyond the limits. The vault has tests of its own."""
+"""Files that are sent over HTTP: whole or not at all, and never beyond the limits. The table store has tests of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cloister.hub.records.catalogue import Arrival
-from cloister.hub.services.catalogue.live import vault_of
+from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.multipart import FileForm
 from cloister.hub.storage import HeaderColumn, Limits, RefusedUpload
 from cloister.hub.web.forms import TOKEN_FIELD
@@ -141,7 +141,7 @@ def test_a_file_over_the_limit_is_refused_while_it_comes(world: World, ada: Send
 
 
 def test_a_bomb_is_refused(world: World, ada: Sender) -> None:
-    vault_of(world.hub).limits = Limits(expanded=2**20)
+    table_store_of(world.hub).limits = Limits(expanded=2**20)
     file = io.BytesIO()
     pq.write_table(pa.table({"a": ["x" * 2**20] * 64}), file, compression="zstd", use_dictionary=False)
     assert len(file.getvalue()) < 2**20

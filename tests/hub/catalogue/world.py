@@ -91,7 +91,7 @@ class World(AccountsWorld):
             return list(db.scalars(select(model)))
 
     def left(self) -> tuple[int, int, int, int, list[str]]:
-        """How many arrivals, data sets, versions and populations there are, and the files of the vault."""
+        """How many arrivals, data sets, versions and populations there are, and the files of the table store."""
         vault = self.settings.path("vault")
         files = sorted(str(each.relative_to(vault)) for each in vault.rglob("*") if each.is_file()) if vault.exists() else []
         counted = (len(self.rows(model)) for model in (Arrival, DataSet, DataSetVersion, Population))

@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from cloister.hub.connections import Connection
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import Arrival
-from cloister.hub.services.catalogue.live import vault_of
+from cloister.hub.services.catalogue.live import table_store_of
 from tests.hub.house import House, served
 
 QUESTION = {"sql": "SELECT COUNT(*) AS n FROM people", "spend": "0.01"}
@@ -127,8 +127,8 @@ def test_a_half_sent_upload_leaves_nothing(house: House, address: str, monkeypat
 
 
 def files(hub: Hub) -> list[str]:
-    """What lies in the vault of what is being sent, or was; folders may vanish while this looks."""
-    folder = vault_of(hub).folder
+    """What lies in the table store of what is being sent, or was; folders may vanish while this looks."""
+    folder = table_store_of(hub).folder
     return [each for name in ("uploads", "working") for _, _, found in os.walk(folder / name) for each in found]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
-from cloister.errors import InvalidParameter
+from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.hub.policy import Action, Who, actions, decide, may, register_actions, role_table
 from cloister.hub.policy.actions import BUILT_IN, NOBODY, ROLES, known
+from cloister.hub.policy.texts import parse_grant
 from tests.hub.policy.world import CONTEXTS, OBJECTS, PEOPLE
 
 
@@ -93,6 +96,17 @@ def test_the_table_of_roles_says_what_is_decided() -> None:
             context = CONTEXTS["a1"]
             assert decide(who, row.action, which, context).allowed == (cell in ("yes", "all")), (row.action, role)
             assert (cell == "all") <= (role in action.overseers)
+
+
+def test_what_has_nothing_behind_it_is_named_in_no_table_message_or_page_of_the_documentation() -> None:
+    assert not {"csp", "synthesise.run"} & {name for row in role_table() for name in (row.action, *row.cells)}
+    for wrong in ("fly", "roles.give"):
+        with pytest.raises(InvalidDeclaration) as refused:
+            parse_grant({"role": "r", "members": {"anybody": True}, "rules": {"actions": [wrong]}}, id="g1")
+        assert "question.ask" in str(refused.value)
+        assert "synthesise.run" not in str(refused.value)
+    for page in (Path(__file__).parents[3] / "docs").rglob("*.md"):
+        assert not re.search(r"\bcsp\b|synthesise\.run", page.read_text(encoding="utf-8"), re.IGNORECASE), page
 
 
 @pytest.mark.parametrize("name", ["", "question.ask ", "Question.Ask", "question.*", "*", "\x00", "🜁", "a" * 10_000])

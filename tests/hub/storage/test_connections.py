@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from cloister.crypto import WrongKey
 from cloister.errors import AccessDenied, CloisterError, EngineError, InvalidParameter
-from cloister.hub.keys import Keys, WrongKey
+from cloister.hub.keys import hub_keyring
 from cloister.hub.storage import Allowed, connect, guarded_address, keep, reopen
 from cloister.tables import Integer, PrivateTable, prepare
 from cloister.tables.sources import Source
@@ -23,7 +24,7 @@ from tests.certificates import certificate
 psycopg = pytest.importorskip("psycopg")
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402
 
-KEYS = Keys(bytes(32))
+KEYS = hub_keyring(bytes(32))
 LISTED = Allowed.read("db.example.org:5432, 10.1.2.3:6000, inside.example.org:5432@10.7.0.0/16, [2001:db8::5]:5432")
 PUBLIC = "93.184.216.34"
 
@@ -275,7 +276,7 @@ def test_credentials_are_kept_wrapped_and_shown_nowhere(caplog: pytest.LogCaptur
     assert "hunter2" not in shown
     assert "ann" not in shown
     with pytest.raises(WrongKey):
-        reopen(kept, LISTED, Keys(bytes(31) + b"?"), resolve=resolve)
+        reopen(kept, LISTED, hub_keyring(bytes(31) + b"?"), resolve=resolve)
     with pytest.raises(AccessDenied):  # the list has changed
         reopen(kept, [], KEYS, resolve=resolve)
 

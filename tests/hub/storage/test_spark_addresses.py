@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from cloister.crypto import WrongKey
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
-from cloister.hub.keys import Keys, WrongKey
+from cloister.hub.keys import hub_keyring
 from cloister.hub.storage import Allowed, guarded_address, keep, reopen
 from cloister.hub.storage import spark_address as addresses
 
-KEYS = Keys(bytes(32))
+KEYS = hub_keyring(bytes(32))
 LISTED = Allowed.read("spark.example.org:15002, 10.1.2.3:6000, inside.example.org:15002@10.7.0.0/16, localhost:15002")
 PUBLIC = "93.184.216.34"
 
@@ -141,6 +142,6 @@ def test_the_token_is_kept_wrapped_and_shown_nowhere(authorities: Path, caplog: 
         shown += str(caught.value)
     assert "hunter2" not in shown
     with pytest.raises(WrongKey):
-        reopen(kept, LISTED, Keys(bytes(31) + b"?"), resolve=resolve)
+        reopen(kept, LISTED, hub_keyring(bytes(31) + b"?"), resolve=resolve)
     with pytest.raises(AccessDenied):  # the list has changed
         reopen(kept, [], KEYS, resolve=resolve)

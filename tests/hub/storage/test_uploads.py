@@ -25,15 +25,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cloister.crypto import WrongKey
 from cloister.errors import CloisterError, EngineError
-from cloister.hub.keys import Keys, WrongKey
-from cloister.hub.storage import Limits, Received, RefusedUpload, Vault
+from cloister.hub.keys import hub_keyring
+from cloister.hub.storage import Limits, Received, RefusedUpload, TableStore
 from cloister.hub.storage import texts as texts_module
 from cloister.hub.storage.texts import TextCheck
 from cloister.tables.lines import LONGEST_LINE
 from tests.hub.storage.watch import Watch
 
-KEYS = Keys(bytes(32))
+KEYS = hub_keyring(bytes(32))
 CSV = b"age,name\n39,CanaryBird\n51,Bob\n"
 
 
@@ -43,7 +44,7 @@ def files(folder: Path) -> list[str]:
 
 def receive(folder: Path, content: bytes, kind: str = "csv", *, step: int = 2**20, limits: Limits | None = None) -> Received:
     chunks = (content[i : i + step] for i in range(0, len(content), step))
-    return Vault(folder, KEYS, limits=limits).receive(chunks, kind)
+    return TableStore(folder, KEYS, limits=limits).receive(chunks, kind)
 
 
 def parquet(table: Any = None, **options: Any) -> bytes:
@@ -84,7 +85,7 @@ def test_nothing_is_in_plain_while_it_arrives(tmp_path: Path) -> None:
             time.sleep(0.002)
 
     with Watch(tmp_path, b"CanaryBird") as watch:
-        Vault(tmp_path, KEYS).receive(chunks(), "csv")
+        TableStore(tmp_path, KEYS).receive(chunks(), "csv")
     assert "part" in watch.seen
     assert watch.found == set()
 
@@ -96,15 +97,17 @@ def test_a_sender_who_stops_leaves_nothing(tmp_path: Path) -> None:
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
-        Vault(tmp_path, KEYS).receive(chunks(), "csv")
+        TableStore(tmp_path, KEYS).receive(chunks(), "csv")
     assert files(tmp_path) == []
-    with Vault(tmp_path, KEYS).receiving("csv") as upload:
+    with TableStore(tmp_path, KEYS).receiving("csv") as upload:
         upload.write(CSV)
         assert any("part" in name for name in files(tmp_path))
     assert files(tmp_path) == []
 
 
-@pytest.mark.parametrize("moment", ["cloister.hub.storage.uploads.Sealer.write", "cloister.hub.storage.uploads.os.fsync"])
+@pytest.mark.parametrize(
+    "moment", ["cloister.hub.storage.uploads.EncryptedWriter.write", "cloister.hub.storage.uploads.os.fsync"]
+)
 def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     def full(*_: object) -> None:
         raise OSError("no space left on device")
@@ -118,19 +121,19 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_killed_process_leaves_what_the_next_one_removes_and_the_living_keep_theirs(tmp_path: Path) -> None:
     code = f"""
         import os, pathlib
-        from cloister.hub.keys import Keys
-        from cloister.hub.storage import Vault
-        upload = Vault(pathlib.Path({str(tmp_path)!r}), Keys(bytes(32))).receiving("csv")
+        from cloister.hub.keys import hub_keyring
+        from cloister.hub.storage import TableStore
+        upload = TableStore(pathlib.Path({str(tmp_path)!r}), hub_keyring(bytes(32))).receiving("csv")
         upload.write(b"age\\n" + b"39\\n" * 10**6)
         os.kill(os.getpid(), 9)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
     (dead,) = [name for name in files(tmp_path) if name.endswith("part")]
-    vault = Vault(tmp_path, KEYS)
+    store = TableStore(tmp_path, KEYS)
     assert files(tmp_path) == []
-    with vault.receiving("csv") as upload:
+    with store.receiving("csv") as upload:
         upload.write(CSV)
-        Vault(tmp_path, KEYS)
+        TableStore(tmp_path, KEYS)
         assert upload.finish().length == len(CSV)
     assert dead not in files(tmp_path)
 
@@ -139,30 +142,30 @@ def test_uploads_that_nobody_fetched_go_after_a_day(tmp_path: Path) -> None:
     old, new = receive(tmp_path, CSV), receive(tmp_path, CSV)
     yesterday = time.time() - 25 * 3600
     os.utime(tmp_path / "uploads" / old.id, (yesterday, yesterday))
-    vault = Vault(tmp_path, KEYS)
+    store = TableStore(tmp_path, KEYS)
     assert files(tmp_path) == [f"uploads/{new.id}"]
     with pytest.raises(RefusedUpload, match="not here"):
-        vault.look(old)
-    vault.discard(new)
-    vault.discard(new)
+        store.look(old)
+    store.discard(new)
+    store.discard(new)
     assert files(tmp_path) == []
 
 
 def test_an_upload_is_read_with_its_own_keys_only(tmp_path: Path) -> None:
     received = receive(tmp_path, CSV)
     with pytest.raises(WrongKey):
-        Vault(tmp_path, Keys(bytes(31) + b"x")).look(received)
+        TableStore(tmp_path, hub_keyring(bytes(31) + b"x")).look(received)
     other = receive(tmp_path, CSV)
     with pytest.raises(WrongKey):  # the key of one upload does not open another
-        Vault(tmp_path, KEYS).look(Received(id=received.id, kind="csv", digest="", length=0, wrapped_key=other.wrapped_key))
+        TableStore(tmp_path, KEYS).look(Received(id=received.id, kind="csv", digest="", length=0, wrapped_key=other.wrapped_key))
 
 
 @pytest.mark.parametrize("name", ["../tables/x", "/etc/passwd", "", "a" * 22 + "/", "a" * 21 + "."])
 def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
     wrapped = KEYS.wrap(bytes(32), f"upload {name}")
     received = Received(id=name, kind="csv", digest="", length=0, wrapped_key=wrapped)
-    vault = Vault(tmp_path, KEYS)
-    for work in (vault.look, partial(vault.store, about="test"), vault.discard):
+    store = TableStore(tmp_path, KEYS)
+    for work in (store.look, partial(store.add, about="test"), store.discard):
         with pytest.raises(CloisterError, match="name"):
             work(received)
 
@@ -178,7 +181,7 @@ def test_too_much_is_refused_when_it_is_too_much(tmp_path: Path) -> None:
             yield b"39\n" * 1000
 
     with pytest.raises(RefusedUpload, match="more than 10,000 bytes"):
-        Vault(tmp_path, KEYS, limits=Limits(bytes=10_000)).receive(endless(), "csv")
+        TableStore(tmp_path, KEYS, limits=Limits(bytes=10_000)).receive(endless(), "csv")
     assert sent <= 4
     assert files(tmp_path) == []
 
@@ -258,7 +261,7 @@ def test_lines_are_measured_however_they_are_cut(lines: list[bytes], step: int, 
 
 def test_names_of_any_letters(tmp_path: Path) -> None:
     received = receive(tmp_path, '🏔,Größe,"a ""b"", c",select\n1,2,3,4\n'.encode())
-    columns = Vault(tmp_path, KEYS).look(received).columns
+    columns = TableStore(tmp_path, KEYS).look(received).columns
     assert [column.name for column in columns] == ["🏔", "Größe", 'a "b", c', "select"]
 
 
@@ -327,7 +330,7 @@ def test_a_page_that_is_larger_than_the_footer_says(tmp_path: Path) -> None:
     received = receive(folder, content, "parquet", limits=limits)
     before = files(folder)
     with pytest.raises(CloisterError, match="could not be written"):
-        Vault(folder, KEYS, limits=limits).store(received, about="test")
+        TableStore(folder, KEYS, limits=limits).add(received, about="test")
     assert files(folder) == before
 
 
@@ -339,6 +342,6 @@ def test_a_damaged_parquet_file_is_read_or_refused_and_nothing_else(at: int, val
         folder = Path(name)
         with suppress(CloisterError):
             received = receive(folder, content, "parquet")
-            Vault(folder, KEYS).look(received, rows=2)
-            Vault(folder, KEYS).store(received, about="test")
+            TableStore(folder, KEYS).look(received, rows=2)
+            TableStore(folder, KEYS).add(received, about="test")
         assert len(files(folder)) <= 1

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from cloister.errors import InvalidParameter
 from cloister.hub.caller import NOBODY, Caller
-from cloister.hub.keys import Keys
+from cloister.hub.keys import hub_keyring
 from cloister.hub.records.trail import TrailHead, TrailLine
 from cloister.hub.rotation import rotate
 from cloister.hub.services.trail import BrokenLine, accept, verify, write, write_alone
@@ -274,7 +274,7 @@ def test_another_history_of_the_same_length_is_found(hub, opens, settings, clock
 
 def test_another_master_key_leaves_the_chain_as_it_is(hub, opens):
     fill(hub)
-    other = Keys(bytes(range(32)))
+    other = hub_keyring(bytes(range(32)))
     rotate(hub, other)
     hub.keys = other
     hub.parts.clear()  # as a process that begins with the other key

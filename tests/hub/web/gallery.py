@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from cloister.hub.caller import Caller
 from cloister.hub.gates import POLICY
-from cloister.hub.keys import Keys
+from cloister.hub.keys import hub_keyring
 from cloister.hub.problems import Problem
 from cloister.hub.service import Card, Link, Service
 from cloister.hub.settings import Settings
@@ -103,7 +103,7 @@ def stand_in(*, with_cards: bool = True) -> SimpleNamespace:
     service = Service(name="sample", title="Sample", cards=cards if with_cards else None)
     return SimpleNamespace(
         settings=Settings(data=Path("nowhere"), title="Riverside research hub", institution="Riverside University Hospital"),
-        keys=Keys(bytes(32)),
+        keys=hub_keyring(bytes(32)),
         links=LINKS,
         services=(service,),
         database=_Nothing(),

@@ -7,15 +7,15 @@ import itertools
 import numpy as np
 import pytest
 
+from cloister.crypto import PseudoRandomFunction
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.query.controls import Rounding, Suppression
-from cloister.query.controls.keyed import Keyed
 from cloister.query.controls.network import with_totals
 from cloister.query.controls.rounding import controlled_rounding
 from cloister.query.controls.suppression import intervals, suppressed
 
-KEYED = Keyed(b"secret")
+KEYED = PseudoRandomFunction(b"secret")
 
 
 def tables(seed: int, number: int, largest: int, most: int = 5) -> list[np.ndarray]:

@@ -55,7 +55,7 @@ class AnonymizedTable(Base):
     version: Mapped[str] = mapped_column(String(32), default="")
     """The version of that data set which holds them: report and certificate are about this one, and about no other."""
     digest: Mapped[str] = mapped_column(String(64), default="")
-    """Of that version, as the vault checks it."""
+    """Of that version, as the table store checks it."""
     purpose: Mapped[str] = mapped_column(default="")
     order: Mapped[dict[str, Any]]
     report: Mapped[dict[str, Any]]

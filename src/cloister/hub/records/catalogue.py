@@ -110,7 +110,7 @@ class Arrival(Base):
     __tablename__ = "arrival"
 
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
-    """Of an upload, the vault's; it becomes the id of the version that is made of it."""
+    """Of an upload, the table store's; it becomes the id of the version that is made of it."""
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     kind: Mapped[str] = mapped_column(String(20))
     """csv, parquet, or connection."""
@@ -126,7 +126,7 @@ class Arrival(Base):
     typed: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """What was typed into the form so far."""
     file: Mapped[str] = mapped_column(String(200), default="")
-    """The vault's file, once the upload was stored; then `key` and the following two hold too."""
+    """The table store's file, once the upload was stored; then `key` and the following two hold too."""
     key: Mapped[bytes | None] = mapped_column(default=None)
     file_digest: Mapped[str] = mapped_column(String(64), default="")
     file_length: Mapped[int] = mapped_column(BigInteger, default=0)

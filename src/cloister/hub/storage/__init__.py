@@ -1,9 +1,8 @@
 """Tables at rest, and tables elsewhere.
 
-vault.py        uploads become tables, tables become sources of rows; keys pass on and are destroyed
+table_store.py  uploads become tables, tables become sources of rows; keys pass on and are destroyed
 uploads.py      what is being sent; texts.py and parquet.py say whether it is a table; limits.py how much it may be
 header.py       what an upload is, for its owner
-keyring.py      wrapped keys
 connections.py  tables in other databases: allowed.py says where the hub may connect to, postgres_address.py and
                 spark_address.py what an address may say
 """
@@ -11,10 +10,9 @@ connections.py  tables in other databases: allowed.py says where the hub may con
 from cloister.hub.storage.allowed import Allowed
 from cloister.hub.storage.connections import KeptAddress, connect, guarded_address, keep, reopen, shown_of
 from cloister.hub.storage.header import Header, HeaderColumn
-from cloister.hub.storage.keyring import Keyring, rewrapped
 from cloister.hub.storage.limits import Limits, RefusedUpload
+from cloister.hub.storage.table_store import DamagedTable, StoredTable, TableStore
 from cloister.hub.storage.uploads import Received, Upload
-from cloister.hub.storage.vault import DamagedTable, StoredTable, Vault, rotated
 
 __all__ = [
     "Allowed",
@@ -22,18 +20,15 @@ __all__ = [
     "Header",
     "HeaderColumn",
     "KeptAddress",
-    "Keyring",
     "Limits",
     "Received",
     "RefusedUpload",
     "StoredTable",
+    "TableStore",
     "Upload",
-    "Vault",
     "connect",
     "guarded_address",
     "keep",
     "reopen",
-    "rewrapped",
-    "rotated",
     "shown_of",
 ]

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cloister.crypto import Keyring
 from cloister.hub.storage.allowed import Allowed, Resolve, resolved
-from cloister.hub.storage.keyring import Keyring
 from cloister.hub.storage.postgres_address import PostgresAddress, guarded_postgres
 from cloister.hub.storage.spark_address import SparkAddress, guarded_spark
 from cloister.tables.sources import Source

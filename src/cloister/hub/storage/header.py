@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from cloister.crypto import DecryptedReader, decrypted
 from cloister.hub.storage.texts import Content
 from cloister.hub.storage.uploads import in_memory
 from cloister.printable import json_of
@@ -23,7 +24,6 @@ from cloister.tables.encrypted import ONLY_MEMORY, MemoryFile
 from cloister.tables.guard import guarded
 from cloister.tables.lines import Place
 from cloister.tables.reading import read_days, read_number, read_truth, read_whole
-from cloister.tables.sealed import Unsealed, unsealed
 from cloister.tables.sources import CsvSource, ParquetSource, Source
 
 __all__ = ["Header", "HeaderColumn", "SealedPlace", "UploadedCsv", "header", "suggestion"]
@@ -88,7 +88,7 @@ class SealedPlace:
 
     def open(self, mode: Literal["rb"]) -> IO[bytes]:
         """The content from its first byte."""
-        return io.BufferedReader(Unsealed(self._path.open("rb"), self._key), 2**20)
+        return io.BufferedReader(DecryptedReader(self._path.open("rb"), self._key), 2**20)
 
 
 class UploadedCsv(CsvSource):
@@ -119,7 +119,7 @@ def header(path: Path, key: bytes, kind: str, rows: int) -> Header:
     """What a received upload is, with so many of its first rows."""
     if kind == "csv":
         with path.open("rb") as sealed:
-            start = b"".join(islice(unsealed(sealed, key), _START))
+            start = b"".join(islice(decrypted(sealed, key), _START))
         return _header(UploadedCsv(Content(start)), rows)
     with in_memory(path, key) as file:
         return _header(_parquet(file), rows)

@@ -15,16 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cloister.crypto import EncryptedWriter, Keyring, decrypted, new_key
 from cloister.hub.ids import new_id
-from cloister.hub.storage.keyring import Keyring
 from cloister.hub.storage.limits import KINDS, Limits, RefusedUpload
 from cloister.hub.storage.parquet import check_parquet
 from cloister.hub.storage.texts import TextCheck
-from cloister.noise import default_random
 from cloister.tables.encrypted import MemoryFile
 from cloister.tables.folder import PrivateFolder
 from cloister.tables.guard import guarded
-from cloister.tables.sealed import KEY_BYTES, Sealer, unsealed
 
 __all__ = ["Received", "Upload", "in_memory", "settle"]
 
@@ -50,12 +48,12 @@ class Upload:
         self._keys, self._kind, self._limits = keys, kind, limits
         self._id = new_id()
         self._place = folder / "uploads" / self._id
-        self._key = default_random().bytes(KEY_BYTES)
+        self._key = new_key()
         self._text = TextCheck(limits) if kind == "csv" else None
         self._working = PrivateFolder(folder / "working")
         self._part = self._working.path / "part"
         self._file = self._part.open("xb")
-        self._sealer = Sealer(self._file, self._key)
+        self._writer = EncryptedWriter(self._file, self._key)
         self._digest = hashlib.sha256()
         self._bytes = 0
 
@@ -66,7 +64,7 @@ class Upload:
         if self._text is not None:
             self._text.feed(chunk)
         self._digest.update(chunk)
-        _on_disk(lambda: self._sealer.write(chunk))
+        _on_disk(lambda: self._writer.write(chunk))
 
     def finish(self) -> Received:
         """Everything was written: checks what only the whole can show, and gives it its place, on the disk."""
@@ -88,7 +86,7 @@ class Upload:
         )
 
     def _end(self) -> None:
-        self._sealer.finish()
+        self._writer.finish()
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -112,10 +110,10 @@ def _on_disk(work: Callable[[], None]) -> None:
 
 
 def in_memory(path: Path, key: bytes) -> MemoryFile:
-    """The content of a sealed file as a file in memory."""
+    """The content of an encrypted file as a file in memory."""
     file = MemoryFile()
     with path.open("rb") as sealed:
-        for chunk in unsealed(sealed, key):
+        for chunk in decrypted(sealed, key):
             file.write(chunk)
     return file
 

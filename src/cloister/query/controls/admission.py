@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from cloister.crypto import PseudoRandomFunction
 from cloister.errors import AccessDenied, UnsupportedQuery
 from cloister.query.controls.history import AnsweredSet, SetHistory
-from cloister.query.controls.keyed import Keyed, Mask
+from cloister.query.controls.masks import Mask
 from cloister.query.controls.overlap import Overlaps, too_alike
 from cloister.query.controls.policy import Controls
 from cloister.query.controls.records import Records
@@ -41,7 +42,7 @@ class Admission:
     """One table's answered sets, and the decisions that rest on them. Not differential privacy."""
 
     def __init__(
-        self, *, controls: Controls, records: Records, keyed: Keyed, history: SetHistory, place: str, state: str
+        self, *, controls: Controls, records: Records, keyed: PseudoRandomFunction, history: SetHistory, place: str, state: str
     ) -> None:
         self._controls, self._records, self._keyed = controls, records, keyed
         self._history, self._place, self._state = history, place, state

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import UnsupportedQuery
-from cloister.query.controls.keyed import Mask
+from cloister.query.controls.masks import Mask
 from cloister.query.controls.records import Records
 from cloister.session import unknown_column
 from cloister.tables import Key, PrivateTable

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from cloister.crypto import PseudoRandomFunction
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter, LedgerTampered, UnsupportedQuery
 from cloister.ledger import Ledger
 from cloister.privacy import Guarantee, PureDP
@@ -24,7 +25,6 @@ from cloister.query.controls.asked import Asked, asked_of, check_asked, check_ta
 from cloister.query.controls.cells import Place, axes_of
 from cloister.query.controls.history import history_of
 from cloister.query.controls.inside import Inside, Wanted
-from cloister.query.controls.keyed import Keyed
 from cloister.query.controls.marking import in_words, lines_known, note_answer, note_refusal
 from cloister.query.controls.perturbation import perturbed_copy
 from cloister.query.controls.policy import Controls
@@ -91,7 +91,7 @@ class ControlledSession:
         declared = entry.declaration.describe()
         state = [entry.version, declared["columns"], declared["unit"], declared["max_rows"], str(controls.input)]
         self._state = hashlib.sha256(json.dumps(state, sort_keys=True, default=str).encode()).hexdigest()
-        self._keyed = Keyed(self._ledger.derive("controls", "key", entry.population, identity, entry.version))
+        self._keyed = PseudoRandomFunction(self._ledger.derive("controls", "key", entry.population, identity, entry.version))
         self._history = history_of(self._ledger, history)
         self._inside: Inside | None = None
         self._owned: tuple[Door | Ledger, ...] = ()

@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
+from cloister.crypto import DeterministicCipher, WrongKey
 from cloister.errors import InvalidParameter, LedgerTampered, LedgerUnavailable
 from cloister.ledger import Ledger
-from cloister.query.controls.keyed import Mask
+from cloister.query.controls.masks import Mask
 
 __all__ = ["AnsweredSet", "SetHistory", "history_of"]
 
@@ -64,7 +63,7 @@ class SetHistory:
 
     def __init__(self, path: Path | None, key: bytes) -> None:
         self._lock = threading.RLock()
-        self._cipher = AESSIV(key)
+        self._cipher = DeterministicCipher(key)
         self._memory = path is None
         self._name = "the history in memory" if path is None else f"the history {path.name}"
         try:
@@ -135,7 +134,7 @@ class SetHistory:
     def _opened(self, place: str, number: int, state: str, sealed: bytes) -> AnsweredSet:
         try:
             plain = zlib.decompress(self._cipher.decrypt(sealed, self._bound(place, number, state)))
-        except InvalidTag:
+        except WrongKey:
             raise self._tampered() from None
         head, _, packed = plain.partition(b"\n")
         said = json.loads(head)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cloister.crypto import PseudoRandomFunction
 from cloister.query.controls.admission import Admission, Refusal, refused
 from cloister.query.controls.answer import Reported
 from cloister.query.controls.asked import Asked, reads_of
 from cloister.query.controls.cells import Axis, Place, cells_of
 from cloister.query.controls.history import AnsweredSet, SetHistory
-from cloister.query.controls.keyed import Keyed, Mask, digest_of_set
+from cloister.query.controls.masks import Mask, digest_of_set
 from cloister.query.controls.policy import Controls
 from cloister.query.controls.records import Records
 from cloister.query.controls.rounding import controlled_rounding
@@ -39,7 +40,7 @@ class Inside:
     """What may not leave, and what is made of it. Every method is called through `sealed`, by the second door alone."""
 
     controls: Controls
-    keyed: Keyed
+    keyed: PseudoRandomFunction
     history: SetHistory
     prepared: Prepared
     copy: Prepared | None

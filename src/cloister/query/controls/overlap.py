@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import AccessDenied
-from cloister.query.controls.keyed import Mask
+from cloister.query.controls.masks import Mask
 
 __all__ = ["Overlaps", "too_alike"]
 

@@ -14,9 +14,10 @@ from typing import Literal
 
 import numpy as np
 
+from cloister.crypto import PseudoRandomFunction
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy.rational import Exact, exact_positive, text_of
-from cloister.query.controls.keyed import Keyed, Mask, digest_of_set
+from cloister.query.controls.masks import Mask, digest_of_set
 from cloister.query.controls.records import Records
 from cloister.tables import Prepared, PrivateTable, prepare
 
@@ -36,7 +37,7 @@ class OutputPerturbation:
     >>> print(noise)
     uniform keyed noise: counts ±1, sums of salary ±500
     >>> everybody = np.ones(900, dtype=bool)
-    >>> noise.of_count(everybody, Keyed(b"secret")) in (-1, 0, 1)
+    >>> noise.of_count(everybody, PseudoRandomFunction(b"secret")) in (-1, 0, 1)
     True
     """
 
@@ -58,16 +59,16 @@ class OutputPerturbation:
         object.__setattr__(self, "sums", reaches)
         object.__setattr__(self, "law", law)
 
-    def of_count(self, mask: Mask, keyed: Keyed) -> int:
+    def of_count(self, mask: Mask, keyed: PseudoRandomFunction) -> int:
         """The noise of the number of these records."""
         return self._drawn(self.counts, keyed, "count", digest_of_set(mask))
 
-    def of_sum(self, column: str, step: Fraction, mask: Mask, keyed: Keyed) -> Fraction:
+    def of_sum(self, column: str, step: Fraction, mask: Mask, keyed: PseudoRandomFunction) -> Fraction:
         """The noise of the sum of a column over these records, a multiple of its step."""
         reach = dict(self.sums).get(column)
         return Fraction(0) if reach is None else self._drawn(int(reach / step), keyed, "sum", column, digest_of_set(mask)) * step
 
-    def _drawn(self, reach: int, keyed: Keyed, *parts: str) -> int:
+    def _drawn(self, reach: int, keyed: PseudoRandomFunction, *parts: str) -> int:
         if self.law == "uniform":
             return keyed.below(2 * reach + 1, "noise", *parts) - reach
         half, rest = reach // 2, reach - reach // 2
@@ -108,14 +109,14 @@ class InputPerturbation:
         return "a copy is asked in which values were moved: " + ", ".join(f"{name} ±{text_of(r)}" for name, r in self.reaches)
 
 
-def perturbed_copy(prepared: Prepared, noise: InputPerturbation, keyed: Keyed, secret: str) -> Prepared:
+def perturbed_copy(prepared: Prepared, noise: InputPerturbation, keyed: PseudoRandomFunction, secret: str) -> Prepared:
     """The perturbed copy of a prepared table, prepared in its turn: conditions and statistics alike see only moved values.
 
     The noise of a value follows from its record's place in the canonical order and from the column.
 
     >>> from cloister.tables import Integer
     >>> staff = prepare(PrivateTable({"age": [30, 40, 50]}, columns={"age": Integer(0, 120)}), secret="0")
-    >>> copy = perturbed_copy(staff, InputPerturbation({"age": 2}), Keyed(b"secret"), "0")
+    >>> copy = perturbed_copy(staff, InputPerturbation({"age": 2}), PseudoRandomFunction(b"secret"), "0")
     >>> all(abs(a - b) <= 2 for a, b in zip(Records(staff).codes["age"], Records(copy).codes["age"]))
     True
     """

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cloister.query.controls.keyed import Mask
+from cloister.query.controls.masks import Mask
 from cloister.tables import Domain, Expression, Prepared
 
 __all__ = ["Records"]

@@ -21,9 +21,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from cloister.crypto import PseudoRandomFunction
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import Exact, exact_positive, text_of
-from cloister.query.controls.keyed import Keyed
 from cloister.query.controls.network import Circulation, circulation_of
 
 __all__ = ["Rounding", "controlled_rounding"]
@@ -40,7 +40,7 @@ class Rounding:
     records concerned. "controlled": as random, and the cells and totals of a table still add up; a single number is rounded as
     in "random".
 
-    >>> Rounding(base=5).rounded(Fraction(13), Fraction(5), Keyed(b"secret"), "set 1")
+    >>> Rounding(base=5).rounded(Fraction(13), Fraction(5), PseudoRandomFunction(b"secret"), "set 1")
     Fraction(15, 1)
     >>> print(Rounding(base=5, kind="controlled", sums={"salary": 1000}))
     controlled rounding: counts to multiples of 5, sums of salary to multiples of 1000
@@ -60,7 +60,7 @@ class Rounding:
         bases = tuple((name, exact_positive(each, f"sums[{name!r}]")) for name, each in sorted((sums or {}).items()))
         object.__setattr__(self, "sums", bases)
 
-    def rounded(self, value: Fraction, base: Fraction, keyed: Keyed, *parts: str) -> Fraction:
+    def rounded(self, value: Fraction, base: Fraction, keyed: PseudoRandomFunction, *parts: str) -> Fraction:
         """One number; `parts` name the records and the statistic, and fix a random choice."""
         below = value // base * base
         rest = (value - below) / base
@@ -69,7 +69,7 @@ class Rounding:
         up = keyed.below(rest.denominator, "rounding", *parts) < rest.numerator
         return below + (base if up else 0)
 
-    def of_sum(self, column: str, value: Fraction, keyed: Keyed, *parts: str) -> Fraction:
+    def of_sum(self, column: str, value: Fraction, keyed: PseudoRandomFunction, *parts: str) -> Fraction:
         """A sum, where the column has a base."""
         base = dict(self.sums).get(column)
         return value if base is None else self.rounded(value, base, keyed, "sum", column, *parts)
@@ -79,11 +79,11 @@ class Rounding:
         return f"{self.kind} rounding: counts to multiples of {self.base}{sums}"
 
 
-def controlled_rounding(counts: Counts, base: int, keyed: Keyed, *parts: str) -> Counts:
+def controlled_rounding(counts: Counts, base: int, keyed: PseudoRandomFunction, *parts: str) -> Counts:
     """A one-way or two-way table, rounded with its totals: the rounded cells, whose sums are the rounded totals.
 
     >>> table = np.array([[1, 2, 7], [3, 3, 4]])
-    >>> rounded = controlled_rounding(table, 5, Keyed(b"secret"), "table 1")
+    >>> rounded = controlled_rounding(table, 5, PseudoRandomFunction(b"secret"), "table 1")
     >>> bool((abs(rounded - table) < 5).all()), bool((abs(rounded.sum(axis=0) - table.sum(axis=0)) < 5).all())
     (True, True)
     """

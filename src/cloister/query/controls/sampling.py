@@ -12,9 +12,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from cloister.crypto import PseudoRandomFunction
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import Exact, exact_positive, text_of
-from cloister.query.controls.keyed import Keyed, Mask, digest_of_set
+from cloister.query.controls.masks import Mask, digest_of_set
 
 __all__ = ["RandomSample"]
 
@@ -37,10 +38,10 @@ class RandomSample:
             )
         object.__setattr__(self, "share", wanted)
 
-    def of(self, mask: Mask, keyed: Keyed) -> Mask:
+    def of(self, mask: Mask, keyed: PseudoRandomFunction) -> Mask:
         """The records of the set that are in its sample; each with probability `share`, to within 2^-64.
 
-        >>> chosen = RandomSample(share="0.5").of(np.ones(1000, dtype=bool), Keyed(b"secret"))
+        >>> chosen = RandomSample(share="0.5").of(np.ones(1000, dtype=bool), PseudoRandomFunction(b"secret"))
         >>> 400 < int(chosen.sum()) < 600
         True
         """

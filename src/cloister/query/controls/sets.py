@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cloister.errors import AccessDenied
-from cloister.query.controls.keyed import Mask
+from cloister.query.controls.masks import Mask
 
 __all__ = ["size_allowed", "too_small"]
 

@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from cloister.crypto import PseudoRandomFunction
 from cloister.errors import AccessDenied
 from cloister.privacy.rational import Exact, exact_positive, text_of
-from cloister.query.controls.keyed import Keyed
 from cloister.tables import Domain
 
 __all__ = ["Substitution"]
@@ -41,14 +41,14 @@ class Substitution:
         """The reach by column."""
         return dict(self.within)
 
-    def of(self, code: int, column: str, domain: Domain, codes: npt.NDArray[np.int64], keyed: Keyed) -> Fraction:
+    def of(self, code: int, column: str, domain: Domain, codes: npt.NDArray[np.int64], keyed: PseudoRandomFunction) -> Fraction:
         """A value near that of `code` that no record has; the same each time. `codes` are those of all records.
 
         Refused where every value within reach occurs: the refusal tells that they do.
 
         >>> from cloister.tables import Integer
         >>> taken = np.array([10, 11, 13], dtype=np.int64)
-        >>> Substitution({"age": 2}).of(13, "age", Integer(0, 14), taken, Keyed(b"secret")) in (12, 14)
+        >>> Substitution({"age": 2}).of(13, "age", Integer(0, 14), taken, PseudoRandomFunction(b"secret")) in (12, 14)
         True
         """
         reach = int(self.columns[column] / domain.step)

@@ -38,7 +38,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from cloister.query.controls.keyed import Mask
+from cloister.query.controls.masks import Mask
 from cloister.query.controls.witness import combination, isolating
 
 __all__ = ["Audit", "Verdict", "Witness"]

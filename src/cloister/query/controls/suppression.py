@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.query.controls.keyed import Mask
+from cloister.query.controls.masks import Mask
 from cloister.query.controls.network import Circulation, circulation_of
 
 __all__ = ["Suppression", "intervals", "suppressed"]

@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from cloister.crypto import PseudoRandomFunction
 from cloister.query.controls.answer import Reported
-from cloister.query.controls.keyed import Keyed, Mask, digest_of_set
+from cloister.query.controls.masks import Mask, digest_of_set
 from cloister.query.controls.policy import Controls
 from cloister.query.controls.recoding import recoded
 from cloister.query.controls.records import Codes, Records
@@ -23,12 +24,12 @@ class Values:
     >>> from cloister.query.controls.rounding import Rounding
     >>> from cloister.tables import Integer, PrivateTable, prepare
     >>> with prepare(PrivateTable({"age": [51, 39, 60]}, columns={"age": Integer(0, 120)}), secret="0") as prepared:
-    ...     values = Values(Records(prepared), Controls(rounding=Rounding(base=5)), Keyed(b"secret"))
+    ...     values = Values(Records(prepared), Controls(rounding=Rounding(base=5)), PseudoRandomFunction(b"secret"))
     ...     values.count(np.array([True, True, True])), values.total("age", np.array([True, True, False]))
     (5, 90)
     """
 
-    def __init__(self, records: Records, controls: Controls, keyed: Keyed) -> None:
+    def __init__(self, records: Records, controls: Controls, keyed: PseudoRandomFunction) -> None:
         self._records = records
         self._controls = controls
         self._keyed = keyed

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from cloister.crypto import server_context
 from cloister.errors import AccessDenied
 from cloister.hub.guard import gate
 from cloister.hub.postgres import AnswerColumn, Asking, Explained, PostgresFront, Tables, shape_of
@@ -162,9 +162,9 @@ class _Front:
 
     def __init__(self, hub: Hub) -> None:
         settings = hub.settings
-        self.front = PostgresFront(
-            HubBackend(hub), host=settings.host, port=settings.pg_port, context=_tls(settings.certificate, hub)
-        )
+        pair = (settings.certificate, settings.certificate_key)
+        context = server_context(*pair, settings.client_authority) if settings.certificate else None
+        self.front = PostgresFront(HubBackend(hub), host=settings.host, port=settings.pg_port, context=context)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="cloister-pg", daemon=True)
         self._thread.start()
@@ -202,18 +202,6 @@ def stop(hub: Hub) -> None:
     front: _Front | None = hub.parts.pop(_PART, None)
     if front is not None:
         front.stop()
-
-
-def _tls(certificate: str, hub: Hub) -> ssl.SSLContext | None:
-    if not certificate:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(certificate, hub.settings.certificate_key)
-    if hub.settings.client_authority:
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(hub.settings.client_authority)
-    return context
 
 
 def _project(facts: Facts, caller: Caller, named: str) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from cloister.hub.service import Link, Service
 from cloister.hub.services.catalogue.cards import cards
 from cloister.hub.services.catalogue.declarations import declaration_of, table_of
-from cloister.hub.services.catalogue.live import Live, live_of, sweep_scratch, vault_of
+from cloister.hub.services.catalogue.live import Live, live_of, sweep_scratch, table_store_of
 from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, seen, tables_on
 from cloister.hub.services.catalogue.registering import Wanted, register
 from cloister.hub.services.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
@@ -41,8 +41,8 @@ __all__ = [
     "register",
     "seen",
     "table_of",
+    "table_store_of",
     "tables_on",
-    "vault_of",
 ]
 
 

@@ -12,7 +12,7 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.services.catalogue.arrivals import arrival_of, arrivals_of, connected, discard, kept, kind_of, received
-from cloister.hub.services.catalogue.live import vault_of
+from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.shapes import Connection, UploadOut, Uploads
 from cloister.hub.web.forms import written_here
 
@@ -64,5 +64,5 @@ def routes(router: APIRouter) -> None:
         with hub.database.begin() as db:
             table = discard(db, hub, caller, arrival_of(db, caller, number))
         if table is not None:
-            vault_of(hub).destroy(table, lambda: None)
+            table_store_of(hub).destroy(table, lambda: None)
         return Response(status_code=204)

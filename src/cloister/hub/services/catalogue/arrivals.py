@@ -19,7 +19,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import Arrival
-from cloister.hub.services.catalogue.live import authorities_of, reached, vault_of
+from cloister.hub.services.catalogue.live import authorities_of, reached, table_store_of
 from cloister.hub.services.trail import write
 from cloister.hub.storage import (
     Allowed,
@@ -88,7 +88,7 @@ def kind_of(content_type: str, name: str = "") -> str:
 
 async def received(hub: Hub, kind: str, stream: AsyncIterator[bytes]) -> Received:
     """Everything that comes, encrypted on its way to the disk: all of it or nothing."""
-    with await run_in_threadpool(lambda: vault_of(hub).receiving(kind)) as upload:
+    with await run_in_threadpool(lambda: table_store_of(hub).receiving(kind)) as upload:
         held = bytearray()
         try:
             async for chunk in stream:
@@ -109,14 +109,14 @@ def sent(hub: Hub, source: Path | str | Iterable[bytes], kind: str) -> Received:
     """The same from a file of this machine, or from pieces that are there already."""
     if isinstance(source, str | Path):
         with Path(source).open("rb") as file:
-            return vault_of(hub).receive(iter(lambda: file.read(_PIECE), b""), kind)
-    return vault_of(hub).receive(source, kind)
+            return table_store_of(hub).receive(iter(lambda: file.read(_PIECE), b""), kind)
+    return table_store_of(hub).receive(source, kind)
 
 
 def kept(hub: Hub, caller: Caller, upload: Received, shown: str = "") -> Arrival:
     """Write down an upload, with the names and kinds of its columns; one that cannot be looked at is gone."""
     try:
-        header = vault_of(hub).look(upload)
+        header = table_store_of(hub).look(upload)
         check_printable({each.name: each.kind for each in header.columns})
         with hub.database.begin() as db:
             _check_few(db, caller)
@@ -136,7 +136,7 @@ def kept(hub: Hub, caller: Caller, upload: Received, shown: str = "") -> Arrival
             db.flush()
             write(db, hub, caller, "dataset.upload", kind="upload", object_id=row.id, format=row.kind, bytes=row.length)
     except BaseException:
-        vault_of(hub).discard(upload)
+        table_store_of(hub).discard(upload)
         raise
     return row
 
@@ -202,7 +202,7 @@ def look(hub: Hub, caller: Caller, row: Arrival, rows: int) -> Header:
         raise InvalidParameter(
             "The rows were not shown", why="the hub holds no uploaded file for this entry", instead="look where they come from"
         )
-    header = vault_of(hub).look(_received(row), rows=rows)
+    header = table_store_of(hub).look(_received(row), rows=rows)
     with hub.database.begin() as db:
         write(db, hub, caller, "dataset.look", kind="upload", object_id=row.id, rows=rows)
         kept_row = db.get(Arrival, row.id)
@@ -220,7 +220,7 @@ def stored(hub: Hub, row: Arrival) -> Arrival:
     """An upload as a table under a key of its own; written down at once, so that what fails afterwards can be done again."""
     if row.kind == "connection" or row.file:
         return row
-    table = vault_of(hub).store(_received(row), about=f"arrival {row.id}")
+    table = table_store_of(hub).add(_received(row), about=f"arrival {row.id}")
     with hub.database.begin() as db:
         found = db.get_one(Arrival, row.id)
         found.file, found.key, found.file_digest, found.file_length = table.file, table.wrapped_key, table.digest, table.length
@@ -231,7 +231,7 @@ def discard(db: Session, hub: Hub, caller: Caller, row: Arrival) -> StoredTable 
     """Forget an arrival; the stored table that its caller removes once this is committed, if there was one."""
     table = table_in(row)
     if row.kind != "connection":
-        vault_of(hub).discard(_received(row))
+        table_store_of(hub).discard(_received(row))
     db.delete(row)
     write(db, hub, caller, "dataset.discard", kind="upload", object_id=row.id)
     return table
@@ -245,11 +245,11 @@ def forget_old(hub: Hub) -> int:
         for row in old:
             tables.append(table_in(row))
             if row.kind != "connection":
-                vault_of(hub).discard(_received(row))
+                table_store_of(hub).discard(_received(row))
             db.delete(row)
     for table in tables:
         if table is not None:
-            vault_of(hub).destroy(table, lambda: None)
+            table_store_of(hub).destroy(table, lambda: None)
     return len(old)
 
 

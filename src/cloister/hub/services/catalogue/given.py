@@ -15,7 +15,7 @@ from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
 from cloister.hub.services.catalogue.arrivals import arrival_of, stored, table_in
-from cloister.hub.services.catalogue.live import source_of, vault_of
+from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.origins import origin_of
 from cloister.hub.storage import StoredTable
 from cloister.tables.sources import Source
@@ -100,7 +100,7 @@ class Arrived:
                 hub.keys.unwrap(arrival.wrapped, f"connection {arrival.id}"), f"connection {version.place}"
             )
         elif table is not None:
-            version.key = vault_of(hub).bound(table, version.about).wrapped_key
+            version.key = table_store_of(hub).bound(table, version.about).wrapped_key
         return version
 
     def take(self, db: Db) -> None:
@@ -158,7 +158,7 @@ class Shared:
             version.address = hub.keys.wrap(address, f"connection {version.place}")
         else:
             table = StoredTable(file=of.file, digest=of.digest, length=of.length, wrapped_key=of.key, about=of.about)
-            version.key = vault_of(hub).bound(table, version.about).wrapped_key
+            version.key = table_store_of(hub).bound(table, version.about).wrapped_key
         return version
 
     def take(self, db: Db) -> None:

@@ -25,7 +25,7 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.catalogue.declarations import table_of
 from cloister.hub.services.catalogue.origins import whole_of
-from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, Vault, reopen
+from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, TableStore, reopen
 from cloister.query import Session
 from cloister.session.lineage import SharedRows
 from cloister.tables.folder import sweep
@@ -49,10 +49,10 @@ __all__ = [
     "source_of",
     "steadily",
     "sweep_scratch",
-    "vault_of",
+    "table_store_of",
 ]
 
-_PART, _VAULT, _KEEPER = "live tables", "vault", "catalogue keeper"
+_PART, _STORE, _KEEPER = "live tables", "table store", "catalogue keeper"
 
 
 _AGAIN = 10.0
@@ -318,7 +318,7 @@ def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:
     stored = StoredTable(
         file=version.file, digest=version.digest, length=version.length, wrapped_key=version.key, about=version.about
     )
-    return vault_of(hub).open(stored, name=row.name, identity=f"data set {row.id}")
+    return table_store_of(hub).open(stored, name=row.name, identity=f"data set {row.id}")
 
 
 def reached(hub: Hub, kept: KeptAddress, part: str = "") -> Source:
@@ -344,15 +344,15 @@ def sweep_scratch(hub: Hub) -> None:
     sweep(hub.settings.path("scratch"))
 
 
-def vault_of(hub: Hub) -> Vault:
+def table_store_of(hub: Hub) -> TableStore:
     """Where this hub's tables lie."""
-    vault: Vault = hub.parts.setdefault(_VAULT, None) or Vault(
+    store: TableStore = hub.parts.setdefault(_STORE, None) or TableStore(
         hub.settings.path("vault"),
         hub.keys,
         limits=Limits(bytes=hub.settings.upload_megabytes * 2**20, memory=hub.settings.memory),
     )
-    hub.parts[_VAULT] = vault
-    return vault
+    hub.parts[_STORE] = store
+    return store
 
 
 def live_of(hub: Hub) -> Live:

@@ -21,7 +21,7 @@ from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.services.access import facts_of
 from cloister.hub.services.access.stored import is_readable, labels_in, parts_of, policies_in_row, retention_of
 from cloister.hub.services.catalogue.declarations import table_of
-from cloister.hub.services.catalogue.live import source_of, vault_of
+from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
 from cloister.hub.services.catalogue.names import checked_text
 from cloister.hub.services.catalogue.registering import LISTED, listing
@@ -264,7 +264,7 @@ def sharing(db: Db, row: DataSet) -> list[str]:
 def remove(hub: Hub, tables: list[StoredTable]) -> None:
     """Remove files whose keys are destroyed."""
     for table in tables:
-        vault_of(hub).destroy(table, lambda: None)
+        table_store_of(hub).destroy(table, lambda: None)
 
 
 def _keyed(file: str) -> Select[str]:

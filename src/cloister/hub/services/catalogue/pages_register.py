@@ -17,7 +17,7 @@ from cloister.hub.records.catalogue import Arrival
 from cloister.hub.services.catalogue import reading
 from cloister.hub.services.catalogue.arrivals import arrival_of, columns_of, connected, discard, look
 from cloister.hub.services.catalogue.guidance import guidance, usual
-from cloister.hub.services.catalogue.live import vault_of
+from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.pages_upload import new_page
 from cloister.hub.services.catalogue.registering import UNITS, Wanted, registered
 from cloister.hub.services.catalogue.typed import COLUMN_FIELDS, KINDS, beginning, keep, wanted_of
@@ -106,7 +106,7 @@ def routes(router: APIRouter) -> None:
         with hub.database.begin() as db:
             table = discard(db, hub, caller, arrival_of(db, caller, number))
         if table is not None:
-            vault_of(hub).destroy(table, lambda: None)
+            table_store_of(hub).destroy(table, lambda: None)
         return go(request, "/register", request_gettext(request)("It is gone, and nothing of it was kept."))
 
 

@@ -29,7 +29,7 @@ from cloister.hub.services.access import check, context_of, data_set_object
 from cloister.hub.services.catalogue.arrivals import connected, discard, kept, sent
 from cloister.hub.services.catalogue.declarations import check_against, check_declaration, domains_of, table_of
 from cloister.hub.services.catalogue.given import Arrived, Given
-from cloister.hub.services.catalogue.live import source_of, vault_of
+from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
 from cloister.hub.services.catalogue.names import checked_text, plain_word
 from cloister.hub.services.catalogue.origins import check_origin, not_told, noticed, whole_of
@@ -216,7 +216,7 @@ def _forget(hub: Hub, caller: Caller, number: str) -> None:
         found = db.get(Arrival, number)
         table = None if found is None else discard(db, hub, caller, found)
     if table is not None:
-        vault_of(hub).destroy(table, lambda: None)
+        table_store_of(hub).destroy(table, lambda: None)
 
 
 def listing(hub: Hub, caller: Caller, row: DataSet) -> Grant:

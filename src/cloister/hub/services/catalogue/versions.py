@@ -20,7 +20,7 @@ from cloister.hub.services.access.stored import policies_in_row
 from cloister.hub.services.catalogue.arrivals import discard
 from cloister.hub.services.catalogue.declarations import check_against, table_of
 from cloister.hub.services.catalogue.given import Arrived, Shared
-from cloister.hub.services.catalogue.live import source_of, vault_of
+from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.managing import now_version
 from cloister.hub.services.catalogue.origins import check_origin, noticed
 from cloister.hub.services.catalogue.registering import Wanted, made_of, open_table, registered
@@ -179,7 +179,7 @@ def dropped(hub: Hub, caller: Caller, number: str) -> None:
         found = db.get(Arrival, number)
         table = None if found is None or found.person != caller.id else discard(db, hub, caller, found)
     if table is not None:
-        vault_of(hub).destroy(table, lambda: None)
+        table_store_of(hub).destroy(table, lambda: None)
 
 
 def check_open(row: DataSet) -> None:

@@ -7,12 +7,13 @@ chain cannot tell is that its last lines are gone; for that its end is copied to
 from __future__ import annotations
 
 import hmac
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
+
+from cloister.crypto import canonical_json
 
 __all__ = ["ALGORITHM", "DATA_SET", "START", "Act", "BrokenLine", "about", "cleaned", "key_of", "no_secrets", "seal"]
 
@@ -21,7 +22,6 @@ START = "0" * 64
 DATA_SET, ALGORITHM = "data-set", "algorithm"
 """The kinds of a data set and of an algorithm."""
 _LONGEST = 10_000
-_written = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _SECRET = ("password", "secret", "totp", "cookie")
 
 
@@ -67,7 +67,7 @@ def seal(key: bytes, before: str, number: int, act: Act) -> str:
     """
     when = act.when.astimezone(UTC).isoformat(timespec="microseconds")
     told = [number, when, act.person, act.action, act.kind, act.object, act.purpose, act.cost, act.outcome, act.details]
-    text = _written(told)
+    text = canonical_json(told)
     return hmac.digest(key, f"{before}\n{text}".encode(), "sha256").hex()
 
 

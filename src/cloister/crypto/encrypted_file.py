@@ -22,30 +22,30 @@ import io
 from collections.abc import Iterator
 from typing import IO, Any
 
+from cloister.crypto.keyring import KEY_BYTES
 from cloister.errors import EngineError, InvalidParameter
-from cloister.noise.random import default_random
+from cloister.noise import default_random
 
-__all__ = ["CHUNK", "HEAD_BYTES", "KEY_BYTES", "Sealer", "Unsealed", "sealed_salt", "unsealed"]
+__all__ = ["CHUNK", "HEAD_BYTES", "DecryptedReader", "EncryptedWriter", "decrypted", "salt_of"]
 
 MAGIC = b"cloister sealed 1\n"
 SALT_BYTES = 32
-KEY_BYTES = 32
 HEAD_BYTES = len(MAGIC) + SALT_BYTES
 CHUNK = 2**20
 TAG_BYTES = 16
 
 
-class Sealer:
+class EncryptedWriter:
     """Writes what it is given, encrypted, to a binary file; whoever opened the file closes it.
 
     >>> file = io.BytesIO()
-    >>> sealer = Sealer(file, bytes(32))
-    >>> sealer.write(b"Alice, 39")
-    >>> sealer.finish()
+    >>> writer = EncryptedWriter(file, bytes(32))
+    >>> writer.write(b"Alice, 39")
+    >>> writer.finish()
     >>> b"Alice" in file.getvalue()
     False
     >>> _ = file.seek(0)
-    >>> b"".join(unsealed(file, bytes(32)))
+    >>> b"".join(decrypted(file, bytes(32)))
     b'Alice, 39'
     """
 
@@ -67,12 +67,12 @@ class Sealer:
         whole = (len(self._waiting) - 1) // CHUNK * CHUNK
         with memoryview(self._waiting) as view:
             for start in range(0, whole, CHUNK):
-                self._seal(view[start : start + CHUNK], last=False)
+                self._encrypt(view[start : start + CHUNK], last=False)
         del self._waiting[:whole]
 
     def finish(self) -> None:
         """The last chunk. What is not finished is not readable."""
-        self._seal(self._waiting, last=True)
+        self._encrypt(self._waiting, last=True)
         self._waiting = bytearray()
 
     @property
@@ -80,7 +80,7 @@ class Sealer:
         """SHA-256 of the file so far, as hexadecimal digits."""
         return self._digest.hexdigest()
 
-    def _seal(self, chunk: Any, *, last: bool) -> None:
+    def _encrypt(self, chunk: Any, *, last: bool) -> None:
         self._put(self._cipher.encrypt(_nonce(self._number, last), chunk, self._head))
         self._number += 1
 
@@ -90,8 +90,8 @@ class Sealer:
         self.bytes += len(data)
 
 
-def unsealed(file: IO[bytes], key: bytes) -> Iterator[bytes]:
-    """The content of a sealed file, chunk by chunk; an `EngineError` where it was changed, cut off, or has another key."""
+def decrypted(file: IO[bytes], key: bytes) -> Iterator[bytes]:
+    """The content of an encrypted file, chunk by chunk; an `EngineError` where it was changed, cut off, or has another key."""
     from cryptography.exceptions import InvalidTag
 
     head = _head(file)
@@ -111,26 +111,33 @@ def unsealed(file: IO[bytes], key: bytes) -> Iterator[bytes]:
         number, current = number + 1, following
 
 
-def sealed_salt(file: IO[bytes]) -> str:
-    """The salt, which differs each time something is sealed: a name for this very writing of it."""
+def salt_of(file: IO[bytes]) -> str:
+    """The salt, which differs each time something is encrypted: a name for this very writing of it.
+
+    >>> file = io.BytesIO()
+    >>> EncryptedWriter(file, bytes(32)).finish()
+    >>> _ = file.seek(0)
+    >>> len(salt_of(file))
+    64
+    """
     return _head(file)[len(MAGIC) :].hex()
 
 
-class Unsealed(io.RawIOBase):
-    """The content of a sealed file as a readable binary file, for what wants one. Closing it closes the sealed file.
+class DecryptedReader(io.RawIOBase):
+    """The content of an encrypted file as a readable binary file, for what wants one. Closing it closes the encrypted file.
 
     >>> file = io.BytesIO()
-    >>> sealer = Sealer(file, bytes(32))
-    >>> sealer.write(b"age\\n39\\n")
-    >>> sealer.finish()
+    >>> writer = EncryptedWriter(file, bytes(32))
+    >>> writer.write(b"age\\n39\\n")
+    >>> writer.finish()
     >>> _ = file.seek(0)
-    >>> io.BufferedReader(Unsealed(file, bytes(32))).readlines()
+    >>> io.BufferedReader(DecryptedReader(file, bytes(32))).readlines()
     [b'age\\n', b'39\\n']
     """
 
     def __init__(self, file: IO[bytes], key: bytes) -> None:
         self._file = file
-        self._chunks = unsealed(file, key)
+        self._chunks = decrypted(file, key)
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
@@ -151,7 +158,7 @@ class Unsealed(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """Lets go of the sealed file."""
+        """Lets go of the encrypted file."""
         self._file.close()
         super().close()
 

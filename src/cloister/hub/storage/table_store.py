@@ -1,16 +1,16 @@
-"""The vault: tables at rest, encrypted, each version under a key of its own, which the master key wraps.
+"""The table store: tables at rest, encrypted, each version under a key of its own, which the master key wraps.
 
-What is sent goes `receive` → `look` → `store`; what is stored is opened as a source of rows, passes from one master key to the
-next, and is destroyed. At no moment is a row on the disk in plain: uploads and tables are sealed files (`tables/sealed.py`), and
-what is converted between the two goes through memory and pipes. The vault keeps files; who owns them and the wrapped keys are in
-the hub's database, so that no file alone can be read.
+What is sent goes `receive` → `look` → `add`; what is stored is opened as a source of rows, and is destroyed. At no moment is a
+row on the disk in plain: uploads and tables are encrypted files (`crypto/encrypted_file.py`), and what is converted between the
+two goes through memory and pipes. The store keeps files; who owns them and the wrapped keys are in the hub's database, so that no
+file alone can be read, and a new master key (`hub/rotation.py`) changes no file.
 
 Folders: `uploads/` holds what arrived whole, `tables/` what is stored, `working/` what is on its way.
 
 Destroying a table destroys its key first: without it the file is noise. What remains after that: copies of the wrapped key in
 backups of the database and in pages that the database has not written over yet, and, whoever has such a copy and the master
 key, the file where a backup or a solid-state disk keeps its blocks (overwriting would not reach these, so it is not tried). To be
-rid of that as well, give the hub a new master key afterwards (`rotated`) and destroy the old one.
+rid of that as well, give the hub a new master key afterwards and destroy the old one.
 """
 
 from __future__ import annotations
@@ -22,21 +22,19 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from cloister.crypto import Keyring, new_key
 from cloister.errors import EngineError, InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.storage.header import Header, SealedPlace, UploadedCsv, header
-from cloister.hub.storage.keyring import Keyring, rewrapped
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.storage.uploads import Received, Upload, in_memory, settle
 from cloister.hub.web.languages import N_
-from cloister.noise import default_random
 from cloister.tables.encrypted import EncryptedSource, Written, write_encrypted
 from cloister.tables.folder import PrivateFolder, sweep
 from cloister.tables.guard import tried
-from cloister.tables.sealed import KEY_BYTES
 from cloister.tables.sources import ParquetSource, Source
 
-__all__ = ["DamagedTable", "StoredTable", "Vault", "rotated"]
+__all__ = ["DamagedTable", "StoredTable", "TableStore"]
 
 _FOLDERS = ("uploads", "tables", "working")
 _READ = 2**20
@@ -51,7 +49,7 @@ class StoredTable:
     """Where a table lies and how it is read again: what the hub's database keeps of it. `wrapped_key` None: it was destroyed."""
 
     file: str
-    """Its name in the vault."""
+    """Its name in the store."""
     digest: str
     """SHA-256 of the encrypted file."""
     length: int
@@ -60,7 +58,7 @@ class StoredTable:
     """What its key is bound to: whose rows these are, and the file. A key that is put in another's place opens nothing."""
 
 
-class Vault:
+class TableStore:
     """Tables in a folder, under keys. Several processes may have the same one open."""
 
     def __init__(self, folder: Path, keys: Keyring, *, limits: Limits | None = None, keep_hours: float = 24) -> None:
@@ -90,12 +88,12 @@ class Vault:
         """The columns of an upload, and so many of its first rows for its owner."""
         return header(self._upload(received), self._key_of(received), received.kind, rows)
 
-    def store(self, received: Received, *, about: str) -> StoredTable:
+    def add(self, received: Received, *, about: str) -> StoredTable:
         """An upload as a table under a fresh key, bound to what it is for. The upload is gone afterwards; a failure leaves it,
         and nothing else.
         """
         path, upload_key = self._upload(received), self._key_of(received)
-        key = default_random().bytes(KEY_BYTES)
+        key = new_key()
         file = new_id()
         stored = StoredTable(file=file, digest="", length=0, wrapped_key=None, about=f"{about} file {file}")
         working = PrivateFolder(self.folder / "working")
@@ -165,24 +163,14 @@ class Vault:
         return self._keys.unwrap(received.wrapped_key, f"upload {received.id}")
 
     def __repr__(self) -> str:
-        return "<Vault>"
-
-
-def rotated(stored: Iterable[StoredTable], old: Keyring, new: Keyring) -> list[StoredTable]:
-    """The same tables with their keys wrapped by the new master key; no file is touched. Commit them all in one transaction, then
-    change the master key. Stopped before the commit, nothing has changed; done again, what is new already stays as it is.
-    """
-    return [
-        each if each.wrapped_key is None else replace(each, wrapped_key=rewrapped(each.wrapped_key, each.about, old, new))
-        for each in stored
-    ]
+        return "<TableStore>"
 
 
 def _plain(name: str) -> str:
     """The name of a file of ours, and no way out of the folder."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{22}", name):
         raise InvalidParameter(
-            "The file is invalid", why="its name is not one that the vault gives", instead="the name as it was given"
+            "The file is invalid", why="its name is not one that the hub gives", instead="the name as it was given"
         )
     return name
 

@@ -1,4 +1,4 @@
-"""The vault: what is stored answers as the plain file did, is never in plain on the disk, and goes with its key."""
+"""The table store: what is stored answers as the plain file did, is never in plain on the disk, and goes with its key."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cloister.crypto import WrongKey
 from cloister.errors import CloisterError, EngineError
-from cloister.hub.keys import Keys, WrongKey
-from cloister.hub.storage import DamagedTable, Limits, RefusedUpload, StoredTable, Vault, rotated
-from cloister.hub.storage import vault as vault_module
+from cloister.hub.keys import hub_keyring
+from cloister.hub.storage import DamagedTable, Limits, RefusedUpload, StoredTable, TableStore, table_store
 from cloister.tables import Date, Integer, PrivateTable, Real, Text, prepare
 from tests.hub.storage.watch import Watch
 
-KEYS = Keys(bytes(32))
-OTHER = Keys(b"another master key of 32 bytes!!")
+KEYS = hub_keyring(bytes(32))
+OTHER = hub_keyring(b"another master key of 32 bytes!!")
 CSV = 'name,k,x\nCanaryBird,3,4.5\n"Bob, jr.",12,\n"torn,1,2\nonly one\n,,\nZoë,"7",1e2\n'.encode()
 COLUMNS = {"name": Text(), "k": Integer(0, 9), "x": Real(0, 10, step="0.5")}
 
 
-def stored_from(vault: Vault, content: bytes = CSV, kind: str = "csv") -> StoredTable:
-    return vault.store(vault.receive([content], kind), about="test")
+def stored_from(store: TableStore, content: bytes = CSV, kind: str = "csv") -> StoredTable:
+    return store.add(store.receive([content], kind), about="test")
 
 
 def rows_of(source: Any, columns: Any = COLUMNS, **options: Any) -> list[tuple[Any, ...]]:
@@ -56,21 +56,21 @@ def parquet_of(sql: str) -> bytes:
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> Vault:
-    return Vault(tmp_path / "vault", KEYS)
+def store(tmp_path: Path) -> TableStore:
+    return TableStore(tmp_path / "vault", KEYS)
 
 
-def files(vault: Vault) -> list[str]:
-    return sorted(str(path.relative_to(vault.folder)) for path in vault.folder.rglob("*") if path.is_file())
+def files(store: TableStore) -> list[str]:
+    return sorted(str(path.relative_to(store.folder)) for path in store.folder.rglob("*") if path.is_file())
 
 
-def test_a_stored_csv_file_answers_as_the_plain_one(vault: Vault, tmp_path: Path) -> None:
+def test_a_stored_csv_file_answers_as_the_plain_one(store: TableStore, tmp_path: Path) -> None:
     plain = tmp_path / "people.csv"
     plain.write_bytes(CSV)
-    stored = stored_from(vault)
-    assert rows_of(vault.open(stored, name="people")) == rows_of(plain)
-    assert files(vault) == [f"tables/{stored.file}"]
-    assert stored.length == vault.path(stored).stat().st_size
+    stored = stored_from(store)
+    assert rows_of(store.open(stored, name="people")) == rows_of(plain)
+    assert files(store) == [f"tables/{stored.file}"]
+    assert stored.length == store.path(stored).stat().st_size
 
 
 FIELDS = st.sampled_from(["", "a", "7", '"', '""', '"a,b"', "é", "\r", "\\", "'", " 7", "1e3", "\x1f", "\u2028", '"7"'])
@@ -85,11 +85,11 @@ def test_any_csv_file_that_is_taken_answers_as_the_plain_one(lines: list[str]) -
     with TemporaryDirectory() as name:
         plain = Path(name) / "plain.csv"
         plain.write_bytes(content)
-        vault = Vault(Path(name) / "vault", KEYS)
-        assert rows_of(vault.open(stored_from(vault, content), name="t"), columns) == rows_of(plain, columns)
+        store = TableStore(Path(name) / "vault", KEYS)
+        assert rows_of(store.open(stored_from(store, content), name="t"), columns) == rows_of(plain, columns)
 
 
-def test_a_stored_parquet_file_answers_as_the_plain_one(vault: Vault, tmp_path: Path) -> None:
+def test_a_stored_parquet_file_answers_as_the_plain_one(store: TableStore, tmp_path: Path) -> None:
     content = parquet_of(
         "SELECT i::DECIMAL(9, 2) / 4 AS x, CASE WHEN i % 5 > 0 THEN i::SMALLINT END AS k, 'é🏔' || i AS name, "
         "DATE '2000-01-01' + i::INTEGER AS born, TIMESTAMPTZ '2000-01-01 00:00:00+02' AS at FROM range(40) t(i)"
@@ -97,7 +97,7 @@ def test_a_stored_parquet_file_answers_as_the_plain_one(vault: Vault, tmp_path: 
     plain = tmp_path / "people.parquet"
     plain.write_bytes(content)
     columns = COLUMNS | {"born": Date("2000-01-05", "2000-02-01"), "at": Date("1999-01-01", "2001-01-01")}
-    source = vault.open(stored_from(vault, content, "parquet"), name="people")
+    source = store.open(stored_from(store, content, "parquet"), name="people")
     assert rows_of(source, columns) == rows_of(plain, columns)
 
 
@@ -118,11 +118,11 @@ def test_no_row_is_ever_on_the_disk_in_plain(tmp_path: Path, kind: str, monkeypa
         pyarrow.parquet.write_table(table, file, compression=None, use_dictionary=False)
         content = file.getvalue()
     with Watch(tmp_path, b"CanaryBird", b"name") as watch:
-        vault = Vault(tmp_path / "vault", KEYS)
-        received = vault.receive((content[i : i + 2**16] for i in range(0, len(content), 2**16)), kind)
-        vault.look(received, rows=5)
-        stored = vault.store(received, about="test")
-        rows = rows_of(vault.open(stored, name="people"), temporary_directory=scratch)
+        store = TableStore(tmp_path / "vault", KEYS)
+        received = store.receive((content[i : i + 2**16] for i in range(0, len(content), 2**16)), kind)
+        store.look(received, rows=5)
+        stored = store.add(received, about="test")
+        rows = rows_of(store.open(stored, name="people"), temporary_directory=scratch)
     assert len(rows) == count + 1
     assert {"part", "prepared.duckdb", stored.file} <= watch.seen
     assert watch.found == set()
@@ -136,25 +136,25 @@ def test_the_watch_would_see_it(tmp_path: Path) -> None:
     assert watch.found == {"plain.csv"}
 
 
-def test_nothing_shows_a_key_or_a_row(vault: Vault, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_shows_a_key_or_a_row(store: TableStore, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    received = vault.receive([CSV], "csv")
-    header = vault.look(received, rows=3)
-    stored = vault.store(received, about="test")
-    source = vault.open(stored, name="people", identity="data set 7")
+    received = store.receive([CSV], "csv")
+    header = store.look(received, rows=3)
+    stored = store.add(received, about="test")
+    source = store.open(stored, name="people", identity="data set 7")
     key = KEYS.unwrap(stored.wrapped_key or b"", stored.about)
-    shown = " ".join(map(repr, (vault, received, header, stored, source, source.identity(), source.describe()))) + caplog.text
+    shown = " ".join(map(repr, (store, received, header, stored, source, source.identity(), source.describe()))) + caplog.text
     for secret in (key.hex(), repr(key)[2:-1], "CanaryBird", repr(stored.wrapped_key)[2:-1]):
         assert secret not in shown
     assert source.identity() == "data set 7"
 
 
-def test_the_owner_sees_names_kinds_and_some_rows(vault: Vault) -> None:
+def test_the_owner_sees_names_kinds_and_some_rows(store: TableStore) -> None:
     content = (
         b'id,sex,pay,born,smoker,note,none\n1,F,1.5,1990-01-02,yes,"a, b",\n2,M,2,1990-01-03,no,c,\n3,F,7,1990-01-03,no,d,\n'
     )
-    received = vault.receive([content], "csv")
-    header = vault.look(received, rows=3)
+    received = store.receive([content], "csv")
+    header = store.look(received, rows=3)
     suggested = {column.name: column.suggested for column in header.columns}
     assert suggested == {
         "id": "Integer",
@@ -167,17 +167,17 @@ def test_the_owner_sees_names_kinds_and_some_rows(vault: Vault) -> None:
     }
     assert header.rows[0] == ("1", "F", "1.5", "1990-01-02", "yes", "a, b", None)
     assert header.columns[2].line == '"pay": cl.Real(…, …, step=…),'
-    without = vault.look(received)
+    without = store.look(received)
     assert without.rows == ()
     assert {column.suggested for column in without.columns} == {"Text"}  # nothing of the rows
     assert {column.kind for column in header.columns} == {"text"}
 
 
-def test_the_kinds_of_a_parquet_file(vault: Vault) -> None:
+def test_the_kinds_of_a_parquet_file(store: TableStore) -> None:
     content = parquet_of(
         "SELECT 1 AS a, 1.5::DOUBLE AS b, DATE '2000-01-01' AS c, true AS d, 'x' AS e, TIME '10:00' AS f, 1::DECIMAL(4, 2) AS g"
     )
-    header = vault.look(vault.receive([content], "parquet"), rows=1)
+    header = store.look(store.receive([content], "parquet"), rows=1)
     assert [(column.kind, column.suggested) for column in header.columns] == [
         ("integer", "Integer"),
         ("float", "Real"),
@@ -191,113 +191,100 @@ def test_the_kinds_of_a_parquet_file(vault: Vault) -> None:
     assert header.rows[0][2] == "2000-01-01"
 
 
-def test_every_version_has_a_key_of_its_own(vault: Vault) -> None:
-    one, other = stored_from(vault), stored_from(vault)
+def test_every_version_has_a_key_of_its_own(store: TableStore) -> None:
+    one, other = stored_from(store), stored_from(store)
     keys = {KEYS.unwrap(each.wrapped_key or b"", each.about) for each in (one, other)}
     assert len(keys) == 2
     with pytest.raises(WrongKey):
-        vault.open(replace(one, wrapped_key=other.wrapped_key), name="people")
+        store.open(replace(one, wrapped_key=other.wrapped_key), name="people")
 
 
-def test_a_key_opens_only_what_it_is_bound_to(vault: Vault) -> None:
-    stored = stored_from(vault)
-    bound = vault.bound(stored, f"data set 1 version 1 file {stored.file}")
-    assert rows_of(vault.open(bound, name="people")) == rows_of(vault.open(stored, name="people"))
+def test_a_key_opens_only_what_it_is_bound_to(store: TableStore) -> None:
+    stored = stored_from(store)
+    bound = store.bound(stored, f"data set 1 version 1 file {stored.file}")
+    assert rows_of(store.open(bound, name="people")) == rows_of(store.open(stored, name="people"))
     for about in ("", stored.about, f"data set 2 version 1 file {stored.file}", f"data set 1 version 2 file {stored.file}"):
         with pytest.raises(WrongKey):
-            vault.open(replace(bound, about=about), name="people")
+            store.open(replace(bound, about=about), name="people")
 
 
 @pytest.mark.parametrize("at", [0, 20, 60, 200, -1])
-def test_a_changed_file_is_named(vault: Vault, at: int) -> None:
-    stored = stored_from(vault)
-    path = vault.path(stored)
+def test_a_changed_file_is_named(store: TableStore, at: int) -> None:
+    stored = stored_from(store)
+    path = store.path(stored)
     content = bytearray(path.read_bytes())
     content[at] ^= 1
     path.write_bytes(content)
     with pytest.raises(DamagedTable) as caught:
-        vault.open(stored, name="people")
+        store.open(stored, name="people")
     assert "'people'" in str(caught.value)
     assert "not what was stored" in caught.value.why
     assert stored.file in caught.value.instead
     assert isinstance(caught.value, EngineError)
 
 
-def test_a_file_that_was_exchanged_truncated_or_lost_is_named(vault: Vault) -> None:
-    one, other = stored_from(vault), stored_from(vault)
-    content = vault.path(one).read_bytes()
-    vault.path(one).write_bytes(vault.path(other).read_bytes())
+def test_a_file_that_was_exchanged_truncated_or_lost_is_named(store: TableStore) -> None:
+    one, other = stored_from(store), stored_from(store)
+    content = store.path(one).read_bytes()
+    store.path(one).write_bytes(store.path(other).read_bytes())
     with pytest.raises(DamagedTable, match="not what was stored"):
-        vault.open(one, name="people")
-    vault.path(one).write_bytes(content[:-1])
+        store.open(one, name="people")
+    store.path(one).write_bytes(content[:-1])
     with pytest.raises(DamagedTable, match="not what was stored"):
-        vault.open(one, name="people")
-    vault.path(one).unlink()
+        store.open(one, name="people")
+    store.path(one).unlink()
     with pytest.raises(DamagedTable, match="missing"):
-        vault.open(one, name="people")
+        store.open(one, name="people")
 
 
-def test_a_file_that_changes_after_it_was_opened_gives_no_answer(vault: Vault) -> None:
-    stored = stored_from(vault)
-    source = vault.open(stored, name="people")
-    content = bytearray(vault.path(stored).read_bytes())
+def test_a_file_that_changes_after_it_was_opened_gives_no_answer(store: TableStore) -> None:
+    stored = stored_from(store)
+    source = store.open(stored, name="people")
+    content = bytearray(store.path(stored).read_bytes())
     content[-20] ^= 1
-    vault.path(stored).write_bytes(content)
+    store.path(stored).write_bytes(content)
     with pytest.raises(EngineError, match="could not be read"):
         rows_of(source)
 
 
-def test_a_new_master_key_opens_what_was_stored_and_the_old_one_no_more(vault: Vault) -> None:
-    tables = [stored_from(vault), stored_from(vault), replace(stored_from(vault), wrapped_key=None)]
-    before = [vault.path(each).read_bytes() for each in tables]
-    turned = rotated(tables, KEYS, OTHER)
-    assert [vault.path(each).read_bytes() for each in tables] == before
-    later = Vault(vault.folder, OTHER)
-    assert rows_of(later.open(turned[0], name="people")) == rows_of(vault.open(tables[0], name="people"))
+def test_a_new_master_key_opens_what_was_stored_and_the_old_one_no_more(store: TableStore) -> None:
+    stored = stored_from(store)
+    assert stored.wrapped_key is not None
+    before = store.path(stored).read_bytes()
+    turned = replace(stored, wrapped_key=OTHER.wrap(KEYS.unwrap(stored.wrapped_key, stored.about), stored.about))
+    assert rows_of(TableStore(store.folder, OTHER).open(turned, name="people")) == rows_of(store.open(stored, name="people"))
+    assert store.path(stored).read_bytes() == before
     with pytest.raises(WrongKey):
-        vault.open(turned[0], name="people")
-    assert turned[2].wrapped_key is None
-    assert rotated(turned, KEYS, OTHER) == turned  # once more changes nothing
+        store.open(turned, name="people")
 
 
-def test_a_rotation_that_stopped_half_way_is_done_again(vault: Vault) -> None:
-    tables = [stored_from(vault), stored_from(vault)]
-    half = [*rotated(tables[:1], KEYS, OTHER), tables[1]]
-    whole = rotated(half, KEYS, OTHER)
-    assert whole[0] == half[0]
-    for each in whole:
-        assert Vault(vault.folder, OTHER).open(each, name="people").schema == {"name": "text", "k": "text", "x": "text"}
-    with pytest.raises(WrongKey):
-        rotated(tables, Keys(bytes(31) + b"?"), OTHER)
-
-
-def test_the_key_is_destroyed_before_the_file(vault: Vault) -> None:
-    stored = stored_from(vault)
+def test_the_key_is_destroyed_before_the_file(store: TableStore) -> None:
+    stored = stored_from(store)
     there: list[bool] = []
-    vault.destroy(stored, lambda: there.append(vault.path(stored).exists()))
+    store.destroy(stored, lambda: there.append(store.path(stored).exists()))
     assert there == [True]
-    assert files(vault) == []
+    assert files(store) == []
     with pytest.raises(DamagedTable, match="destroyed"):
-        vault.open(replace(stored, wrapped_key=None), name="people")
-    vault.destroy(stored, lambda: None)  # again is harmless
+        store.open(replace(stored, wrapped_key=None), name="people")
+    store.destroy(stored, lambda: None)  # again is harmless
 
 
-def test_a_key_that_could_not_be_destroyed_keeps_its_file(vault: Vault) -> None:
-    stored = stored_from(vault)
+def test_a_key_that_could_not_be_destroyed_keeps_its_file(store: TableStore) -> None:
+    stored = stored_from(store)
 
     def fails() -> None:
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
-        vault.destroy(stored, fails)
-    assert rows_of(vault.open(stored, name="people"))
-    assert vault.unknown([stored.file]) == []
-    assert vault.unknown([]) == [stored.file]
+        store.destroy(stored, fails)
+    assert rows_of(store.open(stored, name="people"))
+    assert store.unknown([stored.file]) == []
+    assert store.unknown([]) == [stored.file]
 
 
-def test_a_failed_store_leaves_the_upload_and_nothing_else(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    received = vault.receive([CSV], "csv")
-    before = files(vault)
+def test_a_failed_store_leaves_the_upload_and_nothing_else(store: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    received = store.receive([CSV], "csv")
+    before = files(store)
 
     def full(*_: object, **__: object) -> Iterator[None]:
         raise OSError("no space left on device")
@@ -305,51 +292,51 @@ def test_a_failed_store_leaves_the_upload_and_nothing_else(vault: Vault, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr("cloister.tables.encrypted.os.fsync", full)
         with pytest.raises(EngineError, match="disk is full"):
-            vault.store(received, about="test")
-    assert files(vault) == before
+            store.add(received, about="test")
+    assert files(store) == before
     with monkeypatch.context() as patch:
-        patch.setattr(vault_module, "settle", full)
+        patch.setattr(table_store, "settle", full)
         with pytest.raises(OSError, match="no space"):
-            vault.store(received, about="test")
-    assert files(vault) == before
-    assert rows_of(vault.open(vault.store(received, about="test"), name="people"))
+            store.add(received, about="test")
+    assert files(store) == before
+    assert rows_of(store.open(store.add(received, about="test"), name="people"))
 
 
-@pytest.mark.parametrize("moment", ["cloister.tables.encrypted.os.fsync", "cloister.hub.storage.vault.settle"])
+@pytest.mark.parametrize("moment", ["cloister.tables.encrypted.os.fsync", "cloister.hub.storage.table_store.settle"])
 def test_a_process_killed_while_it_stores_leaves_the_upload(tmp_path: Path, moment: str) -> None:
     code = f"""
         import os, pathlib, unittest.mock
-        from cloister.hub.keys import Keys
-        from cloister.hub.storage import Vault
-        vault = Vault(pathlib.Path({str(tmp_path)!r}), Keys(bytes(32)))
-        received = vault.receive([{CSV!r}], "csv")
+        from cloister.hub.keys import hub_keyring
+        from cloister.hub.storage import TableStore
+        store = TableStore(pathlib.Path({str(tmp_path)!r}), hub_keyring(bytes(32)))
+        received = store.receive([{CSV!r}], "csv")
         print(received.id, received.wrapped_key.hex(), flush=True)
         with unittest.mock.patch({moment!r}, lambda *_: os.kill(os.getpid(), 9)):
-            vault.store(received, about="test")
+            store.add(received, about="test")
     """
     said = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False, capture_output=True, text=True).stdout
     number, wrapped = said.split()
-    vault = Vault(tmp_path, KEYS)
-    assert files(vault) == [f"uploads/{number}"]
-    received = vault_module.Received(id=number, kind="csv", digest="", length=0, wrapped_key=bytes.fromhex(wrapped))
-    assert rows_of(vault.open(vault.store(received, about="test"), name="people"))
+    store = TableStore(tmp_path, KEYS)
+    assert files(store) == [f"uploads/{number}"]
+    received = table_store.Received(id=number, kind="csv", digest="", length=0, wrapped_key=bytes.fromhex(wrapped))
+    assert rows_of(store.open(store.add(received, about="test"), name="people"))
     with pytest.raises(RefusedUpload, match="not here"):
-        vault.store(received, about="test")
+        store.add(received, about="test")
 
 
-def test_no_file_stays_open(vault: Vault) -> None:
-    stored = stored_from(vault)
-    rows_of(vault.open(stored, name="people"))
+def test_no_file_stays_open(store: TableStore) -> None:
+    stored = stored_from(store)
+    rows_of(store.open(stored, name="people"))
     before = len(os.listdir("/proc/self/fd"))
     for kind, content in (("csv", CSV), ("parquet", parquet_of("SELECT 1 AS k"))):
-        stored_from(vault, content, kind)
+        stored_from(store, content, kind)
         with pytest.raises(CloisterError):
-            vault.receive([b"\0"], kind)
+            store.receive([b"\0"], kind)
     assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_two_hubs_over_one_folder(tmp_path: Path) -> None:
-    one, other = Vault(tmp_path, KEYS), Vault(tmp_path, KEYS, limits=Limits(bytes=10**6))
+    one, other = TableStore(tmp_path, KEYS), TableStore(tmp_path, KEYS, limits=Limits(bytes=10**6))
     received = one.receive([CSV], "csv")
     assert other.look(received).columns[0].name == "name"
-    assert rows_of(one.open(other.store(received, about="test"), name="people"))
+    assert rows_of(one.open(other.add(received, about="test"), name="people"))

@@ -1,0 +1,56 @@
+"""Cryptography: keys, what is encrypted under them, and the bytes that are signed and chained.
+
+    keyring.py         a master key: keys derived for purposes, wrapped keys, signatures; the file that a key lies in
+    encrypted_file.py  a stream of bytes as an encrypted file
+    deterministic.py   encryption of lines and cells without a nonce
+    prf.py             draws that follow from a secret
+    canonical.py       one text for each value, for digests, chains and signatures
+    tls.py             the two ends of a connection whose certificates are checked
+
+What may live here: schemes that are published and proved, put together from the library `cryptography`, OpenSSL (`ssl`) and
+Python's `hmac` and `hashlib`, and the formats of what they write. Keys that identify a party (X25519, TLS) belong here too. What
+may not: rows and what is declared of them (`tables` has the source that reads an encrypted file), policy (whose key it is, where
+it lies and when it changes is for the caller to say: for the hub, `hub/keys.py`), sockets, and a cipher of our own. Randomness
+comes from `noise` and from nowhere else; nothing else of the calculus is used.
+
+What was written once must open for ever: headers, purposes of derived keys and associated data are literals, and
+`tests/crypto/test_formats.py` holds what each of them came to when it was written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.lazily import Lazily
+
+if TYPE_CHECKING:
+    from cloister.crypto.canonical import canonical_json as canonical_json
+    from cloister.crypto.deterministic import DeterministicCipher as DeterministicCipher
+    from cloister.crypto.encrypted_file import CHUNK as CHUNK
+    from cloister.crypto.encrypted_file import DecryptedReader as DecryptedReader
+    from cloister.crypto.encrypted_file import EncryptedWriter as EncryptedWriter
+    from cloister.crypto.encrypted_file import decrypted as decrypted
+    from cloister.crypto.encrypted_file import salt_of as salt_of
+    from cloister.crypto.keyring import Keyring as Keyring
+    from cloister.crypto.keyring import WrongKey as WrongKey
+    from cloister.crypto.keyring import make_key_file as make_key_file
+    from cloister.crypto.keyring import new_key as new_key
+    from cloister.crypto.prf import PseudoRandomFunction as PseudoRandomFunction
+    from cloister.crypto.tls import client_context as client_context
+    from cloister.crypto.tls import server_context as server_context
+
+_lazily = Lazily(
+    __name__,
+    {
+        ".canonical": "canonical_json",
+        ".deterministic": "DeterministicCipher",
+        ".encrypted_file": "CHUNK DecryptedReader EncryptedWriter decrypted salt_of",
+        ".keyring": "Keyring WrongKey make_key_file new_key",
+        ".prf": "PseudoRandomFunction",
+        ".tls": "client_context server_context",
+    },
+)
+
+__all__ = _lazily.all
+__getattr__ = _lazily.get
+__dir__ = _lazily.dir
