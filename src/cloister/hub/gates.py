@@ -12,13 +12,12 @@ another site whose name leads here. Nothing is ever decided by that name but thi
 *HEAD.* It is answered as GET is, and the body stays here.
 
 *Directly.* A plain question with an API token, as programs ask by the thousand, is answered in one step: who asks, whether they
-may, and the answer; in company with others where it is short (`company.py`), else in one thread. What the framework does between
-(routes, dependencies, a thread for each of them) takes longer than all of that. Any other request goes the long way, as does a
-question that is malformed, long, or asked by a browser.
+may, and the answer, all in one thread. What the framework does between (routes, dependencies, a thread for each of them) takes
+longer than all of that. Any other request goes the long way, as does a question that is malformed, long, or asked by a browser.
 
 *Turns.* So many questions are inside at once as the hub works on (`asking`); the others wait here, first come first served, and
 hold no thread while they do, so that pages are served meanwhile. A turn begins when the whole body is here: who sends slowly
-takes nobody's. Who is answered in company holds no thread, and needs no turn.
+takes nobody's.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
-from cloister.hub.company import Company
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.settings import listed
 
@@ -81,7 +79,6 @@ class Gates:
         self.hub = hub
         self._direct = {_API + each.path: each for service in hub.services if service.direct for each in service.direct()}
         self._threads = ThreadPoolExecutor(max(hub.settings.asking, 1), thread_name_prefix="cloister-asking")
-        self._company = None if hub.database.grown_up else Company()  # each statement to PostgreSQL is waited for
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         told = {**_HEADERS, **({"Strict-Transport-Security": "max-age=31536000"} if hub.settings.secure else {})}
         self._headers = [(name.lower().encode(), value.encode()) for name, value in told.items()]
@@ -147,12 +144,9 @@ class Gates:
             await self._passed(scope, whole, passed)
 
     async def _directly(self, request: Request, direct: Direct, given: Any, receive: Receive, send: Send) -> None:
-        """One step, and what it answers: in company where it waits for the disk alone, else in a thread of its own."""
-        work = functools.partial(self._answered, request, direct, given)
-        response = await self._company.answer(work) if self._company is not None else None
-        if response is None:
-            async with self._turn():
-                response = await asyncio.wrap_future(self._threads.submit(work))
+        """One step in one thread, and what it answers."""
+        async with self._turn():
+            response = await asyncio.wrap_future(self._threads.submit(self._answered, request, direct, given))
         await response(request.scope, receive, send)
 
     def _answered(self, request: Request, direct: Direct, given: Any) -> Response:

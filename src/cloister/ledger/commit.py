@@ -2,8 +2,7 @@
 
 The first thread to come leads: it takes everything that waits and runs it as one batch. While it waits for the disk, others
 queue; when it is done it wakes them, and the first of those who still wait leads the next batch. A lone thread leads every
-time, at the cost of taking one uncontended lock twice. What several pieces of work in one thread ask for comes as one
-(`company.py`).
+time, at the cost of taking one uncontended lock twice.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
-
-from cloister.ledger.company import CARRIER
 
 Work = TypeVar("Work")
 
@@ -55,9 +52,8 @@ class GroupCommit(Generic[Work]):
         self._busy = False
         self._clients = 0  # how many came lately: those of the batch before, and those who came while it ran
 
-    def submit(self, work: Work, *, held: bool = True) -> Any:
-        """Do `work`, alone or with others', and give back its result or raise its error. `held`: whether the caller may hold a
-        lock; then nothing else runs in its thread meanwhile.
+    def submit(self, work: Work) -> Any:
+        """Do `work`, alone or with others', and give back its result or raise its error.
 
         >>> def run(batch):
         ...     for entry in batch:
@@ -66,48 +62,6 @@ class GroupCommit(Generic[Work]):
         2
         """
         entry = Entry(work)
-        carrier = None if held else CARRIER.get()
-        if carrier is None:
-            self._submit(entry)
-        else:
-            carrier.until_done(self, entry)
-        if entry.error is not None:
-            raise entry.error
-        return entry.result
-
-    def run_together(self, entries: list[Entry[Work]]) -> None:
-        """Do what came together in one thread: as if so many threads had come at once.
-
-        >>> def run(batch):
-        ...     for entry in batch:
-        ...         entry.result, entry.done = len(batch), True
-        >>> entries = [Entry("a"), Entry("b")]
-        >>> GroupCommit(run).run_together(entries)
-        >>> [entry.result for entry in entries]
-        [2, 2]
-        """
-        with self._mutex:
-            leads = not self._busy and len(entries) <= _LARGEST
-            if leads:
-                self._busy = True
-            else:
-                self._waiting.extend(entries)
-                for entry in entries:
-                    entry.wake = threading.Lock()
-                    entry.wake.acquire()
-                if not self._busy:
-                    self._busy = entries[0].leads = True
-        if leads:
-            self._run_batch(entries)
-            return
-        for entry in entries:
-            if not (entry.done or entry.leads):
-                assert entry.wake is not None
-                self._wait(entry, entry.wake)
-            if entry.leads and not entry.done:
-                self._lead()
-
-    def _submit(self, entry: Entry[Work]) -> None:
         coming = self.coming()
         with self._mutex:
             alone = not self._busy and self._clients <= 1 and coming <= 1
@@ -128,6 +82,9 @@ class GroupCommit(Generic[Work]):
                 self._wait(entry, wake)
             if entry.leads:
                 self._lead()
+        if entry.error is not None:
+            raise entry.error
+        return entry.result
 
     def _wait(self, entry: Entry[Work], wake: threading.Lock) -> None:
         """Until a leader has done the work, or says that it is this thread's turn to lead."""

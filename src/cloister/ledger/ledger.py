@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import InvalidParameter, LedgerError
 from cloister.ledger import operations, reading
 from cloister.ledger.book import Book
-from cloister.ledger.company import at_one_moment
 from cloister.ledger.measure import kind_of
 from cloister.ledger.opening import Opened, open_ledger
 from cloister.ledger.records import BrokenLine, Charge, Freeze, Line, Reservation, StoredRelease
@@ -159,7 +158,7 @@ class Ledger:
         for population, more in self._standing(costs).items():
             bounds[population] = [*bounds.get(population, ()), *more]
         request = Request.of(costs, who, what, purpose, rerun=rerun, at_most=bounds, share_at_most=share_at_most, drawn=drawn)
-        reservation: Reservation = self._do(lambda book: operations.reserve(book, request), held=False)
+        reservation: Reservation = self._do(lambda book: operations.reserve(book, request))
         return reservation
 
     def _standing(self, costs: Mapping[str, Guarantee]) -> Bounds:
@@ -185,7 +184,7 @@ class Ledger:
                 instead="ledger.settle(reservation, b'…')",
             )
         digest = hashlib.sha256(release).hexdigest()
-        self._do(lambda book: operations.settle(book, reservation, release, digest), held=False)
+        self._do(lambda book: operations.settle(book, reservation, release, digest))
 
     def void(self, reservation: Reservation) -> None:
         """Give a charge back, for work that failed before any private row was read; the caller answers for that.
@@ -365,9 +364,6 @@ class Ledger:
 
     def budget(self, population: str) -> Guarantee:
         """The budget that was written for a population."""
-        return at_one_moment((self, population), lambda: self._budget(population))
-
-    def _budget(self, population: str) -> Guarantee:
         with self._reading(at_once=True) as store:
             return reading.budget(store, population)
 
@@ -502,9 +498,9 @@ class Ledger:
 
     # How it gets there.
 
-    def _do(self, step: Step, *, held: bool = True) -> Any:
+    def _do(self, step: Step) -> Any:
         self._check_process()
-        return self._writer.do(step, held=held)
+        return self._writer.do(step)
 
     @contextlib.contextmanager
     def _reading(self, *, at_once: bool = False) -> Iterator[Store]:

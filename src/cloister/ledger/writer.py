@@ -43,9 +43,9 @@ class Writer:
         """Say how many are at work that will soon write."""
         self._group.coming = coming
 
-    def do(self, step: Step, *, held: bool = True) -> Any:
-        """Do it durably, and give back its result or raise its refusal; `held` as in `GroupCommit.submit`."""
-        return self._group.submit(Act(step), held=held)
+    def do(self, step: Step) -> Any:
+        """Do it durably, and give back its result or raise its refusal."""
+        return self._group.submit(Act(step))
 
     def thaw(self, step: Step) -> Any:
         """Do what unfreezes the ledger, and unfreeze it."""

@@ -22,7 +22,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cloister.ledger.company import own_thread
 from cloister.query.parse import Parsed, parse
 from cloister.tables import And, Compare, Expression, Literal, Not, Or, PrivateTable, PublicTable
 
@@ -149,13 +148,10 @@ class Forms:
         """What a text asks of these tables, as `parse` says it; without its tree where its form was known."""
         form = form_of(sql)
         if form is None:
-            own_thread()  # to read it may take longer than to answer others
             return parse(sql, tables, dialect)
         key = (form.text, dialect, tuple((name, id(table)) for name, table in tables.items()))
         with self._lock:
             known = self._known.get(key)
-            if known is None or known.parsed is None:
-                own_thread()
             if known is None:
                 self._known[key] = _Template(tuple(tables.values()))
                 while len(self._known) > _MOST_FORMS:

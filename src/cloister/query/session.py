@@ -10,14 +10,13 @@ from weakref import WeakKeyDictionary
 from sqlglot import exp
 
 from cloister.errors import InvalidParameter
-from cloister.ledger.company import own_thread
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee
 from cloister.query.answers import laid_out
 from cloister.query.forms import Forms
 from cloister.query.parse import Parsed, parse
 from cloister.query.views import row_conditions
-from cloister.session import Affordable, Count, Door, Plan, Question, Release
+from cloister.session import Affordable, Door, Plan, Question, Release
 from cloister.session.house import steady
 from cloister.session.registry import Registry
 from cloister.session.spend import Spending
@@ -300,8 +299,6 @@ class Session(Door):
             return last[2]
         forms = _FORMS.get(seen.registry) or _FORMS.setdefault(seen.registry, Forms())
         parsed = forms.parsed(sql, seen.tables, dialect)
-        if not _plain(parsed):
-            own_thread()  # to plan it may take longer than to answer others
         self._last_read = (seen, key, parsed)
         return parsed  # not what is kept, which another thread may have replaced by now
 
@@ -336,11 +333,3 @@ def _given(spend: Spending | None) -> Spending:
             instead='session.explain("SELECT …", spend="0.1")',
         )
     return spend
-
-
-def _plain(parsed: Parsed) -> bool:
-    """Whether a text asks for one number of rows of one table."""
-    if len(parsed.questions) != 1:
-        return False
-    asked = parsed.question
-    return isinstance(asked.table, str) and not asked.by and [type(each) for each in asked.statistics] == [Count]

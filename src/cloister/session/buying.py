@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from cloister.errors import BudgetExceeded, EngineError, InvalidParameter, LedgerError
 from cloister.ledger import Bound
-from cloister.ledger.company import own_thread
 from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session.answer import Asked, aggregations_of, measured
@@ -139,15 +138,15 @@ class Buyer(Balance):
     ) -> tuple[Plan, History]:
         """The plan and the history that its answer stands on, after what was missing has been bought."""
         spends = self._spends(shapes, spend)
-        plan, history = self._plan_of(shapes, spends, weights)
-        owed = self._owed(history, spends)
-        if plan.repeated:
-            self._debit(owed, plan.digest, purpose)
-        else:
-            try:
-                history = history.with_fresh(*self._answer(plan, purpose, owed))
-            except _Answered:
-                plan, history = self._plan_of(shapes, spends, weights)
+        with self.house.flights.one((self.who, digest_of(shapes)), limit=self._time_limit):
+            plan, history = self._plan_of(shapes, spends, weights)
+            owed = self._owed(history, spends)
+            if not plan.repeated:
+                try:
+                    return plan, history.with_fresh(*self._answer(plan, purpose, owed))
+                except _Answered:
+                    return self._plan_of(shapes, spends, weights)
+        self._debit(owed, plan.digest, purpose)
         return plan, history
 
     def _planned(
@@ -208,15 +207,11 @@ class Buyer(Balance):
     def _answer(self, plan: Plan, purpose: str, owed: Mapping[str, Guarantee]) -> tuple[Purchase, Stored]:
         """The way of a question. Preparing reads rows but tells nobody anything; the charge stands from the reservation on."""
         self._progress("preparing the tables")
-        if not all(self._registry.at_hand(part.shape.question.table) for part in plan.parts):
-            own_thread()
         tables = {part.shape.question.table: self._registry.rows_of(part.shape.question.table) for part in plan.parts}
         compiled = []  # what cannot be compiled is refused before it is charged
         for part in plan.parts:
             prepared = tables[part.shape.question.table]
             compiled.append([(each, prepared.plan(each)) for each in aggregations_of(part.shape, prepared)])
-            if not all(prepared.at_hand(each) for each, _ in compiled[-1]):
-                own_thread()
         with in_turn([table.turn() for table in tables.values()], self._time_limit or plan.time_limit):
             return self._charged(plan, purpose, owed, tables, compiled)
 

@@ -3,8 +3,7 @@
 Tables come and go while questions are asked. The tables of one moment are a `Registry`, which never changes; adding, replacing or
 removing a table makes another one. A question keeps the registry that it began with, from its text to its answer (`steady`); so
 it ends on the rows that it began with, under the bounds that were declared of them. The rows of a table that is gone are closed
-when the last such question has ended. Which registry that is belongs to the question's context, not to its thread, which several
-may share (`ledger/company.py`).
+when the last such question has ended. Which registry that is belongs to the question's context.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session.kin import Kin
 from cloister.session.registry import Registry, Table
+from cloister.session.single_flight import SingleFlight
 from cloister.session.stock import Stock
 from cloister.tables import Prepared, PrivateTable, Workspace
 
@@ -36,6 +36,7 @@ class House:
 
     def __init__(self, tables: Mapping[str, Table], ledger: Ledger, random: Random, workspace: Workspace | None = None) -> None:
         self.ledger, self.random = ledger, random
+        self.flights = SingleFlight()
         self._stock = Stock(workspace)
         self._lock = threading.Lock()
         self._changing = threading.Lock()

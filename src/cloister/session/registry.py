@@ -265,10 +265,6 @@ class Registry:
             self.prepare(name)
         return self._stock.related(table, {name: self.entry(name) for name in table.bases()}, self._public)
 
-    def at_hand(self, table: str | Relation) -> bool:
-        """Whether the rows that a question reads are prepared already; those of a relation have to be put together."""
-        return isinstance(table, str) and self._stock.known(self.entry(table)) is not None
-
     def prepare(self, name: str) -> Prepared:
         """The prepared rows of a table, made when they are first needed; refused where they come from elsewhere by now."""
         entry = self.entry(name)

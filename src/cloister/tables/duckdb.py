@@ -232,10 +232,6 @@ class DuckDBPrepared(Prepared):
             return super().aggregate(aggregation, plan)
         return Groups((), {aggregation.aggregates[0].name: np.array([number], dtype=np.int64)})
 
-    def at_hand(self, aggregation: Aggregation) -> bool:
-        """As of every engine; of a short table rows are counted in memory, once they are there."""
-        return self._held is not None and countable(aggregation)
-
     def _hold(self) -> Held | None:
         """The rows in arrays, read once; None where they would take too much memory."""
         if self._held is not None or not self._holds:

@@ -143,10 +143,6 @@ class Answering(ABC):
         """Where an engine can't work on any number of questions at once, whoever asks waits for this, before the charge."""
         return None
 
-    def at_hand(self, aggregation: Aggregation) -> bool:
-        """Whether it is found in memory at once, so that whoever asks waits for no statement."""
-        return False
-
     def plan(self, aggregation: Aggregation) -> Plan:
         """The compiled SQL; kept, so that questions that differ only in the numbers of their conditions compile once.
 

@@ -16,7 +16,6 @@ from cloister.hub.records.access import ProjectMember
 from cloister.hub.records.accounts import ApiToken, Person, PersonRole, WebSession
 from cloister.hub.services.accounts.sessions import alive, cookie_name
 from cloister.hub.statements import Statement
-from cloister.ledger.company import at_one_moment
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -53,8 +52,7 @@ def identify(hub: Hub, request: Request) -> Caller:
     address = str(request.state.address)
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and request.scope["path"] not in _OWN_TOKEN:
-        token = value.strip()
-        return at_one_moment((hub, "caller", token, address), lambda: caller_of_token(hub, token, address))
+        return caller_of_token(hub, value.strip(), address)
     secret = request.cookies.get(cookie_name(hub.settings), "")
     return _of_session(hub, digest(secret), address) if secret else Caller(address=address)
 

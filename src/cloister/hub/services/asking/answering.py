@@ -28,7 +28,6 @@ from cloister.hub.services.asking.watching import look_later
 from cloister.hub.services.asking.wish import Wish
 from cloister.hub.services.catalogue.live import live_of, steadily
 from cloister.hub.services.trail import act_of, question_details, write_alone
-from cloister.ledger.company import at_one_moment, own_thread
 from cloister.session import Release
 
 if TYPE_CHECKING:
@@ -118,8 +117,6 @@ def _way(
     try:
         with rushing(hub):
             with working(hub, caller):
-                if wish.within is not None:
-                    own_thread()  # the spend is searched for
                 if wish.pilot:  # its answer is bought first; what follows from it is put to the policy once more
                     asked = wish
                     _, spend = steadily(
@@ -140,17 +137,13 @@ def _way(
 
 
 def _ready(hub: Hub, caller: Caller, wish: Wish, progress: Callable[[str], None] | None, *, charges: bool = True) -> Ready:
-    now = at_one_moment((hub, "generation"), lambda: _generation(hub))
+    with hub.database.looking(once=True) as connection:
+        now = glanced(connection)
     settled = known_generation(hub) == now and live_of(hub).is_of(now)  # nothing has changed: all that is asked of it is known
     with hub.database.reading(late=settled) as db:
         if settled:
             take(db, now)
         return ready(hub, db, caller, wish, "question.ask", progress=progress, charges=charges)
-
-
-def _generation(hub: Hub) -> int:
-    with hub.database.looking(once=True) as connection:
-        return glanced(connection)
 
 
 def _keep(

@@ -25,7 +25,6 @@ from cloister.errors import InvalidParameter
 from cloister.hub.problems import Conflict
 from cloister.hub.records.asking import Idempotency
 from cloister.hub.services.asking.beats import BEAT, beating
-from cloister.ledger.company import own_thread
 from cloister.printable import is_text
 
 if TYPE_CHECKING:
@@ -89,7 +88,6 @@ def once(
     claim = Claim(key)
     if not key:
         return work(claim)
-    own_thread()  # another request may be at work under the key, and is waited for
     if not is_text(key) or key.startswith(OWN_KEYS) != own:
         raise InvalidParameter(
             "The idempotency key is invalid",

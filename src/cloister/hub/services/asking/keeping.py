@@ -77,7 +77,7 @@ class Keeping:
 def keep(hub: Hub, keeping: Keeping) -> list[int]:
     """Keep it durably; the numbers of its lines of the trail."""
     keeper: _Keeper = hub.parts.get(_PART) or hub.parts.setdefault(_PART, _Keeper(hub))
-    numbers: list[int] = keeper.group.submit(keeping, held=False)
+    numbers: list[int] = keeper.group.submit(keeping)
     return numbers
 
 

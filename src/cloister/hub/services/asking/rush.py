@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
-from cloister.ledger.company import in_company
-
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
@@ -43,10 +41,7 @@ class Rush:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """One of them; who is in company comes with the others anyway."""
-        if in_company():
-            yield
-            return
+        """One of them."""
         mine = object()
         self._begun[mine] = self._clock()
         try:

@@ -1,19 +1,17 @@
 """So many questions are worked on at once, and of one person at most a part of them: nobody's questions hold up all others'.
 
 A person's own seat is taken first, so that those who wait for it hold none of the common ones. Of those who wait, too, one person
-has only so many, since each of them holds a thread of the server. Who is answered in company (`hub/company.py`) holds neither a
-thread nor an engine, and needs no seat.
+has only so many, since each of them holds a thread of the server.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from cloister.hub.problems import TooMany
-from cloister.ledger.company import in_company
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -75,8 +73,6 @@ class Seats:
 
 def working(hub: Hub, caller: Caller) -> AbstractContextManager[None]:
     """A seat for a question that is answered."""
-    if in_company():
-        return nullcontext()
     seats: Seats = hub.parts.get(_WORKING) or hub.parts.setdefault(_WORKING, Seats(hub.settings.asking))
     return seats.taken(caller.id)
 
