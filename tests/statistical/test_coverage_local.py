@@ -434,6 +434,7 @@ QUICK: dict[str, Case] = {
     "a distribution": of_distribution(100, "1", local.SquareWave, 25),
     **{f"keys, {how}": of_keys(3, "3", how, 3, 150) for how in ("unary", "direct")},
     **{f"RAPPOR, {method}": of_rappor(40, "3", method, 5, 40) for method in ("unbiased", "nonnegative", "lasso")},
+    "RAPPOR of two": of_rappor(2, "0.05", "unbiased", 3, 800),
     "itemsets": of_itemsets("1", 0, (3,) * 6, 3, 150),
 }
 
@@ -497,8 +498,8 @@ SLOW: dict[str, Case] = {
     **{
         f"RAPPOR, {method}, {n}, {e}, {listed}": of_rappor(n, e, method, listed, 10)
         for method, listed in (("unbiased", 5), ("nonnegative", 5), ("lasso", 5), ("lasso", 100))
-        for n in (3, 10, 40, 200, 1000)
-        for e in ("1", "3")
+        for n in (2, 3, 10, 40, 200, 1000)
+        for e in ("1", "3", "8")
     },
     **{f"heavy, {n}": of_heavy(n, "4", (0.3, 0.2, 0.02, 0.02, 0.02), 2) for n in (2000, 20_000)},
     **{
