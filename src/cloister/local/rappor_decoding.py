@@ -112,7 +112,7 @@ def _problem(rappor: RAPPOR, sketch: Sketch, candidates: tuple[str, ...]) -> _Pr
 
 
 def _least_squares(problem: _Problem) -> tuple[Floats, Floats, float]:
-    """By the normal equations: columns are nearly orthogonal, or else candidates can't be told apart. The counts, their variances,
+    """By the normal equations: columns are nearly orthogonal, or else candidates can't be told apart. The counts, variances,
     and by how much one of the draws that they are sums of moves a count at the most: a bit of a report, or a person's cohort."""
     design, seen = problem.flat
     squares = design.T @ design
