@@ -135,6 +135,42 @@ def test_a_changed_line_after_the_checkpoint_freezes_and_no_restore_goes_on_over
         assert ledger.verify().line == last
 
 
+BEFORE_THE_CHECKPOINT = [
+    ("DELETE FROM lines WHERE sequence = {id} + 1", "not what was written"),
+    ("UPDATE lines SET payload = '{{}}' WHERE sequence = {id} + 1", "not what was written"),
+    ("DELETE FROM lines WHERE sequence = {id} - 1", "not what was written"),
+    ("UPDATE lines SET payload = replace(payload, 'plan 5', 'plan 6') WHERE sequence = {id}", "not what was written"),
+    ("SELECT 1", "had ended"),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), BEFORE_THE_CHECKPOINT)
+def test_a_settled_charge_pays_for_nothing_more_though_its_line_is_gone(filled: Any, sql: Any, change: str, why: str) -> None:
+    """Lines before the newest checkpoint are not read at opening: one that was dropped there is missed where it matters."""
+    with filled.open() as ledger:
+        [charge] = [charge for charge in ledger.charges("people") if charge.what == "plan 5"]
+        ids = [line.sequence for line in ledger.lines() if line.kind == "checkpoint"]
+        assert max(ids) > charge.id + 1
+    sql(change.format(id=charge.id))
+    sql(f"DELETE FROM releases WHERE id = {charge.id:d}")
+    with filled.open() as ledger:
+        assert ledger.frozen is None
+        what = "plan 6" if "replace" in change else "plan 5"
+        if what == "plan 6":
+            sql(f"UPDATE charges SET what = 'plan 6' WHERE id = {charge.id:d}")
+        with pytest.raises(LedgerTampered, match=why):
+            ledger.reserve({"people": TENTH, "rho": PureDP("1/101")}, who="ada", what=what)
+
+
+def test_a_reservation_pays_for_its_own_plan_alone(filled: Any, sql: Any) -> None:
+    with filled.open() as ledger:
+        waits = next(charge.id for charge in ledger.charges("people") if charge.what == "more 3")
+        sql(f"UPDATE charges SET what = 'another plan' WHERE id = {waits:d}")
+        with pytest.raises(LedgerTampered, match="another plan"):
+            ledger.reserve({"people": TENTH}, who="bob", what="another plan")
+        assert ledger.reserve({"people": TENTH}, who="bob", what="more 4").attempt == 2
+
+
 def test_a_checkpoint_of_somebody_else_is_none(filled: Any, sql: Any) -> None:
     """Sums that are written into the text of a checkpoint are not sealed."""
     [(number, text)] = sql(

@@ -431,9 +431,11 @@ QUICK: dict[str, Case] = {
     "several numbers": of_moments(5, "4", local.Hybrid, 3, 100),
     **{f"a variance of {n}": of_spread(n, "4", local.Piecewise, SPREADS[0], 100) for n in (1, 2, 20)},
     "a variance, Laplace": of_spread(2, "1", local.LocalLaplace, SPREADS[1], 100),
+    "a direction of people nearly all around": of_circle(100, "1", [0.0, 10.0], 5.0, 1200),
     "a distribution": of_distribution(100, "1", local.SquareWave, 25),
     **{f"keys, {how}": of_keys(3, "3", how, 3, 150) for how in ("unary", "direct")},
     **{f"RAPPOR, {method}": of_rappor(40, "3", method, 5, 40) for method in ("unbiased", "nonnegative", "lasso")},
+    "RAPPOR of two": of_rappor(2, "0.05", "unbiased", 3, 800),
     "itemsets": of_itemsets("1", 0, (3,) * 6, 3, 150),
 }
 
@@ -480,7 +482,12 @@ SLOW: dict[str, Case] = {
         for e in ("1", "4")
         for place, values in enumerate(SPREADS)
     },
-    **{f"circle, {n}, {e}": of_circle(n, e, [0.0, 6.0], 3.0) for n in (1, 2, 5, 20, 100) for e in ("1", "4")},
+    **{
+        f"circle, {n}, {e}, {apart}": of_circle(n, e, [0.0, 2.0 * apart], apart)
+        for n in (1, 2, 20, 100, 1000)
+        for e in ("1", "4")
+        for apart in (1.0, 3.0, 5.0)
+    },
     **{
         f"distribution, {kind.__name__}, {n}, {e}": of_distribution(n, e, kind, 10)
         for kind in (local.SquareWave, local.Piecewise, local.OptimalPiecewise)
@@ -497,8 +504,8 @@ SLOW: dict[str, Case] = {
     **{
         f"RAPPOR, {method}, {n}, {e}, {listed}": of_rappor(n, e, method, listed, 10)
         for method, listed in (("unbiased", 5), ("nonnegative", 5), ("lasso", 5), ("lasso", 100))
-        for n in (3, 10, 40, 200, 1000)
-        for e in ("1", "3")
+        for n in (2, 3, 10, 40, 200, 1000)
+        for e in ("1", "3", "8")
     },
     **{f"heavy, {n}": of_heavy(n, "4", (0.3, 0.2, 0.02, 0.02, 0.02), 2) for n in (2000, 20_000)},
     **{

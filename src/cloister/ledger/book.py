@@ -7,6 +7,7 @@ for the next transaction for as long as the chain still ends where this book lef
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 from cloister.crypto import canonical_json
 from cloister.errors import LedgerError, LedgerTampered
 from cloister.ledger.chain import BEGINNING, sealer
-from cloister.ledger.checkpoint import Broken, Row, Sums, due, sealed_sums
+from cloister.ledger.checkpoint import Broken, Row, Sums, ahead, due, is_text, sealed_sums
 from cloister.ledger.head import Account, Head
 from cloister.ledger.measure import Units, decode, encode, guarantee_of, kind_of, units_down
 from cloister.ledger.store import Store, blob
@@ -23,7 +24,6 @@ from cloister.privacy.guarantee import Guarantee
 
 _NEWEST = "SELECT sequence, hash FROM lines ORDER BY sequence DESC LIMIT 1"
 _ACCOUNT = "SELECT cap, spent, slack, unbounded FROM accounts WHERE population = ? AND who = ?"
-_ENDED = "SELECT sequence FROM lines WHERE sequence > ? AND payload LIKE ? LIMIT 1"
 _SAVE = """INSERT INTO accounts (population, who, cap, spent, slack, unbounded) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (population, who) DO UPDATE
     SET cap = excluded.cap, spent = excluded.spent, slack = excluded.slack, unbounded = excluded.unbounded"""
@@ -264,12 +264,26 @@ class Book:
         if (None if row is None else tuple(row)) != told:
             raise _tampered("an account in its tables is not what its sealed lines add up to")
 
-    def check_waits(self, number: int) -> None:
-        """Refuse a reservation that is about to be taken over, and of which a line says that it was settled, taken over or
-        voided: with that row dropped from the tables it would be answered once more, under a charge that is used up."""
-        told = self.store.execute(_ENDED, (number, f'%"id":{number:d},"kind":"%')).fetchone()
-        if told is not None:
-            raise _tampered("an earlier attempt at the same had ended, and its tables no longer say so")
+    def check_waits(self, number: int, what: str) -> None:
+        """Refuse a reservation that is about to be taken over, unless the lines say that it is of this plan, and that it was
+        neither settled nor taken over nor voided: it would be answered once more under a charge that is used up.
+
+        Rows of tables can be dropped, and so can lines before the newest checkpoint, which nobody reads at opening. So the chain
+        is read from the reservation to its end.
+        """
+        before = self.store.execute("SELECT hash FROM lines WHERE sequence = ?", (number - 1,)).fetchone()
+        end = b"" if before is None else blob(before[0])
+        expected, ending = number, f'"id":{number:d},"kind":"'
+        for sequence, text, sealed in itertools.chain(ahead(self.store, number - 1), self._lines):
+            if sequence != expected or not is_text(text) or self._seal(sequence, end, text) != sealed:
+                raise _tampered(f"line {expected} of its database is not what was written")
+            if sequence == number and json.loads(text).get("what") != what:
+                raise _tampered("its tables say of a charge that it is for another plan than its line says")
+            if ending in text:
+                raise _tampered("an earlier attempt at the same had ended, and its tables no longer say so")
+            expected, end = sequence + 1, sealed
+        if end != self.hash:
+            raise _tampered(f"line {expected} of its database is missing")
 
     def save_population(self, population: Population) -> None:
         """Keep a changed population."""

@@ -24,7 +24,7 @@ from cloister.ledger.chain import BEGINNING, sealer
 from cloister.ledger.measure import Units, decode, in_measure, units_up
 from cloister.ledger.store import Store, blob
 
-__all__ = ["Row", "Sums", "checkpoint_of", "due", "sealed_sums", "source_sum"]
+__all__ = ["Row", "Sums", "ahead", "checkpoint_of", "due", "is_text", "sealed_sums", "source_sum"]
 
 Row: TypeAlias = tuple[str | None, Units, bool]
 """Of an account: the budget or the share as its column holds it, what was spent, and whether that is all."""
@@ -63,8 +63,8 @@ class Sums:
         seal = sealer(self.key)
         pending = list(pending)
         self._pending = {number: text for number, text, _ in pending}
-        for number, text, end in (*_ahead(store, self.number), *pending):
-            if number != self.number + 1 or not _is_text(text) or seal(number, self.hash, text) != end:
+        for number, text, end in (*ahead(store, self.number), *pending):
+            if number != self.number + 1 or not is_text(text) or seal(number, self.hash, text) != end:
                 raise Broken(self.number + 1)
             try:
                 self._apply(json.loads(text), store)
@@ -241,7 +241,8 @@ def _checkpoint_before(store: Store, last: int) -> int:
     return 1
 
 
-def _ahead(store: Store, after: int) -> Iterator[tuple[int, Any, bytes]]:
+def ahead(store: Store, after: int) -> Iterator[tuple[int, Any, bytes]]:
+    """The lines after that one, as they stand: number, text and hash."""
     while True:
         rows = store.execute(_AHEAD, (after, _PAGE)).fetchall()
         for number, text, end in rows:
@@ -255,10 +256,15 @@ def _sealed(store: Store, key: bytes, number: int) -> dict[str, Any]:
     """An earlier line, whose own seal fits."""
     row = store.execute(_LINE, (number,)).fetchone()
     parent = store.execute(_LINE, (number - 1,)).fetchone()
-    if row is None or parent is None or not _is_text(row[0]) or sealer(key)(number, blob(parent[1]), row[0]) != blob(row[1]):
+    if row is None or parent is None or not is_text(row[0]) or sealer(key)(number, blob(parent[1]), row[0]) != blob(row[1]):
         raise Broken(number)
     return dict(json.loads(row[0]))
 
 
-def _is_text(value: object) -> bool:
+def is_text(value: object) -> bool:
+    """Whether it can be a line: text, in ASCII.
+
+    >>> is_text('{"at":5}'), is_text(b"{}"), is_text("é")
+    (True, False, False)
+    """
     return isinstance(value, str) and value.isascii()

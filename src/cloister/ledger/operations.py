@@ -89,7 +89,7 @@ def reserve(book: Book, request: Request) -> Reservation:
     if request.rerun:
         earlier = earlier_attempt(book, request)
         if earlier is not None:
-            book.check_waits(earlier)
+            book.check_waits(earlier, request.what)
             _draw(book, owed, _debits(book, owed))
             book.live.pop(earlier, None)
             book.line("claimed", id=earlier, who=request.who)

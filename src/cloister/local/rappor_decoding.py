@@ -67,10 +67,10 @@ def decode(rappor: RAPPOR, sketch: Sketch, candidates: Iterable[str], *, method:
         return Estimate(counts=np.zeros(len(listed)), n=0, variances=np.zeros(len(listed)), values=listed)
     if method == "lasso":
         return replace(_chosen(problem, sketch.n), values=listed)
-    counts, variances = _least_squares(problem)
+    counts, variances, part = _least_squares(problem)
     if method == "nonnegative":
         counts = _nonnegative(problem)
-    return Estimate(counts=counts, n=sketch.n, variances=variances, values=listed)
+    return Estimate(counts=counts, n=sketch.n, variances=variances, values=listed, part=part)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +111,9 @@ def _problem(rappor: RAPPOR, sketch: Sketch, candidates: tuple[str, ...]) -> _Pr
     return _Problem(design=design / scales[:, None, None], seen=seen / scales[:, None], scales=scales, probabilities=(high, low))
 
 
-def _least_squares(problem: _Problem) -> tuple[Floats, Floats]:
-    """By the normal equations: columns are nearly orthogonal, or else candidates can't be told apart."""
+def _least_squares(problem: _Problem) -> tuple[Floats, Floats, float]:
+    """By the normal equations: columns are nearly orthogonal, or else candidates can't be told apart. The counts, variances,
+    and by how much one of the draws that they are sums of moves a count at the most: a bit of a report, or a person's cohort."""
     design, seen = problem.flat
     squares = design.T @ design
     spectrum = np.linalg.eigvalsh(squares)
@@ -124,10 +125,10 @@ def _least_squares(problem: _Problem) -> tuple[Floats, Floats]:
         )
     inverse: Floats = np.asarray(np.linalg.solve(squares, design.T), dtype=np.float64)
     counts = inverse @ seen
-    return counts, _variances(problem, inverse, counts)
+    return counts, *_variances(problem, inverse, counts)
 
 
-def _variances(problem: _Problem, inverse: Floats, counts: Floats) -> Floats:
+def _variances(problem: _Problem, inverse: Floats, counts: Floats) -> tuple[Floats, float]:
     """Of least squares. A bit of N reports, of whom B set it, has variance (B·q*(1 − q*) + (N − B)·p*(1 − p*))/(q* − p*)²; and of
     a candidate's people a share of about 1/cohorts falls into each cohort, which moves its bits there together."""
     high, low = problem.probabilities
@@ -137,12 +138,14 @@ def _variances(problem: _Problem, inverse: Floats, counts: Floats) -> Floats:
     coins = (fitted * high * (1 - high) + (sizes[:, None] - fitted) * low * (1 - low)) / (high - low) ** 2
     total = inverse**2 @ (coins / sizes[:, None]).ravel()
     parts = inverse.reshape(inverse.shape[0], *problem.seen.shape)
+    moved = float(np.abs(parts / problem.scales[:, None]).max()) / (high - low)
     share = sizes / sizes.sum()
     mean = np.eye(len(counts))  # Σ shares·reaches is `inverse` times the design: 1
     for cohort, part in enumerate(share):
         reach = parts[:, cohort, :] @ problem.design[cohort] / part
         total += part * ((reach - mean) ** 2 @ holders)
-    return np.asarray(total, dtype=np.float64)
+        moved = max(moved, float(np.abs(reach - mean).max()))
+    return np.asarray(total, dtype=np.float64), moved
 
 
 def _nonnegative(problem: _Problem) -> Floats:
@@ -171,7 +174,8 @@ def _chosen(problem: _Problem, n: int) -> Estimate:
     counts, (variances, bias, part) = np.zeros(design.shape[1]), _alone(problem, n)
     if chosen.size:
         some = problem.only(chosen)
-        counts[chosen], variances[chosen] = _least_squares(some)
+        counts[chosen], variances[chosen], moved = _least_squares(some)
+        part = max(part, moved)
         bias[chosen] = _of_others(problem, chosen, n - float(counts[chosen].sum()), float(variances[chosen].sum()), n)
     return Estimate(counts=counts, n=n, variances=variances, values=(), part=part, bias=bias, raw=counts)
 
