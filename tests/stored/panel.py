@@ -68,7 +68,7 @@ WORKLOADS = {
 FURTHER = [
     "SELECT smoker, age > 40 AS old, COUNT(*) FROM people GROUP BY 1, 2",
     "SELECT MODE(smoker) AS s, MODE(ill) AS i, MODE(age) AS a, MODE(DATE_TRUNC('week', born)) AS w FROM people",
-    "SELECT MIN(fee) AS f, MAX(cost * 3) AS c, MEDIAN(pay - age) AS d, QUANTILE_DISC(cost, 0.9) AS q "
+    "SELECT MIN(fee) AS f, MAX(cost * 3) AS c, MEDIAN(cost - age) AS d, QUANTILE_DISC(cost, 0.9) AS q "
     "FROM visits JOIN patients USING (patient)",
     "SELECT QUANTILE_CONT(pay, 0.1) AS p, QUANTILE_CONT(pay, 0.9) AS q, MAX(pay) - MIN(pay) AS r FROM people GROUP BY sex",
 ]
