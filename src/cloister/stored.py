@@ -1,14 +1,14 @@
 """The names under which values are written down: a literal for each class, and one for each of its fields.
 
-A digest, a release or a job is looked up years after it was written, so nothing in it may follow what a class, a field or a module
-is called in the code. Each class that is written down has a `Stored` beside what writes and reads it; its literals never change,
-and the class and its fields may. A field that got another name since is given with both, stored name first.
+A digest, a release or a job is looked up years after it was written, so nothing in it may follow what a class, a field or a
+module is called in the code. Each class that is written down has a `Stored` beside what writes and reads it: its literals never
+change, and the class and its fields may. A field that got another name since is given with both, the stored name first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any, Generic, Protocol, TypeVar
 
