@@ -59,9 +59,9 @@ class Stored(Generic[T]):
         """What was told under stored names, under those of the fields. Another name raises KeyError."""
         return {self.attributes[stored]: value for stored, value in told.items()}
 
-    def made(self, told: Mapping[str, Any]) -> T:
-        """The value that was told; a field that was not told has its default."""
-        return self.kind(**self.given(told))
+    def made(self, told: Mapping[str, Any], **more: Any) -> T:
+        """The value that was told, with `more` in further fields; a field that was not told has its default."""
+        return self.kind(**self.given(told), **more)
 
     def text(self, value: T, inner: Callable[[Any], str]) -> str:
         """The value as a digest has it: as Python would write it, if class and fields were called what they are stored as."""

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from cloister.learn import load
 from cloister.local.survey import Survey
 from cloister.local.survey.results import collect
 from cloister.session import Release
 from tests.stored import panel
+from tests.stored.renaming import renamed
 
 HERE = Path(__file__).parent
 STORED: dict[str, Any] = json.loads((HERE / "names.json").read_text(encoding="utf-8"))
@@ -68,3 +70,19 @@ def test_a_stored_survey_opens_and_counts_its_reports() -> None:
 
 def test_a_protocol_counts_the_reports_that_it_counted() -> None:
     assert panel.protocols() == STORED["protocols"]
+
+
+def test_nothing_that_is_stored_follows_the_name_of_a_class() -> None:
+    """Under other names of all classes and modules, and other words of `repr`, the same is written and read."""
+    with renamed() as changed:
+        assert len(changed) > 1000
+        test_a_question_has_the_digest_that_it_had()
+        test_a_method_that_needs_rows_has_the_digest_that_it_had()
+        for name in RELEASES:
+            test_a_stored_release_is_read_and_written_again(name)
+        test_a_release_is_written_under_the_names_that_were_written()
+        test_a_stored_survey_opens_and_counts_its_reports()
+        test_a_protocol_counts_the_reports_that_it_counted()
+        for path in sorted((HERE / "models").glob("*.json")):
+            text = path.read_text(encoding="utf-8")
+            assert json.loads(load(text).to_json())["model"] == json.loads(text)["model"] == path.stem

@@ -24,6 +24,8 @@ _NONCE = 12
 class WrongKey(CloisterError):
     """What was wrapped or signed under another key, or was changed."""
 
+    stored = "WrongKey"
+
 
 class Keys:
     """One master key of 32 bytes, which shows itself nowhere.
