@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,13 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 def settings() -> str:
     """Every setting: its name, what holds without it, what it means."""
-    from cloister.hub.settings import Settings
+    from cloister.hub.settings import known_settings
 
     lines = ["| setting | without it | what it means |", "|---|---|---|"]
-    for each in fields(Settings):
+    for name, each in known_settings().items():
         default = "" if each.default in (MISSING, "") else f"`{each.default}`"
         secret = " *Secret: shown nowhere.*" if each.metadata["secret"] else ""
-        lines.append(f"| `{each.name}` | {default} | {_cell(each.metadata['about'])}{secret} |")
+        lines.append(f"| `{name}` | {default} | {_cell(each.metadata['about'])}{secret} |")
     return "\n".join(lines)
 
 

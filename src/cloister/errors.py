@@ -53,6 +53,9 @@ class CloisterError(Exception):
       Instead: ask('something else')
     """
 
+    stored = "CloisterError"
+    """What the audit log calls it (`stored_name`): a literal of each class."""
+
     def __init__(self, what: str, *, why: str = "", instead: str = "") -> None:
         self.what = what
         self.why = why
@@ -64,6 +67,16 @@ class CloisterError(Exception):
         return (_rebuild, (type(self), self.what, self.why, self.instead))
 
 
+def stored_name(error: Exception) -> str:
+    """What the audit log calls an error: what its own class declares. One that declares nothing goes by what it is called.
+
+    >>> stored_name(UnknownColumn("The column 'x' is not known"))
+    'UnknownColumn'
+    """
+    kind = type(error)
+    return str(vars(kind).get("stored", kind.__name__))
+
+
 def _rebuild(kind: type[CloisterError], what: str, why: str, instead: str) -> CloisterError:
     return kind(what, why=why, instead=instead)
 
@@ -71,58 +84,88 @@ def _rebuild(kind: type[CloisterError], what: str, why: str, instead: str) -> Cl
 class InvalidParameter(CloisterError, ValueError):
     """A number, a name or a choice that no method can use."""
 
+    stored = "InvalidParameter"
+
 
 class InvalidDeclaration(CloisterError, ValueError):
     """What is declared of a table contradicts itself, or does not fit the source."""
+
+    stored = "InvalidDeclaration"
 
 
 class MissingBound(CloisterError):
     """A bound, a category list, a row cap or a key list is needed, and bounds are never looked up."""
 
+    stored = "MissingBound"
+
 
 class UnknownColumn(CloisterError, LookupError):
     """A column that the table does not declare."""
+
+    stored = "UnknownColumn"
 
 
 class UnknownTable(CloisterError, LookupError):
     """A table that the session does not know."""
 
+    stored = "UnknownTable"
+
 
 class UnsupportedQuery(CloisterError):
     """A question outside the list of what is proved safe."""
+
+    stored = "UnsupportedQuery"
 
 
 class BudgetExceeded(CloisterError):
     """The population's budget, or the asker's allotment, has too little left."""
 
+    stored = "BudgetExceeded"
+
 
 class AccessDenied(CloisterError):
     """This person may not do this."""
+
+    stored = "AccessDenied"
 
 
 class NotConvertible(CloisterError):
     """A guarantee that does not imply the one asked for."""
 
+    stored = "NotConvertible"
+
 
 class MissingDependency(CloisterError, ImportError):
     """An optional extra is not installed."""
+
+    stored = "MissingDependency"
 
 
 class EngineError(CloisterError):
     """The engine failed. The text is fixed: the engine's own words may hold a row."""
 
+    stored = "EngineError"
+
 
 class LedgerError(CloisterError):
     """The ledger cannot do this."""
+
+    stored = "LedgerError"
 
 
 class LedgerUnavailable(LedgerError):
     """The ledger's storage is full, read-only, locked or unreachable: nothing is answered."""
 
+    stored = "LedgerUnavailable"
+
 
 class LedgerTampered(LedgerError):
     """A line of the ledger was changed, dropped or truncated, or an older copy was put in its place."""
 
+    stored = "LedgerTampered"
+
 
 class LedgerFrozen(LedgerError):
     """The ledger was restored from a backup: its owner must first say how much was spent since."""
+
+    stored = "LedgerFrozen"

@@ -234,10 +234,11 @@ def _show_model(model: PrivateModel, given: dict[str, Any], name: str, features:
         if given["save"] is not None:
             click.echo(f"  saved as {given['save']}")
         return
+    from cloister.learn.catalogue import name_of
     from cloister.learn.portable import spent_of, write_guarantee
 
     document = {
-        "model": type(model).__name__,
+        "model": name_of(model),
         "table": name,
         "columns": features,
         "features": [str(feature) for feature in model.feature_names_in_],

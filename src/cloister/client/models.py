@@ -39,9 +39,11 @@ def fit_there(
     progress: Callable[[str], None],
 ) -> str:
     """Have a hub learn it, and fill the estimator; the id of the model there. Under an algorithm the method has to be its own."""
+    from cloister.learn.catalogue import name_of
+
     order = {
         "table": table,
-        "method": type(model).__name__,
+        "method": name_of(model),
         "features": list(features),
         "target": target or "",
         "parameters": _parameters(model),

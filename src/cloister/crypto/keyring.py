@@ -25,6 +25,8 @@ _NONCE = 12
 class WrongKey(CloisterError):
     """What was wrapped or signed under another key, or was changed."""
 
+    stored = "WrongKey"
+
 
 class Keyring:
     """One master key of 32 bytes, which shows itself nowhere. What it derives is bound to the domain: a name without NUL, chosen

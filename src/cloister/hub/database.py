@@ -45,6 +45,8 @@ _SQLITE_CONNECTIONS = 20
 class DatabaseUnavailable(CloisterError):
     """The hub's database cannot be reached, is full or is locked."""
 
+    stored = "DatabaseUnavailable"
+
 
 class Moment(TypeDecorator[datetime]):
     """A moment of time, in UTC wherever it is kept; one without a zone is refused."""

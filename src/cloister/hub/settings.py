@@ -10,15 +10,16 @@ import ipaddress
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cloister.errors import InvalidParameter
+from cloister.stored import Stored
 
-__all__ = ["PREFIX", "Settings", "Weakness", "listed", "load", "weaknesses"]
+__all__ = ["PREFIX", "Settings", "Weakness", "known_settings", "listed", "load", "weaknesses"]
 
 PREFIX = "CLOISTER_HUB_"
 
@@ -123,10 +124,31 @@ class Settings:
         >>> Settings(data=Path("hub"), oidc_secret="x").shown()["oidc_secret"]
         '(set)'
         """
-        return {
-            each.name: ("(set)" if getattr(self, each.name) else "") if each.metadata["secret"] else str(getattr(self, each.name))
-            for each in fields(self)
-        }
+        secret = {name for name, each in known_settings().items() if each.metadata["secret"]}
+        told = SETTINGS.told(self).items()
+        return {name: ("(set)" if value else "") if name in secret else str(value) for name, value in told}
+
+
+SETTINGS = Stored(
+    Settings,
+    "hub.toml",
+    *("data", "title", "institution", "host", "port", "address", "database", "ledger", "master_key", "master_key_file"),
+    *("certificate", "certificate_key", "client_authority", "hosts", "proxies", "session_hours", "idle_minutes", "token_days"),
+    *("second_factor", "password_length", "oidc_issuer", "oidc_client", "oidc_secret", "oidc_roles", "pg_port", "tick_ms"),
+    *("upload_megabytes", "sources", "source_authorities", "delta_floor", "survey_cap", "survey_hourly", "workers", "asking"),
+    *("zone", "memory", "log_level", "metrics_token"),
+)
+"""What files and environments call the settings."""
+
+
+def known_settings() -> dict[str, Field[Any]]:
+    """Every setting: its name in a file, and its field. (`data` stands in no file: it is where the file lies.)
+
+    >>> known_settings()["port"].default
+    8765
+    """
+    of = {each.name: each for each in fields(Settings)}
+    return {name: of[attribute] for name, attribute in SETTINGS.pairs}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +178,7 @@ def load(data: Path, *, file: Path | None = None, environment: Mapping[str, str]
         raise InvalidParameter(
             f"The settings {path.name!r} are invalid", why="there is no such file", instead="--settings hub.toml"
         )
-    known = {each.name: each for each in fields(Settings)}
+    known = known_settings()
     for name, text in (environment or {}).items():
         if name.startswith(PREFIX):
             values[name.removeprefix(PREFIX).lower()] = text
@@ -169,7 +191,7 @@ def load(data: Path, *, file: Path | None = None, environment: Mapping[str, str]
                 why="there is none of that name",
                 instead="cloister hub check lists all settings",
             )
-    return Settings(data=data, **{name: _value(name, known[name].type, value) for name, value in values.items()})
+    return SETTINGS.made({name: _value(name, known[name].type, value) for name, value in values.items()}, data=data)
 
 
 def weaknesses(settings: Settings) -> list[Weakness]:

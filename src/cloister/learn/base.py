@@ -59,6 +59,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     _learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that are the model: plain numbers, texts and arrays, all of them released values or public facts.
     What a later version added has a default in the class: a model that an older one stored opens without it."""
+    _stored: ClassVar[str]
+    """The name that the model is stored under (`catalogue.name_of`): a literal, whatever the class is called."""
     _target: ClassVar[str] = "class"
     """"class", "number" or "none"."""
     _currency: ClassVar[Currency | None] = None

@@ -135,6 +135,7 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):  # type: ignore[mi
     [1, 0, 1]
     """
 
+    _stored: ClassVar[str] = "GradientBoostingClassifier"
     _learned: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "columns_", "bins_", "base_", "value_")
 
     def __init__(
@@ -200,6 +201,7 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc
     np.True_
     """
 
+    _stored: ClassVar[str] = "GradientBoostingRegressor"
     _learned: ClassVar[tuple[str, ...]] = ("bounds_y_", "low_", "high_", "columns_", "bins_", "base_", "value_")
     _target: ClassVar[str] = "number"
 

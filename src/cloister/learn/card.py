@@ -187,12 +187,12 @@ def card_of(
     >>> card_of(model, membership=0.01).findings
     (Line(what='membership inference', text='advantage 0.01'),)
     """
-    from cloister.learn.catalogue import METHODS
+    from cloister.learn.catalogue import METHODS, name_of
 
     check_is_fitted(model)
     scores = [evaluation] if isinstance(evaluation, Score) else list(evaluation)
     findings = [*_of_scores(scores), *_of_expected(expected, model), *_of_membership(membership)]
-    name = type(model).__name__
+    name = name_of(model)
     parameters = model.get_params(deep=False)
     return Card(
         model=name,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from importlib import import_module
+from typing import Any, Literal, TypeAlias
 
-__all__ = ["METHODS", "Method", "Task"]
+__all__ = ["METHODS", "Method", "Task", "class_of", "name_of"]
 
 Task: TypeAlias = Literal["classes", "numbers", "groups", "directions"]
 
@@ -55,4 +56,26 @@ METHODS = {
         _of("QuantileClipper", "scaling", "Clipping at noisy quantiles", "directions"),
     )
 }
-"""All of them, by name."""
+"""All of them, by the names that stored models, plans and orders have: those do not change, whatever the classes are called."""
+
+
+def name_of(model: object) -> str:
+    """The name under which a model is stored: the one that its own class declares. A class that declares none, such as somebody's
+    own heir of one of ours, goes by what it is called.
+
+    >>> from cloister.learn import PCA
+    >>> name_of(PCA())
+    'PCA'
+    """
+    kind = type(model)
+    return str(vars(kind).get("_stored", kind.__name__))
+
+
+def class_of(name: str) -> Any:
+    """The class of the models that are stored under a name.
+
+    >>> class_of("PCA").__module__
+    'cloister.learn.pca'
+    """
+    found = vars(import_module(METHODS[name].module)).values()
+    return next(each for each in found if isinstance(each, type) and vars(each).get("_stored") == name)

@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from cloister.errors import InvalidParameter
 from cloister.learn.captured import captured, captures
+from cloister.learn.catalogue import name_of
 from cloister.learn.evaluation import split
 from cloister.learn.judging import Measure, judge_of, measure_of, rows_for
 from cloister.noise import Random
@@ -199,7 +200,7 @@ def price_of_privacy(
     points = tuple(Point(epsilon=epsilon, values=tuple(found[epsilon])) for epsilon in wanted)
     delta = None if getattr(model, "delta", None) in (None, 0) else exact_positive(model.delta, "delta")
     return Curve(
-        model=type(model).__name__,
+        model=name_of(model),
         measure=chosen,
         rows=rows,
         delta=delta,

@@ -60,6 +60,7 @@ class LinearDiscriminantAnalysis(ClassifierMixin, PrivateModel):  # type: ignore
     [0, 1]
     """
 
+    _stored: ClassVar[str] = "LinearDiscriminantAnalysis"
     _learned: ClassVar[tuple[str, ...]] = (
         "classes_",
         "class_count_",

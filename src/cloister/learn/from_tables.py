@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -16,6 +16,7 @@ from sklearn.base import clone
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.learn.base import PrivateModel, Rows, classes_of
 from cloister.learn.bounds import box_of, interval_of
+from cloister.learn.catalogue import name_of
 from cloister.learn.encoding import Encoder
 from cloister.learn.portable import from_plain, plain, read_spent, spent_of
 from cloister.noise import Random
@@ -109,6 +110,8 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
 class Learning:
     """A model as a method that needs rows (`cloister.session.RowMethod`)."""
 
+    stored: ClassVar[tuple[str, str]] = ("cloister.learn.from_tables", "Learning")
+
     model: PrivateModel
     encoder: Encoder
     target: str | None
@@ -122,7 +125,7 @@ class Learning:
     def describe(self) -> dict[str, Any]:
         """The model and its parameters."""
         parameters = {name: plain(value) for name, value in self.model.get_params(deep=False).items() if name != "random"}
-        return {"model": type(self.model).__name__, "parameters": parameters, "features": list(self.encoder.names)}
+        return {"model": name_of(self.model), "parameters": parameters, "features": list(self.encoder.names)}
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
         """All that was given, if the method can keep such a promise."""

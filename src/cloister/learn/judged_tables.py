@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.learn.allowance import Allowance, Share
 from cloister.learn.base import PrivateModel
+from cloister.learn.catalogue import name_of
 from cloister.learn.encoding import Encoder
 from cloister.learn.evaluation import parted
 from cloister.learn.from_tables import check_target, declare, read, released, rows_of
@@ -95,6 +96,8 @@ class Trial:
     (a + b)², no more than μ² or ρ: both parts are counted in the same currency.
     """
 
+    stored: ClassVar[tuple[str, str]] = ("cloister.learn.judged_tables", "Trial")
+
     model: PrivateModel
     measure: Measure
     encoder: Encoder
@@ -109,7 +112,7 @@ class Trial:
     def describe(self) -> dict[str, Any]:
         """The model with its parameters, the measure, and the share of rows that judge."""
         parameters = {name: plain(value) for name, value in self.model.get_params(deep=False).items() if name != "random"}
-        about = {"model": type(self.model).__name__, "parameters": parameters, "features": list(self.encoder.names)}
+        about = {"model": name_of(self.model), "parameters": parameters, "features": list(self.encoder.names)}
         return {**about, "measure": self.measure, "test": str(self.test)}
 
     def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
@@ -169,6 +172,8 @@ def encoder_of(model: PrivateModel, declaration: PrivateTable) -> Encoder:
 @dataclass(frozen=True, kw_only=True)
 class Judging:
     """A score as a method that needs rows (`cloister.session.RowMethod`)."""
+
+    stored: ClassVar[tuple[str, str]] = ("cloister.learn.judged_tables", "Judging")
 
     model: PrivateModel
     judge: Judge

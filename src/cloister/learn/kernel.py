@@ -62,6 +62,7 @@ class KernelClassifier(LinearClassifier):
     ([1, 0], (16, 2))
     """
 
+    _stored: ClassVar[str] = "KernelClassifier"
     _learned: ClassVar[tuple[str, ...]] = (*LinearClassifier._learned, "frequencies_", "gamma_")
 
     def __init__(

@@ -79,6 +79,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     ((2, 2), 2)
     """
 
+    _stored: ClassVar[str] = "KMeans"
     _target: ClassVar[str] = "none"
     _learned: ClassVar[tuple[str, ...]] = (
         "cluster_centers_",

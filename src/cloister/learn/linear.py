@@ -194,6 +194,8 @@ class LinearRegression(_Linear):
     (True, 'moments')
     """
 
+    _stored: ClassVar[str] = "LinearRegression"
+
     def __init__(
         self,
         *,
@@ -229,6 +231,8 @@ class Ridge(_Linear):
     >>> model.coef_.shape
     (1,)
     """
+
+    _stored: ClassVar[str] = "Ridge"
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,8 @@ class LogisticRegression(LinearClassifier):
     >>> model.predict([[0.0], [1.0]]).tolist(), model.method_
     ([0, 1], 'objective')
     """
+
+    _stored: ClassVar[str] = "LogisticRegression"
 
     def __init__(
         self,

@@ -57,6 +57,7 @@ class GaussianMixture(DensityMixin, PrivateModel):  # type: ignore[misc]
     ([0.2, 0.7], np.float64(1.0))
     """
 
+    _stored: ClassVar[str] = "GaussianMixture"
     _target: ClassVar[str] = "none"
     _learned: ClassVar[tuple[str, ...]] = ("weights_", "means_", "covariances_", "rounds_", "low_", "high_")
 

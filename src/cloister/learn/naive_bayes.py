@@ -225,6 +225,7 @@ class GaussianNB(_NaiveBayes):
     ([0, 1], (2, 1))
     """
 
+    _stored: ClassVar[str] = "GaussianNB"
     _gaussian_only = True
 
     def __init__(
@@ -293,6 +294,8 @@ class CategoricalNB(_WithCategories):
     [0, 1]
     """
 
+    _stored: ClassVar[str] = "CategoricalNB"
+
     def __init__(
         self,
         *,
@@ -340,6 +343,8 @@ class MixedNB(_WithCategories):
     >>> model.predict([[0.0, 0], [1.0, 1]]).tolist()
     [0, 1]
     """
+
+    _stored: ClassVar[str] = "MixedNB"
 
     def __init__(
         self,

@@ -65,6 +65,7 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
       30 steps, each on 1/4 of the rows with noise of 6.081 gradients: ε = 1 (100.0%)
     """
 
+    _stored: ClassVar[str] = "NeuralClassifier"
     _learned: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "noise_", "weights_")
 
     def __init__(

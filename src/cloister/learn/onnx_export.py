@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, MissingDependency
+from cloister.learn.catalogue import name_of
 from cloister.learn.onnx_graphs import GRAPHS, Graph
 from cloister.learn.portable import plain, spent_of, write_guarantee
 
@@ -43,7 +44,7 @@ def to_onnx(model: PrivateModel, path: str | Path | None = None) -> bytes:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    name = type(model).__name__
+    name = name_of(model)
     if name not in GRAPHS:
         raise InvalidParameter(
             f"{name} was not exported",
@@ -90,7 +91,7 @@ def _about(model: Any) -> dict[str, str]:
     names = getattr(model, "feature_names_in_", [f"feature {place}" for place in range(model.n_features_in_)])
     promise = model.guarantee_
     about = {
-        "model": type(model).__name__,
+        "model": name_of(model),
         "private": "no" if promise is None else "yes",
         "guarantee": "NOT PRIVATE: learnt without noise" if promise is None else str(promise),
         "guarantee_exact": json.dumps(write_guarantee(promise), ensure_ascii=False),

@@ -100,6 +100,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
     [[0.7, 0.7]]
     """
 
+    _stored: ClassVar[str] = "PCA"
     _target: ClassVar[str] = "none"
     _learned: ClassVar[tuple[str, ...]] = (
         "components_",

@@ -9,7 +9,6 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.learn.allowance import Currency, Share
-from cloister.learn.catalogue import METHODS
+from cloister.learn.catalogue import METHODS, class_of, name_of
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, exact, text_of
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def to_json(model: PrivateModel) -> str:
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "random"}
     document = {
         "format": _FORMAT,
-        "model": type(model).__name__,
+        "model": name_of(model),
         "parameters": {name: plain(value) for name, value in parameters.items()},
         "learned": {name: plain(value) for name, value in model._learned_values().items()},
         "features": plain(getattr(model, "feature_names_in_", None)),
@@ -77,7 +76,7 @@ def load(source: str | Path) -> Any:
         name = document["model"]
         if name not in METHODS:
             raise _refused(f"{name!r} is not a model of this library")
-        kind = getattr(import_module(METHODS[name].module), name)
+        kind = class_of(name)
         model = kind(**{key: from_plain(value) for key, value in document["parameters"].items()})
         learned = {key: from_plain(value) for key, value in document["learned"].items()}
         known = {"n_features_in_", *kind._learned}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,7 @@ class BoundedScaler(_Transformer):
     ([[-1.0, 1.0], [1.0, 0.0]], 'ε = 0')
     """
 
+    _stored: ClassVar[str] = "BoundedScaler"
     _learned = ("low_", "high_", "from_", "to_")
 
     from_: float
@@ -137,6 +138,7 @@ class StandardScaler(_Transformer):
     (True, True)
     """
 
+    _stored: ClassVar[str] = "StandardScaler"
     _learned = ("low_", "high_", "mean_", "scale_", "mean_margin_")
 
     mean_: Floats
@@ -226,6 +228,7 @@ class QuantileClipper(_Transformer):
     (True, ['quantile 0.05', 'quantile 0.95'])
     """
 
+    _stored: ClassVar[str] = "QuantileClipper"
     _learned = ("low_", "high_")
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from cloister.learn.linear_classes import LinearClassifier, Method
 from cloister.learn.losses import HuberHinge, Loss
@@ -25,6 +25,8 @@ class LinearSVC(LinearClassifier):
     >>> LinearSVC(epsilon=1, bounds=(0, 1), random=Random.deterministic(1)).fit(rows, classes).predict([[0.0], [1.0]]).tolist()
     [0, 1]
     """
+
+    _stored: ClassVar[str] = "LinearSVC"
 
     def __init__(
         self,

@@ -165,6 +165,8 @@ class DecisionTreeClassifier(_Trees):
     [0, 1]
     """
 
+    _stored: ClassVar[str] = "DecisionTreeClassifier"
+
     def __init__(
         self,
         *,
@@ -209,6 +211,8 @@ class RandomForestClassifier(_Trees):
     >>> forest.predict([[0.05, 1.0], [0.95, 1.0]]).tolist()
     [0, 1]
     """
+
+    _stored: ClassVar[str] = "RandomForestClassifier"
 
     def __init__(
         self,

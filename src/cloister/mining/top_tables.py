@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -90,6 +90,8 @@ def top_itemsets(
 @dataclass(frozen=True, kw_only=True)
 class Picking:
     """The mechanism as a method that needs rows (`cloister.session.RowMethod`)."""
+
+    stored: ClassVar[tuple[str, str]] = ("cloister.mining.top_tables", "Picking")
 
     item: str
     basket: str

@@ -38,6 +38,8 @@ class SharedRows(InvalidParameter):
     """That a table was refused, because its rows are those of other populations. The names of these, and by what the rows were
     known again, are for the person who holds the tables."""
 
+    stored = "SharedRows"
+
     def __init__(self, what: str, populations: Iterable[str], whole: frozenset[str], *, why: str, instead: str) -> None:
         self.populations, self.whole = frozenset(populations), whole
         super().__init__(what, why=why, instead=instead)

@@ -27,7 +27,10 @@ Rows = Mapping[str, npt.NDArray[Any]]
 
 
 class RowMethod(Protocol):
-    """What `Door.run` takes: the columns that it reads, what it is (public), its guarantee for a spend, and its release."""
+    """What `Door.run` takes: the columns that it reads, what it is (public), its guarantee for a spend, and its release.
+
+    A class may declare `stored`, a pair of texts: the name of its digests, which stays when module or class are renamed.
+    """
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -96,7 +99,7 @@ def run_plan(method: RowMethod, entry: Entry, spend: Guarantee) -> RunPlan:
         )
     canonical = {
         "format": 1,
-        "method": [type(method).__module__, type(method).__qualname__, method.describe()],
+        "method": [*_stored_name(method), method.describe()],
         "columns": list(method.columns),
         "population": entry.population,
         "version": entry.version,
@@ -104,6 +107,14 @@ def run_plan(method: RowMethod, entry: Entry, spend: Guarantee) -> RunPlan:
     }
     digest = hashlib.sha256(json.dumps(canonical, sort_keys=True, default=str).encode()).hexdigest()
     return RunPlan(population=entry.population, cost=cost, digest=digest)
+
+
+def _stored_name(method: RowMethod) -> tuple[str, str]:
+    """By what a method's digests know it: the pair of literals that its own class declares as `stored`. A class that declares
+    none, or has inherited one, is somebody else's: it goes by its module and its name, which are theirs to keep."""
+    kind = type(method)
+    named: tuple[str, str] = vars(kind).get("stored", (kind.__module__, kind.__qualname__))
+    return named
 
 
 def digest_once(digest: str, once: str) -> str:

@@ -20,6 +20,7 @@ from cloister.session.formulas import Formula
 from cloister.session.grid import Grid, grid_of
 from cloister.session.narrowing import conjuncts
 from cloister.session.question import Question
+from cloister.session.stored_kinds import written
 from cloister.tables import Expression
 
 _MOST_NUMBERS = 8_000_000
@@ -58,8 +59,8 @@ class Shape:
             "keys": self.grid.describe(),
             "blocks": sorted(block.name for block in self.blocks),
             "sizes": [[block.name, block.l1, block.l2_squared, [raw.width for raw in block.raws]] for block in self.blocks],
-            "leaves": [repr(block.leaves) for block in self.blocks if block.leaves is not None],
-            "formulas": [repr(formula) for formula in self.formulas],
+            "leaves": [written(block.leaves) for block in self.blocks if block.leaves is not None],
+            "formulas": [written(formula) for formula in self.formulas],
         }
         return _dumped(canonical).removesuffix("}")
 

@@ -5,11 +5,11 @@ Money travels as exact texts, never as floats. A margin of which nothing is know
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
 from cloister.privacy import Guarantee, text_of
+from cloister.session.stored_kinds import BY_FIELDS
 
 if TYPE_CHECKING:
     from cloister.session.plan import Plan
@@ -22,8 +22,9 @@ def guarantee_as_data(guarantee: Guarantee) -> dict[str, str]:
     >>> guarantee_as_data(PureDP("0.1"))
     {'kind': 'PureDP', 'text': 'ε = 0.1', 'epsilon': '0.1'}
     """
-    numbers = {each.name: text_of(getattr(guarantee, each.name)) for each in dataclasses.fields(guarantee)}
-    return {"kind": type(guarantee).__name__, "text": str(guarantee), **numbers}
+    form = BY_FIELDS[type(guarantee)]
+    numbers = {name: text_of(amount) for name, amount in form.told(guarantee).items()}
+    return {"kind": form.name, "text": str(guarantee), **numbers}
 
 
 def summary_of(plan: Plan, confidence: float, group_size: float | None) -> dict[str, Any]:

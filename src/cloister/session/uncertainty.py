@@ -24,7 +24,7 @@ from cloister.errors import InvalidParameter
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
 from cloister.session.convolution import Kind, width_of_sum
 from cloister.session.spreads import spreads, widest
-from cloister.session.zoom import Zoom
+from cloister.session.zoom import Zoom, law_of
 
 Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian | Zoom
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -73,7 +73,7 @@ def in_words(noise: Noise) -> str:
     """
     if isinstance(noise, Zoom):
         return noise.words()
-    return f"{type(noise).__name__} of scale {float(noise.scale):,.6g}"
+    return f"{law_of(noise)} of scale {float(noise.scale):,.6g}"
 
 
 def scaled(terms: Terms, factor: float) -> Terms:

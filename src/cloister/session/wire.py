@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import dataclasses
 import datetime
 import json
 import math
@@ -28,46 +27,20 @@ from typing import Any
 import numpy as np
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.noise import DiscreteGaussian, DiscreteLaplace
-from cloister.privacy import ZCDP, ApproxDP, PureDP
-from cloister.session.arithmetic import Constant, Named, Operation
-from cloister.session.combined import Calculated
-from cloister.session.formulas import Linear, Ratio, Reading, Rounded
-from cloister.session.frames import Series
-from cloister.session.leaves import Leaves
-from cloister.session.moment_formulas import Moment
-from cloister.session.moments import Moments, Side
-from cloister.session.quantiles import Frequent, Ordered
+from cloister.session.formulas import Reading
 from cloister.session.release import Provenance, Release
 from cloister.session.sheets import Sheets
-from cloister.session.threshold import Threshold
+from cloister.session.stored_kinds import BY_ARGUMENTS, BY_FIELDS, RELEASE, Arguments
 from cloister.session.uncertainty import Term
 from cloister.session.wire_checks import MOST_TERMS, check_release, check_sheets, check_types, refused
-from cloister.session.zoom import Zoom
-from cloister.session.zoomed import Zoomed
-from cloister.tables import Boolean, Category, Date, Identifier, Integer, Real, Text
-from cloister.tables.computed import Periods, Stepped, SteppedInteger
+from cloister.stored import Stored
 
 FORMAT = 1
 LONGEST = 256 * 2**20
 """How many characters a text may have."""
 
-_PLAIN: tuple[type, ...] = (
-    *(Linear, Rounded, Ratio, Moment, Ordered, Frequent, Zoomed, Calculated),
-    *(Reading, Series, Term, Zoom, Leaves, Moments, Side, Threshold, Provenance),
-    *(Named, Constant, Operation),
-    *(DiscreteLaplace, DiscreteGaussian, PureDP, ApproxDP, ZCDP),
-    *(Integer, Text, Identifier, Boolean, Stepped, SteppedInteger, Periods),
-)
-_OTHERWISE: dict[type, tuple[Callable[[Any], dict[str, Any]], Callable[..., Any]]] = {
-    Real: (lambda it: {"low": it.low, "high": it.high, "step": it.step_size, "nullable": it.nullable}, Real),
-    Category: (lambda it: {"values": it.options, "nullable": it.nullable}, Category),
-    Date: (lambda it: {"low": it.low, "high": it.high, "nullable": it.nullable}, Date),
-}
-"""What is not made from its own fields: the arguments that it is made from, and what makes it."""
-_KINDS = {kind.__name__: kind for kind in (*_PLAIN, *_OTHERWISE)}
-_NAMES = {kind: tuple(each.name for each in dataclasses.fields(kind)) for kind in _PLAIN}
-_FIELDS = ("groups", "formulas", "readings", "cost", "spent_by", "provenance", "notes", "threshold", "cells", "names")
+_KINDS: dict[str, Stored[Any] | Arguments] = {each.name: each for each in BY_FIELDS.values()}
+_KINDS |= {each.name: each for each in BY_ARGUMENTS.values()}
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 _ARRAYS = {"int64": "<i8", "float64": "<f8", "bool": "|b1"}
 _AS_IT_IS = frozenset({type(None), bool, int, str})
@@ -87,7 +60,7 @@ def to_json(release: Release) -> str:
         document = {"format": FORMAT, "release": _told(release)}
         document |= {"sheets": [_told(part) for part in release.parts], "places": _written(release.places)}
         return _dumped(document)
-    parts = ",".join([f'"{name}":{_PARTS.get(name, _text)(getattr(release, name))}' for name in _SORTED])
+    parts = ",".join([f'"{name}":{_PARTS.get(name, _text)(getattr(release, field))}' for name, field in _SORTED])
     return f'{{"format":{FORMAT},"release":{{{parts}}}}}'
 
 
@@ -117,7 +90,7 @@ def from_json(text: str) -> Release:
 
 
 def _told(release: Release) -> dict[str, Any]:
-    return {name: _written(getattr(release, name)) for name in _FIELDS}
+    return {name: _written(part) for name, part in RELEASE.told(release).items()}
 
 
 def _release(document: Mapping[str, Any]) -> Release:
@@ -135,9 +108,9 @@ def _release(document: Mapping[str, Any]) -> Release:
 
 
 def _fields(told: Mapping[str, Any]) -> dict[str, Any]:
-    if set(told) != set(_FIELDS):
+    if set(told) != set(RELEASE.attributes):
         raise _Malformed("it holds no release")
-    return {name: _read(told[name]) for name in _FIELDS}
+    return {field: _read(told[name]) for name, field in RELEASE.pairs}
 
 
 class _Malformed(Exception):
@@ -153,8 +126,9 @@ def _written(value: Any) -> Any:
     kind = type(value)
     if kind in _AS_IT_IS:
         return value
-    if kind in _NAMES:
-        return {"$": kind.__name__, **{name: _written(getattr(value, name)) for name in _NAMES[kind]}}
+    if kind in BY_FIELDS:
+        form = BY_FIELDS[kind]
+        return {"$": form.name, **{name: _written(part) for name, part in form.told(value).items()}}
     if kind is float:
         return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
     if kind is Fraction:
@@ -169,8 +143,9 @@ def _written(value: Any) -> Any:
         return _array(value)
     if isinstance(value, Mapping):
         return {"$": "map", "v": [[str(name), _written(each)] for name, each in value.items()]}
-    if kind in _OTHERWISE:
-        return {"$": kind.__name__, **{name: _written(each) for name, each in _OTHERWISE[kind][0](value).items()}}
+    if kind in BY_ARGUMENTS:
+        made = BY_ARGUMENTS[kind]
+        return {"$": made.name, **{name: _written(part) for name, part in made.told(value).items()}}
     raise InvalidParameter(
         "The release is invalid", why=f"a {kind.__name__} in it has no written form", instead="release.table, which has"
     )
@@ -191,9 +166,9 @@ def _listed(values: tuple[Any, ...]) -> str:
 
 def _frozen(value: Any) -> str:
     """One of our dataclasses, of plain values."""
-    kind = type(value)
-    parts = [f',"{name}":{_text(getattr(value, name))}' for name in sorted(_NAMES[kind])]
-    return f'{{"$":"{kind.__name__}"{"".join(parts)}}}'
+    form = BY_FIELDS[type(value)]
+    parts = [f',"{name}":{_text(part)}' for name, part in sorted(form.told(value).items())]
+    return f'{{"$":"{form.name}"{"".join(parts)}}}'
 
 
 _QUICK: dict[type, Callable[[Any], str]] = {
@@ -242,7 +217,7 @@ def _reading_text(reading: Any) -> str:
     return f'{{"$":"Reading","terms":[{terms}],"values":{_text(reading.values)}}}'
 
 
-_SORTED = sorted(_FIELDS)
+_SORTED = sorted(RELEASE.pairs)
 _PARTS: dict[str, Callable[[Any], str]] = {
     "cost": _shared,
     "formulas": _shared,
@@ -274,16 +249,17 @@ def _read(value: Any) -> Any:
         return _SPECIAL[name](value)
     if not isinstance(name, str) or name not in _KINDS:
         raise _Malformed("it names a kind of value that is not on the list")
-    kind = _KINDS[name]
-    if kind is Reading and len(value.get("terms", ())) > MOST_TERMS:
+    form = _KINDS[name]
+    if form is BY_FIELDS[Reading] and len(value.get("terms", ())) > MOST_TERMS:
         raise _Malformed("a reading in it holds more noises than any question buys")
-    given = {each: _read(part) for each, part in value.items() if each != "$"}
-    if kind in _OTHERWISE:
-        return _OTHERWISE[kind][1](**given)
-    if set(given) != {each.name for each in dataclasses.fields(kind)}:
+    told = {each: _read(part) for each, part in value.items() if each != "$"}
+    if isinstance(form, Arguments):
+        return form.made(**told)
+    if set(told) != set(form.attributes):
         raise _Malformed(f"a {name} in it has other fields")
-    check_types(kind, given)
-    return kind(**given)
+    given = form.given(told)
+    check_types(form.kind, given)
+    return form.kind(**given)
 
 
 def _special_array(value: Mapping[str, Any]) -> np.ndarray[Any, Any]:

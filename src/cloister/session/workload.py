@@ -32,6 +32,7 @@ from cloister.session.range_family import RangeFamily, range_families
 from cloister.session.release import Release
 from cloister.session.shape import Shape
 from cloister.session.spend import Measure
+from cloister.session.stored_kinds import written
 
 _MOST_AXES = 6
 _MOST_CELLS = 2_000_000
@@ -184,7 +185,7 @@ def _is_marginal(shape: Shape) -> bool:
 def _kin(shape: Shape) -> str:
     where = shape.question.where
     blocks = [(block.name, block.l1, block.l2_squared) for block in shape.blocks]
-    formulas = [repr(formula) for formula in shape.formulas]
+    formulas = [written(formula) for formula in shape.formulas]
     condition = None if where is None else where.describe()
     return repr((shape.population, shape.version, shape.fingerprint, condition, blocks, formulas))
 

@@ -38,6 +38,8 @@ Whole = npt.NDArray[np.int64]
 
 MOST_DENOMINATOR = 10**6
 _PRECISION = 10**12
+_LAWS: dict[type, str] = {DiscreteLaplace: "DiscreteLaplace", DiscreteGaussian: "DiscreteGaussian"}
+"""What stored releases call the law of a noise, in the line about their mechanism."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,9 +142,18 @@ class Zoom:
         selection = self.selection
         how = "permute-and-flip" if isinstance(selection, PermuteAndFlip) else "the exponential mechanism"
         return (
-            f"{how} of ε = {float(selection.epsilon):.4g} among {self.leaves:,} leaves, then {type(self.noise).__name__} of scale"
+            f"{how} of ε = {float(selection.epsilon):.4g} among {self.leaves:,} leaves, then {law_of(self.noise)} of scale"
             f" {float(self.noise.scale):,.6g} on the counts of {2 * self.height + 1} ranges around the choice"
         )
+
+
+def law_of(noise: DiscreteLaplace | DiscreteGaussian) -> str:
+    """The name of a noise's law.
+
+    >>> law_of(DiscreteLaplace(scale=10))
+    'DiscreteLaplace'
+    """
+    return _LAWS[type(noise)]
 
 
 def height_of(leaves: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from cloister.errors import UnsupportedQuery
 from cloister.tables.forms import (
@@ -136,6 +136,8 @@ class Add(Binary):
     Stepped(first=0, last=20, step_size=Fraction(1, 2), nullable=False)
     """
 
+    stored: ClassVar[str] = "add"
+
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """Whole numbers on the common grid."""
         return _sum(number_form(self.left, domains), number_form(self.right, domains))
@@ -144,6 +146,8 @@ class Add(Binary):
 @dataclass(frozen=True)
 class Subtract(Binary):
     """left - right."""
+
+    stored: ClassVar[str] = "subtract"
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """left + (-1) * right."""
@@ -175,6 +179,8 @@ class Multiply(Binary):
     >>> Multiply(Ref("x"), Ref("x")).domain({"x": Integer(-3, 5)})
     Integer(low=0, high=25, nullable=False)
     """
+
+    stored: ClassVar[str] = "multiply"
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """Whole numbers on the product of the grids."""
@@ -218,6 +224,8 @@ class Modulo(Binary):
     Integer(low=-3, high=9, nullable=False)
     """
 
+    stored: ClassVar[str] = "modulo"
+
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """The remainder of whole numbers on the common grid."""
         left, right = number_form(self.left, domains), number_form(self.right, domains)
@@ -240,6 +248,8 @@ class Modulo(Binary):
 class Negate(Unary):
     """-x."""
 
+    stored: ClassVar[str] = "negate"
+
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """The whole number with the other sign."""
         x = number_form(self.x, domains, None if within is None else (-within[1], -within[0]))
@@ -256,6 +266,8 @@ class Absolute(Unary):
     Integer(low=0, high=3, nullable=False)
     """
 
+    stored: ClassVar[str] = "absolute"
+
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """x, or -x where it is negative."""
         x = number_form(self.x, domains, None if within is None else (-within[1], within[1]))
@@ -269,6 +281,8 @@ class Absolute(Unary):
 @dataclass(frozen=True)
 class Sign(Unary):
     """-1, 0 or 1."""
+
+    stored: ClassVar[str] = "sign"
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """By comparison with 0."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from cloister.errors import UnsupportedQuery
 from cloister.tables.arithmetic import as_number, from_list
@@ -39,6 +39,8 @@ class Cast(Scalar):
     >>> Cast(Ref("level"), "integer").domain({"level": Category(["10", "20", "n/a"])})
     SteppedInteger(first=1, last=2, step_size=Fraction(10, 1), nullable=False)
     """
+
+    stored: ClassVar[str] = "cast"
 
     x: Scalar
     kind: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from cloister.errors import UnsupportedQuery
 from cloister.tables.arithmetic import Binary, aligned, as_number, joined
@@ -36,6 +36,8 @@ class Case(Scalar):
     >>> Case(((young, Const("young")),), Const("old")).domain({"age": Integer(0, 120)})
     Category(['young', 'old'])
     """
+
+    stored: ClassVar[str] = "case"
 
     branches: tuple[tuple[Expression, Scalar], ...]
     otherwise: Scalar | None = None
@@ -94,6 +96,8 @@ class Coalesce(_Several):
     Integer(low=0, high=90, nullable=False)
     """
 
+    stored: ClassVar[str] = "coalesce"
+
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """The parts as one kind. NULL is a group only where it is one for every part."""
         forms = [part.form(domains, within) for part in self.parts]
@@ -105,6 +109,8 @@ class Coalesce(_Several):
 @dataclass(frozen=True)
 class LeastOf(_Several):
     """The least of the parts that are not NULL: numbers or dates."""
+
+    stored: ClassVar[str] = "leastof"
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """Bounded above by every part that is never NULL."""
@@ -120,6 +126,8 @@ class GreatestOf(_Several):
     >>> GreatestOf((Ref("x"), Const(0))).domain({"x": Integer(-5, 5)})
     Integer(low=0, high=5, nullable=False)
     """
+
+    stored: ClassVar[str] = "greatestof"
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """Bounded below by every part that is never NULL."""
@@ -169,6 +177,8 @@ class NullIf(Binary):
     Integer(low=0, high=99, nullable=False)
     """
 
+    stored: ClassVar[str] = "nullif"
+
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """left, compared on what both have in common."""
         left, right = self.left.form(domains), self.right.form(domains)
@@ -196,6 +206,8 @@ class Truth(Scalar):
     >>> Truth(Compare(">", Column("age"), Literal(64))).domain({"age": Integer(0, 120)})
     Boolean(nullable=False)
     """
+
+    stored: ClassVar[str] = "truth"
 
     condition: Expression
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.arithmetic import joined
@@ -128,6 +128,8 @@ class DatePart(Scalar):
     Integer(low=2, high=4, nullable=False)
     """
 
+    stored: ClassVar[str] = "datepart"
+
     part: str
     x: Scalar
 
@@ -176,6 +178,8 @@ class DateTrunc(Scalar):
     12
     """
 
+    stored: ClassVar[str] = "datetrunc"
+
     unit: str
     x: Scalar
 
@@ -198,6 +202,8 @@ class DateShift(Scalar):
     >>> DateShift(Ref("born"), 1, "month").domain({"born": Date("2026-01-31", "2026-12-31")})
     Date('2026-02-28', '2027-01-31')
     """
+
+    stored: ClassVar[str] = "dateshift"
 
     x: Scalar
     count: int
@@ -304,6 +310,8 @@ class DateDiff(Scalar):
     >>> DateDiff("year", Const(datetime.date(2026, 1, 1)), Ref("born")).domain({"born": Date("1990-01-01", "2025-12-31")})
     Integer(low=1, high=36, nullable=False)
     """
+
+    stored: ClassVar[str] = "datediff"
 
     unit: str
     later: Scalar

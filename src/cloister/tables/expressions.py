@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy.rational import exact
@@ -346,6 +346,8 @@ def _forward(pattern: str, *, atomic: bool) -> str:
 
 @dataclass(frozen=True, slots=True, init=False)
 class _Joined(Expression):
+    stored: ClassVar[str]
+    """What digests call it."""
     parts: tuple[Expression, ...]
     depth: int = field(compare=False, repr=False)
     size: int = field(compare=False, repr=False)
@@ -378,7 +380,7 @@ class _Joined(Expression):
 
     def describe(self) -> Any:
         """The parts flattened, sorted and without repetitions."""
-        word = type(self).__name__.lower()
+        word = vars(type(self))["stored"]
         unique: dict[str, Any] = {}
         for part in self.parts:
             form = part.describe()
@@ -397,6 +399,8 @@ class And(_Joined):
     True
     """
 
+    stored: ClassVar[str] = "and"
+
     def condition(self, scope: Scope) -> Any:
         """AND of the parts."""
         return self._balanced([part.condition(scope) for part in self.parts], operator.and_)
@@ -405,6 +409,8 @@ class And(_Joined):
 @dataclass(frozen=True, slots=True, init=False)
 class Or(_Joined):
     """At least one part holds."""
+
+    stored: ClassVar[str] = "or"
 
     def condition(self, scope: Scope) -> Any:
         """OR of the parts."""

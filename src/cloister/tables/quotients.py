@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from cloister.errors import MissingBound, UnsupportedQuery
 from cloister.tables.arithmetic import Binary, Unary, fixed, joined, number_form
@@ -51,6 +51,8 @@ class Divide(Binary):
     cloister.errors.MissingBound: A quotient needs bounds: its divisor may be 0, so it has no bounds.
       Instead: CLAMP(numerator / divisor, low, high)
     """
+
+    stored: ClassVar[str] = "divide"
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """Exact by a constant; else rounded from the exact quotient of whole numbers."""
@@ -146,6 +148,8 @@ class Sqrt(Unary):
     Stepped(first=0, last=1000000000, step_size=Fraction(1, 100000000), nullable=False)
     """
 
+    stored: ClassVar[str] = "sqrt"
+
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A double, rounded to its grid."""
         return _root(number_form(self.x, domains))
@@ -167,6 +171,8 @@ class Ln(Unary):
     Fraction(1, 100000000)
     """
 
+    stored: ClassVar[str] = "ln"
+
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A double, rounded to its grid."""
         x = number_form(self.x, domains)
@@ -186,6 +192,8 @@ class Exp(Unary):
     cloister.errors.MissingBound: EXP needs bounds: it may pass 1e30 within the declared bounds.
       Instead: CLAMP(EXP(x), low, high)
     """
+
+    stored: ClassVar[str] = "exp"
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """A double, rounded to its grid; the exponent is held within what a double and the bounds around it can hold."""
@@ -210,6 +218,8 @@ class Power(Unary):
     >>> Power(Ref("x"), 2).domain({"x": Integer(-3, 5)})
     Integer(low=0, high=25, nullable=False)
     """
+
+    stored: ClassVar[str] = "power"
 
     exponent: Fraction
 

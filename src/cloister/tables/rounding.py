@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.arithmetic import Unary, number_form
@@ -35,6 +35,8 @@ class Round(Unary):
     Stepped(first=-2, last=2, step_size=Fraction(1, 10), nullable=False)
     """
 
+    stored: ClassVar[str] = "round"
+
     digits: int = 0
     mode: Mode = "half away"
 
@@ -57,6 +59,8 @@ class Round(Unary):
 class Floor(Unary):
     """The greatest whole number that is not above x."""
 
+    stored: ClassVar[str] = "floor"
+
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """Rounding down on whole numbers."""
         return rounded(number_form(self.x, domains, wider(within, Fraction(1))), Fraction(1), "floor")
@@ -65,6 +69,8 @@ class Floor(Unary):
 @dataclass(frozen=True)
 class Ceiling(Unary):
     """The least whole number that is not below x."""
+
+    stored: ClassVar[str] = "ceiling"
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """-floor(-x)."""
@@ -166,6 +172,8 @@ class Clamp(Unary):
     >>> Clamp(Divide(Const(1), Ref("x")), 0, 1).domain({"x": Integer(0, 9)}).kind
     'real'
     """
+
+    stored: ClassVar[str] = "clamp"
 
     low: Fraction
     high: Fraction

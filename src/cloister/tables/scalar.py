@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.privacy.rational import exact, text_of
@@ -32,6 +32,8 @@ _DEEPEST = 60
 class Scalar(ABC):
     """One computed column. Frozen, hashable, made of other scalars."""
 
+    stored: ClassVar[str]
+    """What digests call it: each class has a name of its own, and keeps it whatever the class is called."""
     depth = 1
     """How many scalars stand inside one another; at most 60, so that no walk over them can exhaust the stack."""
 
@@ -60,7 +62,7 @@ class Scalar(ABC):
 
     def describe(self) -> Any:
         """A canonical form as plain data."""
-        return [type(self).__name__.lower(), *(_plain(getattr(self, each.name)) for each in fields(self) if each.init)]
+        return [vars(type(self))["stored"], *(_plain(getattr(self, each.name)) for each in fields(self) if each.init)]
 
     def domain(self, domains: Domains) -> Domain:
         """What the column may hold, by interval arithmetic; refuses where no bound follows from the declarations."""
@@ -89,6 +91,8 @@ class Ref(Scalar):
     >>> Ref("age").domain({"age": Integer(0, 120)})
     Integer(low=0, high=120, nullable=False)
     """
+
+    stored: ClassVar[str] = "ref"
 
     name: str
 
@@ -124,6 +128,8 @@ class Const(Scalar):
     (['const', 'number', '0.1'], ['const', 'text', '2026-01-31'], False)
     """
 
+    stored: ClassVar[str] = "const"
+
     value: Any
     kind: str = field(init=False)
 
@@ -155,7 +161,7 @@ class Const(Scalar):
         """Kind and value."""
         value = self.value
         written = text_of(value) if isinstance(value, Fraction) else value.isoformat() if self.kind == "day" else value
-        return ["const", self.kind, str(written) if self.kind == "integer" else written]
+        return [self.stored, self.kind, str(written) if self.kind == "integer" else written]
 
     def form(self, domains: Domains, within: Interval | None = None) -> Form:
         """The one value; a number c is 1 * |c| or -1 * |c|."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from cloister.errors import MissingBound, UnsupportedQuery
 from cloister.tables.arithmetic import from_list, joined
@@ -41,6 +41,8 @@ class TextFunction(Scalar):
     >>> TextFunction("left", Ref("icd"), (Const(1),)).domain({"icd": Category(["A01", "A02", "B20"])})
     Category(['A', 'B'])
     """
+
+    stored: ClassVar[str] = "textfunction"
 
     name: str
     x: Scalar

@@ -33,6 +33,8 @@ _NUMBER = 64
 class MemoryExceeded(EngineError):
     """The work does not fit into the memory that was set. One fixed text: how much was missing depends on rows."""
 
+    stored = "MemoryExceeded"
+
 
 def memory_exceeded(what: str = "The query was not answered") -> MemoryExceeded:
     """The refusal.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -73,6 +73,8 @@ def _label(method: SafePub, name: str, level: int, code: int) -> Any:
 @dataclass(frozen=True)
 class SafePubRows:
     """The mechanism as a method that needs rows (`cloister.session.RowMethod`)."""
+
+    stored: ClassVar[tuple[str, str]] = ("cloister.anonymize.safepub.from_tables", "SafePubRows")
 
     method: SafePub
 

@@ -14,6 +14,8 @@ KINDS = ("csv", "parquet")
 class RefusedUpload(InvalidParameter):
     """What was sent is no table that the hub takes, or not what it was said to be."""
 
+    stored = "RefusedUpload"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:

@@ -43,6 +43,8 @@ _READ = 2**20
 class DamagedTable(EngineError):
     """A stored table that is not there, or not what was stored."""
 
+    stored = "DamagedTable"
+
 
 @dataclass(frozen=True, kw_only=True)
 class StoredTable:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 from cloister.errors import InvalidParameter
 from cloister.printable import is_text
+from cloister.stored import Stored
 
-__all__ = ["MOST_OPTIONS", "NO_ANSWER", "OneOf", "Question", "check_options", "set_fields", "texts_of"]
+__all__ = ["MOST_OPTIONS", "NO_ANSWER", "OneOf", "Question", "check_options", "form_of", "set_fields", "texts_of"]
 
 NO_ANSWER = "no answer"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -27,6 +29,9 @@ class Question(ABC):
     no_answer: bool = True
 
     kind: ClassVar[str]
+    """What a stored survey calls it; like the names below it stays, whatever class and fields are called."""
+    stored: ClassVar[tuple[str | tuple[str, str], ...]] = ("name", "text", "no_answer")
+    """What a stored survey calls its fields (`cloister.stored`)."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -51,7 +56,7 @@ class Question(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """The question as plain JSON."""
-        return {"kind": self.kind} | {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return {"kind": self.kind} | {name: _plain(part) for name, part in form_of(type(self)).told(self).items()}
 
     def refusal(self, why: str, instead: str) -> InvalidParameter:
         """Why the question can't be asked."""
@@ -98,6 +103,17 @@ class OneOf(Question):
         if not isinstance(answer, str) or answer not in self.answers:
             raise self.no_such("one of the survey's options, or None")
         return self.answers.index(answer)
+
+
+@cache
+def form_of(kind: type[Question]) -> Stored[Question]:
+    """How questions of a kind are stored.
+
+    >>> from cloister.local.survey import YesNo
+    >>> form_of(YesNo).told(YesNo("copied", "Have you ever copied?"))
+    {'name': 'copied', 'text': 'Have you ever copied?', 'no_answer': True}
+    """
+    return Stored(kind, kind.kind, *kind.stored)
 
 
 def set_fields(question: Any, **values: Any) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from cloister.errors import InvalidParameter
-from cloister.local.survey.question import MOST_OPTIONS, NO_ANSWER, OneOf, Question, check_options, set_fields, texts_of
+from cloister.local.survey.question import MOST_OPTIONS, NO_ANSWER, OneOf, Question, check_options, form_of, set_fields, texts_of
 from cloister.printable import UNPRINTABLE
 from cloister.privacy.rational import exact, text_of
 
@@ -50,6 +50,7 @@ class Choice(OneOf):
 
     options: tuple[str, ...] = ()
     kind: ClassVar[str] = "choice"
+    stored = (*Question.stored, "options")
 
     def __init__(self, name: str, text: str, options: Iterable[str], *, no_answer: bool = True) -> None:
         set_fields(self, name=name, text=text, no_answer=no_answer, options=texts_of(options))
@@ -72,6 +73,7 @@ class Scale(OneOf):
 
     steps: tuple[str, ...] = ()
     kind: ClassVar[str] = "scale"
+    stored = (*Question.stored, "steps")
 
     def __init__(self, name: str, text: str, steps: Iterable[str], *, no_answer: bool = True) -> None:
         set_fields(self, name=name, text=text, no_answer=no_answer, steps=texts_of(steps))
@@ -96,6 +98,7 @@ class Several(Question):
     options: tuple[str, ...] = ()
     most: int = 1
     kind: ClassVar[str] = "several"
+    stored = (*Question.stored, "options", "most")
 
     def __init__(self, name: str, text: str, options: Iterable[str], *, most: int | None = None, no_answer: bool = True) -> None:
         listed = texts_of(options)
@@ -139,6 +142,7 @@ class Number(Question):
     high: str = "1"
     want: str = "mean"
     kind: ClassVar[str] = "number"
+    stored = (*Question.stored, "low", "high", "want")
 
     def __init__(self, name: str, text: str, *, low: Any, high: Any, want: str = "mean", no_answer: bool = True) -> None:
         bounds = {"low": text_of(exact(low, "low")), "high": text_of(exact(high, "high"))}
@@ -190,6 +194,7 @@ class Place(OneOf):
     rows: int = 1
     columns: int = 1
     kind: ClassVar[str] = "place"
+    stored = (*Question.stored, "south", "west", "north", "east", "rows", "columns")
 
     def __init__(
         self, name: str, text: str, *, south: float, west: float, north: float, east: float, rows: int, columns: int,
@@ -234,6 +239,7 @@ class Word(Question):
     length: int = 12
     """In bytes of UTF-8: a Latin letter has one, a Chinese one three."""
     kind: ClassVar[str] = "word"
+    stored = (*Question.stored, "length")
 
     def __init__(self, name: str, text: str, *, length: int = 12, no_answer: bool = True) -> None:
         set_fields(self, name=name, text=text, no_answer=no_answer, length=length)
@@ -278,10 +284,10 @@ def question_of(said: Any) -> Question:
         raise InvalidParameter("A question is invalid", why="its kind is unknown", instead=f'"kind": one of {", ".join(KINDS)}')
     given = {key: value for key, value in said.items() if key != "kind"}
     try:
-        return kind(**given)
-    except TypeError:
+        return form_of(kind).made(given)
+    except (KeyError, TypeError):
         raise InvalidParameter(
             f'A question of kind "{kind.kind}" is invalid',
             why="its fields are not those of its kind",
-            instead=", ".join(each.name for each in fields(kind)),
+            instead=", ".join(form_of(kind).attributes),
         ) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import fields
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -18,7 +17,7 @@ from cloister.hub.problems import Unauthenticated
 from cloister.hub.services.access import facts_of
 from cloister.hub.services.access.views import unreadable_views
 from cloister.hub.services.admin.health import health
-from cloister.hub.settings import weaknesses
+from cloister.hub.settings import known_settings, weaknesses
 from cloister.hub.web.render import render, request_gettext
 
 __all__ = ["api", "pages"]
@@ -49,7 +48,7 @@ def pages() -> APIRouter:
             request,
             "admin/settings.html",
             settings=hub.settings.shown(),
-            meanings={each.name: each.metadata["about"] for each in fields(hub.settings)},
+            meanings={name: each.metadata["about"] for name, each in known_settings().items()},
             weaknesses=weaknesses(hub.settings),
             health=health(hub).told(),
             unreadable=unreadable,

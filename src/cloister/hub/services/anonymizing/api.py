@@ -56,7 +56,7 @@ def _ordering(router: APIRouter) -> None:
     )
     def attempt(hub: HubDep, caller: CallerDep, wanted: Anonymizing, key: _Key = "") -> Response:
         """Risk against loss for several k, as a job. For the data set's owner; nothing leaves."""
-        return _submitted(hub, caller, wanted, key, lambda db: try_later(db, hub, caller, wanted.order()))
+        return _submitted(hub, caller, "Anonymizing", wanted, key, lambda db: try_later(db, hub, caller, wanted.order()))
 
     @router.get("/anonymised/trials/{number}", dependencies=[needs(ACTION)], summary="A trial")
     def trial(hub: HubDep, caller: CallerDep, number: Number) -> Tried:
@@ -69,12 +69,16 @@ def _ordering(router: APIRouter) -> None:
     )
     def release(hub: HubDep, caller: CallerDep, wanted: Releasing, key: _Key = "") -> Response:
         """Release it as a job, by the marked door: the population's spending reads unbounded from then on."""
-        return _submitted(
-            hub, caller, wanted, key, lambda db: release_later(db, hub, caller, wanted.order(), understood=wanted.understood)
-        )
+
+        def later(db: Db) -> str:
+            return release_later(db, hub, caller, wanted.order(), understood=wanted.understood)
+
+        return _submitted(hub, caller, "Releasing", wanted, key, later)
 
 
-def _submitted(hub: Hub, caller: Caller, wanted: Anonymizing, key: str, later: Callable[[Db], str]) -> Response:
+def _submitted(hub: Hub, caller: Caller, kind: str, wanted: Anonymizing, key: str, later: Callable[[Db], str]) -> Response:
+    """The job; `kind` is what a request's digest says that it asks for."""
+
     def work(claim: Claim) -> tuple[int, bytes]:
         look(hub, caller, wanted.order())
         with hub.database.begin() as db:
@@ -82,8 +86,7 @@ def _submitted(hub: Hub, caller: Caller, wanted: Anonymizing, key: str, later: C
             claim.store(db, 202, body)
         return 202, body
 
-    kind = type(wanted).__name__.encode()
-    status, body = once(hub, caller, key, b"anonymised " + kind + b"\n" + wanted.model_dump_json().encode(), work)
+    status, body = once(hub, caller, key, f"anonymised {kind}\n{wanted.model_dump_json()}".encode(), work)
     return Response(body, status, {"Location": f"/api/v1/jobs/{json.loads(body)['job']}"}, media_type="application/json")
 
 

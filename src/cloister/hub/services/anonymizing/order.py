@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
@@ -12,6 +12,7 @@ from cloister.hub.services.anonymizing.modelling import Asked, check_models, che
 from cloister.hub.services.catalogue.names import plain_word
 from cloister.printable import is_text
 from cloister.privacy.rational import exact
+from cloister.stored import Stored
 
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from cloister.anonymize.models.base import PrivacyModel
     from cloister.hub.service import Progress
 
-__all__ = ["METRICS", "MISSING", "MOST_LEVELS", "PARTS", "SEARCHES", "Order", "hierarchy_of"]
+__all__ = ["METRICS", "MISSING", "MOST_LEVELS", "ORDER", "PARTS", "SEARCHES", "Order", "hierarchy_of"]
 
 PARTS = ("quasi", "sensitive", "identifying", "kept")
 SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy")
@@ -129,12 +130,21 @@ class Order(Asked):
 
     def plain(self) -> dict[str, Any]:
         """As plain data that may lie in plain: all but the hierarchies, which hold values of rows."""
-        told = asdict(self) | {"parts": dict(self.parts), "levels": dict(self.levels)}
+        told = ORDER.told(self) | {"parts": dict(self.parts), "levels": dict(self.levels)}
         return {name: value for name, value in told.items() if name != "hierarchies"}
 
     def secret(self) -> dict[str, Any]:
         """The rest, as plain data that is kept wrapped."""
         return {"hierarchies": dict(self.hierarchies)}
+
+
+ORDER = Stored(
+    Order,
+    "Order",
+    *("k", "l", "diversity", "c", "t", "distance", "beta", "likeness", "delta", "alpha", "table", "parts", "search", "metric"),
+    *("suppression", "missing", "levels", "hierarchies", "title", "name", "purpose"),
+)
+"""As a job and a trial hold it, and as the digest of a form that was sent has it."""
 
 
 def hierarchy_of(text: str) -> Written:

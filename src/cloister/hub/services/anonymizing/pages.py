@@ -17,7 +17,7 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import facts_of
 from cloister.hub.services.access.stored import policy_in
-from cloister.hub.services.anonymizing.order import Order
+from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.services.anonymizing.papers import page_in, words_in
 from cloister.hub.services.anonymizing.reading import order_of, rows_sent, seen_table, seen_trial, source_of_table, tables_of
 from cloister.hub.services.anonymizing.ready import ACTION, open_for_anonymising
@@ -32,6 +32,7 @@ from cloister.hub.services.trail import left
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
+from cloister.stored import canonical
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller
@@ -135,7 +136,7 @@ def _submitted(hub: Hub, caller: Caller, form: Form, order: Order, *, release: b
             claim.store(db, 202, body)
         return 202, body
 
-    _, body = once(hub, caller, f"form {key}", repr((release, order)).encode(), work)
+    _, body = once(hub, caller, f"form {key}", canonical((release, order), {Order: ORDER}).encode(), work)
     job: str = json.loads(body)["job"]
     return job
 

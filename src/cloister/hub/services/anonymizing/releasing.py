@@ -14,14 +14,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery
+from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery, stored_name
 from cloister.hub.ids import new_id
 from cloister.hub.policy import inherit, write_policy
 from cloister.hub.problems import Conflict
 from cloister.hub.records.anonymizing import AnonymizedTable
 from cloister.hub.service import JobType
 from cloister.hub.services.access.stored import parts_of
-from cloister.hub.services.anonymizing.order import Order
+from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.services.anonymizing.reading import csv_digest
 from cloister.hub.services.anonymizing.ready import ACTION, Ready, check_free, ready, unsaid
 from cloister.hub.services.asking.standing import present, withheld
@@ -46,7 +46,7 @@ __all__ = ["RELEASE"]
 
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    order = Order(**payload["order"], **payload["secret"])
+    order = ORDER.made({**payload["order"], **payload["secret"]})
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
 
@@ -172,7 +172,7 @@ def _published(hub: Hub, caller: Caller, found: Ready, progress: Progress) -> tu
 def _failed(hub: Hub, caller: Caller, order: Order, name: str, error: CloisterError) -> None:
     """Write down that nothing became of it."""
     write_alone(
-        hub, caller, ACTION, kind="data-set", purpose=order.purpose, outcome="failed", table=name, error=type(error).__name__
+        hub, caller, ACTION, kind="data-set", purpose=order.purpose, outcome="failed", table=name, error=stored_name(error)
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter, stored_name
 from cloister.hub.services.anonymizing.ready import ACTION, check_free, ready
 from cloister.hub.services.jobs import came_of, submit
 from cloister.hub.services.trail import write_alone
@@ -34,7 +34,7 @@ def look(hub: Hub, caller: Caller, order: Order) -> None:
             purpose=order.purpose,
             outcome=outcome,
             table=order.table[:200],
-            error=type(error).__name__,
+            error=stored_name(error),
         )
         raise
 

@@ -15,7 +15,7 @@ from cloister.errors import CloisterError
 from cloister.hub.ids import new_id
 from cloister.hub.records.anonymizing import Trial, forget_trials
 from cloister.hub.service import JobType
-from cloister.hub.services.anonymizing.order import Order
+from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.services.anonymizing.ready import ACTION, Ready, ready, unsaid
 from cloister.hub.services.anonymizing.trees import trees_of
 from cloister.hub.services.asking.standing import present
@@ -43,7 +43,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     from cloister.anonymize.from_tables import frame_of
     from cloister.noise import Random
 
-    order = Order(**payload["order"], **payload["secret"])
+    order = ORDER.made({**payload["order"], **payload["secret"]})
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
 

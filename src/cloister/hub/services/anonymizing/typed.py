@@ -6,11 +6,11 @@ Of the first form: what each column is, and what must hold. Of the second: which
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from cloister.errors import InvalidParameter
-from cloister.hub.services.anonymizing.order import Order
+from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.web.forms import Form
 
 __all__ = ["SIMPLE", "chosen", "lines_typed", "order_typed", "values_typed"]
@@ -74,9 +74,8 @@ def chosen(form: Form, order: Mapping[str, Any], points: Sequence[Mapping[str, A
     if not which.isascii() or not which.isdigit() or int(which) >= len(points) or "why" in points[int(which)]:
         raise InvalidParameter("The release is invalid", why="no table was chosen", instead="one of those that were compared")
     point = points[int(which)]
-    known = {each.name for each in fields(Order)}
     return replace(
-        Order(**{name: value for name, value in order.items() if name in known}),
+        ORDER.made({name: value for name, value in order.items() if name in ORDER.attributes}),
         k=int(point["k"]),
         levels=dict(point["levels"] or {}),
         title=form.text("title", most=2000),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import AccessDenied, BudgetExceeded, CloisterError
+from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, stored_name
 from cloister.hub.generation import glanced, take
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
@@ -230,7 +230,7 @@ def _refused(hub: Hub, caller: Caller, wish: Wish, error: Exception, paid: dict[
         outcome=outcome,
         cost=paid,
         sql="; ".join(wish.texts)[:2000],
-        error=type(error).__name__,
+        error=stored_name(error),
         rule=str(getattr(error, "rule", "")),
         **algorithm,
     )

@@ -14,7 +14,7 @@ import csv
 import io
 import tempfile
 import zipfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +28,8 @@ from cloister.hub.spreadsheets import safe
 from cloister.printable import json_of
 from cloister.session import Frame, Release
 from cloister.session.frames import Series
+from cloister.session.release import Provenance
+from cloister.session.stored_kinds import BY_FIELDS
 
 if TYPE_CHECKING:
     from cloister.hub.records.asking import StoredRelease
@@ -96,9 +98,8 @@ def with_margins(release: Release, confidence: float) -> Frame:
 
 def provenance_of(row: StoredRelease, release: Release, confidence: float) -> dict[str, Any]:
     """Where a release came from and under which promise, ready for JSON: public facts, and the asker's own words."""
-    origin = asdict(release.provenance)
     return {
-        **origin,
+        **BY_FIELDS[Provenance].told(release.provenance),
         "charges": [str(each) for each in release.provenance.charges],
         "mechanism": list(release.provenance.mechanism),
         "when": datetime.fromtimestamp(release.provenance.when, UTC).isoformat(timespec="seconds"),

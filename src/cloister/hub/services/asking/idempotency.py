@@ -160,6 +160,8 @@ def _free(hub: Hub, key: str) -> None:
 class _Busy(Conflict):
     """The first request is still at work."""
 
+    stored = "_Busy"
+
 
 def _busy() -> _Busy:
     return _Busy(

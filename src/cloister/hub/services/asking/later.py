@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cloister.hub.caller import Caller
@@ -12,7 +11,7 @@ from cloister.hub.services.asking.answering import Answered, ask
 from cloister.hub.services.asking.idempotency import OWN_KEYS, Claim, once
 from cloister.hub.services.asking.showing import page_of
 from cloister.hub.services.asking.standing import present
-from cloister.hub.services.asking.wish import Wish
+from cloister.hub.services.asking.wish import WISH, Wish
 from cloister.hub.services.jobs import JobType, Stopped, caller_of_job, came_of, submit
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ _STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "asking the e
 
 def ask_later(db: Db, hub: Hub, caller: Caller, wish: Wish) -> str:
     """Put a question into the queue; the id of its job. From where and how the person came is kept for the policy."""
-    return submit(db, hub, caller, "question", {"wish": asdict(wish), "came": came_of(caller)}, purpose=wish.purpose)
+    return submit(db, hub, caller, "question", {"wish": WISH.told(wish), "came": came_of(caller)}, purpose=wish.purpose)
 
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     crash be given again."""
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
-    wish = Wish(**{**payload["wish"], "more": tuple(payload["wish"]["more"])})
+    wish = WISH.made({**payload["wish"], "more": tuple(payload["wish"]["more"])})
 
     def tell(stage: str) -> None:
         if progress.stopped() and stage in ("preparing the tables", "reserving the cost"):  # nothing is charged yet

@@ -40,13 +40,14 @@ from cloister.hub.services.asking.routing import TICKED
 from cloister.hub.services.asking.runnable import runnable
 from cloister.hub.services.asking.saved import save, seen_question
 from cloister.hub.services.asking.showing import page_of, shown
-from cloister.hub.services.asking.wish import Wish
+from cloister.hub.services.asking.wish import WISH, Wish
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import is_fragment, render, request_gettext, request_language
 from cloister.privacy import text_of
 from cloister.privacy.rational import exact_positive
 from cloister.session.spend import amount_of
+from cloister.stored import canonical
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -165,7 +166,7 @@ def _asked(hub: Hub, caller: Caller, wish: Wish, key: str) -> str:
 
     if not key:
         raise InvalidParameter("The query is invalid", why="its form has no key", instead="load the page again: /ask")
-    status, body = once(hub, caller, f"form {key}", repr(wish).encode(), work)
+    status, body = once(hub, caller, f"form {key}", canonical(wish, {Wish: WISH}).encode(), work)
     told = json.loads(body)
     return f"/jobs/{told['job']}" if status == 202 else page_of(told["release"], wish.confidence)
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from cloister.errors import InvalidParameter
 from cloister.printable import is_text
 from cloister.privacy import Guarantee
+from cloister.stored import Stored
 
-__all__ = ["Wish"]
+__all__ = ["WISH", "Wish"]
 
 _LONGEST = 50_000
 _MOST = 50
@@ -67,3 +68,11 @@ class Wish:
             raise InvalidParameter(
                 "The purpose is invalid", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
             )
+
+
+WISH = Stored(
+    Wish,
+    "Wish",
+    *("sql", "more", "spend", "within", "pilot", "most", "confidence", "purpose", "project", "algorithm", "dialect", "fresh"),
+)
+"""As a job holds it, and as the digest of a form that was sent has it."""

@@ -71,6 +71,8 @@ class _State:
 class Exchanged(Conflict):
     """The rows are others than those that it was decided for. Nothing was read."""
 
+    stored = "Exchanged"
+
     def __init__(self) -> None:
         super().__init__(
             "Nothing was read", why="the rows of the data set are being exchanged just now", instead="the same once more"

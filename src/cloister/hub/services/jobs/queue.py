@@ -76,6 +76,8 @@ class Claim:
 class Superseded(CloisterError):
     """The job is another worker's by now: this one was taken for dead, and does nothing more about it."""
 
+    stored = "Superseded"
+
     def __init__(self) -> None:
         super().__init__("The job was left", why="another worker has it by now", instead="its page")
 

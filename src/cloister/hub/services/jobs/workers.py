@@ -39,6 +39,8 @@ _AWAY = 503
 class Stopped(CloisterError):
     """What a job raises when it was asked to stop, and did."""
 
+    stored = "Stopped"
+
     def __init__(self, what: str = "The job was stopped", *, why: str = "", instead: str = "") -> None:
         super().__init__(what, why=why, instead=instead)
 

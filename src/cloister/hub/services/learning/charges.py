@@ -58,12 +58,19 @@ class _Noted:
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> _Noted:
-        names = {name: entry[name] for name in ("what", "population", "who", "after", "over")}
-        return cls(**names, cost=decode(entry["cost"]))
+        return cls(
+            what=entry["what"],
+            population=entry["population"],
+            who=entry["who"],
+            cost=decode(entry["cost"]),
+            after=entry["after"],
+            over=entry["over"],
+        )
 
     def entry(self) -> dict[str, Any]:
         """As a job keeps it."""
-        return {**vars(self), "cost": encode(self.cost)}
+        told = {"what": self.what, "population": self.population, "who": self.who}
+        return {**told, "cost": encode(self.cost), "after": self.after, "over": self.over}
 
     def fits(self, charge: Charge) -> bool:
         """Whether a charge for its plan may be the one."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, InvalidParameter, LedgerError
+from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, InvalidParameter, LedgerError, stored_name
 from cloister.hub.caller import Caller
 from cloister.hub.generation import generation
 from cloister.hub.ids import new_id
@@ -33,7 +33,7 @@ from cloister.hub.services.learning.charges import Charges, Watched
 from cloister.hub.services.learning.expected import lost
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.membership import attacked, lines_of
-from cloister.hub.services.learning.order import Order, model_of
+from cloister.hub.services.learning.order import ORDER, Order, model_of
 from cloister.hub.services.learning.ready import ACTION, Ready, purse_of, ready
 from cloister.hub.services.trail import write, write_alone
 
@@ -66,7 +66,7 @@ def look(hub: Hub, caller: Caller, order: Order) -> Ready:
 
 def fit_later(db: Db, hub: Hub, caller: Caller, order: Order) -> str:
     """Put an order into the queue; the id of its job. From where and how the person came is kept for the policy."""
-    payload = {"order": asdict(replace(order, parameters=dict(order.parameters))), "came": came_of(caller)}
+    payload = {"order": ORDER.told(order) | {"parameters": dict(order.parameters)}, "came": came_of(caller)}
     return submit(db, hub, caller, "learning.fit", payload, purpose=order.purpose)
 
 
@@ -264,7 +264,7 @@ def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, charg
         cost=_paid(charges),
         method=order.method,
         table=order.table[:200],
-        error=type(error).__name__,
+        error=stored_name(error),
         rule=str(getattr(error, "rule", "")),
         **({} if charges is None else charges.told),
         **algorithm,
@@ -288,7 +288,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
             raise Stopped
         progress.tell(stage, _STAGES.get(stage))
 
-    wanted = Order(**{**order, "features": tuple(order["features"])})
+    wanted = ORDER.made({**order, "features": tuple(order["features"])})
     return _fit(hub, caller_of_job(progress, payload), wanted, progress, tell)
 
 

@@ -10,12 +10,13 @@ from cloister.errors import InvalidParameter, MissingDependency
 from cloister.hub.policy.methods import offered
 from cloister.printable import is_text
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive
+from cloister.stored import Stored
 
 if TYPE_CHECKING:
     from cloister.learn.base import PrivateModel
     from cloister.session import Spending
 
-__all__ = ["Kind", "Order", "class_of", "model_of"]
+__all__ = ["ORDER", "Kind", "Order", "class_of", "model_of"]
 
 Kind = Literal["", "pure", "approx", "zcdp"]
 _OF_THE_FIT = frozenset({"epsilon", "delta", "bounds", "bounds_y", "classes", "privacy", "random"})
@@ -101,6 +102,15 @@ class Order:
         if self.kind == "approx" or self.delta:
             return ApproxDP(self.spend, self.delta or 0)
         return exact_positive(self.spend, "spend")
+
+
+ORDER = Stored(
+    Order,
+    "Order",
+    *("table", "method", "features", "target", "spend", "delta", "kind", "parameters"),
+    *("purpose", "project", "title", "algorithm"),
+)
+"""As a job holds it, and as the digest of a form that was sent has it."""
 
 
 def model_of(order: Order) -> PrivateModel:

@@ -32,7 +32,7 @@ from cloister.hub.services.learning.expected import picture
 from cloister.hub.services.learning.files import card_of, file_of
 from cloister.hub.services.learning.fitting import fit_later, look
 from cloister.hub.services.learning.opened import open_for_learning
-from cloister.hub.services.learning.order import Order, class_of
+from cloister.hub.services.learning.order import ORDER, Order, class_of
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
 from cloister.hub.services.learning.previewing import preview
 from cloister.hub.services.learning.reading import models_of, seen_model
@@ -41,6 +41,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, Form, FormDep, token_of
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render, request_gettext
+from cloister.stored import canonical
 
 __all__ = ["pages"]
 
@@ -89,7 +90,7 @@ def _training(router: APIRouter) -> None:
                     claim.store(db, 202, body)
                 return 202, body
 
-            _, body = once(hub, caller, f"form {key}", repr(order).encode(), work)
+            _, body = once(hub, caller, f"form {key}", canonical(order, {Order: ORDER}).encode(), work)
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
         return go(request, f"/jobs/{json.loads(body)['job']}")
