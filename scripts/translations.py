@@ -63,6 +63,8 @@ OPTIONS = {
 }
 SHOWN = (
     "services/",
+    "work/",
+    "releases/",
     "app.py",
     "caller.py",
     "database.py",
@@ -70,7 +72,9 @@ SHOWN = (
     "gates.py",
     "guard.py",
     "keys.py",
+    "guidance.py",
     "policy/",
+    "records/",
     "storage/",
     "web/",
 )
