@@ -64,6 +64,8 @@ OPTIONS = {
 }
 SHOWN = (
     "services/",
+    "work/",
+    "releases/",
     "app.py",
     "caller.py",
     "database.py",
@@ -71,7 +73,9 @@ SHOWN = (
     "gates.py",
     "guard.py",
     "keys.py",
+    "guidance.py",
     "policy/",
+    "records/",
     "storage/",
     "web/",
 )

@@ -29,10 +29,10 @@ from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.records.access import Grant
 from cloister.hub.records.accounts import WebSession
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
+from cloister.hub.records.declarations import check_declaration
 from cloister.hub.services.accounts import add_person, hashing, make_token
 from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.accounts.tokens import scopes_for
-from cloister.hub.services.catalogue.declarations import check_declaration
 from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.serving import server
 from cloister.hub.settings import Settings

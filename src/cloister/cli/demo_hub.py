@@ -135,7 +135,8 @@ def _listening(host: str, port: int, *, exactly: bool) -> socket.socket:
 
 def _furnished(hub: Hub) -> dict[str, Caller]:
     """The people of the demonstration; with their data sets and grants, where this folder has none yet."""
-    from cloister.hub.services.accounts import add_person, caller_for, person_by_email
+    from cloister.hub.records.people import person_by_email
+    from cloister.hub.services.accounts import add_person, caller_for
 
     callers: dict[str, Caller] = {}
     with hub.database.begin() as db:
@@ -151,8 +152,9 @@ def _furnished(hub: Hub) -> dict[str, Caller]:
 
 
 def _register(hub: Hub, owner: Caller, analyst: Caller) -> None:
+    from cloister.hub.records.declarations import declaration_of
     from cloister.hub.services.access import grant
-    from cloister.hub.services.catalogue import declaration_of, register
+    from cloister.hub.services.catalogue import register
     from cloister.privacy import PureDP
     from cloister.samples import tables
     from cloister.tables import PrivateTable

@@ -227,7 +227,7 @@ def _settings(context: click.Context, data: Path | None = None, file: Path | Non
 
 def _password_link(opened: Hub, email: str) -> str:
     from cloister.hub.caller import Caller
-    from cloister.hub.services.accounts import person_by_email
+    from cloister.hub.records.people import person_by_email
     from cloister.hub.services.accounts.links import password_link
 
     with opened.database.begin() as db:

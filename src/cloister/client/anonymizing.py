@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from cloister.client.jobs import awaited
-from cloister.client.transport import Transport, new_key
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.client.jobs import ordered
+from cloister.client.transport import Transport
+from cloister.errors import InvalidParameter
 from cloister.privacy.rational import exact
 
 if TYPE_CHECKING:
@@ -212,13 +211,8 @@ def _not_there(what: str, instead: str) -> InvalidParameter:
 
 
 def _done(transport: Transport, path: str, order: Mapping[str, Any], progress: Callable[[str], None]) -> Mapping[str, Any]:
-    job = transport.post(path, order, key=new_key())["job"]
-    try:
-        return awaited(transport, job, progress, what="The table was not anonymised", instead="session.anonymize(…) once more")
-    except KeyboardInterrupt:
-        with suppress(CloisterError):  # what a release had marked by then stays marked
-            transport.post(f"/jobs/{job}/cancel", {})
-        raise
+    told = {"what": "The table was not anonymised", "instead": "session.anonymize(…) once more"}
+    return ordered(transport, path, order, progress, **told)
 
 
 def _last(result: Mapping[str, Any]) -> str:

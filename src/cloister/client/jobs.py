@@ -1,22 +1,36 @@
-"""A job of a hub until it ends: its result, or the refusal that it was."""
+"""An order that a hub carries out as a job: sent once, followed until its result or its refusal, and stopped with us."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from cloister.client.refusals import refusal_of
-from cloister.client.transport import Transport
-from cloister.errors import InvalidParameter
+from cloister.client.transport import Transport, new_key
+from cloister.errors import CloisterError, InvalidParameter
 
-__all__ = ["awaited"]
+__all__ = ["ordered"]
 
 _WAITS = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between two looks at a job; then always the last."""
 
 
-def awaited(transport: Transport, job: str, progress: Callable[[str], None], *, what: str, instead: str) -> Mapping[str, Any]:
-    """The result once it has ended; `progress` hears each stage. `what` and `instead` are said where it was cancelled."""
+def ordered(
+    transport: Transport, path: str, order: Mapping[str, Any], progress: Callable[[str], None], *, what: str, instead: str
+) -> Mapping[str, Any]:
+    """The result of an order; `progress` hears each stage. `what` and `instead` are said where its job was cancelled. Who is
+    interrupted cancels it there: what it has charged or marked stays so."""
+    job = transport.post(path, order, key=new_key())["job"]
+    try:
+        return _awaited(transport, job, progress, what=what, instead=instead)
+    except KeyboardInterrupt:
+        with suppress(CloisterError):
+            transport.post(f"/jobs/{job}/cancel", {})
+        raise
+
+
+def _awaited(transport: Transport, job: str, progress: Callable[[str], None], *, what: str, instead: str) -> Mapping[str, Any]:
     waits, told = iter(_WAITS), ""
     while True:
         found = transport.get(f"/jobs/{job}")

@@ -6,13 +6,12 @@ What comes back is what left there: released values, and public facts. No code t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from cloister.client.jobs import awaited
-from cloister.client.transport import Transport, new_key
-from cloister.errors import CloisterError, InvalidParameter
+from cloister.client.jobs import ordered
+from cloister.client.transport import Transport
+from cloister.errors import InvalidParameter
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive, text_of
 
 if TYPE_CHECKING:
@@ -52,15 +51,8 @@ def fit_there(
         **({"algorithm": algorithm} if algorithm else {}),
         **_written(spend),
     }
-    job = transport.post("/models", order, key=new_key())["job"]
-    try:
-        result = awaited(
-            transport, job, progress, what="The model was not learnt", instead="model.fit_table(session, …) once more"
-        )
-    except KeyboardInterrupt:
-        with suppress(CloisterError):  # what it has charged stays charged
-            transport.post(f"/jobs/{job}/cancel", {})
-        raise
+    told = {"what": "The model was not learnt", "instead": "model.fit_table(session, …) once more"}
+    result = ordered(transport, "/models", order, progress, **told)
     number = str(result["model"])
     _fill(model, transport.get(f"/models/{number}")["model"])
     return number

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.access import Project
 
 __all__ = ["Card", "Direct", "JobType", "Link", "Progress", "Service"]
 
@@ -114,6 +115,8 @@ class Service:
     """Refuses settings under which it can run no algorithm; None: it runs none. Empty ones are the service itself."""
     links: tuple[Link, ...] = ()
     cards: Callable[[Hub, Session, Caller], list[Card]] | None = None
+    in_project: Callable[[Hub, Session, Caller, Project], Mapping[str, Any]] | None = None
+    """What it shows of a project on the page of that project."""
     opened: Callable[[Hub], None] | None = None
     """Called once when a process opens the hub."""
     closed: Callable[[Hub], None] | None = None

@@ -14,8 +14,8 @@ from cloister.errors import AccessDenied
 from cloister.hub.generation import bump
 from cloister.hub.records.access import Grant
 from cloister.hub.services.asking.ready import ready
-from cloister.hub.services.asking.standing import Moment, check_standing
 from cloister.hub.services.asking.wish import Wish
+from cloister.hub.work.recheck import check_standing
 from cloister.ledger import Ledger
 from cloister.privacy import ApproxDP, Guarantee, PureDP
 from tests.hub.access.forms import post
@@ -124,10 +124,10 @@ def test_a_lower_limit_keeps_back_an_answer_that_is_being_made(
         bump(db)
     with house.hub.database.reading() as db:
         if leaves:
-            check_standing(house.hub, db, bob.caller, wish, found, Moment())
+            check_standing(house.hub, db, bob.caller, found)
             return
         with pytest.raises(AccessDenied, match="the risk would reach") as caught:
-            check_standing(house.hub, db, bob.caller, wish, found, Moment())
+            check_standing(house.hub, db, bob.caller, found)
     assert "the risk would reach 0.245" in caught.value.why
     assert "the charge stands" in caught.value.why
 

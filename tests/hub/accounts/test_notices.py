@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloister.hub.caller import Caller
-from cloister.hub.services.accounts import person_by_email
+from cloister.hub.records.people import person_by_email
 from cloister.hub.services.accounts.links import password_link
 from cloister.hub.services.accounts.notices import notices
 from tests.hub.accounts.test_links import path_of

@@ -7,8 +7,9 @@ import re
 import pytest
 
 from cloister.hub.ids import new_id
+from cloister.hub.records.people import folded
 from cloister.hub.services.accounts import caller_for, caller_of_token
-from cloister.hub.services.accounts.people import folded, roles_of
+from cloister.hub.services.accounts.people import roles_of
 from tests.hub.accounts.world import PASSWORD, Browser, World
 
 

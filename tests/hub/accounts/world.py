@@ -15,11 +15,12 @@ from starlette.testclient import TestClient
 from cloister.hub.app import make_app
 from cloister.hub.hub import Hub
 from cloister.hub.records.accounts import Person
+from cloister.hub.records.people import person_by_email
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.service import Service
 from cloister.hub.services import accounts, trail
 from cloister.hub.services.accounts.parts import parts_of
-from cloister.hub.services.accounts.people import add_person, person_by_email
+from cloister.hub.services.accounts.people import add_person
 from cloister.hub.settings import Settings
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.hub.web.home import home_pages

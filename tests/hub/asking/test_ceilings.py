@@ -9,7 +9,7 @@ from typing import Any
 
 from cloister.hub.policy import MandatoryRule, Spend
 from cloister.hub.services.access import context_of, facts_of
-from cloister.hub.services.asking.money import bounds_of
+from cloister.hub.work.bounds import bounds_of
 from cloister.privacy import ZCDP, PureDP
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage
 from tests.hub.asking.test_policy import reader, rule
@@ -76,14 +76,14 @@ def test_two_processes_keep_to_the_ceiling(stage: Stage):
         )
         for first in (0, 30)
     ]
-    assert sum(int(client.communicate(timeout=60)[0]) for client in clients) == 1
+    assert sum(int(client.communicate(timeout=300)[0]) for client in clients) == 1
     assert stage.spent == "ε = 0.3"
 
 
 def test_the_ledger_says_no_in_the_words_of_the_rule(stage: Stage, monkeypatch: Any):
     """Where the decision was made on what was spent before another's charge, the ledger refuses, and names the rule."""
     rule(stage, epsilon_of_population="0.4")
-    monkeypatch.setattr("cloister.hub.services.asking.ready.money_of", lambda *_: {"people": Spend()})
+    monkeypatch.setattr("cloister.hub.work.authorise.money_of", lambda *_: {"people": Spend()})
     stage.ask(COUNT, "0.3")
     answer = stage.post("/questions", {"sql": BY_SEX, "spend": "0.3"}).json()
     assert (answer["code"], answer["detail"]) == (
@@ -147,7 +147,7 @@ def test_the_ceilings_of_every_rule_that_governs_go_to_the_ledger(stage: Stage):
 
         context = context_of(stage.hub, stage.ana.caller, columns={stage.people.id: frozenset()})
         decisions = check_together(stage.hub, db, stage.ana.caller, "question.ask", objects, context)
-        found = bounds_of(stage.hub, facts, stage.ana.caller, objects, decisions, context)
+        found = bounds_of(stage.hub, facts, stage.ana.caller, "question.ask", objects, decisions, context, {})
     assert sorted(str(each.most) for each in found.ceilings["people"]) == ["ε = 2", "ε = 3"]
     assert [str(each.most) for each in found.shares["people"]] == ["ε = 1"]
     assert isinstance(facts.mandatory[0], MandatoryRule)

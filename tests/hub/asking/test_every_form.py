@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cloister.errors import InvalidDeclaration
-from cloister.hub.services.catalogue.declarations import check_declaration
+from cloister.hub.records.declarations import check_declaration
 from cloister.printable import is_printable, kept
 from cloister.privacy import ApproxDP
 from tests.hub.asking.conftest import MAY, Stage

@@ -12,7 +12,7 @@ from sqlalchemy import update
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.records.asking import StoredRelease
 from cloister.hub.services.asking import answering as way
-from cloister.hub.services.asking import idempotency
+from cloister.hub.work import idempotency
 from tests.hub.asking.conftest import BY_SEX, COUNT, Stage
 from tests.hub.asking.test_policy import rule
 from tests.hub.asking.test_sources import end_rules

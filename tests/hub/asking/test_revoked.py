@@ -14,8 +14,8 @@ from cloister.hub.records.access import Grant
 from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.records.asking import StoredRelease
 from cloister.hub.records.trail import TrailLine
-from cloister.hub.services.asking.seats import Seats
 from cloister.hub.services.jobs.workers import Workers
+from cloister.hub.work.concurrency import Seats
 from cloister.query import Session
 from tests.hub.asking.conftest import COUNT, Stage
 

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from cloister.hub import gates
 from cloister.hub.services.asking.api import api
 from cloister.hub.services.asking.pages import pages
-from cloister.hub.services.asking.routing import ticked
+from cloister.hub.web.routing import ticked
 from tests.hub.asking.conftest import BY_SEX, COUNT, Stage
 
 TICK = 0.001

@@ -17,9 +17,9 @@ import pytest
 
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.services.catalogue.live import table_store_of
-from cloister.hub.services.catalogue.multipart import FileForm
 from cloister.hub.storage import HeaderColumn, Limits, RefusedUpload
 from cloister.hub.web.forms import TOKEN_FIELD
+from cloister.hub.web.multipart import FileForm
 from cloister.printable import UNPRINTABLE
 from tests.hub.catalogue.world import CANARY, PEOPLE, Sender, World
 

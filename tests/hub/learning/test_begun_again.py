@@ -149,7 +149,7 @@ def test_other_rows_are_no_second_attempt(stage: Stage, monkeypatch: pytest.Monk
     )
     assert stage.post("/datasets/people/versions", {"upload": upload.json()["id"]}, stage.owner).status_code == 201
     told = ended(stage, job)
-    assert (told["state"], told["problem"]["title"]) == ("failed", "The model was not learnt once more")
+    assert (told["state"], told["problem"]["title"]) == ("failed", "The second attempt was not made")
     assert "has changed since it was charged; the charge stands" in told["problem"]["detail"]
     assert (len(charges(stage)), models(stage), stage.spent) == (1, 0, "ε = 0.25")
     assert lines(stage, "learn.run")[-1]["cost"] == {"people": "ε = 0.25"}
@@ -182,7 +182,7 @@ def test_rounds_go_on_where_they_stopped(stage: Stage, monkeypatch: pytest.Monke
 
 
 def test_rounds_that_would_ask_something_else_are_not_charged(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cloister.hub.services.learning import charges as paying
+    from cloister.hub.work import attempts as paying
     from cloister.noise import Random
 
     crowd(stage, "2")
@@ -190,7 +190,7 @@ def test_rounds_that_would_ask_something_else_are_not_charged(stage: Stage, monk
     spent = stage.hub.ledger.spent("crowd")
     monkeypatch.setattr(paying.Charges, "choices", lambda _: Random.derived(bytes(32)))
     told = ended(stage, job)
-    assert (told["state"], told["problem"]["title"]) == ("failed", "The model was not learnt once more")
+    assert (told["state"], told["problem"]["title"]) == ("failed", "The second attempt was not made")
     assert stage.hub.ledger.spent("crowd") == spent
 
 

@@ -92,8 +92,8 @@ def test_what_a_browser_accepts(accepted: str, code: str) -> None:
         ("a token with the scope question.ask", "请使用具有权限范围 question.ask 的令牌"),
         ("δ may be at most 0.1 for all releases of a population together", "对一个人群的所有发布，δ 合计最多为 0.1"),
         (
-            "the grant was revoked (rule grant:x), after the query was submitted; it was charged, and the charge stands",
-            "提出之后情况有变：授权已被撤销（规则 grant:x）；预算已扣减，不予恢复",
+            "the grant was revoked (rule grant:x), after the request was submitted; it was charged, and the charge stands",
+            "提交之后情况有变：授权已被撤销（规则 grant:x）；预算已扣减，不予恢复",
         ),
         ("'{name}' was not opened", "'{name}' 未能开放"),
         # a part would stay English, so all of it does

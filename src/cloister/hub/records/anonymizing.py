@@ -44,7 +44,7 @@ class AnonymizedTable(Base):
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
     project: Mapped[str] = mapped_column(String(32), default="")
-    """Always empty: an owner releases for nobody else. What derives from data has one (`asking/sources.py`)."""
+    """Always empty: an owner releases for nobody else. What derives from data has one (`hub/releases/derived.py`)."""
     title: Mapped[str] = mapped_column(String(200))
     data_sets: Mapped[list[str]]
     """Of which data set it was made."""

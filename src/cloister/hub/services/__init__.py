@@ -1,6 +1,7 @@
 """The services of a hub, one line each. A new service is a package beside these and a line in the list.
 
-A service may use another only through the names that its `__init__.py` exports, or through its `models.py`.
+Services stand in an order (.importlinter): one uses those under it, and only the names that their `__init__.py` export. What
+several of them need to carry work out is in `hub/work`, and what holds for all that left in `hub/releases`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Who may do what to which object: grants and requests, the institution's rules, projects, algorithms as objects with policies of
 their own, and what data providers attach to what they gave.
 
-- `facts.py`, `check.py`: from the database to a decision of `hub/policy`, and a no as an error. No decision is made here.
+- `facts.py`, `checking.py`: from the database to a decision of `hub/policy`, and a no as an error. No decision is made here.
 - `drafts.py`, `names.py`, `granting.py`: a grant as it is written, checked and kept. `requests.py`, `messages.py`: access is
   asked for. `rules.py`: the institution's policy. `algorithms.py`, `contributions.py`, `projects.py`: the other objects.
 - `sentences.py`, `views.py`, `preview.py`, `conflicts.py`: all of it in words. `pages_*.py`, `api*.py`, `cards.py`: the web.
 
-Other services use the names below, or `models.py`. What may not live here: a decision of its own.
+Other services use the names below. What may not live here: a decision of its own.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.policy import Action, register_actions
 from cloister.hub.service import Card, Link, Service
-from cloister.hub.services.access.check import allowed, check, check_together, context_of
+from cloister.hub.services.access.algorithms import algorithms_of, contradicted, named_algorithm, under
+from cloister.hub.services.access.checking import allowed, allowed_together, check, check_together, context_of, refusal_of
 from cloister.hub.services.access.facts import Facts, data_set_object, facts_of, known_generation, who_of
 from cloister.hub.services.access.messages import say, spoken, thread
+from cloister.hub.services.access.names import Names, names_in
+from cloister.hub.services.access.sentences import members_text
 from cloister.hub.services.access.typed import Typed
+from cloister.hub.services.access.views import UnreadableView, unreadable_views
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,20 +37,31 @@ if TYPE_CHECKING:
 __all__ = [
     "SERVICE",
     "Facts",
+    "Names",
     "Typed",
+    "UnreadableView",
+    "algorithms_of",
     "allowed",
+    "allowed_together",
     "check",
     "check_together",
     "context_of",
+    "contradicted",
     "data_set_object",
     "facts_of",
     "grant",
     "known_generation",
+    "members_text",
+    "named_algorithm",
+    "names_in",
     "purse",
+    "refusal_of",
     "revoke",
     "say",
     "spoken",
     "thread",
+    "under",
+    "unreadable_views",
     "who_of",
 ]
 

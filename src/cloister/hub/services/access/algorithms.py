@@ -3,7 +3,7 @@ and the owner of the data both granted it.
 
 An algorithm is a service of the hub with settings: what a request under it says besides. The service says which settings it
 understands (`Service.algorithm`), and takes its requests under them (`named_algorithm`); without any settings, the algorithm is
-the service itself. Whether somebody may run it is asked wherever the context names it (`check.py`).
+the service itself. Whether somebody may run it is asked wherever the context names it (`checking.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.trail import TrailLine
-from cloister.hub.services.access.check import allowed, check, context_of, no_algorithm
+from cloister.hub.services.access.checking import allowed, check, context_of, no_algorithm
 from cloister.hub.services.access.facts import facts_of, who_of
 from cloister.hub.services.access.granting import own_algorithm
 from cloister.hub.services.trail import of_algorithm, write

@@ -15,10 +15,10 @@ from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.policies import parts_of
 from cloister.hub.records.trail import TrailLine
-from cloister.hub.services.access.check import check
+from cloister.hub.services.access.checking import check
 from cloister.hub.services.access.drafts import listed
-from cloister.hub.services.access.stored import parts_of
 from cloister.hub.services.trail import gave, of_data_set, write
 
 if TYPE_CHECKING:

@@ -152,7 +152,7 @@ def check_grant(hub: Hub, grant: GrantFacts, which: Object, row: DataSet | None)
 def condition_columns(text: str, row: DataSet) -> frozenset[str]:
     """The columns that a condition on rows reads, by the declaration alone, as a session will read it; one that is none is
     refused."""
-    from cloister.hub.services.catalogue.declarations import table_of
+    from cloister.hub.records.declarations import table_of
     from cloister.query.views import row_condition
     from cloister.tables import PrivateTable
 

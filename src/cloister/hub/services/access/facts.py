@@ -25,7 +25,7 @@ from cloister.hub.policy import (
 )
 from cloister.hub.records.access import Algorithm, Grant, InstitutionRule, Project, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access.stored import Policies, Unreadable, grant_in_row, policies_in_row, rule_in_row
+from cloister.hub.records.policies import Policies, Unreadable, grant_in_row, policies_in_row, rule_in_row
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

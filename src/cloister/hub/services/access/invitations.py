@@ -10,7 +10,7 @@ from cloister.errors import InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Project, ProjectInvitation, ProjectMember
-from cloister.hub.services.accounts.people import folded
+from cloister.hub.records.people import folded
 from cloister.hub.services.trail import write
 
 if TYPE_CHECKING:

@@ -18,10 +18,9 @@ from cloister.hub.policy import GrantFacts, Object
 from cloister.hub.records.access import AccessRequest, Algorithm, Project, ProjectDataSet, ProjectMember
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access.check import allowed
+from cloister.hub.records.people import folded, person_by_email
+from cloister.hub.services.access.checking import allowed
 from cloister.hub.services.access.facts import facts_of
-from cloister.hub.services.accounts import person_by_email
-from cloister.hub.services.accounts.people import folded
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -19,7 +19,7 @@ from cloister.hub.services.access.algorithms import (
     settings_of,
     withdraw_algorithm,
 )
-from cloister.hub.services.access.check import allowed
+from cloister.hub.services.access.checking import allowed
 from cloister.hub.services.access.drafts import draft_of, grantable
 from cloister.hub.services.access.granting import grant_in, grants_on, own_algorithm, revoke_in, seen_algorithm
 from cloister.hub.services.access.names import names_in
@@ -125,7 +125,7 @@ def _one(request: Request, hub: Hub, caller: Caller, name: str, typed: dict[str,
         grants = grant_views(hub, db, grants_on(db, "algorithm", row.id), request_gettext(request)) if own else []
         runs = runs_of(hub, db, caller, row) if own else []
         names = names_in(db, people=[row.provider])
-    from cloister.hub.services.trail.words import titles
+    from cloister.hub.services.trail import titles
 
     return {
         "row": row,

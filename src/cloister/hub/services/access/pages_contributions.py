@@ -12,13 +12,13 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions, write_policy
+from cloister.hub.records.policies import parts_of, policies_in_row
 from cloister.hub.services.access import facts_of
 from cloister.hub.services.access.contributions import attach, contribution, contributions_of, policy_draft, uses_of
 from cloister.hub.services.access.drafts import last_day
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.parts import Name, done
 from cloister.hub.services.access.rules import DATA_ACTIONS
-from cloister.hub.services.access.stored import parts_of, policies_in_row
 from cloister.hub.services.access.typed import Typed
 from cloister.hub.services.access.views import unreadable_views
 from cloister.hub.web.forms import FormDep
@@ -74,7 +74,7 @@ def _one(hub: Hub, caller: Caller, name: str, before: int | None, typed: dict[st
         found, unread = policies_in_row(row)
         own = [each for each in unread if each.place == "contribution"]
         unreadable = unreadable_views(db, replace(facts_of(hub, db), unreadable=tuple(own)), _)
-    from cloister.hub.services.trail.words import titles
+    from cloister.hub.services.trail import titles
 
     kept = {} if own else write_policy(found.given)
     lists = {key: ", ".join(kept.get(key, [])) for key in ("purposes", "consent", "labels")}

@@ -12,8 +12,8 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions
 from cloister.hub.policy.methods import titled
-from cloister.hub.services.access import invitations, projects, purse
-from cloister.hub.services.access.check import allowed
+from cloister.hub.services.access import invitations, projects
+from cloister.hub.services.access.checking import allowed
 from cloister.hub.services.access.drafts import draft_of, grantable
 from cloister.hub.services.access.facts import project_object
 from cloister.hub.services.access.granting import own_data_set
@@ -24,7 +24,6 @@ from cloister.hub.services.access.typed import Typed
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
-from cloister.privacy import zero_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,13 +32,10 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.records.access import Project
-    from cloister.hub.records.asking import StoredRelease
 
 __all__ = ["routes"]
 
 _SEE, _CREATE, _MANAGE, _DECIDE = ([needs(each)] for each in ("project.see", "project.create", "project.manage", "access.decide"))
-_SHOWN = 50
 _ELSEWHERE = ("dataset.see", "dataset.describe", "algorithm.run", "dataset.version")
 """What is granted on the page of grants, with all that belongs to it."""
 
@@ -171,10 +167,11 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
         data = projects.data_sets_in(db, row)
         inside = row.id in caller.projects
         leads = row.closed is None and allowed(hub, db, caller, "project.manage", project_object(row)).allowed
-        releases = _releases(hub, db, caller, row) if inside else []
+        parts = [service.in_project(hub, db, caller, row) for service in hub.services if service.in_project is not None]
+        shown = {name: value for part in parts for name, value in part.items()}
         waiting = projects.waiting_members(db, row)
         people = [row.lead, *(each.person for each in members), *(each[1].owner for each in data)]
-        names = names_in(db, people=[*people, *(each.person for each in releases)])
+        names = names_in(db, people=[*people, *(each.person for each in shown.get("releases", ()))])
         return {
             "row": row,
             "members": members,
@@ -183,8 +180,7 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
             "data": data,
             "leads": leads,
             "inside": inside,
-            "releases": releases,
-            "shares": _shares(hub, db, row, {each[1].population for each in data if each[1].population}),
+            **shown,
             "names": names,
             "owned": [each for place, each in data if each.owner == caller.id and place.approved is None],
             "actions": [(key, title) for key, title in grantable("data-set") if key not in _ELSEWHERE],
@@ -192,30 +188,3 @@ def _one(hub: Hub, caller: Caller, name: str, typed: dict[str, Any]) -> dict[str
             "typed": Typed({"actions": ["question.ask", "release.download"], "purposes": "", "until": "", "share": "", **typed}),
             "problem": None,
         }
-
-
-def _releases(hub: Hub, db: Session, caller: Caller, row: Project) -> list[StoredRelease]:
-    """What was asked in a project, or shown to it, that this member may see now, the newest first."""
-    from cloister.hub.services.asking.reading import releases_of
-
-    return releases_of(hub, db, caller, which="projects", project=row.id, limit=_SHOWN)
-
-
-def _shares(hub: Hub, db: Session, row: Project, populations: set[str]) -> list[tuple[str, Any, Any]]:
-    """What the project may draw in all, by population, and what is left of it: as an owner set it by hand, or as grants say that
-    stand; the smaller of the two holds.
-    """
-    from cloister.hub.services.budgets.granted import granted_shares
-
-    found = []
-    for name in sorted(populations):
-        allotted = hub.ledger.allotment(name, purse(row.name))
-        if allotted is not None:
-            found.append((name, *allotted))
-        granted = granted_shares(hub, db, name)
-        found += [
-            (name, each.share, each.left or zero_of(each.share))
-            for each in granted
-            if each.stands and each.who == purse(row.name)
-        ]
-    return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.policy import Decision, Object, whom, words
 from cloister.hub.records.accounts import Person
-from cloister.hub.services.access.check import allowed, context_of
+from cloister.hub.services.access.checking import allowed, context_of
 from cloister.hub.services.access.drafts import grantable
 from cloister.hub.services.accounts import caller_for
 

@@ -21,7 +21,7 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Grant, Project, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access.algorithms import checked_name
-from cloister.hub.services.access.check import allowed, check
+from cloister.hub.services.access.checking import allowed, check
 from cloister.hub.services.access.facts import project_object
 from cloister.hub.services.access.granting import (
     confirm_in,

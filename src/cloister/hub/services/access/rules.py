@@ -16,7 +16,7 @@ from cloister.hub.policy.methods import check_methods
 from cloister.hub.policy.strict import load
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import InstitutionRule
-from cloister.hub.services.access.check import check
+from cloister.hub.services.access.checking import check
 from cloister.hub.services.access.drafts import listed
 from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.trail import write

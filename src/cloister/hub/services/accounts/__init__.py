@@ -1,13 +1,13 @@
 """Accounts: people, what proves who they are, and the ways in.
 
-- `identify.py` says who asks. `sessions.py`, `tokens.py`, `links.py`: log-ins, API tokens, one-time links; each a secret that is
-  shown once and kept as a digest.
+- `identification.py` says who asks. `sessions.py`, `tokens.py`, `links.py`: log-ins, API tokens, one-time links; each a secret
+  that is shown once and kept as a digest.
 - `log_in.py` holds the rules of logging in; `hashing.py`, `password_rules.py`, `throttle.py`: passwords and how guessing is made
   slow; `totp.py`, `second_factor.py`: codes; `oidc.py`, `sign_on.py`: single sign-on.
 - `people.py`: who is here, with which roles. `notices.py`: what others did to one's account. `pages_*.py`, `api.py`: all of it in
   a browser and for programs.
 
-Other services use the names below, or `models.py`.
+Other services use the names below.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from cloister.hub.service import Link, Service
-from cloister.hub.services.accounts.identify import (
+from cloister.hub.services.accounts.identification import (
     caller_again,
     caller_for,
     caller_of_token,
@@ -24,7 +24,8 @@ from cloister.hub.services.accounts.identify import (
 )
 from cloister.hub.services.accounts.links import first_link, invite, login_link
 from cloister.hub.services.accounts.parts import opened
-from cloister.hub.services.accounts.people import add_person, folded, names_of, person_by_email, person_by_id, roles_of, set_roles
+from cloister.hub.services.accounts.people import add_person, roles_of, set_roles
+from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.accounts.tokens import make_token
 
 __all__ = [
@@ -33,16 +34,13 @@ __all__ = [
     "caller_again",
     "caller_for",
     "caller_of_token",
+    "cookie_name",
     "first_link",
-    "folded",
     "identify",
     "invite",
     "login_link",
     "make_token",
     "must_have_second_factor",
-    "names_of",
-    "person_by_email",
-    "person_by_id",
     "roles_of",
     "set_roles",
 ]

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.records.people import folded, person_by_id
 from cloister.hub.services.accounts import links, people, sessions, tokens
 from cloister.hub.services.accounts.api_models import (
     Details,
@@ -116,7 +117,7 @@ def _people(router: APIRouter) -> None:
     def invite(hub: HubDep, caller: PersonDep, body: Invitation) -> Invited:
         with hub.database.begin() as db:
             link = links.invite(db, hub, caller, email=body.email, roles=body.roles)
-        return Invited(email=people.folded(body.email), link=link)
+        return Invited(email=folded(body.email), link=link)
 
     @router.get("/people/{person}", dependencies=[see], summary="One person")
     def somebody(hub: HubDep, person: Id) -> PersonOut:
@@ -126,7 +127,7 @@ def _people(router: APIRouter) -> None:
     @router.patch("/people/{person}", dependencies=[roles_, _WRITTEN], summary="Institution, training, attributes")
     def describe(hub: HubDep, caller: PersonDep, person: Id, body: Details) -> PersonOut:
         with hub.database.begin() as db:
-            found = people.person_by_id(db, person)
+            found = person_by_id(db, person)
             people.describe(
                 db, hub, caller, found, institution=body.institution, training=body.training, attributes=body.attributes
             )
@@ -135,23 +136,23 @@ def _people(router: APIRouter) -> None:
     @router.put("/people/{person}/roles", dependencies=[roles_, _WRITTEN], summary="Give a person exactly these roles")
     def give(hub: HubDep, caller: PersonDep, person: Id, body: Roles) -> PersonOut:
         with hub.database.begin() as db:
-            if people.set_roles(db, hub, caller, people.person_by_id(db, person), body.roles) and person == caller.id:
+            if people.set_roles(db, hub, caller, person_by_id(db, person), body.roles) and person == caller.id:
                 sessions.end(db, caller.session)
             return _shown(db, person)
 
     @router.post("/people/{person}/block", dependencies=[block_, _WRITTEN], summary="Keep a person out, at once")
     def block(hub: HubDep, caller: PersonDep, person: Id) -> PersonOut:
         with hub.database.begin() as db:
-            people.block(db, hub, caller, people.person_by_id(db, person))
+            people.block(db, hub, caller, person_by_id(db, person))
             return _shown(db, person)
 
     @router.post("/people/{person}/unblock", dependencies=[block_, _WRITTEN], summary="Let a person in again")
     def unblock(hub: HubDep, caller: PersonDep, person: Id) -> PersonOut:
         with hub.database.begin() as db:
-            people.unblock(db, hub, caller, people.person_by_id(db, person))
+            people.unblock(db, hub, caller, person_by_id(db, person))
             return _shown(db, person)
 
 
 def _shown(db: Session, person: str) -> PersonOut:
-    found = people.person_by_id(db, person)
+    found = person_by_id(db, person)
     return PersonOut.of(Row(person=found, roles=people.roles_of(db, found.id)))

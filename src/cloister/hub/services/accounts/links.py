@@ -17,7 +17,8 @@ from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.policy.actions import ADMINISTRATOR, STEWARD, actions
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person
-from cloister.hub.services.accounts.people import check_roles, folded, person_by_email, roles_of
+from cloister.hub.records.people import folded, person_by_email
+from cloister.hub.services.accounts.people import check_roles, roles_of
 from cloister.hub.services.accounts.told import told
 
 if TYPE_CHECKING:

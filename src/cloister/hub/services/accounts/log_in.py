@@ -13,10 +13,11 @@ from cloister.errors import InvalidParameter
 from cloister.hub.caller import Caller
 from cloister.hub.problems import Conflict, Unauthenticated
 from cloister.hub.records.accounts import OneTimeLink, Person
+from cloister.hub.records.people import folded, person_by_email
 from cloister.hub.services.accounts import links, second_factor, sessions, throttle
 from cloister.hub.services.accounts.parts import parts_of
 from cloister.hub.services.accounts.password_rules import check_password
-from cloister.hub.services.accounts.people import add_person, folded, person_by_email, revoke_tokens
+from cloister.hub.services.accounts.people import add_person, revoke_tokens
 from cloister.hub.services.accounts.told import as_person, told
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import or_, select
 
+from cloister.hub.records.people import names_of
 from cloister.hub.records.trail import TrailAbout, TrailLine
-from cloister.hub.services.accounts.people import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +55,7 @@ class Notice:
 
 def notices(db: Session, person: str, *, since: datetime | None = None) -> list[Notice]:
     """What others did to a person's account, and what was done with links that others made for it; the newest first."""
-    from cloister.hub.services.trail.chain import key_of
-    from cloister.hub.services.trail.reading import sealed
+    from cloister.hub.services.trail import key_of, sealed
 
     about = select(TrailAbout.number).where(TrailAbout.object == key_of("person", person))
     wanted = select(TrailLine).where(sealed(), TrailLine.number.in_(about), TrailLine.outcome == "done")

@@ -124,7 +124,7 @@ def _profile(hub: Hub, request: Request, caller: Caller) -> dict[str, Any]:
         person = db.get_one(Person, caller.id)
         left = second_factor.codes_left(db, caller.id)
         done = notices(db, caller.id)
-    from cloister.hub.services.trail.words import titles
+    from cloister.hub.services.trail import titles
 
     return {
         "notices": done,

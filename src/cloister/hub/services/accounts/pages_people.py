@@ -13,6 +13,7 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy.actions import ADMINISTRATOR, OFFERED_ROLES, STEWARD
+from cloister.hub.records.people import names_of, person_by_id
 from cloister.hub.services.accounts import links, people, second_factor, sessions
 from cloister.hub.services.accounts.pages_common import again
 from cloister.hub.services.accounts.told import told
@@ -40,7 +41,7 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             rows, more = people.page_of_people(db, search=search, after=after, limit=_PAGE)
             invitations = links.open_invitations(db, hub) if not after else []
-            names = people.names_of(db, (each.made_by for each in invitations))
+            names = names_of(db, (each.made_by for each in invitations))
         older = "/people?" + urlencode({"search": search, "after": more}) if more else ""
         values: dict[str, Any] = {"people": rows, "search": search, "older": older, "first": bool(not after)}
         return render(request, "accounts/people.html", invitations=invitations, names=names, **values)
@@ -76,7 +77,7 @@ def routes(router: APIRouter) -> None:
         def act() -> None:
             nonlocal secret
             with hub.database.begin() as db:
-                changed = people.set_roles(db, hub, caller, people.person_by_id(db, person), form.all("role"))
+                changed = people.set_roles(db, hub, caller, person_by_id(db, person), form.all("role"))
                 if changed and person == caller.id:
                     secret = sessions.renew(db, hub, caller.session)
 
@@ -94,7 +95,7 @@ def routes(router: APIRouter) -> None:
                     db,
                     hub,
                     caller,
-                    people.person_by_id(db, person),
+                    person_by_id(db, person),
                     institution=form.text("institution"),
                     training=training,
                     attributes=attributes,
@@ -106,7 +107,7 @@ def routes(router: APIRouter) -> None:
     def block(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         def act() -> None:
             with hub.database.begin() as db:
-                people.block(db, hub, caller, people.person_by_id(db, person))
+                people.block(db, hub, caller, person_by_id(db, person))
 
         return _done(
             request, hub, person, act, request_gettext(request)("The person is blocked: sessions and tokens have ended.")
@@ -116,7 +117,7 @@ def routes(router: APIRouter) -> None:
     def unblock(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         def act() -> None:
             with hub.database.begin() as db:
-                people.unblock(db, hub, caller, people.person_by_id(db, person))
+                people.unblock(db, hub, caller, person_by_id(db, person))
 
         return _done(request, hub, person, act, request_gettext(request)("The person may sign in again."))
 
@@ -124,7 +125,7 @@ def routes(router: APIRouter) -> None:
     def forget_factor(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         def act() -> None:
             with hub.database.begin() as db:
-                found = people.person_by_id(db, person)
+                found = person_by_id(db, person)
                 second_factor.remove(db, found)
                 sessions.end_all(db, found.id)
                 told(db, hub, caller, "second-factor.remove", found.id)
@@ -135,7 +136,7 @@ def routes(router: APIRouter) -> None:
     def password_link(request: Request, hub: HubDep, caller: PersonDep, person: str, form: FormDep) -> Response:
         try:
             with hub.database.begin() as db:
-                found = people.person_by_id(db, person)
+                found = person_by_id(db, person)
                 link = links.password_link(db, hub, caller, found)
         except CloisterError as error:
             return again(request, "accounts/person.html", error, **_person(hub, person))
@@ -154,7 +155,7 @@ def _done(request: Request, hub: Hub, person: str, act: Callable[[], None], said
 
 def _person(hub: Hub, person: str) -> dict[str, Any]:
     with hub.database.reading() as db:
-        found = people.person_by_id(db, person)
+        found = person_by_id(db, person)
         held = people.roles_of(db, found.id)
         return {
             "problem": None,

@@ -14,7 +14,7 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.accounts import Person
 from cloister.hub.services.accounts import second_factor, sessions, totp
-from cloister.hub.services.accounts.identify import must_have_second_factor
+from cloister.hub.services.accounts.identification import must_have_second_factor
 from cloister.hub.services.accounts.log_in import prove_code
 from cloister.hub.services.accounts.pages_common import again, back_to, onward
 from cloister.hub.services.accounts.told import as_person, told

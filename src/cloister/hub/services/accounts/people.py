@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -15,8 +14,9 @@ from sqlalchemy.exc import IntegrityError
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.policy.actions import ADMINISTRATOR, OFFERED_ROLES, ROLES, STEWARD
-from cloister.hub.problems import Conflict, Missing
+from cloister.hub.problems import Conflict
 from cloister.hub.records.accounts import ApiToken, OneTimeLink, Person, PersonRole
+from cloister.hub.records.people import folded, person_by_id
 from cloister.hub.services.accounts import sessions
 from cloister.hub.services.accounts.told import told
 from cloister.printable import is_printable
@@ -34,20 +34,13 @@ __all__ = [
     "check_roles",
     "clean",
     "describe",
-    "folded",
-    "names_of",
     "page_of_people",
-    "person_by_email",
-    "person_by_id",
     "revoke_tokens",
     "roles_of",
     "set_roles",
     "unblock",
 ]
 
-_EMAIL = re.compile(r"[^\s@<>\"(),:;\\\[\]]{1,64}@[^\s@<>\"(),:;\\\[\]]{1,255}")
-_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
-_LONGEST_EMAIL = 320
 _LONGEST_LIST = 200
 
 
@@ -57,21 +50,6 @@ class Row:
 
     person: Person
     roles: tuple[str, ...]
-
-
-def folded(email: str) -> str:
-    """An e-mail address as it is kept and compared: A to Z are a to z, and a letter that is written in two parts is written as
-    one (NFC). Nothing else is taken for the same: ß is not ss, and ⓐ is not a, since to a mail server they are other people.
-
-    >>> folded(" Ada@Example.ORG "), folded("Straße@Uni.de") == folded("strasse@uni.de")
-    ('ada@example.org', False)
-    """
-    text = unicodedata.normalize("NFC", email[:_LONGEST_EMAIL].strip())
-    text = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    unseen = any(unicodedata.category(letter)[0] == "C" for letter in text)  # joiners too, which nobody sees in an address
-    if len(email) >= _LONGEST_EMAIL or not _EMAIL.fullmatch(text) or unseen:
-        raise InvalidParameter("The e-mail address is invalid", why="it is not a valid e-mail address", instead="ada@example.org")
-    return text
 
 
 def clean(text: str, title: str, *, longest: int = 200, needed: bool = False) -> str:
@@ -88,29 +66,6 @@ def clean(text: str, title: str, *, longest: int = 200, needed: bool = False) ->
     if needed and not line:
         raise InvalidParameter(f"{title.capitalize()} is invalid", why="it is empty", instead=f"a value for {title}")
     return line
-
-
-def person_by_email(db: Session, email: str) -> Person | None:
-    """The person of an e-mail address, however it is capitalised."""
-    try:
-        known = folded(email)
-    except InvalidParameter:
-        return None
-    return db.scalar(select(Person).where(Person.email == known))
-
-
-def person_by_id(db: Session, person: str) -> Person:
-    """The person of an id."""
-    found = db.get(Person, person) if _ID.fullmatch(person) else None
-    if found is None:
-        raise Missing("There is no such person", why="no one here has this id", instead="/people")
-    return found
-
-
-def names_of(db: Session, people: Iterable[str]) -> dict[str, str]:
-    """Id → name, for pages that name several people."""
-    wanted = {each for each in people if each}
-    return {row.id: row.name for row in db.execute(select(Person.id, Person.name).where(Person.id.in_(wanted)))}
 
 
 def roles_of(db: Session, person: str) -> tuple[str, ...]:

@@ -18,12 +18,13 @@ from cloister.hub.ids import digest, new_secret, same
 from cloister.hub.policy.actions import OFFERED_ROLES
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person, SignOn
+from cloister.hub.records.people import folded, person_by_email
 from cloister.hub.services.accounts import sessions
 from cloister.hub.services.accounts.links import still_good
 from cloister.hub.services.accounts.log_in import Entered
 from cloister.hub.services.accounts.oidc import Identity, Provider
 from cloister.hub.services.accounts.parts import parts_of
-from cloister.hub.services.accounts.people import add_person, folded, person_by_email
+from cloister.hub.services.accounts.people import add_person
 from cloister.hub.services.accounts.told import as_person, told
 from cloister.hub.settings import listed
 from cloister.printable import UNPRINTABLE

@@ -17,7 +17,7 @@ from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.policy.actions import ANYBODY, NOBODY, Action, actions
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import ApiToken
-from cloister.hub.services.accounts.identify import TOKEN_PREFIX
+from cloister.hub.services.accounts.identification import TOKEN_PREFIX
 from cloister.hub.services.accounts.people import clean
 from cloister.hub.services.accounts.told import told
 

@@ -14,8 +14,7 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.ids import same
 from cloister.hub.problems import Unauthenticated
-from cloister.hub.services.access import facts_of
-from cloister.hub.services.access.views import unreadable_views
+from cloister.hub.services.access import facts_of, unreadable_views
 from cloister.hub.services.admin.health import health
 from cloister.hub.settings import known_settings, weaknesses
 from cloister.hub.web.render import render, request_gettext

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -26,9 +25,9 @@ from cloister.hub.services.anonymizing.shapes import (
     tried_of,
 )
 from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
-from cloister.hub.services.asking.idempotency import Claim, once
-from cloister.hub.services.asking.routing import TICKED, WRITTEN, After, Number
 from cloister.hub.services.trail import left
+from cloister.hub.web.routing import TICKED, WRITTEN, After, Number
+from cloister.hub.work.submitting import accepted, submit_once
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -78,16 +77,8 @@ def _ordering(router: APIRouter) -> None:
 
 def _submitted(hub: Hub, caller: Caller, kind: str, wanted: Anonymizing, key: str, later: Callable[[Db], str]) -> Response:
     """The job; `kind` is what a request's digest says that it asks for."""
-
-    def work(claim: Claim) -> tuple[int, bytes]:
-        look(hub, caller, wanted.order())
-        with hub.database.begin() as db:
-            body = JobOfTable(job=later(db)).model_dump_json().encode()
-            claim.store(db, 202, body)
-        return 202, body
-
-    status, body = once(hub, caller, key, f"anonymised {kind}\n{wanted.model_dump_json()}".encode(), work)
-    return Response(body, status, {"Location": f"/api/v1/jobs/{json.loads(body)['job']}"}, media_type="application/json")
+    request = f"anonymised {kind}\n{wanted.model_dump_json()}".encode()
+    return accepted(submit_once(hub, caller, key, request, lambda: look(hub, caller, wanted.order()), lambda db, _: later(db)))
 
 
 def _reading(router: APIRouter) -> None:

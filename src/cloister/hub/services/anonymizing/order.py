@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
 from cloister.hub.services.anonymizing.modelling import Asked, check_models, check_number, models_of
-from cloister.hub.services.catalogue.names import plain_word
+from cloister.hub.services.catalogue import plain_word
 from cloister.printable import is_text
 from cloister.privacy.rational import exact
 from cloister.stored import Stored

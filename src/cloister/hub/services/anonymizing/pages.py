@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -15,8 +14,9 @@ from cloister.hub.hub import HubDep
 from cloister.hub.problems import Missing, problem_of
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.policies import policy_in
+from cloister.hub.releases.words import policy_words
 from cloister.hub.services.access import facts_of
-from cloister.hub.services.access.stored import policy_in
 from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.services.anonymizing.papers import page_in, words_in
 from cloister.hub.services.anonymizing.reading import order_of, rows_sent, seen_table, seen_trial, source_of_table, tables_of
@@ -25,16 +25,17 @@ from cloister.hub.services.anonymizing.showing import order_page, trial_page
 from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
 from cloister.hub.services.anonymizing.typed import chosen, order_typed
 from cloister.hub.services.anonymizing.words import ATTACKERS, LOSSES, SEARCHED
-from cloister.hub.services.asking.idempotency import Claim, once
-from cloister.hub.services.asking.routing import TICKED, After, Number
-from cloister.hub.services.asking.showing import policy_words
 from cloister.hub.services.trail import left
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
+from cloister.hub.web.routing import TICKED, After, Number
+from cloister.hub.work.submitting import submit_once
 from cloister.stored import canonical
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
@@ -127,18 +128,13 @@ def _submitted(hub: Hub, caller: Caller, form: Form, order: Order, *, release: b
     if not key:
         raise InvalidParameter("The table is invalid", why="its form has no key", instead="load the page again: /anonymise")
 
-    def work(claim: Claim) -> tuple[int, bytes]:
-        look(hub, caller, order)
-        with hub.database.begin() as db:
-            understood = form.flag("understood")
-            job = release_later(db, hub, caller, order, understood=understood) if release else try_later(db, hub, caller, order)
-            body = json.dumps({"job": job}).encode()
-            claim.store(db, 202, body)
-        return 202, body
+    def later(db: Db, _: None) -> str:
+        if not release:
+            return try_later(db, hub, caller, order)
+        return release_later(db, hub, caller, order, understood=form.flag("understood"))
 
-    _, body = once(hub, caller, f"form {key}", canonical((release, order), {Order: ORDER}).encode(), work)
-    job: str = json.loads(body)["job"]
-    return job
+    request = canonical((release, order), {Order: ORDER}).encode()
+    return submit_once(hub, caller, f"form {key}", request, lambda: look(hub, caller, order), later)
 
 
 def _reading(router: APIRouter) -> None:

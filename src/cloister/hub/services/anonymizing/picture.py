@@ -9,7 +9,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from cloister.hub.services.anonymizing.labels import SIZE, Label, Point, placed
-from cloister.hub.services.asking.charts import INK, LINE, MAIN, SOFT, svg_of
+from cloister.hub.web.pictures import INK, LINE, MAIN, SOFT, svg_of
 
 __all__ = ["frontier_svg", "named"]
 

@@ -20,10 +20,10 @@ from cloister.errors import AccessDenied
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.anonymizing import TRIAL_KEPT, AnonymizedTable, Trial
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.releases.derived import check_derived, newest_open
 from cloister.hub.services.access import allowed, check, context_of, data_set_object, facts_of
 from cloister.hub.services.anonymizing.ready import ACTION
-from cloister.hub.services.asking.sources import check_derived, newest_open
-from cloister.hub.services.catalogue.live import source_of
+from cloister.hub.services.catalogue import source_of
 from cloister.hub.spreadsheets import safe
 from cloister.tables.public_values import read
 

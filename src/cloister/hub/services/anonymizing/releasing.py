@@ -14,21 +14,21 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery, stored_name
+from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery
 from cloister.hub.ids import new_id
 from cloister.hub.policy import inherit, write_policy
 from cloister.hub.problems import Conflict
 from cloister.hub.records.anonymizing import AnonymizedTable
+from cloister.hub.records.policies import parts_of
 from cloister.hub.service import JobType
-from cloister.hub.services.access.stored import parts_of
 from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.services.anonymizing.reading import csv_digest
 from cloister.hub.services.anonymizing.ready import ACTION, Ready, check_free, ready, unsaid
-from cloister.hub.services.asking.standing import present, withheld
-from cloister.hub.services.catalogue import register
-from cloister.hub.services.catalogue.live import steadily
+from cloister.hub.services.catalogue import register, steadily
 from cloister.hub.services.jobs import Stopped, Superseded, caller_of_job
-from cloister.hub.services.trail import write, write_alone
+from cloister.hub.services.trail import write
+from cloister.hub.work.recheck import present, withheld
+from cloister.hub.work.refusals import note_refusal
 from cloister.session.sealed import sealed
 
 if TYPE_CHECKING:
@@ -171,9 +171,7 @@ def _published(hub: Hub, caller: Caller, found: Ready, progress: Progress) -> tu
 
 def _failed(hub: Hub, caller: Caller, order: Order, name: str, error: CloisterError) -> None:
     """Write down that nothing became of it."""
-    write_alone(
-        hub, caller, ACTION, kind="data-set", purpose=order.purpose, outcome="failed", table=name, error=stored_name(error)
-    )
+    note_refusal(hub, caller, ACTION, error, kind="data-set", purpose=order.purpose, table=name)
 
 
 def _still(hub: Hub, db: Db, caller: Caller, order: Order) -> Ready:

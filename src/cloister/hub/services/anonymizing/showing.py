@@ -11,7 +11,7 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access.stored import policies_in_row
+from cloister.hub.records.policies import policies_in_row
 from cloister.hub.services.anonymizing.modelling import DISTANCES, DIVERSITIES, LIKENESSES
 from cloister.hub.services.anonymizing.order import METRICS, SEARCHES
 from cloister.hub.services.anonymizing.order import MISSING as MISSING_WORDS
@@ -21,7 +21,7 @@ from cloister.hub.services.anonymizing.ready import open_for_anonymising
 from cloister.hub.services.anonymizing.trees import tree_of_lines
 from cloister.hub.services.anonymizing.typed import SIMPLE, lines_typed, values_typed
 from cloister.hub.services.anonymizing.words import ABSENT, COUNTED, LIKENED, MEASURED, SEARCHED, SPREAD
-from cloister.hub.services.catalogue.reading import search as data_sets_of
+from cloister.hub.services.catalogue import search as data_sets_of
 from cloister.hub.web.render import render, request_gettext
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloister.errors import AccessDenied, CloisterError, InvalidParameter, stored_name
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.services.anonymizing.ready import ACTION, check_free, ready
 from cloister.hub.services.jobs import came_of, submit
-from cloister.hub.services.trail import write_alone
+from cloister.hub.work.refusals import note_refusal
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -25,17 +25,7 @@ def look(hub: Hub, caller: Caller, order: Order) -> None:
         with hub.database.reading() as db:
             ready(hub, db, caller, order)
     except CloisterError as error:
-        outcome = "denied" if isinstance(error, AccessDenied) else "failed"
-        write_alone(
-            hub,
-            caller,
-            ACTION,
-            kind="data-set",
-            purpose=order.purpose,
-            outcome=outcome,
-            table=order.table[:200],
-            error=stored_name(error),
-        )
+        note_refusal(hub, caller, ACTION, error, kind="data-set", purpose=order.purpose, table=order.table[:200])
         raise
 
 

@@ -18,10 +18,10 @@ from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.services.anonymizing.ready import ACTION, Ready, ready, unsaid
 from cloister.hub.services.anonymizing.trees import trees_of
-from cloister.hub.services.asking.standing import present
-from cloister.hub.services.catalogue.live import steadily
+from cloister.hub.services.catalogue import steadily
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write
+from cloister.hub.work.recheck import present
 from cloister.session.sealed import sealed
 
 if TYPE_CHECKING:

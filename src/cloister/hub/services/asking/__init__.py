@@ -1,19 +1,18 @@
 """Questions: explained, rehearsed, asked; and the releases that left, kept, shown, shared and downloaded.
 
-- `wish.py`, `ready.py`, `answering.py`: the way of a question, from what somebody wants to what leaves; `algorithms.py`: under
-  which settings; `preview.py`: what is known before; `watching.py`: profiles, looked at after. `seats.py`, `rush.py`: how many
-  at once, and who waits for whom.
-- `idempotency.py`: requests that are safe to repeat. `later.py`: questions as jobs.
-- `reading.py`, `sharing.py`, `downloads.py`, `charts.py`: releases; `saved.py`: questions that are kept.
-- `opened.py`, `guidance.py`, `places.py`, `cards.py`: what the pages say besides.
-- `api*.py`, `shapes.py`, `pages*.py`, `routing.py`: the routes. `pg.py`: the front for PostgreSQL clients.
+- `wish.py`, `ready.py`, `money.py`, `answering.py`, `keeping.py`: a query in the frame (`hub/work`), from what somebody wants to
+  what leaves; `algorithms.py`: under which settings; `preview.py`: what is known before; `watching.py`: profiles, looked at
+  after. `rush.py`: who waits for whom. `later.py`: queries as jobs.
+- `reading.py`, `sharing.py`, `downloads.py`, `charts.py`: releases; `saved.py`: queries that are kept.
+- `opened.py`, `places.py`, `cards.py`: what the pages say besides.
+- `api*.py`, `shapes.py`, `pages*.py`: the routes. `pg.py`: the front for PostgreSQL clients.
 
 What may not live here: a decision about who may what (`access`), and rows (the session's door).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cloister.hub.service import Card, Direct, Link, Service
 from cloister.hub.services.asking.algorithms import check_settings
@@ -29,8 +28,11 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.access import Project
 
 __all__ = ["SERVICE", "Answered", "Wish", "ask", "ask_together", "explain", "preview", "rehearse", "stored"]
+
+_SHOWN = 50
 
 
 def _pages() -> APIRouter:
@@ -55,6 +57,14 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     from cloister.hub.services.asking.cards import cards
 
     return cards(hub, db, caller)
+
+
+def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str, Any]:
+    """What was asked in a project, or shown to it, that this member may see now, the newest first."""
+    from cloister.hub.services.asking.reading import releases_of
+
+    inside = row.id in caller.projects
+    return {"releases": releases_of(hub, db, caller, which="projects", project=row.id, limit=_SHOWN) if inside else []}
 
 
 def _opened(hub: Hub) -> None:
@@ -87,6 +97,7 @@ SERVICE = Service(
         Link(title="Answers", path="/releases", action="release.see", order=25, icon="answers"),
     ),
     cards=_cards,
+    in_project=_in_project,
     opened=_opened,
     closed=_closed,
 )

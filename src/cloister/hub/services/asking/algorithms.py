@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidDeclaration
 from cloister.hub.policy.strict import only
-from cloister.hub.services.access.algorithms import contradicted, named_algorithm
+from cloister.hub.services.access import contradicted, named_algorithm
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

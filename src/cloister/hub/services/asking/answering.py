@@ -12,22 +12,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, stored_name
+from cloister.errors import CloisterError
 from cloister.hub.generation import glanced, take
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
 from cloister.hub.services.access import known_generation
-from cloister.hub.services.access.algorithms import under
 from cloister.hub.services.asking.keeping import Keeping, Kept, keep
 from cloister.hub.services.asking.money import spend_for
 from cloister.hub.services.asking.ready import Ready, ready
 from cloister.hub.services.asking.rush import rushing
-from cloister.hub.services.asking.seats import working
 from cloister.hub.services.asking.watching import look_later
 from cloister.hub.services.asking.wish import Wish
-from cloister.hub.services.catalogue.live import live_of, steadily
-from cloister.hub.services.trail import act_of, question_details, write_alone
+from cloister.hub.services.catalogue import live_of, steadily
+from cloister.hub.services.trail import act_of, question_details
+from cloister.hub.work.concurrency import working
+from cloister.hub.work.refusals import note_refusal
 from cloister.session import Release
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _keep(
                 body=release.to_json().encode(),
                 policy=policy,
                 created=hub.now(),
-                algorithm=found.algorithm,
+                algorithm=found.terms.algorithm,
             ),
             release=release,
         )
@@ -192,13 +192,13 @@ def _keep(
             purpose=wish.purpose,
             cost=paid if place == 0 else {},
             **told,
-            **({"algorithm": found.algorithm} if found.algorithm else {}),
+            **({"algorithm": found.terms.algorithm} if found.terms.algorithm else {}),
         )
         for place, (each, told) in enumerate(zip(kept, details, strict=True))
     ]
     rows = [each.row for each in kept]
     also = None if beside is None else lambda db: beside(db, kept)
-    lines = keep(hub, Keeping(caller=caller, wish=wish, found=found, rows=rows, acts=acts, beside=also))
+    lines = keep(hub, Keeping(caller=caller, found=found, rows=rows, acts=acts, beside=also))
     for line in lines:
         look_later(hub, caller, line)
     return kept
@@ -213,24 +213,7 @@ def _tree(found: Ready, sql: str, dialect: str | None) -> exp.Query | None:
 
 
 def _refused(hub: Hub, caller: Caller, wish: Wish, error: Exception, paid: dict[str, str]) -> None:
-    """A refusal stands in the trail too: what, why, what was charged all the same, and the asker's own words."""
-    outcome = "denied" if isinstance(error, AccessDenied) else "failed"
-    counted = "denied" if outcome == "denied" else "over-budget" if isinstance(error, BudgetExceeded) else "refused"
-    hub.meter.question(counted)
-    algorithm: dict[str, str] = {}
-    if wish.algorithm:
-        with hub.database.reading() as db:
-            algorithm = under(db, wish.algorithm, known=not isinstance(error, Missing))
-    write_alone(
-        hub,
-        caller,
-        "question.ask",
-        kind="question",
-        purpose=wish.purpose,
-        outcome=outcome,
-        cost=paid,
-        sql="; ".join(wish.texts)[:2000],
-        error=stored_name(error),
-        rule=str(getattr(error, "rule", "")),
-        **algorithm,
-    )
+    """With the asker's own words."""
+    sql = "; ".join(wish.texts)[:2000]
+    how: dict[str, Any] = {"kind": "question", "purpose": wish.purpose, "algorithm": wish.algorithm, "cost": paid}
+    note_refusal(hub, caller, "question.ask", error, **how, sql=sql)

@@ -19,13 +19,11 @@ from cloister.hub.services.asking import api_releases, api_saved
 from cloister.hub.services.asking.answering import Answered, Beside, ask_together
 from cloister.hub.services.asking.answering import ask as answered_to
 from cloister.hub.services.asking.answering import stored as stored_answer
-from cloister.hub.services.asking.idempotency import Claim, once
 from cloister.hub.services.asking.later import ask_later
 from cloister.hub.services.asking.preview import afford as affordable
 from cloister.hub.services.asking.preview import preview
 from cloister.hub.services.asking.preview import rehearse as rehearsal_of
 from cloister.hub.services.asking.reading import seen_release
-from cloister.hub.services.asking.routing import TICKED, WRITTEN
 from cloister.hub.services.asking.shapes import (
     Answer,
     Answers,
@@ -39,6 +37,9 @@ from cloister.hub.services.asking.shapes import (
     answer_bytes,
     finite,
 )
+from cloister.hub.web.routing import TICKED, WRITTEN
+from cloister.hub.work.idempotency import Claim, once
+from cloister.hub.work.submitting import store_job
 from cloister.privacy import text_of
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _asked(hub: Hub, caller: Caller, question: Question, key: str, *, later: boo
 
     def work(claim: Claim) -> tuple[int, bytes]:
         if later:
-            return 202, _submitted(hub, caller, claim, question)
+            return store_job(hub, claim, lambda db: ask_later(db, hub, caller, wish))
         answered = answered_to(hub, caller, wish, beside=_storing(claim, 201, wish.confidence))
         return 201, _body(answered, wish.confidence)
 
@@ -192,13 +193,6 @@ def _again(hub: Hub, caller: Caller) -> Callable[[int, bytes], None]:
                 seen_release(hub, db, reader, each["id"])
 
     return check
-
-
-def _submitted(hub: Hub, caller: Caller, claim: Claim, question: Question) -> bytes:
-    with hub.database.begin() as db:
-        body = JobTold(job=ask_later(db, hub, caller, question.wish())).model_dump_json().encode()
-        claim.store(db, 202, body)
-    return body
 
 
 def _storing(claim: Claim, status: int, confidence: float) -> Beside:

@@ -14,7 +14,6 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.records.asking import StoredRelease
 from cloister.hub.services.asking.downloads import MEDIA_TYPES, Form, download
 from cloister.hub.services.asking.reading import Which, own_release, read_release, releases_of, seen_release, unpacked
-from cloister.hub.services.asking.routing import TICKED, WRITTEN, After, Confidence, Number
 from cloister.hub.services.asking.shapes import (
     Answer,
     Margins,
@@ -30,6 +29,7 @@ from cloister.hub.services.asking.shapes import (
 )
 from cloister.hub.services.asking.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
 from cloister.hub.services.trail import left
+from cloister.hub.web.routing import TICKED, WRITTEN, After, Confidence, Number
 
 __all__ = ["file_of", "routes"]
 

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.services.asking.routing import WRITTEN, After, Number
 from cloister.hub.services.asking.saved import remove, save, saved_of, seen_question
 from cloister.hub.services.asking.shapes import Saved, SavedPage, Saving, saved_line
+from cloister.hub.web.routing import WRITTEN, After, Number
 
 __all__ = ["routes"]
 

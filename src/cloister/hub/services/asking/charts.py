@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cloister.hub.web.pictures import INK, LINE, MAIN, SOFT, themed
 from cloister.session import Release
 from cloister.session.chart import drawable
 from cloister.session.drawing import svg
@@ -16,23 +17,10 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.asking import StoredRelease
 
-__all__ = ["INK", "LINE", "MAIN", "MOST_ROWS", "SOFT", "alt_text", "chart_svg", "has_chart", "svg_of", "themed"]
+__all__ = ["MOST_ROWS", "alt_text", "chart_svg", "has_chart"]
 
 MOST_ROWS, MOST_PANELS = 60, 4
-INK, SOFT, LINE, MAIN = "#17211f", "#51605c", "#c9c6bc", "#2f7d6b"
-"""The colours of pictures on a light page; `themed` knows their twins on a dark one."""
 _PART, _KEPT = "charts", 200
-_DARK = {
-    "#17211f": "#e6ecea",
-    "#51605c": "#a2b1ac",
-    "#c9c6bc": "#3a4745",
-    "#2f7d6b": "#63b9a2",
-    # the picture of a plan
-    "#4a6b8a": "#9cc6ee",
-    "#f4f7fa": "#171f1e",
-    "#9db4c9": "#4c6270",
-    "#222": "#e6ecea",
-}
 _GROUPS = ["#2f7d6b", "#c08a2b", "#4a6fa5", "#a5586a", "#6b8e23", "#7d5ba6"]
 _LOCK = threading.Lock()
 
@@ -70,25 +58,6 @@ def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float)
         while len(kept) > _KEPT:
             kept.popitem(last=False)
     return drawn
-
-
-def svg_of(chart: Any) -> str:
-    """An Altair chart as SVG, in the colours of the page that shows it."""
-    axis = {"labelColor": SOFT, "titleColor": INK, "gridColor": LINE, "domainColor": SOFT, "tickColor": SOFT}
-    config = {"background": None, "view": {"stroke": None}, "axis": axis, "font": "sans-serif"}
-    return themed(svg({**chart.to_dict(), "config": config}))
-
-
-def themed(svg: str) -> str:
-    """A picture whose colours follow the page: as an image it is told of the dark scheme of the element that holds it.
-
-    >>> "prefers-color-scheme" in themed('<svg xmlns="http://www.w3.org/2000/svg"><text fill="#222">a</text></svg>')
-    True
-    """
-    rules = "".join(f'[fill="{light}"]{{fill:{dark}}}[stroke="{light}"]{{stroke:{dark}}}' for light, dark in _DARK.items())
-    style = f"<style>@media (prefers-color-scheme: dark) {{{rules}}}</style>"
-    end = svg.index(">", svg.index("<svg")) + 1
-    return svg[:end] + style + svg[end:]
 
 
 def _drawn(release: Release, confidence: float) -> str:

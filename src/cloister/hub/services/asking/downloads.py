@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cloister.errors import EngineError
+from cloister.hub.releases.derived import told_policy
 from cloister.hub.services.asking.shapes import finite, plain
-from cloister.hub.services.asking.sources import told_policy
 from cloister.hub.spreadsheets import safe
 from cloister.printable import json_of
 from cloister.session import Frame, Release

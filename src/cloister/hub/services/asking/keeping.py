@@ -20,9 +20,9 @@ from cloister.errors import AccessDenied
 from cloister.hub.database import DatabaseUnavailable
 from cloister.hub.records.asking import StoredRelease
 from cloister.hub.services.asking.rush import coming
-from cloister.hub.services.asking.standing import Moment, check_standing
 from cloister.hub.services.trail import write_all
 from cloister.hub.statements import Statement
+from cloister.hub.work.recheck import Moment, check_standing
 from cloister.ledger.commit import Entry, GroupCommit
 
 if TYPE_CHECKING:
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.services.asking.ready import Ready
-    from cloister.hub.services.asking.wish import Wish
     from cloister.hub.services.trail import Act
+    from cloister.hub.work.authorise import Authorised
 
 __all__ = ["Keeping", "Kept", "keep"]
 
@@ -66,8 +65,7 @@ class Keeping:
     """What is to be kept of one wish, and on what its answer stood."""
 
     caller: Caller
-    wish: Wish
-    found: Ready
+    found: Authorised
     rows: Sequence[Kept]
     acts: Sequence[Act]
     beside: Callable[[Db], None] | None
@@ -129,7 +127,7 @@ class _Keeper:
             for entry in batch:
                 each = entry.work
                 try:
-                    check_standing(hub, db, each.caller, each.wish, each.found, moment)
+                    check_standing(hub, db, each.caller, each.found, moment)
                 except AccessDenied as error:  # it has only read
                     entry.error = error
                 else:

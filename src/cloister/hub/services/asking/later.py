@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.hub.caller import Caller
 from cloister.hub.services.asking.answering import Answered, ask
-from cloister.hub.services.asking.idempotency import OWN_KEYS, Claim, once
 from cloister.hub.services.asking.showing import page_of
-from cloister.hub.services.asking.standing import present
 from cloister.hub.services.asking.wish import WISH, Wish
-from cloister.hub.services.jobs import JobType, Stopped, caller_of_job, came_of, submit
+from cloister.hub.services.jobs import JobType, caller_of_job, came_of, submit
+from cloister.hub.work.idempotency import OWN_KEYS, Claim, once
+from cloister.hub.work.recheck import present
+from cloister.hub.work.submitting import telling
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -39,10 +40,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
         caller = present(hub, db, caller_of_job(progress, payload))
     wish = WISH.made({**payload["wish"], "more": tuple(payload["wish"]["more"])})
 
-    def tell(stage: str) -> None:
-        if progress.stopped() and stage in ("preparing the tables", "reserving the cost"):  # nothing is charged yet
-            raise Stopped
-        progress.tell(stage, _STAGES.get(stage))
+    tell = telling(progress, _STAGES, free=("preparing the tables", "reserving the cost"))
 
     def work(claim: Claim) -> tuple[int, bytes]:
         def beside(db: Db, kept: list[Answered]) -> None:

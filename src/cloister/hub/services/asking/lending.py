@@ -15,9 +15,9 @@ from cloister.hub.policy import Decision, Object
 from cloister.hub.policy.shares import SHARE, asleep, let_in, not_let_in
 from cloister.hub.records.access import Grant, ProjectMember
 from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
+from cloister.hub.records.policies import grant_in_row
+from cloister.hub.releases.derived import decided, sources_of
 from cloister.hub.services.access import who_of
-from cloister.hub.services.access.stored import grant_in_row
-from cloister.hub.services.asking.sources import decided, sources_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

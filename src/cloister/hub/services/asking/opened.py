@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from cloister.errors import CloisterError
 from cloister.hub.policy import Object
 from cloister.hub.services.access import allowed, context_of, facts_of
-from cloister.hub.services.asking.ready import visible
 from cloister.hub.services.asking.runnable import Runnable, runnable
-from cloister.hub.services.catalogue.live import live_of
+from cloister.hub.services.catalogue import live_of
+from cloister.hub.work.authorise import visible
 from cloister.tables import Category, PrivateTable, PublicTable
 
 if TYPE_CHECKING:

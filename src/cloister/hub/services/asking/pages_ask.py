@@ -20,30 +20,31 @@ from starlette.responses import Response
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
+from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Project
-from cloister.hub.services.access.algorithms import named_algorithm
+from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.algorithms import NAME
 from cloister.hub.services.asking.answering import Answered, ask
-from cloister.hub.services.asking.charts import themed
-from cloister.hub.services.asking.guidance import guidance_of
-from cloister.hub.services.asking.idempotency import Claim, once
 from cloister.hub.services.asking.later import LONG, ask_later
 from cloister.hub.services.asking.opened import example_of, open_data_sets
 from cloister.hub.services.asking.pictures import retold
 from cloister.hub.services.asking.places import place_of
 from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.reading import releases_of, seen_release
-from cloister.hub.services.asking.routing import TICKED
 from cloister.hub.services.asking.runnable import runnable
 from cloister.hub.services.asking.saved import save, seen_question
 from cloister.hub.services.asking.showing import page_of, shown
 from cloister.hub.services.asking.wish import WISH, Wish
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.pictures import themed
 from cloister.hub.web.render import is_fragment, render, request_gettext, request_language
+from cloister.hub.web.routing import TICKED
+from cloister.hub.work.idempotency import Claim, once
+from cloister.hub.work.submitting import store_job
 from cloister.privacy import text_of
 from cloister.privacy.rational import exact_positive
 from cloister.session.spend import amount_of
@@ -154,10 +155,7 @@ def _asked(hub: Hub, caller: Caller, wish: Wish, key: str) -> str:
 
     def work(claim: Claim) -> tuple[int, bytes]:
         if _long(hub, caller, wish):
-            with hub.database.begin() as db:
-                body = json.dumps({"job": ask_later(db, hub, caller, wish)}).encode()
-                claim.store(db, 202, body)
-            return 202, body
+            return store_job(hub, claim, lambda db: ask_later(db, hub, caller, wish))
 
         def beside(db: Db, kept: Sequence[Answered]) -> None:
             claim.store(db, 201, _release_told(kept[0]))

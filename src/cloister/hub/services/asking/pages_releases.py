@@ -12,27 +12,28 @@ from starlette.responses import Response
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import gate, needs
+from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Project
+from cloister.hub.records.people import names_of
+from cloister.hub.records.policies import policy_in
+from cloister.hub.releases.words import policy_words
 from cloister.hub.services.access import facts_of
-from cloister.hub.services.access.stored import policy_in
-from cloister.hub.services.accounts import names_of
 from cloister.hub.services.asking.api_releases import file_of
 from cloister.hub.services.asking.charts import alt_text, chart_svg, has_chart
 from cloister.hub.services.asking.downloads import Form
-from cloister.hub.services.asking.guidance import guidance_of
 from cloister.hub.services.asking.pages_ask import CONFIDENCES
 from cloister.hub.services.asking.pictures import retold
 from cloister.hub.services.asking.reading import Which, own_release, releases_of, seen_release, unpacked
-from cloister.hub.services.asking.routing import TICKED, After, Confidence, Number
 from cloister.hub.services.asking.runnable import runnable, titles_of
 from cloister.hub.services.asking.saved import remove, saved_of
 from cloister.hub.services.asking.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
-from cloister.hub.services.asking.showing import name_of, policy_words, shown
+from cloister.hub.services.asking.showing import name_of, shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
+from cloister.hub.web.routing import TICKED, After, Confidence, Number
 from cloister.hub.web.speaking import voiced
 
 if TYPE_CHECKING:

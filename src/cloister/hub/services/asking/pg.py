@@ -21,8 +21,7 @@ from cloister.errors import AccessDenied
 from cloister.hub.guard import gate
 from cloister.hub.postgres import AnswerColumn, Asking, Explained, PostgresFront, Tables, shape_of
 from cloister.hub.problems import Missing, Unauthenticated
-from cloister.hub.services.access import facts_of
-from cloister.hub.services.access.algorithms import named_algorithm
+from cloister.hub.services.access import facts_of, named_algorithm
 from cloister.hub.services.accounts import caller_of_token
 from cloister.hub.services.asking.algorithms import NAME
 from cloister.hub.services.asking.answering import ask, stored

@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, false, or_, select
 from cloister.errors import AccessDenied
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
-from cloister.hub.services.access.check import refusal_of
+from cloister.hub.releases.derived import check_derived, newest_open
+from cloister.hub.services.access import refusal_of
 from cloister.hub.services.asking.lending import is_own, shown_to
-from cloister.hub.services.asking.sources import check_derived, newest_open
 from cloister.session import Release
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from sqlalchemy import select
 from cloister.errors import CloisterError
 from cloister.hub.policy import Decision, Object
 from cloister.hub.records.access import Algorithm
-from cloister.hub.services.access import check_together, context_of, facts_of
-from cloister.hub.services.access.algorithms import algorithms_of
+from cloister.hub.services.access import algorithms_of, check_together, context_of, facts_of
 from cloister.hub.services.asking.algorithms import NAME
-from cloister.hub.services.asking.ready import meant, visible
+from cloister.hub.services.asking.ready import meant
+from cloister.hub.work.authorise import visible
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from cloister.hub.description import example
-from cloister.hub.services.asking.sources import told_policy
+from cloister.hub.releases.derived import told_policy
 from cloister.hub.services.asking.wish import Wish
 
 if TYPE_CHECKING:

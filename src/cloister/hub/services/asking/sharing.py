@@ -19,8 +19,8 @@ from cloister.hub.policy.shares import SHARE
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
+from cloister.hub.releases.derived import decided
 from cloister.hub.services.asking.lending import left_projects
-from cloister.hub.services.asking.sources import decided
 from cloister.hub.services.trail import write
 from cloister.printable import is_text
 

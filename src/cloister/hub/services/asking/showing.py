@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from cloister.hub.policy import Object, Policy, actions
 from cloister.hub.web.languages import N_
 from cloister.session import Release
 from cloister.session.frames import Series
 
-__all__ = ["MOST_ROWS", "Cell", "Shown", "name_of", "page_of", "policy_words", "shown"]
+__all__ = ["MOST_ROWS", "Cell", "Shown", "name_of", "page_of", "shown"]
 
 MOST_ROWS = 500
 
@@ -130,39 +129,6 @@ def page_of(release: str, confidence: float = 0.95) -> str:
     ('/releases/r1', '/releases/r1?confidence=0.99')
     """
     return f"/releases/{release}" + ("" if confidence == 0.95 else f"?confidence={confidence:g}")
-
-
-def policy_words(policy: Policy, data_sets: Mapping[str, Object], _: Callable[[str], str] = str) -> list[tuple[str, str]]:
-    """What holds for something that was derived from data, as names and sentences.
-
-    >>> policy_words(Policy(purposes=frozenset({"research"}), labels=frozenset({"clinical"})), {})
-    [('Purposes', 'research'), ('Labels', 'clinical')]
-    """
-    known = actions()
-
-    def named(name: str) -> str:
-        return data_sets[name].name if name in data_sets else name
-
-    told: list[tuple[str, str]] = []
-    if policy.purposes is not None:
-        told.append((_("Purposes"), ", ".join(sorted(policy.purposes)) or _("none")))
-    if policy.prohibitions:
-        titles = [_(known[each].title) if each in known else each for each in sorted(policy.prohibitions)]
-        told.append((_("Not allowed"), "; ".join(titles)))
-    if policy.labels:
-        told.append((_("Labels"), ", ".join(sorted(policy.labels))))
-    if policy.consent:
-        told.append((_("Consent"), ", ".join(sorted(policy.consent))))
-    if policy.sensitivity:
-        told.append((_("Sensitivity"), policy.sensitivity))
-    if policy.retention is not None:
-        told.append((_("May be used until"), f"{policy.retention:%Y-%m-%d %H:%M %Z}"))
-    if policy.combinable_with is not None:
-        told.append((_("May be combined with"), ", ".join(sorted(map(named, policy.combinable_with))) or _("nothing")))
-    for source in sorted(policy.sources):
-        columns = ", ".join(source.columns) or _("its rows alone")
-        told.append((_("Derived from"), f"{named(source.object)}: {columns}"))
-    return told
 
 
 def _column(name: str, series: Series, widths: list[float] | None) -> Column:

@@ -11,7 +11,7 @@ What may not live here: a sum of charges of its own (the ledger's counts), a dec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cloister.hub.policy import Action, register_actions
 from cloister.hub.service import Card, Link, Service
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.access import Project
 
 __all__ = ["SERVICE", "USUAL", "Advice", "advice", "odds", "sees_budget"]
 
@@ -65,6 +66,12 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     return cards(hub, db, caller)
 
 
+def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str, Any]:
+    from cloister.hub.services.budgets.granted import shares_of_project
+
+    return {"shares": shares_of_project(hub, db, row)}
+
+
 SERVICE = Service(
     name="budgets",
     title="Budgets",
@@ -72,4 +79,5 @@ SERVICE = Service(
     api=_api,
     links=(Link(title="Budgets", path="/budgets", action="budget.see", order=35, icon="budget"),),
     cards=_cards,
+    in_project=_in_project,
 )

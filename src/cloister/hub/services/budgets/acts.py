@@ -18,8 +18,8 @@ from cloister.hub.records.access import Project
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.budgets import BudgetRequest
 from cloister.hub.records.catalogue import Population
+from cloister.hub.records.people import folded
 from cloister.hub.services.access import check, context_of, facts_of, purse, say, spoken
-from cloister.hub.services.accounts.people import folded
 from cloister.hub.services.budgets.reading import population_object, seen_population
 from cloister.hub.services.trail import write
 from cloister.privacy import Guarantee, exact

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from sqlalchemy import or_, select
 
 from cloister.hub.policy import GrantFacts
-from cloister.hub.records.access import Grant
+from cloister.hub.records.access import Grant, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access import facts_of, purse
-from cloister.hub.services.access.names import Names, names_in
-from cloister.hub.services.access.sentences import members_text
-from cloister.hub.services.access.stored import grant_in_row
+from cloister.hub.records.policies import grant_in_row
+from cloister.hub.services.access import Names, facts_of, members_text, names_in, purse
+from cloister.privacy import zero_of
 from cloister.session.spend import less
 
 if TYPE_CHECKING:
@@ -28,9 +27,10 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.access import Project
     from cloister.privacy import Guarantee
 
-__all__ = ["GrantedShare", "granted_shares"]
+__all__ = ["GrantedShare", "granted_shares", "shares_of_project"]
 
 _MOST = 200
 
@@ -94,6 +94,22 @@ def granted_shares(
             if len(found) >= _MOST:
                 return sorted(found, key=lambda each: not each.stands)
     return sorted(found, key=lambda each: not each.stands)
+
+
+def shares_of_project(hub: Hub, db: Session, row: Project) -> list[tuple[str, Guarantee, Guarantee]]:
+    """What a project may draw in all, by population, and what is left of it: as an owner set it by hand, or as grants say that
+    stand; the smaller of the two holds.
+    """
+    inside = select(ProjectDataSet.data_set).where(ProjectDataSet.project == row.id)
+    populations = select(DataSet.population).where(DataSet.id.in_(inside)).distinct().order_by(DataSet.population)
+    found = []
+    for name in filter(None, db.scalars(populations)):
+        allotted = hub.ledger.allotment(name, purse(row.name))
+        if allotted is not None:
+            found.append((name, *allotted))
+        mine = [each for each in granted_shares(hub, db, name) if each.stands and each.who == purse(row.name)]
+        found += [(name, each.share, each.left or zero_of(each.share)) for each in mine]
+    return found
 
 
 def _state(hub: Hub, row: Grant, facts: GrantFacts, which: DataSet) -> tuple[str, datetime | None]:

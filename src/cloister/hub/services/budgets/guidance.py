@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cloister.hub.services.catalogue.guidance import FAMILY, guidance
+from cloister.hub.guidance import FAMILY, guidance
 from cloister.hub.web.languages import N_
 from cloister.privacy import ZCDP, About, Guarantee, Inference
 from cloister.privacy.precision import rounded_up

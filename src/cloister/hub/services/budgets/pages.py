@@ -14,8 +14,8 @@ from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import problem_of
+from cloister.hub.records.people import names_of
 from cloister.hub.services.access import Typed, allowed, facts_of, thread
-from cloister.hub.services.accounts import names_of
 from cloister.hub.services.budgets import acts
 from cloister.hub.services.budgets.chart import Step, drawn, steps
 from cloister.hub.services.budgets.granted import granted_shares
@@ -30,7 +30,7 @@ from cloister.hub.services.budgets.reading import (
     seen_population,
     shares_of,
 )
-from cloister.hub.services.catalogue.series import window_with
+from cloister.hub.services.catalogue import window_with
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext

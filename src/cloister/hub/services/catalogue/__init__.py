@@ -1,7 +1,7 @@
 """The catalogue: populations, data sets and their versions; how they come in, what is public of them, how they go.
 
-- `arrivals.py`, `multipart.py`: uploads and connections, and what is kept of them until they are registered.
-- `typed.py`, `guidance.py`, `names.py`, `declarations.py`: what an owner says, and what the numbers mean.
+- `arrivals.py`: uploads and connections, and what is kept of them until they are registered.
+- `typed.py`, `names.py`: what an owner says.
 - `registering.py`, `versions.py`: data sets and their versions. `given.py`, `origins.py`: whence rows come, and whose they are.
 - `windows.py`, `series.py`: a data set that grows, cut into windows of time.
 - `managing.py`, `retention.py`, `shared.py`: what becomes of them. `live.py`: the session that questions go through.
@@ -16,11 +16,21 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.service import Link, Service
 from cloister.hub.services.catalogue.cards import cards
-from cloister.hub.services.catalogue.declarations import declaration_of, table_of
-from cloister.hub.services.catalogue.live import Live, live_of, sweep_scratch, table_store_of
-from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, seen, tables_on
+from cloister.hub.services.catalogue.live import (
+    Exchanged,
+    Held,
+    Live,
+    live_of,
+    source_of,
+    steadily,
+    sweep_scratch,
+    table_store_of,
+)
+from cloister.hub.services.catalogue.names import plain_word
+from cloister.hub.services.catalogue.reading import money_of, own_population, owned, populations_of, search, seen, tables_on
 from cloister.hub.services.catalogue.registering import Wanted, register
 from cloister.hub.services.catalogue.retention import EXPIRE, KEEPER, Keeper, expire
+from cloister.hub.services.catalogue.series import window_with
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -29,20 +39,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SERVICE",
+    "Exchanged",
+    "Held",
     "Live",
     "Wanted",
-    "declaration_of",
     "expire",
     "live_of",
     "money_of",
     "own_population",
     "owned",
+    "plain_word",
     "populations_of",
     "register",
+    "search",
     "seen",
-    "table_of",
+    "source_of",
+    "steadily",
     "table_store_of",
     "tables_on",
+    "window_with",
 ]
 
 

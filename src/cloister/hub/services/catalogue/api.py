@@ -12,16 +12,16 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access.stored import parts_of, told_parts
-from cloister.hub.services.accounts import names_of
-from cloister.hub.services.asking.routing import TICKED
+from cloister.hub.records.declarations import check_declaration, check_reasons
+from cloister.hub.records.people import names_of
+from cloister.hub.records.policies import parts_of, told_parts
 from cloister.hub.services.catalogue import managing, reading
-from cloister.hub.services.catalogue.declarations import check_declaration, check_reasons
 from cloister.hub.services.catalogue.metadata import from_outside
 from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.hub.services.catalogue.shapes import Changes, DataSetOut, DataSets, NewDataSet, PopulationOut, Populations
 from cloister.hub.services.catalogue.windows import check_cut, check_window, window_name, window_population, windowed
 from cloister.hub.web.forms import written_here
+from cloister.hub.web.routing import TICKED
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

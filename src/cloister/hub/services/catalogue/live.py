@@ -23,7 +23,7 @@ from cloister.errors import CloisterError, UnknownTable
 from cloister.hub.generation import generation, glanced
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
-from cloister.hub.services.catalogue.declarations import table_of
+from cloister.hub.records.declarations import table_of
 from cloister.hub.services.catalogue.origins import whole_of
 from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, TableStore, reopen
 from cloister.query import Session

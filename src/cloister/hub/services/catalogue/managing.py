@@ -18,9 +18,9 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Grant
 from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
+from cloister.hub.records.declarations import table_of
+from cloister.hub.records.policies import is_readable, labels_in, parts_of, policies_in_row, retention_of
 from cloister.hub.services.access import facts_of
-from cloister.hub.services.access.stored import is_readable, labels_in, parts_of, policies_in_row, retention_of
-from cloister.hub.services.catalogue.declarations import table_of
 from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
 from cloister.hub.services.catalogue.names import checked_text

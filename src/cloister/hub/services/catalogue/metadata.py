@@ -7,7 +7,7 @@ from typing import Any
 
 from cloister.errors import InvalidDeclaration
 from cloister.hub.policy import parse_policy, write_policy
-from cloister.hub.services.accounts import folded
+from cloister.hub.records.people import folded
 
 __all__ = ["from_outside", "metadata_of", "provider_of"]
 

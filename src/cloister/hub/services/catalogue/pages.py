@@ -10,15 +10,15 @@ from starlette.responses import Response
 
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
+from cloister.hub.guidance import guidance
 from cloister.hub.hub import HubDep
-from cloister.hub.services.access.stored import labels_in, parts_of
-from cloister.hub.services.accounts import names_of
-from cloister.hub.services.asking.routing import TICKED
+from cloister.hub.records.people import names_of
+from cloister.hub.records.policies import labels_in, parts_of
 from cloister.hub.services.catalogue import reading
-from cloister.hub.services.catalogue.guidance import guidance
 from cloister.hub.services.catalogue.series import window_with, windows_of
 from cloister.hub.services.catalogue.windows import in_all
 from cloister.hub.web.render import render
+from cloister.hub.web.routing import TICKED
 
 __all__ = ["Name", "PopulationName", "routes"]
 

@@ -16,10 +16,9 @@ from cloister.hub.hub import HubDep
 from cloister.hub.policy.facts import SENSITIVITIES
 from cloister.hub.problems import Conflict, Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access import facts_of
-from cloister.hub.services.access.stored import is_readable, parts_of, policies_in_row, readable_parts
-from cloister.hub.services.access.views import UnreadableView, unreadable_views
-from cloister.hub.services.accounts import names_of
+from cloister.hub.records.people import names_of
+from cloister.hub.records.policies import is_readable, parts_of, policies_in_row, readable_parts
+from cloister.hub.services.access import UnreadableView, facts_of, unreadable_views
 from cloister.hub.services.catalogue import managing, reading
 from cloister.hub.services.catalogue.as_read import as_read
 from cloister.hub.services.catalogue.live import live_of
@@ -164,7 +163,7 @@ def manage_page(request: Request, hub: Hub, caller: Caller, name: str, problem: 
             "shared": shared,
             "shared_names": [each.name for each in shared or () if each.owner == caller.id],
         }
-    from cloister.hub.services.trail.words import attempts, titles
+    from cloister.hub.services.trail import attempts, titles
 
     broken = live.closed_for.get(name) if row.state == "open" else None
     values |= {

@@ -10,13 +10,13 @@ from starlette.responses import Response
 from cloister.errors import CloisterError
 from cloister.hub.caller import PersonDep
 from cloister.hub.guard import needs
+from cloister.hub.guidance import guidance, usual
 from cloister.hub.hub import HubDep
 from cloister.hub.policy.facts import SENSITIVITIES
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.services.catalogue import reading
 from cloister.hub.services.catalogue.arrivals import arrival_of, columns_of, connected, discard, look
-from cloister.hub.services.catalogue.guidance import guidance, usual
 from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.pages_upload import new_page
 from cloister.hub.services.catalogue.registering import UNITS, Wanted, registered

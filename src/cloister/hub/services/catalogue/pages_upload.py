@@ -22,7 +22,6 @@ from cloister.hub.problems import problem_of
 from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.services.catalogue import reading
 from cloister.hub.services.catalogue.arrivals import arrivals_of, kept, kind_of, received
-from cloister.hub.services.catalogue.multipart import FileForm
 from cloister.hub.services.catalogue.pages import Name
 from cloister.hub.services.catalogue.series import next_window, windows_of
 from cloister.hub.services.catalogue.versions import add_version, add_window, check_open, dropped
@@ -30,6 +29,7 @@ from cloister.hub.services.catalogue.windows import column_of
 from cloister.hub.settings import listed
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, token_of
+from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 
 if TYPE_CHECKING:

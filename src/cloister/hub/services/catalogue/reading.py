@@ -16,9 +16,9 @@ from cloister.errors import AccessDenied, CloisterError
 from cloister.hub.policy import Object, Policy, decide
 from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet, Population
+from cloister.hub.records.policies import policies_in_row
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access import check, context_of, data_set_object, facts_of, who_of
-from cloister.hub.services.access.stored import policies_in_row
 from cloister.hub.services.catalogue.names import plain_word
 from cloister.hub.services.trail import of_data_set
 from cloister.privacy import Guarantee

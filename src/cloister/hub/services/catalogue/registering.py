@@ -25,9 +25,9 @@ from cloister.hub.policy.populations import alike
 from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Grant
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
+from cloister.hub.records.declarations import check_against, check_declaration, domains_of, table_of
 from cloister.hub.services.access import check, context_of, data_set_object
 from cloister.hub.services.catalogue.arrivals import connected, discard, kept, sent
-from cloister.hub.services.catalogue.declarations import check_against, check_declaration, domains_of, table_of
 from cloister.hub.services.catalogue.given import Arrived, Given
 from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of

@@ -21,8 +21,8 @@ from cloister.hub.generation import bump
 from cloister.hub.records.anonymizing import Trial, forget_trials
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
+from cloister.hub.records.policies import retention_of
 from cloister.hub.service import JobType, Progress
-from cloister.hub.services.access.stored import retention_of
 from cloister.hub.services.catalogue.arrivals import forget_old
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.managing import forget_keys, remove, versions_of

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from cloister.hub.description import example
+from cloister.hub.guidance import budget_of
 from cloister.hub.policy.texts_write import guarantee_text
-from cloister.hub.services.access.stored import parts_of, told_parts
-from cloister.hub.services.catalogue.guidance import budget_of
+from cloister.hub.records.policies import parts_of, told_parts
 from cloister.privacy import Guarantee
 
 if TYPE_CHECKING:

@@ -62,8 +62,7 @@ def close_shared(hub: Hub, shared: Mapping[str, frozenset[str]]) -> list[str]:
 def others_of(db: Db, row: DataSet) -> list[DataSet] | None:
     """Of a data set that was closed because its rows are in others too, and was not opened since: these others that are not
     deleted. None of any other."""
-    from cloister.hub.services.trail.chain import DATA_SET, key_of
-    from cloister.hub.services.trail.reading import sealed
+    from cloister.hub.services.trail import DATA_SET, key_of, sealed
 
     if row.state != "closed":
         return None

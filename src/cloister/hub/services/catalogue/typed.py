@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter, MissingBound
+from cloister.hub.guidance import budget_of
 from cloister.hub.policy import parse_policy, write_policy
-from cloister.hub.services.catalogue.declarations import no_reason
-from cloister.hub.services.catalogue.guidance import budget_of
+from cloister.hub.records.declarations import no_reason
 from cloister.hub.services.catalogue.registering import Wanted
 from cloister.hub.services.catalogue.windows import check_cut, check_window, window_name, window_population, windowed
 from cloister.hub.storage import HeaderColumn

@@ -16,9 +16,9 @@ from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.generation import bump
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Population
-from cloister.hub.services.access.stored import policies_in_row
+from cloister.hub.records.declarations import check_against, table_of
+from cloister.hub.records.policies import policies_in_row
 from cloister.hub.services.catalogue.arrivals import discard
-from cloister.hub.services.catalogue.declarations import check_against, table_of
 from cloister.hub.services.catalogue.given import Arrived, Shared
 from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.managing import now_version

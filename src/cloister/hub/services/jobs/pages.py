@@ -10,8 +10,8 @@ from starlette.responses import Response
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.records.people import names_of
 from cloister.hub.services.access import allowed, check
-from cloister.hub.services.accounts import names_of
 from cloister.hub.services.jobs.queue import ENDED, cancel
 from cloister.hub.services.jobs.views import OVERSEERS, PAGE, job_for, jobs_of, object_of
 from cloister.hub.web.flashes import go

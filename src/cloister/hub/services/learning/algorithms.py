@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.hub.policy.methods import check_methods, offered
 from cloister.hub.policy.strict import only
-from cloister.hub.services.access.algorithms import contradicted, named_algorithm
+from cloister.hub.services.access import contradicted, named_algorithm
 from cloister.hub.services.learning.order import Order, class_of, model_of
 from cloister.hub.web.languages import N_
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
@@ -14,11 +13,9 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Missing
-from cloister.hub.services.asking.idempotency import Claim, once
-from cloister.hub.services.asking.routing import TICKED, WRITTEN, After, Number
 from cloister.hub.services.learning import reading
 from cloister.hub.services.learning.files import file_of
-from cloister.hub.services.learning.fitting import fit_later, look
+from cloister.hub.services.learning.fitting import submit_order
 from cloister.hub.services.learning.predicting import predictions
 from cloister.hub.services.learning.previewing import preview
 from cloister.hub.services.learning.ready import ACTION
@@ -34,6 +31,8 @@ from cloister.hub.services.learning.shapes import (
     learnt,
     line_of,
 )
+from cloister.hub.web.routing import TICKED, WRITTEN, After, Number
+from cloister.hub.work.submitting import accepted
 
 __all__ = ["api"]
 
@@ -76,18 +75,8 @@ def _training(router: APIRouter) -> None:
     )
     def train(hub: HubDep, caller: CallerDep, training: Training, key: _Key = "") -> Response:
         """Train it as a job, charged. The same `Idempotency-Key` submits one job."""
-        order = training.order()
-
-        def work(claim: Claim) -> tuple[int, bytes]:
-            found = look(hub, caller, order)
-            with hub.database.begin() as db:
-                body = JobOfModel(job=fit_later(db, hub, caller, found.order)).model_dump_json().encode()
-                claim.store(db, 202, body)
-            return 202, body
-
-        status, body = once(hub, caller, key, b"models\n" + training.model_dump_json().encode(), work)
-        headers = {"Location": f"/api/v1/jobs/{json.loads(body)['job']}"}
-        return Response(body, status, headers, media_type="application/json")
+        request = b"models\n" + training.model_dump_json().encode()
+        return accepted(submit_order(hub, caller, key, request, training.order()))
 
 
 def _reading(router: APIRouter) -> None:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.policy.methods import offered
-from cloister.hub.services.asking.charts import INK, MAIN, SOFT, svg_of
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.order import Order, model_of
 from cloister.hub.services.learning.worked_out import shape_of, worked_out
 from cloister.hub.web.languages import N_
+from cloister.hub.web.pictures import INK, MAIN, SOFT, svg_of
 from cloister.noise import Random
 from cloister.privacy import ZCDP, Guarantee
 from cloister.tables import PrivateTable

@@ -3,39 +3,36 @@
 The charge is the ledger's, as a question's is. A method of sums asks the door for them, and what was bought before is answered
 again at no cost; any other reads rows through `Session.run`, and is charged each time it is ordered.
 
-What a killed process had begun is begun once more, by itself, under what it had charged (`charges.py`). It is decided again:
-whoever was blocked or lost a grant meanwhile gets no model, and the charge stands. The model is kept in the transaction that ends
-the job, so an order has one model at most. What died twice has failed; its charge stands too.
+What a killed process had begun is begun once more, by itself, under what it had charged (`hub/work/attempts.py`). It is decided
+again: whoever was blocked or lost a grant meanwhile gets no model, and the charge stands. The model is kept in the transaction
+that ends the job, so an order has one model at most. What died twice has failed; its charge stands too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, InvalidParameter, LedgerError, stored_name
+from cloister.errors import CloisterError, InvalidParameter, LedgerError
 from cloister.hub.caller import Caller
-from cloister.hub.generation import generation
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
-from cloister.hub.problems import Missing, problem_of
 from cloister.hub.records.learning import LearntModel
 from cloister.hub.service import JobType
-from cloister.hub.services.access import check_together, context_of, facts_of
-from cloister.hub.services.access.algorithms import under
-from cloister.hub.services.asking.risks import check_limits
-from cloister.hub.services.asking.standing import present, withheld
-from cloister.hub.services.catalogue.live import Exchanged, steadily
-from cloister.hub.services.jobs import Stopped, Superseded, caller_of_job, came_of, submit
-from cloister.hub.services.learning.charges import Charges, Watched
+from cloister.hub.services.access import under
+from cloister.hub.services.catalogue import steadily
+from cloister.hub.services.jobs import Superseded, caller_of_job, came_of, submit
 from cloister.hub.services.learning.expected import lost
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.membership import attacked, lines_of
 from cloister.hub.services.learning.order import ORDER, Order, model_of
-from cloister.hub.services.learning.ready import ACTION, Ready, purse_of, ready
-from cloister.hub.services.trail import write, write_alone
+from cloister.hub.services.learning.ready import ACTION, MODEL, Ready, ready
+from cloister.hub.services.trail import write
+from cloister.hub.work.attempts import AttemptSession, Charges
+from cloister.hub.work.recheck import check_standing, present
+from cloister.hub.work.refusals import note_refusal
+from cloister.hub.work.submitting import submit_once, telling
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -46,13 +43,13 @@ if TYPE_CHECKING:
     from cloister.learn.base import PrivateModel
     from cloister.session import Door
 
-__all__ = ["FIT", "fit_later", "look"]
+__all__ = ["FIT", "submit_order"]
 
 _STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "learning": 0.3, "keeping the model": 0.9}
 _FEW = 60
 
 
-def look(hub: Hub, caller: Caller, order: Order) -> Ready:
+def _looked(hub: Hub, caller: Caller, order: Order) -> Ready:
     """Whether an order may be carried out now: refused where it may not, and written down then."""
     try:
         with hub.database.reading() as db:
@@ -64,10 +61,14 @@ def look(hub: Hub, caller: Caller, order: Order) -> Ready:
     return found
 
 
-def fit_later(db: Db, hub: Hub, caller: Caller, order: Order) -> str:
+def submit_order(hub: Hub, caller: Caller, key: str, request: bytes, order: Order) -> str:
     """Put an order into the queue; the id of its job. From where and how the person came is kept for the policy."""
-    payload = {"order": ORDER.told(order) | {"parameters": dict(order.parameters)}, "came": came_of(caller)}
-    return submit(db, hub, caller, "learning.fit", payload, purpose=order.purpose)
+
+    def submitted(db: Db, found: Ready) -> str:
+        payload = {"order": ORDER.told(found.order) | {"parameters": dict(found.order.parameters)}, "came": came_of(caller)}
+        return submit(db, hub, caller, "learning.fit", payload, purpose=order.purpose)
+
+    return submit_once(hub, caller, key, request, lambda: _looked(hub, caller, order), submitted)
 
 
 def _fit(hub: Hub, caller: Caller, order: Order, progress: Progress, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -75,11 +76,11 @@ def _fit(hub: Hub, caller: Caller, order: Order, progress: Progress, tell: Calla
     charges = Charges(hub, progress)
     try:
         tell("preparing the tables")
-        with _after(charges), hub.database.reading() as db:
+        with charges.standing(MODEL.withheld), hub.database.reading() as db:
             caller = present(hub, db, caller)
 
         def decide() -> Ready:
-            with _after(charges), hub.database.reading() as db:
+            with charges.standing(MODEL.withheld), hub.database.reading() as db:
                 return ready(hub, db, caller, order, progress=tell, paid=charges.before)
 
         found, done = steadily(decide, lambda found: _fitted(hub, found, charges, tell))
@@ -89,19 +90,6 @@ def _fit(hub: Hub, caller: Caller, order: Order, progress: Progress, tell: Calla
         raise
     except CloisterError as error:
         _refused(hub, caller, order, error, charges)
-        raise
-
-
-@contextmanager
-def _after(charges: Charges) -> Iterator[None]:
-    """Where an attempt before this one was charged, a refusal says so."""
-    try:
-        yield
-    except Exchanged:  # it is decided once more
-        raise
-    except CloisterError as error:
-        if charges.before and problem_of(error).status < 500:
-            raise _withheld(error) from None
         raise
 
 
@@ -123,7 +111,7 @@ def _fitted(hub: Hub, found: Ready, charges: Charges, tell: Callable[[str], None
     model = model_of(order)
     tell("reserving the cost")
     model.fit_table(
-        cast("Door", Watched(found.session, charges, tell)),
+        cast("Door", AttemptSession(found.session, charges, tell, "learning")),
         order.table,
         features=order.features,
         target=order.target or None,
@@ -189,7 +177,7 @@ def _keep(
     result, paid = {"model": row.id, "href": f"/models/{row.id}"}, charges.paid
     with hub.database.begin() as db:
         progress.finish(db, result)
-        _check_standing(hub, db, caller, found)
+        check_standing(hub, db, caller, found)
         db.add(row)
         db.flush()
         write(
@@ -202,7 +190,7 @@ def _keep(
             purpose=order.purpose,
             cost=paid,
             data_sets=list(row.data_sets),
-            columns=[f"{order.table}.{name}" for name in sorted(order.columns)],
+            columns=found.columns,
             method=order.method,
             **charges.told,
             **under(db, order.algorithm),
@@ -210,65 +198,10 @@ def _keep(
     return result
 
 
-def _check_standing(hub: Hub, db: Db, caller: Caller, found: Ready) -> None:
-    """Refuse to keep a model that could not be ordered any more. Money is not asked about again: it is paid."""
-    order = found.order
-    try:
-        now = present(hub, db, caller)
-        if generation(db) == found.generation and (now.roles, now.projects) == (caller.roles, caller.projects):
-            return
-        facts = facts_of(hub, db)
-        which = facts.data_sets.get(found.which.id)
-        if which is None:
-            raise AccessDenied("The model was denied", why="the data set was deleted", instead="another data set")
-        columns = {which.id: frozenset(order.columns)}
-        context = context_of(
-            hub,
-            now,
-            purpose=order.purpose,
-            columns=columns,
-            behind=found.behind,
-            project=order.project,
-            method=order.method,
-            algorithm=order.algorithm,
-        )
-        decisions = check_together(hub, db, now, ACTION, [which], context)
-        who = purse_of(facts, now, order.project)
-        decision = check_limits(hub, db, now, ACTION, [which], decisions, context, who)[which.id]
-        if decision.narrowed.rows not in ("", found.decision.narrowed.rows):
-            raise AccessDenied("The model was denied", why="fewer rows are open to you now", instead="train it again")
-    except CloisterError as error:
-        raise _withheld(error) from None
-
-
-def _withheld(error: CloisterError) -> AccessDenied:
-    return withheld(
-        "The model was not released",
-        f"{error.why}, after the request was submitted; it was charged, and the charge stands",
-        error,
-    )
-
-
 def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, charges: Charges | None = None) -> None:
-    outcome = "denied" if isinstance(error, AccessDenied) else "failed"
-    hub.meter.question("denied" if outcome == "denied" else "over-budget" if isinstance(error, BudgetExceeded) else "refused")
-    with hub.database.reading() as db:
-        algorithm = under(db, order.algorithm, known=not isinstance(error, Missing))
-    write_alone(
-        hub,
-        caller,
-        ACTION,
-        kind="model",
-        purpose=order.purpose,
-        outcome=outcome,
-        cost=_paid(charges),
-        method=order.method,
-        table=order.table[:200],
-        error=stored_name(error),
-        rule=str(getattr(error, "rule", "")),
-        **({} if charges is None else charges.told),
-        **algorithm,
-    )
+    how: dict[str, Any] = {"kind": "model", "purpose": order.purpose, "algorithm": order.algorithm, "cost": _paid(charges)}
+    told = {} if charges is None else charges.told
+    note_refusal(hub, caller, ACTION, error, **how, method=order.method, table=order.table[:200], **told)
 
 
 def _paid(charges: Charges | None) -> dict[str, str]:
@@ -282,12 +215,7 @@ def _paid(charges: Charges | None) -> dict[str, str]:
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Carry it out."""
     order = payload["order"]
-
-    def tell(stage: str) -> None:
-        if progress.stopped() and stage in ("preparing the tables", "reserving the cost"):  # what follows is not charged yet
-            raise Stopped
-        progress.tell(stage, _STAGES.get(stage))
-
+    tell = telling(progress, _STAGES, free=("preparing the tables", "reserving the cost"))
     wanted = ORDER.made({**order, "features": tuple(order["features"])})
     return _fit(hub, caller_of_job(progress, payload), wanted, progress, tell)
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from cloister.errors import CloisterError
 from cloister.hub.policy import Decision, Object
 from cloister.hub.policy.methods import offered
-from cloister.hub.services.access import Facts, allowed, context_of, facts_of
-from cloister.hub.services.access.algorithms import algorithms_of
-from cloister.hub.services.asking.ready import visible
-from cloister.hub.services.catalogue.live import live_of
+from cloister.hub.services.access import Facts, algorithms_of, allowed, context_of, facts_of
+from cloister.hub.services.catalogue import live_of
 from cloister.hub.services.learning.algorithms import NAME
 from cloister.hub.services.learning.ready import ACTION
+from cloister.hub.work.authorise import visible
 from cloister.session.spend import Measure, measure_of
 from cloister.tables import PrivateTable, Text
 

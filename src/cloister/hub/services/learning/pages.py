@@ -5,7 +5,6 @@ Every button works without scripts. The form that trains carries a key that is u
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -16,21 +15,18 @@ from starlette.responses import Response
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
+from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret, same
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.access import Algorithm, Project
+from cloister.hub.records.policies import policy_in
+from cloister.hub.releases.words import policy_words
 from cloister.hub.services.access import facts_of
-from cloister.hub.services.access.stored import policy_in
-from cloister.hub.services.asking.guidance import guidance_of
-from cloister.hub.services.asking.idempotency import Claim, once
-from cloister.hub.services.asking.routing import TICKED, After, Number
-from cloister.hub.services.asking.showing import policy_words
-from cloister.hub.services.catalogue.multipart import FileForm
 from cloister.hub.services.learning.expected import picture
 from cloister.hub.services.learning.files import card_of, file_of
-from cloister.hub.services.learning.fitting import fit_later, look
+from cloister.hub.services.learning.fitting import submit_order
 from cloister.hub.services.learning.opened import open_for_learning
 from cloister.hub.services.learning.order import ORDER, Order, class_of
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
@@ -40,7 +36,9 @@ from cloister.hub.services.learning.ready import ACTION
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, Form, FormDep, token_of
 from cloister.hub.web.languages import N_
+from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import TICKED, After, Number
 from cloister.stored import canonical
 
 __all__ = ["pages"]
@@ -82,18 +80,10 @@ def _training(router: APIRouter) -> None:
             order, key = _order(form), form.text("key", most=60)
             if not key:
                 raise InvalidParameter("The model is invalid", why="its form has no key", instead="load the page again: /learn")
-
-            def work(claim: Claim) -> tuple[int, bytes]:
-                found = look(hub, caller, order)
-                with hub.database.begin() as db:
-                    body = json.dumps({"job": fit_later(db, hub, caller, found.order)}).encode()
-                    claim.store(db, 202, body)
-                return 202, body
-
-            _, body = once(hub, caller, f"form {key}", canonical(order, {Order: ORDER}).encode(), work)
+            job = submit_order(hub, caller, f"form {key}", canonical(order, {Order: ORDER}).encode(), order)
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
-        return go(request, f"/jobs/{json.loads(body)['job']}")
+        return go(request, f"/jobs/{job}")
 
     @router.post("/learn/expected", dependencies=[TICKED, needs(ACTION)])
     def expect(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cloister.hub.services.access import facts_of
-from cloister.hub.services.asking.money import own_share
-from cloister.hub.services.asking.preview import Left
-from cloister.hub.services.asking.seats import looking
-from cloister.hub.services.budgets import sees_budget
 from cloister.hub.services.learning.expected import Expected, expected
-from cloister.hub.services.learning.ready import purse_of, ready
+from cloister.hub.services.learning.ready import ready
+from cloister.hub.work.bounds import account_of
+from cloister.hub.work.concurrency import looking
+from cloister.hub.work.left import Left, left_of
 from cloister.privacy import Guarantee
 from cloister.session.spend import amount_of
 
@@ -44,17 +43,9 @@ class Preview:
 def preview(hub: Hub, caller: Caller, order: Order) -> Preview:
     """What an order would cost and give: spends nothing and reads no row. Refused where it would be."""
     with looking(hub, caller):
-        left, frozen = [], hub.ledger.frozen is not None
         with hub.database.reading() as db:
             found = ready(hub, db, caller, order)
-            population, charge = found.which.population, found.charge
-            if sees_budget(hub, db, caller, population):
-                left.append(Left.of_budget(hub, population, charge))
-            who, decisions = purse_of(facts_of(hub, db), caller, order.project), {found.which.id: found.decision}
-            share = own_share(hub, population, who, [found.which], decisions)
-            if share is not None:
-                left.append(
-                    Left(population=population, of_share=True, whole=share[0], before=share[1], cost=charge, frozen=frozen)
-                )
+            who, costs = account_of(facts_of(hub, db), caller, order.project), {found.which.population: found.charge}
+            left = left_of(hub, db, caller, who, found.objects, found.decisions, costs)
         curve = expected(hub, found.order, found.table, found.cost)
-        return Preview(cost=found.cost, charge=charge, population=population, left=tuple(left), curve=curve)
+        return Preview(cost=found.cost, charge=found.charge, population=found.which.population, left=left, curve=curve)

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from cloister.hub.problems import Missing
 from cloister.hub.records.learning import LearntModel
-from cloister.hub.services.asking.sources import check_derived, newest_open
+from cloister.hub.releases.derived import check_derived, newest_open
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

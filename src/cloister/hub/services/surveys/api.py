@@ -15,7 +15,6 @@ from cloister.errors import InvalidParameter
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.services.asking.routing import WRITTEN, After, Number
 from cloister.hub.services.surveys import drafts
 from cloister.hub.services.surveys.composing import demonstrations, of_text
 from cloister.hub.services.surveys.counting import asked, receive
@@ -32,6 +31,7 @@ from cloister.hub.services.surveys.shapes import (
     line_of,
 )
 from cloister.hub.web.render import ExactJSON
+from cloister.hub.web.routing import WRITTEN, After, Number
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

@@ -14,7 +14,6 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.surveys import SurveyTicket
-from cloister.hub.services.asking.routing import After, Number
 from cloister.hub.services.surveys import drafts
 from cloister.hub.services.surveys.composing import composed
 from cloister.hub.services.surveys.counting import answers_of
@@ -25,6 +24,7 @@ from cloister.hub.services.surveys.words import looked_for
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.web.routing import After, Number
 from cloister.printable import kept
 from cloister.privacy import text_of
 

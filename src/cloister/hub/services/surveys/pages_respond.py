@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.services.asking.routing import Number
 from cloister.hub.services.surveys.counting import asked
 from cloister.hub.services.surveys.typed import KINDS
 from cloister.hub.web.render import render
+from cloister.hub.web.routing import Number
 
 __all__ = ["routes"]
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from cloister.hub.services.asking.charts import INK, MAIN, svg_of
 from cloister.hub.services.surveys.counting import counted, refused_of
 from cloister.hub.services.surveys.words import Words, words_of
 from cloister.hub.spreadsheets import safe
+from cloister.hub.web.pictures import INK, MAIN, svg_of
 from cloister.local.survey import Results, Tally
 from cloister.local.survey.alike import MEAN
 from cloister.local.survey.question import NO_ANSWER

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.service import Card, Link, Service
 from cloister.hub.services.trail.alerts import raise_alert, unseen, watch
-from cloister.hub.services.trail.chain import Act, BrokenLine
+from cloister.hub.services.trail.chain import DATA_SET, Act, BrokenLine, key_of
 from cloister.hub.services.trail.profiles import question_details
-from cloister.hub.services.trail.reading import gave, of_algorithm, of_data_set
+from cloister.hub.services.trail.reading import gave, of_algorithm, of_data_set, sealed
 from cloister.hub.services.trail.verifying import verify
+from cloister.hub.services.trail.words import attempts, titles
 from cloister.hub.services.trail.writing import accept, act_of, closed, left, opened, write, write_all, write_alone
 
 if TYPE_CHECKING:
@@ -29,17 +30,22 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
 __all__ = [
+    "DATA_SET",
     "SERVICE",
     "Act",
     "BrokenLine",
     "accept",
     "act_of",
+    "attempts",
     "gave",
+    "key_of",
     "left",
     "of_algorithm",
     "of_data_set",
     "question_details",
     "raise_alert",
+    "sealed",
+    "titles",
     "unseen",
     "verify",
     "watch",

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
-from cloister.hub.services.accounts import person_by_id
+from cloister.hub.records.people import person_by_id
 from cloister.hub.services.trail.alerts import alerts, mark_seen
 from cloister.hub.services.trail.chain import BrokenLine
 from cloister.hub.services.trail.export import Form, as_mapping, response

@@ -14,8 +14,8 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Person
+from cloister.hub.records.people import names_of
 from cloister.hub.records.trail import TrailLine
-from cloister.hub.services.accounts import names_of
 from cloister.hub.services.trail.alerts import KINDS, alerts, mark_seen, unseen
 from cloister.hub.services.trail.chain import DATA_SET
 from cloister.hub.services.trail.export import Form, response

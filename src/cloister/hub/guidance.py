@@ -14,7 +14,7 @@ from cloister.hub.web.languages import N_
 from cloister.privacy import ZCDP, About, ApproxDP, Guarantee, Inference, PureDP, advantage
 from cloister.privacy.rational import exact
 
-__all__ = ["FAMILY", "Guidance", "best_odds", "budget_of", "guidance", "usual"]
+__all__ = ["FAMILY", "Guidance", "SpendGuidance", "best_odds", "budget_of", "guidance", "guidance_of", "usual"]
 
 FAMILY = 4
 _RANGES = (
@@ -24,6 +24,8 @@ _RANGES = (
     (Fraction(10), N_("weak: for data that harm no one")),
 )
 _NONE = N_("hardly more than a formality")
+_DELTA = "1e-6"
+_MUCH = Fraction(1)
 _USUAL = ("0.1", "0.5", "1", "2", "5", "10")
 
 
@@ -106,6 +108,39 @@ def budget_of(epsilon: str = "", delta: str = "", rho: str = "") -> Guarantee:
         raise InvalidParameter("The budget is invalid", why="with 0 nothing can be asked", instead="epsilon=1")
     check_amount(found, "The budget")
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpendGuidance:
+    """How often, in percent, an attacker who would guess right every second time guesses right with the answer: whether one
+    person, or a family of four, is in the data, and which of two values they have; and how a spend of that size is usually seen.
+    """
+
+    odds: float
+    value: float
+    family: float
+    family_value: float
+    usual: str
+    """low, usual or high."""
+
+
+def guidance_of(cost: Guarantee) -> SpendGuidance:
+    """The reading of a guarantee, by the arithmetic that a budget is read by.
+
+    >>> from cloister.privacy import PureDP
+    >>> found = guidance_of(PureDP("0.1"))
+    >>> found.odds, found.value, found.family, found.family_value, found.usual
+    (52.5, 55.0, 59.9, 69.0, 'usual')
+    """
+    approx = cost.to_approx(_DELTA) if isinstance(cost, ZCDP) else cost
+    usual = "low" if approx.epsilon < Fraction(1, 100) else "usual" if approx.epsilon <= _MUCH else "high"
+    return SpendGuidance(
+        odds=best_odds(cost),
+        value=best_odds(cost, about="value"),
+        family=best_odds(cost, people=FAMILY),
+        family_value=best_odds(cost, about="value", people=FAMILY),
+        usual=usual,
+    )
 
 
 def _strength(budget: Guarantee) -> str:

@@ -24,7 +24,7 @@ from sqlalchemy.exc import IntegrityError
 from cloister.errors import InvalidParameter
 from cloister.hub.problems import Conflict
 from cloister.hub.records.asking import Idempotency
-from cloister.hub.services.asking.beats import BEAT, beating
+from cloister.hub.work.heartbeat import BEAT, beating
 from cloister.printable import is_text
 
 if TYPE_CHECKING:

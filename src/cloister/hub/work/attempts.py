@@ -1,4 +1,4 @@
-"""What a job has charged for its model, over its attempts: at most what was ordered, whatever dies in between.
+"""What a job has charged, over its attempts: at most what was ordered, whatever dies in between.
 
 Each charge is written down with the job right before it is made. An attempt that comes after a killed one reads that, finds in
 the ledger which of them were made, and goes the same way once more:
@@ -8,23 +8,29 @@ the ledger which of them were made, and goes the same way once more:
 - what was not charged yet is charged now.
 
 It asks the very same as the first, or nothing: where the data set has another version by now, or its grant leaves other rows, the
-plan that was charged cannot run any more. The charge belongs to the population and would cover a model of the new rows as well;
-but the ledger says for which plan it was made, and a line of it must not come to stand for another one. So the model is not
-learnt, the charge stands, and whoever wants a model of the new rows orders it.
+plan that was charged cannot run any more. The charge belongs to the population and would cover work on the new rows as well;
+but the ledger says for which plan it was made, and a line of it must not come to stand for another one. So the work is not done,
+the charge stands, and whoever wants it of the new rows orders it.
 
 Guarantee: that of one run. Randomness is drawn anew in the second attempt for what had not been settled, and of the first nothing
-had left the door: a charge is settled once, by whichever attempt comes first, and only what is settled is read. So the model is a
-function of one release a charge, and its cost is the sum of these charges. That there was a second attempt is seen; a row that
-made the first one die is seen by that at most once more than was paid for, as the ledger has it (docs/explanation/ledger.md).
+had left the door: a charge is settled once, by whichever attempt comes first, and only what is settled is read. So what is made
+is a function of one release a charge, and its cost is the sum of these charges. That there was a second attempt is seen; a row
+that made the first one die is seen by that at most once more than was paid for, as the ledger has it
+(docs/explanation/ledger.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cloister.hub.problems import Conflict
+from cloister.errors import CloisterError
+from cloister.hub.problems import Conflict, problem_of
+from cloister.hub.services.catalogue import Exchanged
+from cloister.hub.work.recheck import charged
 from cloister.ledger.measure import decode, encode, in_measure, kind_of, units_up
 from cloister.noise import Random
 
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
     from cloister.privacy import Guarantee
     from cloister.session import Door, Outcome, Release
 
-__all__ = ["Charges", "Watched"]
+__all__ = ["AttemptSession", "Charges"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +120,18 @@ class Charges:
         under = {"charged_by": "the first attempt", "ledger_lines": lines} if lines else {}
         return {"attempt": self._progress.attempt, **under}
 
+    @contextmanager
+    def standing(self, withheld: str) -> Iterator[None]:
+        """Where an attempt before this one was charged, a refusal says so; `withheld`: what was not released."""
+        try:
+            yield
+        except Exchanged:  # it is decided once more
+            raise
+        except CloisterError as error:
+            if self.before and problem_of(error).status < 500:
+                raise charged(withheld, error) from None
+            raise
+
     def name(self) -> str:
         """The name of the next run over rows: the same in each attempt."""
         self._runs += 1
@@ -136,7 +154,7 @@ class Charges:
         left = {each.id for each in self._earlier} - self._answered
         if left and left != {each.over for each in noted}:
             raise Conflict(
-                "The model was not learnt once more",
+                "The second attempt was not made",
                 why="the data set, or what a grant leaves of it, has changed since it was charged; the charge stands",
                 instead="submit it again",
             )
@@ -149,11 +167,11 @@ class Charges:
         return list(found.values())
 
 
-class Watched:
-    """A session that learns for a job: it says what is charged before it is, and when a method begins to learn."""
+class AttemptSession:
+    """A session that works for a job: it says what is charged before it is, and `stage` once the work has begun."""
 
-    def __init__(self, session: Door, charges: Charges, tell: Callable[[str], None]) -> None:
-        self._session, self._charges, self._tell = session, charges, tell
+    def __init__(self, session: Door, charges: Charges, tell: Callable[[str], None], stage: str) -> None:
+        self._session, self._charges, self._begun = session, charges, partial(tell, stage)
         session.tell_charges(lambda what, costs: charges.about_to_charge(session.who, what, costs))
 
     def __getattr__(self, name: str) -> Any:
@@ -184,7 +202,7 @@ class Watched:
 
     def run(self, method: Any, table: str, spend: Any, *, purpose: str = "") -> Outcome:
         """As the session does, once a job."""
-        self._tell("learning")
+        self._begun()
         outcome = self._session.run(method, table, spend, purpose=purpose, once=self._charges.name())
         self._charges.answered([outcome.charge])
         return outcome
@@ -192,7 +210,7 @@ class Watched:
     def _answered(self, releases: Sequence[Release]) -> None:
         for each in releases:
             self._charges.answered(each.provenance.charges)
-        self._tell("learning")
+        self._begun()
 
 
 def _sums(charges: Sequence[Charge]) -> dict[str, Guarantee]:

@@ -1,8 +1,8 @@
-"""Whether an answer may still leave, once it is there: what was revoked while it was worked on keeps it back.
+"""Whether what was made may still leave: what was revoked while it was worked on keeps it back.
 
-The decision was made before the charge. Between the two the owner may have revoked the grant, the token may have been taken back,
-the person blocked. So in the transaction that keeps the release the person is looked up once more, and where anything has changed
-that decides who may ask what, the policy is asked again. The charge stands, since rows were read; the answer does not leave.
+The decision was made before the charge. Between the two the owner may have revoked the grant, the token may have been revoked,
+the person blocked. So in the transaction that keeps a release the person is looked up once more, and where anything has changed
+that decides who may ask what, the policy is asked again. The charge stands, since rows were read; the release does not leave.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied, CloisterError
 from cloister.hub.generation import generation
-from cloister.hub.services.access import check_together, context_of, facts_of
-from cloister.hub.services.asking.money import purse_of
-from cloister.hub.services.asking.risks import check_limits
+from cloister.hub.services.access import check_together, facts_of
+from cloister.hub.work.bounds import account_of, check_limits
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.services.asking.ready import Ready
-    from cloister.hub.services.asking.wish import Wish
+    from cloister.hub.work.authorise import Authorised
 
-__all__ = ["Moment", "check_standing", "present", "withheld"]
+__all__ = ["Moment", "charged", "check_standing", "present", "withheld"]
 
 
 def present(hub: Hub, db: Db, caller: Caller) -> Caller:
@@ -57,8 +55,8 @@ def _come(person: Caller, caller: Caller) -> Caller:
 
 
 class Moment:
-    """What several answers that leave in one transaction need to know once: who their askers are now, and of which facts it is
-    to be asked.
+    """What several releases that leave in one transaction need to know once: who asked for them, as they are now, and of which
+    facts it is to be asked.
 
     The same person with the same token is looked up once; how each of them came (the address, the log-in) stays each one's own.
     """
@@ -81,9 +79,10 @@ class Moment:
         return self._generation
 
 
-def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, moment: Moment) -> None:
-    """Refuse to let an answer leave that could not be asked for any more. Money is not asked about again: it is paid. What the
-    grants of now let be risked, and drawn, is: the answer has not left yet."""
+def check_standing(hub: Hub, db: Db, caller: Caller, found: Authorised, moment: Moment | None = None) -> None:
+    """Refuse to let something leave that could not be asked for any more. Money is not asked about again: it is paid. What the
+    grants of now let be risked, and drawn, is: nothing has left yet."""
+    terms, words, moment = found.terms, found.words, moment or Moment()
     try:
         now = moment.present(hub, db, caller)
         if moment.generation(db) == found.generation and (now.roles, now.projects) == (caller.roles, caller.projects):
@@ -91,27 +90,15 @@ def check_standing(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, m
         facts = facts_of(hub, db)
         objects = [facts.data_sets[each.id] for each in found.objects if each.id in facts.data_sets]
         if len(objects) < len(found.objects):
-            raise AccessDenied("The query was denied", why="the data set was deleted", instead="another data set")
-        columns = {each.id: found.touched[each.name] for each in found.objects}
-        context = context_of(
-            hub,
-            now,
-            purpose=wish.purpose,
-            columns=columns,
-            behind=found.behind,
-            project=wish.project,
-            algorithm=found.algorithm,
-        )
-        decisions = check_together(hub, db, now, "question.ask", objects, context)
-        decisions = check_limits(hub, db, now, "question.ask", objects, decisions, context, purse_of(facts, now, wish))
+            raise AccessDenied(words.denied, why="the data set was deleted", instead="another data set")
+        context = terms.context(hub, now, found.read, found.behind)
+        decisions = check_together(hub, db, now, terms.action, objects, context)
+        who = account_of(facts, now, terms.project)
+        decisions = check_limits(hub, db, now, terms.action, objects, decisions, context, who)
         if any(decisions[name].narrowed.rows not in ("", each.narrowed.rows) for name, each in found.decisions.items()):
-            raise AccessDenied("The query was denied", why="fewer rows are open to you now", instead="ask it again")
+            raise AccessDenied(words.denied, why="fewer rows are open to you now", instead="the same once more")
     except CloisterError as error:
-        raise withheld(
-            "The answer was not released",
-            f"{error.why}, after the query was submitted; it was charged, and the charge stands",
-            error,
-        ) from None
+        raise charged(words.withheld, error) from None
 
 
 def withheld(what: str, why: str, error: CloisterError) -> AccessDenied:
@@ -119,3 +106,8 @@ def withheld(what: str, why: str, error: CloisterError) -> AccessDenied:
     found = AccessDenied(what, why=why, instead=error.instead)
     found.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
     return found
+
+
+def charged(what: str, error: CloisterError) -> AccessDenied:
+    """The same where the charge stands."""
+    return withheld(what, f"{error.why}, after the request was submitted; it was charged, and the charge stands", error)

@@ -19,9 +19,8 @@ from cloister.errors import InvalidParameter
 from cloister.hub.policy import Decision, Object, Policy, Source
 from cloister.hub.policy.shares import by_closing
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.access import allowed, context_of, data_set_object, facts_of, who_of
-from cloister.hub.services.access.check import allowed_together, refusal_of
-from cloister.hub.services.access.stored import policy_in
+from cloister.hub.records.policies import policy_in
+from cloister.hub.services.access import allowed, allowed_together, context_of, data_set_object, facts_of, refusal_of, who_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,14 @@
+"""The frame in which services carry work out: what every request that reads rows goes through, whoever's it is.
+
+- `idempotency.py`, `heartbeat.py`: the same key gives the same answer, though the process dies. `concurrency.py`: how much is
+  worked on at once, and of one person.
+- `authorise.py`, `bounds.py`: from what is asked for to a session that knows only what the decisions leave, within the ceilings
+  and shares that the ledger holds each charge against.
+- `submitting.py`, `attempts.py`: work as a job: put into the queue once, and a second attempt goes on under what the first was
+  charged.
+- `recheck.py`: what was revoked meanwhile keeps back what was made. `refusals.py`: every refusal has its audit entry.
+
+A service says what its work touches and costs (`authorise.Work`), runs it on the session that it gets, and keeps what was made
+with its audit entry in one transaction. Reserving and settling are the session's; deciding is `hub/policy`'s. No rule lives here,
+and no row.
+"""

@@ -1,0 +1,236 @@
+"""From what is asked for to a session that may do it: whether this person may, how narrowly, and within which bounds.
+
+1. The work says which columns of which data sets it touches; nothing is spent and no row is read. Its data sets are among those
+that the person may see.
+2. All of them together are put to the policy with those columns and the terms; the session that does the work knows only the
+columns and the rows that the decisions leave. Where a grant's condition on rows reads further columns, the policy is asked again
+with those: what the institution, or a policy on a column, closes is not read by a detour.
+3. Where a ceiling, a share or a limit on the risk is to be kept, the work says what it would cost in that session, and the policy
+is asked again with the money. The bounds go with the session (`bounds.py`), so that no race of requests passes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cloister.errors import InvalidParameter
+from cloister.hub.policy import Context, Decision, Object, Policy, Spend, decide, derived
+from cloister.hub.services.access import Facts, check_together, context_of, facts_of, who_of
+from cloister.hub.services.catalogue import Held, live_of
+from cloister.hub.work.bounds import account_of, bounded, bounds_of, money_of
+from cloister.privacy import Guarantee
+from cloister.query import Session
+from cloister.query.views import row_conditions
+from cloister.session.touched import Touched
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["Authorised", "Terms", "Words", "Work", "authorise", "sight", "visible"]
+
+_ROUNDS = 3
+_CARRIED, _MOST_CARRIED = "carried policies", 512
+
+Columns = Mapping[str, frozenset[str]]
+"""By the id of a data set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """How a kind of work is spoken of in what refuses it: sentences that are translated, so each is written out."""
+
+    name: str
+    """`The query`"""
+    invalid: str
+    """`The query is invalid`"""
+    denied: str
+    """`The query was denied`"""
+    withheld: str
+    """`The answer was not released`"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What rules look at besides columns and money."""
+
+    action: str
+    purpose: str = ""
+    project: str = ""
+    """The id of the project in which it is asked for."""
+    algorithm: str = ""
+    """The id of the algorithm under which it runs; empty for none."""
+    method: str = ""
+
+    def context(
+        self, hub: Hub, caller: Caller, columns: Columns, behind: Columns, money: Mapping[str, Spend] | None = None
+    ) -> Context:
+        """What the policy is asked with."""
+        return context_of(
+            hub,
+            caller,
+            purpose=self.purpose,
+            columns=columns,
+            behind=behind,
+            project=self.project,
+            spend=money,
+            algorithm=self.algorithm,
+            method=self.method,
+        )
+
+
+class Work(Protocol):
+    """Something that is asked for: both of its answers follow from public facts, spend nothing and read no row."""
+
+    @property
+    def terms(self) -> Terms:
+        """Under which terms."""
+
+    @property
+    def words(self) -> Words:
+        """How it is spoken of."""
+
+    def touches(self, session: Session) -> Touched:
+        """Which columns of which data sets it reads, among those that the session knows."""
+
+    def costs(self, session: Session) -> Mapping[str, Guarantee]:
+        """What it would be charged now, by population: what was bought before is counted in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authorised:
+    """What may be done."""
+
+    terms: Terms
+    words: Words
+    session: Session
+    """It knows only what the decisions leave, and charges only within their bounds."""
+    objects: tuple[Object, ...]
+    decisions: Mapping[str, Decision]
+    """By the id of a data set."""
+    touched: Touched
+    behind: Columns
+    """Columns that are read by the conditions of grants on rows: nobody asked about them, and every rule counts them."""
+    policy: Policy
+    """What is made will carry it."""
+    generation: int
+    """Of the facts that it was decided on."""
+    held: Held
+    """The tables that it was decided for: it is done with these, or not at all."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Every column that is touched, as "data set.column"."""
+        return [f"{name}.{column}" for name, columns in self.touched.items() for column in sorted(columns)]
+
+    @property
+    def read(self) -> dict[str, frozenset[str]]:
+        """The columns that are touched, by the id of the data set."""
+        return {each.id: self.touched[each.name] for each in self.objects}
+
+
+def authorise(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    work: Work,
+    seen: Mapping[str, Object],
+    *,
+    priced: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> Authorised:
+    """The session that may do the work, or the refusal. `seen`: the data sets that it may mean, by name, of those that the person
+    may see. `priced`: whether money is asked about, where any rule or grant speaks of it."""
+    facts, live = facts_of(hub, db), live_of(hub)
+    who = account_of(facts, caller, work.terms.project)
+    first = live.session(db, who, tables=seen, progress=progress)
+    with live.held(first, [name for name in seen if name in first.tables], facts.generation).steady():  # a refusal tells of them
+        touched = work.touches(first)
+        held = live.held(first, touched, facts.generation)
+        objects = tuple(seen[name] for name in touched)
+        columns = {each.id: touched[each.name] for each in objects}
+
+        def narrowed(rows: Mapping[str, str], narrow: Columns) -> Session:
+            if not rows and not narrow:
+                return first
+            return live.session(db, who, tables=touched, rows=rows, columns=narrow, progress=progress)
+
+        terms, words = work.terms, work.words
+        priced = priced and bounded(facts, objects)
+        decisions = check_together(hub, db, caller, terms.action, objects, terms.context(hub, caller, columns, {}))
+        money: Mapping[str, Spend] = {}
+        for _ in range(_ROUNDS):
+            rows, narrow = _reach(objects, decisions)
+            session, behind = narrowed(rows, narrow), _behind(first, objects, rows)
+            if not priced and not behind:
+                break
+            money = money_of(hub, objects, who, work.costs(session), words.name) if priced else {}
+            context = terms.context(hub, caller, columns, behind, money)
+            decisions = check_together(hub, db, caller, terms.action, objects, context)
+            if _reach(objects, decisions) == (rows, narrow):
+                break
+        else:
+            raise InvalidParameter(
+                words.invalid,
+                why="which of your grants applies depends on its cost and its columns",
+                instead="columns that one grant covers",
+            )
+        if priced:
+            context = terms.context(hub, caller, columns, behind)
+            session.keep_within(bounds_of(hub, facts, caller, terms.action, objects, decisions, context, money))
+        versions = {each.id: str(getattr(held.tables.get(each.name), "version", None) or "") for each in objects}
+        return Authorised(
+            terms=terms,
+            words=words,
+            session=session,
+            objects=objects,
+            decisions=decisions,
+            touched=touched,
+            behind=behind,
+            policy=_carried(hub, facts, objects, columns, versions, behind),
+            generation=facts.generation,
+            held=held,
+        )
+
+
+def visible(hub: Hub, caller: Caller, facts: Facts, which: Object) -> bool:
+    """Whether somebody may know that a data set exists, whatever their token was made for."""
+    return sight(hub, caller, facts)(which)
+
+
+def sight(hub: Hub, caller: Caller, facts: Facts) -> Callable[[Object], bool]:
+    """The same for several data sets at one moment."""
+    who, context = replace(who_of(caller, facts), token_scopes=None), context_of(hub, caller)
+    return lambda which: decide(who, "dataset.see", which, context, facts.mandatory).allowed
+
+
+def _carried(
+    hub: Hub, facts: Facts, objects: Sequence[Object], columns: Columns, versions: Mapping[str, str], behind: Columns
+) -> Policy:
+    """The policy that what is made will carry. It decides nothing here; it follows from the facts and from what is read, and is
+    computed once for these."""
+    known: tuple[Facts, dict[Any, Policy]] | None = hub.parts.get(_CARRIED)
+    if known is None or known[0] is not facts or len(known[1]) >= _MOST_CARRIED:
+        known = hub.parts[_CARRIED] = (facts, {})
+    key = tuple((each.id, columns[each.id], versions[each.id], behind.get(each.id)) for each in objects)
+    policy = known[1].get(key)
+    if policy is None:
+        policy = known[1][key] = derived(((each, columns[each.id]) for each in objects), versions, behind)
+    return policy
+
+
+def _reach(objects: tuple[Object, ...], decisions: Mapping[str, Decision]) -> tuple[dict[str, str], dict[str, frozenset[str]]]:
+    """The rows and the columns that the decisions leave, where they leave less than all."""
+    rows = {each.name: decisions[each.id].narrowed.rows for each in objects if decisions[each.id].narrowed.rows}
+    columns = {each.name: reach & each.columns for each in objects if (reach := decisions[each.id].narrowed.columns) is not None}
+    return rows, columns
+
+
+def _behind(session: Session, objects: Iterable[Object], rows: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """The columns that the conditions on rows read, by data set."""
+    found = row_conditions(rows, session.tables)
+    return {each.id: frozenset(found[each.name].columns()) for each in objects if each.name in found}

@@ -1,0 +1,143 @@
+"""How much work may draw: the institution's ceilings, the shares of grants and their limits on the risk; before the charge, in
+it, and when what was made is to leave.
+
+The policy is asked with the money before anything is charged, since its refusal names the rule and whom to ask. What it compared
+may have changed when the charge is made, by work of others: so the same ceilings, shares and limits go with the session, and the
+ledger holds each charge, and each debit for what others paid, against them in the charge's own transaction. A grant may be
+revoked and another given between the decision and the charge: so where anything changed, what was drawn is compared with the
+limits of now before anything leaves.
+
+A grant's share is a bound and nothing else: the most that an account may have drawn of the population in all, by whatever it
+drew, while the grant stands. So it leaves nothing behind when the grant ends; what an owner allots by hand is the ledger's, and
+stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cloister.hub.floor import check_floor
+from cloister.hub.policy import Context, Decision, Object, Spend, ceilings
+from cloister.hub.policy.risk import most_within
+from cloister.hub.services.access import Facts, check, purse, who_of
+from cloister.hub.web.languages import N_
+from cloister.ledger import Bound
+from cloister.privacy import Guarantee, advantage, zero_of
+from cloister.privacy.rational import text_of
+from cloister.session.buying import Bounds
+from cloister.session.spend import amount_of, less
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["account_of", "bounded", "bounds_of", "check_limits", "money_of", "own_share"]
+
+_WHY = N_("the risk would pass the most that the grant allows: {limit}")
+
+
+def account_of(facts: Facts, caller: Caller, project: str) -> str:
+    """The name under which the ledger counts: the project's, whose members share an allotment, or the person's."""
+    found = facts.projects.get(project)
+    return caller.email if found is None else purse(found.name)
+
+
+def money_of(hub: Hub, objects: Sequence[Object], who: str, costs: Mapping[str, Guarantee], what: str) -> dict[str, Spend]:
+    """What the policy has to know of the money: what is still to be charged to each population that is touched, what was spent of
+    it and what this account drew. A δ that would pass the hub's maximum is refused; `what` names what would."""
+    found = {}
+    for population in _populations(objects):
+        cost = costs.get(population)
+        asked = cost if cost is not None and amount_of(cost) > 0 else None
+        drawn, spent = hub.ledger.spent_by(population, who), hub.ledger.spent(population)
+        check_floor(hub.settings.delta_floor, what, asked, spent)
+        found[population] = Spend(asked=asked, spent=spent, drawn=drawn)
+    return found
+
+
+def bounded(facts: Facts, objects: Iterable[Object]) -> bool:
+    """Whether any rule or grant speaks of money."""
+    rules = [grant.rules for each in objects for grant in each.grants]
+    return bool(facts.mandatory) or any(each.share is not None or each.risk is not None for each in rules)
+
+
+def bounds_of(
+    hub: Hub,
+    facts: Facts,
+    caller: Caller,
+    action: str,
+    objects: Sequence[Object],
+    decisions: Mapping[str, Decision],
+    context: Context,
+    money: Mapping[str, Spend],
+) -> Bounds:
+    """The ceilings of the institution's rules, and the shares and the limits on the risk of the grants that the decisions stand
+    on, for the ledger."""
+    budgets = {population: hub.ledger.budget(population) for population in _populations(objects)}
+    above: dict[str, list[Bound]] = {}
+    shares: dict[str, list[Bound]] = {}
+    for each in ceilings(who_of(caller, facts), action, objects, context, facts.mandatory, budgets):
+        kept = shares if each.of_allotment else above
+        kept.setdefault(each.population, []).append(Bound(most=each.most, why=each.why, rule=each.rule))
+    for which in objects:
+        limits, rule, known = decisions[which.id].narrowed, decisions[which.id].rule, money.get(which.population)
+        if limits.share is not None and which.population:
+            why = f"your share of the budget under this grant is used up: {limits.share}"
+            shares.setdefault(which.population, []).append(Bound(most=limits.share, why=why, rule=rule))
+        if limits.risk is not None and known is not None and known.drawn is not None:
+            most = most_within(limits.risk, known.drawn if known.asked is None else known.drawn + known.asked)
+            if most is not None:
+                why = _WHY.format(limit=text_of(limits.risk))
+                shares.setdefault(which.population, []).append(Bound(most=most, why=why, rule=rule))
+    return Bounds(ceilings=above, shares=shares)
+
+
+def check_limits(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    action: str,
+    objects: Sequence[Object],
+    decisions: Mapping[str, Decision],
+    context: Context,
+    who: str,
+) -> Mapping[str, Decision]:
+    """Refuse what the account `who` paid for already where the limit of today, or the share, is below what was drawn with it; the
+    decisions, by other grants where those have no such limit."""
+    found = dict(decisions)
+    for each in objects:
+        limits = decisions[each.id].narrowed
+        if not each.population or (limits.risk is None and limits.share is None):
+            continue
+        drawn = hub.ledger.spent_by(each.population, who)
+        beyond = limits.share is not None and not drawn <= limits.share
+        if limits.risk is not None or beyond:
+            given = replace(context, together=tuple(other for other in objects if other.id != each.id))
+            given = given if limits.risk is None else replace(given, risk=advantage(drawn))
+            money = {each.population: Spend(asked=zero_of(drawn), drawn=drawn)} if beyond else given.spend
+            found[each.id] = check(hub, db, caller, action, each, replace(given, spend=money))
+    return found
+
+
+def own_share(
+    hub: Hub, population: str, who: str, objects: Iterable[Object], decisions: Mapping[str, Decision]
+) -> tuple[Guarantee, Guarantee] | None:
+    """What an account may draw of a population in all, and what is left of it, where anything but the budget caps it: its
+    allotment, or the share of a grant that the decisions stand on, whichever leaves less.
+    """
+    allotted = hub.ledger.allotment(population, who)
+    found = [] if allotted is None else [allotted]
+    for which in objects:
+        share = decisions[which.id].narrowed.share
+        if share is not None and which.population == population:
+            found.append((share, less(share, hub.ledger.spent_by(population, who)) or zero_of(share)))
+    return min(found, key=lambda each: amount_of(each[1]), default=None)
+
+
+def _populations(objects: Iterable[Object]) -> list[str]:
+    """Each once, in their order."""
+    return list(dict.fromkeys(each.population for each in objects if each.population))
