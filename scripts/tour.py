@@ -48,7 +48,7 @@ class Stop:
 
 
 def _asked(sql: str, spend: str, purpose: str, button: str) -> tuple[tuple[str | bytes, ...], ...]:
-    return ("Question", sql), ("Spend", spend), ("Purpose", purpose), (button,)
+    return ("Query", sql), ("Spend", spend), ("Purpose", purpose), (button,)
 
 
 STOPS = (
@@ -61,7 +61,7 @@ STOPS = (
         path="/register",
         steps=(
             ("CSV or Parquet", CSV),
-            ("Send it",),
+            ("Upload",),
             ("Kind", "integer"),
             ("From", "17"),
             ("To (optional)", "90"),

@@ -44,7 +44,7 @@ PEOPLE = {
 """Who is in the demonstration: name, address, roles, and what they are there for."""
 
 _TABLES = {
-    "visits": ("Hospital visits", "Several a patient, of which at most 5 count.", "patients"),
+    "visits": ("Hospital visits", "Several visits per patient; at most 5 of each count.", "patients"),
     "patients": ("Hospital patients", "One row each; joined by visits.patient = patients.patient.", "patients"),
     "census": ("Census", "One row a person.", "census"),
     "wards": ("Wards", "Public: building and beds of each ward.", ""),

@@ -176,7 +176,7 @@ _REPORT = (
         "NOT differentially private: the models cover this table alone. Someone who knows more about a person, or "
         "has another release about the same people, may learn more."
     ),
-    N_("Models"),
+    NC_("anonymity", "Models"),
     N_("model"),
     N_("column"),
     N_("asked"),

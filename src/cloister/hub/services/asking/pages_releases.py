@@ -29,7 +29,7 @@ from cloister.hub.services.asking.reading import Which, own_release, releases_of
 from cloister.hub.services.asking.runnable import runnable, titles_of
 from cloister.hub.services.asking.saved import remove, saved_of
 from cloister.hub.services.asking.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
-from cloister.hub.services.asking.showing import name_of, shown
+from cloister.hub.services.asking.showing import mechanism_words, name_of, shown
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
@@ -124,6 +124,7 @@ def _release(router: APIRouter) -> None:
             row=row,
             release=found,
             rows=rows,
+            mechanism=mechanism_words(found.provenance.mechanism, _),
             name=row.title or name_of(found.provenance.table, rows.columns, _),
             confidence=f"{confidence:g}",
             confidences=[(each, f"{100 * float(each):g} %") for each in CONFIDENCES],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -12,9 +13,10 @@ from cloister.hub.web.languages import N_
 from cloister.session import Release
 from cloister.session.frames import Series
 
-__all__ = ["MOST_ROWS", "Cell", "Shown", "name_of", "page_of", "shown"]
+__all__ = ["MOST_ROWS", "Cell", "Shown", "mechanism_words", "name_of", "page_of", "shown"]
 
 MOST_ROWS = 500
+_LAW = re.compile(r"(DiscreteLaplace|DiscreteGaussian) of scale ((?:[0-9][0-9.,e+-]*)?[0-9])")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +107,20 @@ def name_of(table: str, columns: tuple[Column, ...], _: Callable[[str], str]) ->
     if keys:
         return _("{table} by {keys}").format(table=first, keys=keys)
     return _("{table}: {statistics}").format(table=first, statistics=", ".join(each.name for each in columns))
+
+
+def mechanism_words(mechanism: Iterable[str], _: Callable[[str], str]) -> str:
+    """How an answer was made noisy, for a reader: the laws by their names in the field.
+
+    >>> mechanism_words(("rows: DiscreteLaplace of scale 20",), str)
+    'rows: discrete Laplace noise of scale 20'
+    """
+    laws = {
+        "DiscreteLaplace": _("discrete Laplace noise of scale {scale}"),
+        "DiscreteGaussian": _("discrete Gaussian noise of scale {scale}"),
+    }
+    found = "; ".join(mechanism)
+    return _LAW.sub(lambda match: laws[match[1]].format(scale=match[2]), found)
 
 
 _MET = (
