@@ -39,7 +39,7 @@ PEOPLE = {
     "administrator": ("Alma", "alma@example.org", ("administrator",), "runs the hub, and sees no data"),
     "owner": ("Otto", "otto@example.org", ("owner",), "answers for the data sets and their budgets"),
     "analyst": ("Ana", "ana@example.org", ("analyst",), "may ask both data sets, and runs a survey"),
-    "respondent": ("Rosa", "rosa@example.org", (), "has no role: sees what everybody sees"),
+    "respondent": ("Rosa", "rosa@example.org", (), "has no role: sees what everyone sees"),
 }
 """Who is in the demonstration: name, address, roles, and what they are there for."""
 
@@ -228,13 +228,13 @@ def _as_text(found: _Shown, *, once: bool, kept: bool) -> str:
         repr(found.answer),
         "",
         f"The hub is at {found.address}",
-        "Each of these links logs one person in, once:",
+        "Each of these links signs one person in, once:",
     ]
     for key, link in found.links.items():
         lines += [f"  {key}: {PEOPLE[key][0]}, who {PEOPLE[key][3]}", f"    {link}"]
     lines += [
         "",
-        "Anybody may answer the analyst's survey; answers are randomised in the browser:",
+        "Anyone may answer the analyst's survey; answers are randomised in the browser:",
         f"  {found.survey}",
         "",
         "Ask as the analyst from a shell, or from Python with cloister.connect:",

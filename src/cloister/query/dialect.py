@@ -1,6 +1,6 @@
 """The SQL that is read when no dialect is named, the names of those that can be, and what all of them are read with.
 
-Our own SQL is sqlglot's own, and takes in besides what people bring from everywhere: names in backticks, `DATE_DIFF` in each
+Our own SQL is sqlglot's default dialect, with what people bring from elsewhere: names in backticks, `DATE_DIFF` in each
 of its orders, `DATE_TRUNC` with the unit first or last, `DATE_PART`. NULL sorts as the largest value, as it does in the answers.
 """
 

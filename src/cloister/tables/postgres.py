@@ -54,7 +54,7 @@ class PostgresSource(Source):
     """A table, or the query behind an Ibis table, in a PostgreSQL database.
 
     `part` says which of its rows are meant, where tables of several populations share it and each reads rows of its own
-    (`during=`): the ledger then knows each by the table and the part. Anyone who gives one answers for that no row is of two.
+    (`during=`): the ledger then knows each by the table and the part. Who gives one must make sure that no row belongs to two.
     """
 
     engine: ClassVar[str] = "postgres"

@@ -169,7 +169,7 @@ def test_an_algorithm_of_another_service_is_refused(play: Play):
         db.get_one(Algorithm, play.ids["a1"]).service = "asking"
     answer = play.order()
     assert answer.status_code in (400, 422)
-    assert "another service runs it" in answer.text
+    assert "it belongs to another service" in answer.text
 
 
 def test_an_algorithm_without_settings_is_the_service(play: Play):

@@ -68,7 +68,7 @@ class SurveyReport(Base):
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     survey: Mapped[str] = mapped_column(ForeignKey("survey.id"), index=True)
     body: Mapped[str]
-    """As JSON, under a token that is drawn anew: the one that it came with is used up, and kept nowhere beside it."""
+    """As JSON, under a new token: the one that it came with is used up, and kept nowhere beside it."""
     counted: Mapped[bool] = mapped_column(default=False, index=True)
     """Whether the tally holds it."""
 

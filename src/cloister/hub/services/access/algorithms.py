@@ -174,7 +174,7 @@ def named_algorithm(hub: Hub, db: Session, caller: Caller, name: str, service: s
     row = db.get_one(Algorithm, which.id)
     if row.service != service:
         raise InvalidParameter(
-            f"The algorithm {row.name!r} is invalid", why="another service runs it", instead=f"an algorithm of {service}"
+            f"The algorithm {row.name!r} is invalid", why="it belongs to another service", instead=f"an algorithm of {service}"
         )
     return row
 

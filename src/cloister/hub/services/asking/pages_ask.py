@@ -250,13 +250,13 @@ def _most(form: Form) -> str:
     if not most and form.text("pilot", most=100):
         raise InvalidParameter(
             "The query is invalid",
-            why="what its margin costs follows from the pilot, and no most is named",
+            why="what its margin costs follows from the pilot, and no largest spend is given",
             instead="name the most in the field “Spend”",
         )
     if not most:
         raise InvalidParameter(
             "The query is invalid",
-            why="what its margin costs was not shown yet, and no most is named",
+            why="what its margin costs was not shown yet, and no largest spend is given",
             instead="press “Explain” first, or name the most in the field “Spend”",
         )
     exact_positive(most, "spend")

@@ -161,7 +161,7 @@ def reopen(db: Db, hub: Hub, caller: Caller, row: DataSet) -> None:
     if policies_in_row(row)[1]:
         raise Conflict(
             f"{row.name!r} was not opened",
-            why="a policy of it can't be read, and closes it",
+            why="one of its policies can't be read, which closes the data set",
             instead=f"write it again: /datasets/{row.name}/manage",
         )
     retention = retention_of(row)

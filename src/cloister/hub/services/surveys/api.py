@@ -153,7 +153,7 @@ def _answering(router: APIRouter) -> None:
     def report(hub: HubDep, caller: CallerDep, number: Number, sent: dict[str, Any]) -> Received:
         """One report, as `Report.to_dict` writes it. Needs no log-in. The very same one, sent again, counts once, and is told so
         (`again`): where it was not sent before, two people have one token and drew the same values, and the second one sends the
-        report again under a token that was drawn anew. Another one under the same token counts too, except that an invitation is
+        report again under a new token. Another one under the same token counts too, except that an invitation is
         good for one (403). To an open survey, one network may send so many an hour (`survey_hourly`); beyond, 429."""
         return Received(received=True, again=not receive(hub, number, sent, address=caller.address))
 

@@ -112,7 +112,7 @@ class Received(BaseModel):
     received: bool
     again: bool = False
     """True where the very same report, token and all, was here before: it counts once. Whoever has not sent it before was given
-    somebody else's token, and sends the report again under one that was drawn anew."""
+    somebody else's token, and sends the report again under a new one."""
 
 
 def line_of(row: HeldSurvey) -> SurveyLine:
