@@ -15,6 +15,7 @@ from cloister.attacks import AuditResult, ChannelAudit
 from cloister.attacks.broken import TWINS, ChannelTwin, Twin, found_epsilon, local, looked_up, sensitivity, twin, useless
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
+from cloister.privacy.gaussian import epsilon_of_gaussian
 
 NAMES = [each.name for each in TWINS]
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +44,14 @@ def test_the_mended_twin_is_not(name: str) -> None:
     mended = twin(name)
     found = mended.audit_mended(random=Random.deterministic(2))
     assert not found.contradicts(mended.keeps or mended.claims)
+
+
+def test_what_is_true_of_the_classical_gaussian_is_so_by_its_whole_law() -> None:
+    """And not by the event of losing more than the ε that was claimed: at δ, that event alone shows 10.24."""
+    broken = twin("the classical Gaussian beyond ε = 1")
+    least = float(epsilon_of_gaussian(str(100 / (2 * math.log(125_000))), "1e-5"))
+    assert broken.truth == pytest.approx(least, abs=1e-3)
+    assert found_epsilon(broken, found_of(broken.name)) == pytest.approx(least)
 
 
 def entry(name: str) -> str:

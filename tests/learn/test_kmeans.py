@@ -88,7 +88,7 @@ def test_the_noise_of_sums_is_as_wide_as_it_is_said_to_be(whole, wide: float) ->
             for seed in range(400)
         ]
     )
-    _, variance = noisy_group_sums(np.empty((0, 6)), labels, 5, radius=wide, share=share, random=Random.deterministic(0))
+    _, variance, _ = noisy_group_sums(np.empty((0, 6)), labels, 5, radius=wide, share=share, random=Random.deterministic(0))
     # 12,000 numbers: the relative deviation of the mean square is below sqrt(5/12000) = 2 %; 12 % is six of them
     assert float((draws**2).mean()) / variance == pytest.approx(1.0, rel=0.12)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import shutil
@@ -193,6 +194,39 @@ def test_an_empty_form_is_nobodys(tmp_path: Path, form: str) -> None:
     with pytest.raises(SharedRows):
         cl.Session({"other": table(paths[1])}, ledger=ledger)
     ledger.close()
+
+
+def parquet_of(ages: list[int]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = io.BytesIO()
+    pq.write_table(pa.table({"age": pa.array(ages, pa.int64())}), file)
+    return file.getvalue()
+
+
+def zipped(ages: list[int]) -> bytes:
+    half = gzip.compress(b"age\n", mtime=0)  # two members, as programs write that append
+    return half + gzip.compress("".join(f"{age}\n" for age in ages).encode(), mtime=0)
+
+
+@pytest.mark.parametrize(("name", "written"), [("{}.parquet", parquet_of), ("[{}]*.parquet", parquet_of), ("{}.csv.gz", zipped)])
+def test_whether_a_compressed_form_is_empty_does_not_show(
+    tmp_path: Path, name: str, written: Callable[[list[int]], bytes]
+) -> None:
+    """With one person more the files differ and are two populations: so they are with nobody in them."""
+    lines = []
+    for ages in ([], [30]):
+        ledger = Ledger(tmp_path / f"{len(ages)}.db")
+        for number, content in (("one", written([])), ("other", written(ages))):
+            path = tmp_path / f"{len(ages)}{name.format(number)}"
+            path.write_bytes(content)
+            with cl.Session({number: table(path)}, budget=cl.PureDP(1), ledger=ledger):
+                pass
+        assert ledger.populations() == ["one", "other"]
+        lines.append([line.kind for line in ledger.lines()])
+        ledger.close()
+    assert lines[0] == lines[1]
 
 
 def test_a_spark_server_is_known_by_its_addresses() -> None:

@@ -99,8 +99,9 @@ def noisy_group_sums(
     share: Share,
     float_delta: float = float(FLOAT_DELTA),
     random: Random | None,
-) -> tuple[Floats, float]:
-    """The sum of the rows of each group, drawn into a ball of that radius, with noise; and the variance of each coordinate.
+) -> tuple[Floats, float, float]:
+    """The sum of the rows of each group, drawn into a ball of that radius, with noise; the variance of each coordinate; and the
+    step to which coordinates of rows were rounded.
 
     Guarantee: what the share says, for one row more or less. It lies in one group and changes that group's sum, in steps, by a
     vector no longer than `reach_of`; the sums of the other groups stay. Under ε each group's sum gets noise of density
@@ -119,10 +120,10 @@ def noisy_group_sums(
     steps, unit = group_sums(steps_in_ball(rows, radius=radius, bits=bits), labels, groups), radius * 2.0**-bits
     if vectors is not None:
         noisy = np.array([vectors[1].release(row, random=random) for row in steps], dtype=np.float64)
-        return noisy * unit, vectors[1].variance * unit**2
+        return noisy * unit, vectors[1].variance * unit**2, unit
     reach = reach_of(dimension, bits)
     sizes: dict[str, Any] = {"l1": reach * exact_square_root(Fraction(dimension)), "l2_squared": reach**2}
-    return share.add(steps, random=random, **sizes) * unit, share.variance(**sizes) * unit**2
+    return share.add(steps, random=random, **sizes) * unit, share.variance(**sizes) * unit**2, unit
 
 
 def noisy_total(values: Floats, *, most: float, share: Share, random: Random | None) -> tuple[float, float]:

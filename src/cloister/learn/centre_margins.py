@@ -14,7 +14,8 @@ The ball that rows were drawn into was made of a noisy spread. Where that may be
 squared distances add up to at most some V (`place.Spread.beyond`), and all of them may be of rows that were drawn in: by r − B
 ≤ r²/4B each, so by V/4B in all, and a mean is off by no more than that over its rows. A tenth of what may be missed is for V.
 
-A number of rows is whole: half a step is added to its noise's half-width.
+A number of rows is whole: half a step is added to its noise's half-width. Rows were rounded to steps, each coordinate by half a
+step at most, and so their mean is off by no more.
 """
 
 from __future__ import annotations
@@ -61,13 +62,15 @@ class Centres:
 
     ball: tuple[float, ...] | None = None
     """Its radius, and the `place.Spread` that it was made of; None where there was none."""
+    rounded: Floats | None = None
+    """How far rounding may have moved each coordinate of a row."""
     lost: Floats | None = None
     """V of each coordinate by itself, where rows were drawn into a box, as wide as `reach`."""
 
     def interval(self, confidence: Any) -> tuple[Floats, Floats]:
         """The least and the greatest of each coordinate, each by itself with that confidence."""
         miss = max(1 - float(confidence), _LEAST_MISS)
-        far = self._beyond(miss * _SPREAD)
+        far = self._beyond(miss * _SPREAD) + (0.0 if self.rounded is None else self.rounded)
         miss *= (1.0 if self.ball is None and self.lost is None else 1 - _SPREAD) / (1 if self.rest is None else 2)
         low, high = _ratio(self.sums, self.counts[:, None], self.sum_noise, self.count_noise[:, None], miss, self.reach)
         if self.rest is not None:

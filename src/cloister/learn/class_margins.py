@@ -12,6 +12,9 @@ Variance. With m = S/n and R = Q − 2mS + m²n these are identities: for the tr
 The last is between 0 and t²/(n − u), where t and u are half-widths of f − me and of e that hardly ever fail: a twentieth of what
 may be missed goes to them. What is neglected: m is itself noisy, and taken as it is.
 
+From arrays, c and c² were rounded to steps (`moments.BITS`), by half a step at most: a mean is off by no more, a variance by no
+more than three of these.
+
 Where the noise could make n nothing, every value is possible: a mean between −1 and 1, a variance between 0 and 1.
 """
 
@@ -22,12 +25,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloister.learn.margins import wider_quantile
-from cloister.learn.moments import ClassMoments, Floats
+from cloister.learn.moments import BITS, ClassMoments, Floats
 
 __all__ = ["Measured", "fieller"]
 
 _OTHERS = 0.05
 _LEAST_MISS = 1e-13
+_ROUNDED = 2.0 ** -(BITS + 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,7 +67,8 @@ class Measured:
         """The least and the greatest mean, each by itself with that confidence."""
         n, S, _ = self.numbers
         e, f, _, _, fe = self.noises
-        return fieller(S, n, q=wider_quantile(confidence), of_top=f, of_count=e, both=fe, ends=(-1.0, 1.0))
+        low, high = fieller(S, n, q=wider_quantile(confidence), of_top=f, of_count=e, both=fe, ends=(-1.0, 1.0))
+        return np.maximum(low - _ROUNDED, -1.0), np.minimum(high + _ROUNDED, 1.0)
 
     def variances(self, confidence: float) -> tuple[Floats, Floats]:
         """The least and the greatest variance."""
@@ -80,6 +85,7 @@ class Measured:
         both = ge - 2 * m * fe + m**2 * e
         least, _ = fieller(R - extra, n, q=q, of_top=top, of_count=e, both=both, ends=(0.0, 1.0))
         _, most = fieller(R, n, q=q, of_top=top, of_count=e, both=both, ends=(0.0, 1.0))
+        least, most = np.maximum(least - 3 * _ROUNDED, 0.0), np.minimum(most + 3 * _ROUNDED, 1.0)
         return np.where(left > 0, least, 0.0), np.where(left > 0, most, 1.0)
 
 

@@ -164,7 +164,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         if pairs:
             centres, cells = rounds(rows, starts, size=size, radius=radius, spread=kept, shares=pairs, random=random)
             sizes, groups = cells.counts, np.arange(clusters)
-        known = _evidence(place, axes, cells, groups, clusters=clusters, radius=radius, spread=seen)
+        known = _evidence(
+            place, axes, cells, groups, clusters=clusters, radius=radius, longest=float(np.sqrt(farthest)), spread=seen
+        )
         self._keep(np.clip(place.mean + in_ball(centres, radius) @ axes.T, self.low_, self.high_), sizes, known)
 
     def _learn_table(
@@ -278,6 +280,7 @@ def _evidence(
     *,
     clusters: int,
     radius: float,
+    longest: float,
     spread: Spread,
 ) -> Centres:
     """What was measured of the cells of each centre, by coordinate, and what stands for coordinates that no round looked at."""
@@ -289,6 +292,9 @@ def _evidence(
     np.add.at(number, groups, 1.0)
     left = np.eye(len(own)) - projection
     whole = axes.shape[0] == axes.shape[1]
+    rounded = np.abs(axes).sum(axis=1) * cells.step / 2
+    if not whole:  # and by `projected`, less than 2^−26 of the longest row for each of its numbers
+        rounded = rounded + np.abs(left) @ place.step / 2 + np.sqrt(axes.size) * 2.0**-26 * longest
     return Centres(
         origin=place.mean,
         counts=counts,
@@ -300,4 +306,5 @@ def _evidence(
         if whole
         else (left @ place.sums, (left**2) @ place.sum_noise, left @ place.moved, spread.size, spread.size_noise),
         ball=(radius, *spread),
+        rounded=rounded,
     )

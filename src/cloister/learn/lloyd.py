@@ -31,7 +31,7 @@ _LEAST_PART = 0.1
 class Cells:
     """Released: for each centre how many rows are nearest to it (never below a part of an even share), their mean, and the
     variance of a coordinate of that mean; and the noisy numbers and sums that these are made of, with the variances of their
-    noises (of a sum, in the mean over coordinates)."""
+    noises (of a sum, in the mean over coordinates), and the step to which coordinates of rows were rounded."""
 
     counts: Floats
     means: Floats
@@ -40,6 +40,7 @@ class Cells:
     sums: Floats
     count_noise: float
     sum_noise: float
+    step: float = 0.0
 
 
 def nearest(rows: Floats, centres: Floats) -> npt.NDArray[np.int64]:
@@ -70,11 +71,11 @@ def measured(
     unit = max(radius, float(np.sqrt((centres**2).sum(axis=1).max()))) * 2.0**-_FINE_BITS
     labels = nearest(np.rint(in_ball(rows, radius) / unit), np.rint(centres / unit))
     counts = count.add(np.bincount(labels, minlength=cells), l1=1, l2_squared=1, random=random)
-    sums, variance = noisy_group_sums(rows, labels, cells, radius=radius, share=total, random=random)
-    return cells_of(counts, sums, variance, size=size, count_noise=count.variance(l1=1, l2_squared=1))
+    sums, variance, step = noisy_group_sums(rows, labels, cells, radius=radius, share=total, random=random)
+    return cells_of(counts, sums, variance, size=size, count_noise=count.variance(l1=1, l2_squared=1), step=step)
 
 
-def cells_of(counts: Floats, sums: Floats, variance: float, *, size: float, count_noise: float) -> Cells:
+def cells_of(counts: Floats, sums: Floats, variance: float, *, size: float, count_noise: float, step: float = 0.0) -> Cells:
     """Cells of noisy counts and sums; `variance` is that of a coordinate of a sum, in the mean over coordinates.
 
     >>> cells_of(np.array([4.0, -2.0]), np.array([[8.0], [1.0]]), 1.0, size=20.0, count_noise=2.0).means.tolist()
@@ -90,6 +91,7 @@ def cells_of(counts: Floats, sums: Floats, variance: float, *, size: float, coun
         sums=sums,
         count_noise=count_noise,
         sum_noise=variance,
+        step=step,
     )
 
 

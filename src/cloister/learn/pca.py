@@ -62,6 +62,8 @@ class _Found:
     law: Law
     scale: float
     degrees: int = 0
+    rounded: float = 0.0
+    rounded_square: float = 0.0
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # type: ignore[misc]
@@ -195,18 +197,21 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         self._keep(found, spread, size_noise=size_variance(allowance.lines[0]), mean=about, ball=ball)
 
     def _found(self, way: str, rows: Floats, radius: float, count: int, allowance: Allowance) -> _Found:
-        random, features, unit = self.random, rows.shape[1], (radius * 2.0**-BITS) ** 2
+        random, features, step = self.random, rows.shape[1], radius * 2.0**-BITS
+        unit = step**2
         if way == "wishart":
             epsilon, delta = _wishart_part(allowance)
-            noisy, degrees, scale = wishart_moments(rows, radius=radius, epsilon=epsilon, delta=delta, random=random)
-            return _of_moments(noisy, np.sqrt(2 * degrees) * scale, count, "wishart", scale, degrees)
+            noisy, degrees, scale, step = wishart_moments(rows, radius=radius, epsilon=epsilon, delta=delta, random=random)
+            return _of_moments(noisy, np.sqrt(2 * degrees) * scale, count, "wishart", scale, degrees, step=step)
         moments = moment_steps(rows, radius=radius)
         if way == "gaussian":
             noisy, variance = gaussian_moments(moments, allowance.rest("second moments"), random)
-            return _of_moments(noisy * unit, np.sqrt(variance) * unit, count, "gaussian", np.sqrt(variance) * unit)
+            return _of_moments(noisy * unit, np.sqrt(variance) * unit, count, "gaussian", np.sqrt(variance) * unit, step=step)
         if way == "laplace":
             noisy, variance = laplace_moments(moments, allowance.rest("second moments"), random)
-            return _of_moments(noisy * unit, np.sqrt(2 * variance) * unit, count, "laplace", np.sqrt(variance / 2) * unit)
+            return _of_moments(
+                noisy * unit, np.sqrt(2 * variance) * unit, count, "laplace", np.sqrt(variance / 2) * unit, step=step
+            )
         reach_squared = reach_of(features, BITS) ** 2
         last = allowance.share("variances", _VARIANCES)
         if way == "power":
@@ -244,6 +249,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
             size_noise=size_noise,
             radius=self.radius_,
             degrees=found.degrees,
+            rounded=found.rounded,
+            rounded_square=found.rounded_square,
             mean=mean,
             spread=ball,
             corner=float((np.maximum(self.high_ - self.mean_, self.mean_ - self.low_) ** 2).sum()),
@@ -359,14 +366,23 @@ def _about_zero(box: Box, radius: float | None) -> Place:
     corner = wide_enough(float(farthest.max())) and float((farthest**2).sum())
     most = corner if radius is None else min(corner, declared_radius(box, radius) ** 2)
     none = np.zeros_like(box.low)
-    return Place(mean=none, variance=none, most=most, sums=none, sum_noise=none, moved=none)
+    return Place(mean=none, variance=none, most=most, sums=none, sum_noise=none, moved=none, step=none)
 
 
-def _of_moments(noisy: Floats, deviation: float, count: int, law: Law, scale: float, degrees: int = 0) -> _Found:
+def _of_moments(
+    noisy: Floats, deviation: float, count: int, law: Law, scale: float, degrees: int = 0, *, step: float = 0.0
+) -> _Found:
+    """`step`: to which the coordinates of rows were rounded."""
     values, vectors = np.linalg.eigh(noisy)
     directions, squares = vectors[:, ::-1][:, :count].T, values[::-1][:count]
     return _Found(
-        directions=directions, squares=squares, deviation=float(deviation), law=law, scale=float(scale), degrees=degrees
+        directions=directions,
+        squares=squares,
+        deviation=float(deviation),
+        law=law,
+        scale=float(scale),
+        degrees=degrees,
+        rounded=math.sqrt(len(noisy)) / 2 * step,
     )
 
 
@@ -390,6 +406,7 @@ def _measured(rows: Floats, directions: Floats, *, radius: float, share: Share, 
         deviation=deviation,
         law="each laplace" if pure else "each gaussian",
         scale=deviation / math.sqrt(2) if pure else deviation,
+        rounded_square=radius**2 * (2.0**-21 + math.sqrt(directions.size) * 2.0**-24),
     )
 
 

@@ -41,6 +41,8 @@ class Place:
     """What the mean is made of: noisy sums about the middle of the box, by coordinate, and the variances of their noise."""
     moved: Floats
     """The mean less the middle."""
+    step: Floats
+    """To which the coordinates of rows were rounded."""
 
 
 def declared_radius(box: Box, radius: float | None) -> float:
@@ -97,20 +99,22 @@ def mean_of(X: Floats, box: Box, *, size: float, radius: float, share: Share, ra
     active = half > 0
     if not active.any():
         none = np.zeros_like(middle)
-        return Place(mean=middle.copy(), variance=none, most=0.0, sums=none, sum_noise=none, moved=none)
+        return Place(mean=middle.copy(), variance=none, most=0.0, sums=none, sum_noise=none, moved=none, step=none)
     wide = half[active]
     by_box = wide.sum() ** 2 <= len(wide) * radius**2
     unit = np.sqrt(wide) if by_box else np.ones_like(wide)
     reach = float(np.sqrt(wide.sum())) if by_box else radius
     rows = (X - middle)[:, active] / unit
-    sums, variance = noisy_group_sums(rows, np.zeros(len(rows), dtype=np.int64), 1, radius=reach, share=share, random=random)
+    sums, variance, step = noisy_group_sums(
+        rows, np.zeros(len(rows), dtype=np.int64), 1, radius=reach, share=share, random=random
+    )
     offset, spread = sums[0] * unit / size, variance * unit**2 / size**2
     length = float((offset**2).sum())
     offset = offset * max(0.0, 1.0 - float(spread.sum()) / length) if length > 0 else offset
     offset = np.clip(offset, -wide, wide)
     most = min(float((wide**2 - offset**2).sum()), radius**2 - float((offset**2).sum()))
-    found, noise, moved = np.zeros_like(middle), np.zeros_like(middle), np.zeros_like(middle)
-    found[active], noise[active], moved[active] = sums[0] * unit, variance * unit**2, offset
+    found, noise, moved, steps = (np.zeros_like(middle) for _ in range(4))
+    found[active], noise[active], moved[active], steps[active] = sums[0] * unit, variance * unit**2, offset, step * unit
     return Place(
         mean=middle + moved,
         variance=noise / size**2,
@@ -118,6 +122,7 @@ def mean_of(X: Floats, box: Box, *, size: float, radius: float, share: Share, ra
         sums=found,
         sum_noise=noise,
         moved=moved,
+        step=steps,
     )
 
 

@@ -189,7 +189,7 @@ def line_of_rows(
     nowhere = np.zeros(len(Z), dtype=np.int64)
     share = allowance.share("products with the target", parts["with_target"])
     slack = allowance.float_delta
-    totals, target_variance = noisy_group_sums(
+    totals, target_variance, _ = noisy_group_sums(
         Z * cut[:, None], nowhere, 1, radius=radius * reach, share=share, float_delta=slack, random=random
     )
     share = allowance.share("products of the features", left)

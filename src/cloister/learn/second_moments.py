@@ -82,8 +82,9 @@ def wishart_bits(*, features: int, epsilon: Fraction, delta: Fraction) -> int:
 
 def wishart_moments(
     rows: Floats, *, radius: float, epsilon: Fraction, delta: Fraction, random: Random | None
-) -> tuple[Floats, int, float]:
-    """Σ zzᵀ with Wishart noise less its mean, its degrees of freedom k, and its scale B²: it is B²(W − k·1).
+) -> tuple[Floats, int, float, float]:
+    """Σ zzᵀ with Wishart noise less its mean, its degrees of freedom k, its scale B² (it is B²(W − k·1)), and the step to which
+    rows were rounded.
 
     Guarantee: (ε, 2δ), one row more or less, ‖z‖ ≤ B; δ by `WishartMechanism.tightest` (see its proof), and at most δ again by
     what floating point may do to the noise.
@@ -93,8 +94,9 @@ def wishart_moments(
     mechanism = _wishart(features, epsilon, delta, bits)
     noisy = mechanism.release(moment_steps(rows, radius=radius, bits=bits), random=random)
     centred = np.asarray(noisy, dtype=np.float64) - float(mechanism.shift) * np.eye(features)
-    unit = (radius * 2.0**-bits) ** 2
-    return centred * unit, mechanism.degrees, math.sqrt(mechanism.variance / mechanism.degrees) * unit
+    step = radius * 2.0**-bits
+    scale = math.sqrt(mechanism.variance / mechanism.degrees) * step**2
+    return centred * step**2, mechanism.degrees, scale, step
 
 
 @cache

@@ -18,6 +18,9 @@ m.
 The ball was made of a noisy spread. Where that may be less than half of what it is without noise, all squared distances
 (`place.Spread.beyond`) may be of rows that were drawn in, and a square may be greater by that much.
 
+Rows were rounded: that moves Z, whose ‖Zu‖² or whose squared singular values the squares are, by a matrix R of ‖R‖ ≤ √n·r, for
+rows that move by r at most. So roots of squares move by no more than that.
+
 Half of what may be missed is for the squares, a twentieth each for the mean and the spread, the rest for the number.
 """
 
@@ -93,6 +96,10 @@ class Variances:
 
     corner: float = math.inf
     """The farthest that a row can be from the released mean, squared."""
+    rounded: float = 0.0
+    """How far rounding may have moved a row."""
+    rounded_square: float = 0.0
+    """By how much rounding may have changed a row's square along a component, beside that."""
     spread: tuple[float, ...] | None = None
     """The `place.Spread` that the ball was made of; None where it holds all rows."""
 
@@ -107,8 +114,11 @@ class Variances:
         fewest, most = max(self.size - u, 2.0), max(self.size + u, 2.0)
         lost = 0.0 if self.spread is None else Spread(*self.spread).beyond(miss * _MEAN)
         bound = (self.corner if lost else self.radius**2) * fewest / (fewest - 1)
-        low = np.maximum(self.squares - t, 0.0) / (most - 1) - beside * fewest / (fewest - 1)
-        return np.maximum(low, 0.0), np.minimum((self.squares + t + lost) / (fewest - 1), bound)
+        t, root = t + most * self.rounded_square, math.sqrt(most) * self.rounded
+        least = np.maximum(np.sqrt(np.maximum(self.squares - t, 0.0)) - root, 0.0) ** 2
+        greatest = (np.sqrt(np.maximum(self.squares + t, 0.0)) + root) ** 2
+        low = least / (most - 1) - beside * fewest / (fewest - 1)
+        return np.maximum(low, 0.0), np.minimum((greatest + lost) / (fewest - 1), bound)
 
     def margin(self, shown: Floats, confidence: Any) -> Floats:
         """The way from what is shown to the farther end."""

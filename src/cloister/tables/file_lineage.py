@@ -9,20 +9,26 @@ that under whichever name a file comes, its rows have one budget.
 - *The content* is told by its length and a digest: of all of it up to 16 MiB, and of its beginning, its end and 64 pieces between
   of a longer one, so that opening a large table takes no second reading of it. Two long files of one length that agree in all of
   these are copies of one another, or a copy with a few values changed: the same people either way. A text of one line is a
-  header, and no row: many an empty form looks like it, and it is nobody's. Such a text has a name too, from its path, so that
-  the ledger has as many lines of a table without rows as of one with a row.
+  header, and no row, compressed or not, and so is a Parquet file of no rows: many an empty form looks like it, and it is
+  nobody's. Such a file has a name too, from its path, so that the ledger has as many lines of a table without rows as of one
+  with a row.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gzip
 import hashlib
+import io
 import os
+import zlib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["file_place", "lineage_of"]
+from cloister.tables.without_bar import without_bar
+
+__all__ = ["file_place", "lineage_of", "no_glob"]
 
 _WHOLE = 2**24
 _EDGE = 2**22
@@ -45,7 +51,7 @@ def lineage_of(path: Path) -> frozenset[str]:
     try:
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
-            content = _digest(file, found.st_size) or hashlib.sha256(os.fsencode(path.absolute())).hexdigest()
+            content = _digest(path, file, found.st_size) or hashlib.sha256(os.fsencode(path.absolute())).hexdigest()
     except OSError:
         return frozenset()
     place = _place(path, found)
@@ -74,14 +80,20 @@ def _place(path: Path, found: os.stat_result) -> str | None:
     return f"file {found.st_dev}:{found.st_ino}:{'' if born is None else born}"
 
 
-def _digest(file: Any, size: int) -> str | None:
-    """None of a text without a row."""
+def no_glob(path: Path) -> str:
+    """A path as DuckDB takes it: no character of it stands for others.
+
+    >>> no_glob(Path("a[1].csv"))
+    'a[[]1].csv'
+    """
+    return "".join(f"[{character}]" if character in "*?[" else character for character in str(path))
+
+
+def _digest(path: Path, file: Any, size: int) -> str | None:
+    """None of a file without a row."""
     if size <= _WHOLE:
         content = file.read()
-        is_text = b"\0" not in content[:_EDGE] and content[:2] != b"\x1f\x8b" and content[:4] != b"PAR1"
-        if is_text and len(content.strip().splitlines()) <= 1:
-            return None
-        return hashlib.sha256(content).hexdigest()
+        return None if _is_empty(path, content) else hashlib.sha256(content).hexdigest()
     digest = hashlib.sha256()
     between = size - 2 * _EDGE - _PIECE
     places = [(0, _EDGE), *((_EDGE + between * each // (_PIECES - 1), _PIECE) for each in range(_PIECES)), (size - _EDGE, _EDGE)]
@@ -89,6 +101,31 @@ def _digest(file: Any, size: int) -> str | None:
         file.seek(place)
         digest.update(file.read(length))
     return digest.hexdigest()
+
+
+def _is_empty(path: Path, content: bytes) -> bool:
+    """Whether there is no row in it, as far as can be told."""
+    if content[:4] == b"PAR1":
+        return len(content) <= _EDGE and _rows_of_parquet(path) == 0
+    if content[:2] == b"\x1f\x8b":
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as inner:
+                content = inner.read(_EDGE)
+        except (OSError, EOFError, zlib.error):
+            return False
+    return b"\0" not in content[:_EDGE] and len(content.strip().splitlines()) <= 1
+
+
+def _rows_of_parquet(path: Path) -> int | None:
+    """As its footer says; None where it cannot be read."""
+    import duckdb
+
+    try:
+        with without_bar(duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})) as connection:
+            found = connection.execute("SELECT sum(num_rows) FROM parquet_file_metadata(?)", [no_glob(path)]).fetchone()
+    except duckdb.Error:
+        return None
+    return None if found is None or found[0] is None else int(found[0])
 
 
 @cache

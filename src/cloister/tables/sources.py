@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from cloister.errors import EngineError, InvalidDeclaration
-from cloister.tables.file_lineage import file_place, lineage_of
+from cloister.tables.file_lineage import file_place, lineage_of, no_glob
 from cloister.tables.guard import guarded, tried
 from cloister.tables.ibis_compilers import sql_of
 from cloister.tables.lines import batches, malformed_sql, read_header, rows_sql
@@ -197,7 +197,7 @@ class ParquetSource(FileSource):
 
     def attach(self, connection: Any) -> str:
         """A `read_parquet`."""
-        return f"read_parquet({_quoted(_no_glob(self.path))})"
+        return f"read_parquet({_quoted(no_glob(self.path))})"
 
 
 class FrameSource(Source):
@@ -520,10 +520,6 @@ def _day(value: datetime.date) -> int:
 
 def _quoted(text: str) -> str:
     return "'" + str(text).replace("'", "''") + "'"
-
-
-def _no_glob(path: Path) -> str:
-    return "".join(f"[{character}]" if character in "*?[" else character for character in str(path))
 
 
 def _unreadable(what: str) -> Exception:
