@@ -40,6 +40,7 @@ from tests.hub.anonymizing.ordering import RELEASE
 from tests.hub.anonymizing.rows import varied
 from tests.hub.house import PEOPLE, READS, Clock, House, Visitor
 from tests.hub.learning.conftest import MAY, ORDER
+from tests.hub.test_routes import routes
 
 HERE = Path(__file__).parent
 QUESTION = {"sql": "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", "spend": "0.0625", "purpose": "a look"}
@@ -82,6 +83,7 @@ def listed(house: House) -> dict[str, list[str]]:
         "problems": sorted({code for _, _, code in problems._STATUS}),
         "metrics": sorted(set(re.findall(r"# TYPE (\w+)", house.hub.meter.text().decode()))),
         "fields": sorted(fields(api)),
+        "addresses": sorted(routes(house.app)),
     }
 
 
