@@ -35,6 +35,7 @@ from cloister.hub.services.learning import fitting
 from cloister.hub.services.trail.words import _EVENTS as TITLES
 from cloister.hub.services.trail.words import KINDS
 from cloister.hub.settings import Settings, load
+from cloister.ledger import Ledger
 from tests.hub.anonymizing.ordering import ORDER as TABLE
 from tests.hub.anonymizing.ordering import RELEASE
 from tests.hub.anonymizing.rows import varied
@@ -55,7 +56,7 @@ def names() -> dict[str, Any]:
         first = House(Path(scratch) / "first", Clock())
         keys = type(first.hub.keys)
         first.close()
-        kept: dict[str, set[str]] = {"purposes": set(), "bound": set()}
+        kept: dict[str, set[str]] = {"purposes": set(), "bound": set(), "of the ledger": set()}
         with watched(keys, kept):
             house = House(Path(scratch) / "hub", Clock())
             try:
@@ -132,7 +133,12 @@ def watched(keys: Any, kept: dict[str, set[str]]) -> Iterator[None]:
         kept["bound"].add(re.sub(r"(?<!\S)([0-9A-Za-z_-]{20,}|[0-9]+)(?!\S)", "#", about))
         return wrap(self, secret, about)  # type: ignore[no-any-return]
 
-    with patch.object(keys, "derive", derived), patch.object(keys, "wrap", wrapped):
+    def of_ledger(self: Any, *parts: str) -> bytes:
+        kept["of the ledger"].add(parts[0])
+        return from_ledger(self, *parts)
+
+    from_ledger = Ledger.derive
+    with patch.object(keys, "derive", derived), patch.object(keys, "wrap", wrapped), patch.object(Ledger, "derive", of_ledger):
         yield
 
 

@@ -41,7 +41,7 @@ def test_entries_and_files_are_called_what_they_were(now: dict[str, Any], what: 
     assert set(STORED[what]) <= set(now[what])
 
 
-@pytest.mark.parametrize("what", ["purposes", "bound"])
+@pytest.mark.parametrize("what", ["purposes", "bound", "of the ledger"])
 def test_keys_are_derived_for_and_bound_to_what_they_were(now: dict[str, Any], what: str) -> None:
     assert set(STORED["keys"][what]) <= set(now["keys"][what])
 
