@@ -19,12 +19,13 @@ from cloister.tables.scalar import Scalar
 
 ROOT = Path(cloister.__file__).parent
 _CALLED = {"asdict", "astuple", "vars"}
-_ATTRIBUTES = {"__dict__", "__qualname__", "__module__"}
+_ATTRIBUTES = {"__dict__", "__qualname__", "__module__", "__dataclass_fields__"}
 ALLOWED = {
     ("anonymize/files.py", "vars"): "what one object has found, given to another in memory",
     ("anonymize/frames.py", "__module__"): "of a column or a source, to tell pandas from others",
     ("anonymize/searches/attempts.py", "__dict__"): "what an object keeps in memory",
     ("attacks/canaries.py", "vars"): "an audit looks at what a model holds",
+    ("cli/audit.py", "__dataclass_fields__"): "options of a command, by the names that it declares",
     ("errors.py", "vars"): "the literal that a class declares",
     ("hub/services/asking/keeping.py", "vars"): "a row for the database, by its columns",
     ("hub/services/catalogue/shapes.py", "asdict"): "the answer to a request; the model's fields are the names",
