@@ -35,11 +35,13 @@ from cloister.hub.services.learning import fitting
 from cloister.hub.services.trail.words import _EVENTS as TITLES
 from cloister.hub.services.trail.words import KINDS
 from cloister.hub.settings import Settings, load
+from cloister.ledger import Ledger
 from tests.hub.anonymizing.ordering import ORDER as TABLE
 from tests.hub.anonymizing.ordering import RELEASE
 from tests.hub.anonymizing.rows import varied
 from tests.hub.house import PEOPLE, READS, Clock, House, Visitor
 from tests.hub.learning.conftest import MAY, ORDER
+from tests.hub.test_routes import routes
 
 HERE = Path(__file__).parent
 QUESTION = {"sql": "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", "spend": "0.0625", "purpose": "a look"}
@@ -54,7 +56,7 @@ def names() -> dict[str, Any]:
         first = House(Path(scratch) / "first", Clock())
         keys = type(first.hub.keys)
         first.close()
-        kept: dict[str, set[str]] = {"purposes": set(), "bound": set()}
+        kept: dict[str, set[str]] = {"purposes": set(), "bound": set(), "of the ledger": set()}
         with watched(keys, kept):
             house = House(Path(scratch) / "hub", Clock())
             try:
@@ -82,6 +84,7 @@ def listed(house: House) -> dict[str, list[str]]:
         "problems": sorted({code for _, _, code in problems._STATUS}),
         "metrics": sorted(set(re.findall(r"# TYPE (\w+)", house.hub.meter.text().decode()))),
         "fields": sorted(fields(api)),
+        "addresses": sorted(routes(house.app)),
     }
 
 
@@ -130,7 +133,12 @@ def watched(keys: Any, kept: dict[str, set[str]]) -> Iterator[None]:
         kept["bound"].add(re.sub(r"(?<!\S)([0-9A-Za-z_-]{20,}|[0-9]+)(?!\S)", "#", about))
         return wrap(self, secret, about)  # type: ignore[no-any-return]
 
-    with patch.object(keys, "derive", derived), patch.object(keys, "wrap", wrapped):
+    def of_ledger(self: Any, *parts: str) -> bytes:
+        kept["of the ledger"].add(parts[0])
+        return from_ledger(self, *parts)
+
+    from_ledger = Ledger.derive
+    with patch.object(keys, "derive", derived), patch.object(keys, "wrap", wrapped), patch.object(Ledger, "derive", of_ledger):
         yield
 
 

@@ -35,6 +35,7 @@ from cloister.noise import Random
 from cloister.session import Count, Mean, Persons, Question, Sum
 from cloister.session.question import OverCap
 from cloister.tables import And, Between, Binned, Column, Compare, Expression, Identifier, In, IsNull, Like, Literal, Not, Or
+from tests.learn.checks import model_of, rows_of
 
 HERE = Path(__file__).parent
 TOWNS = ["Delft", "Gouda", "Leiden"]
@@ -140,10 +141,10 @@ def opened(budget: Any) -> Iterator[cl.Session]:
         yield session
 
 
-def plans() -> dict[str, dict[str, str]]:
+def plans(*kinds: str) -> dict[str, dict[str, str]]:
     """By budget: the digest of each plan; what is refused has none."""
     found: dict[str, dict[str, str]] = {}
-    for kind in ("approx", "zcdp"):  # under pure ε the same is measured as with a δ
+    for kind in kinds or ("approx", "zcdp"):  # under pure ε the same is measured as with a δ
         with opened(BUDGETS[kind]) as session:
             told = found[kind] = {}
             for sql in statements():
@@ -226,6 +227,30 @@ def methods() -> dict[str, str]:
     return found
 
 
+def models_written() -> dict[str, list[str]]:
+    """What the JSON of each model calls its parts."""
+    found = {}
+    for name in METHODS:
+        model = model_of(name)
+        document = json.loads(model.fit(*rows_of(name)).to_json())
+        found[name] = sorted(
+            {*document, *(f"{part}.{each}" for part in ("parameters", "learned") for each in keys(document[part]))}
+        )
+    return found
+
+
+def keys(node: Any) -> Iterator[str]:
+    """The names in a part of a model: of what it holds, and of what its mappings hold."""
+    if isinstance(node, dict):
+        for name, inner in node.items():
+            yield name
+            yield from keys(inner)
+        yield from (str(pair[0]) for pair in node.get("mapping", ()) if isinstance(pair[0], str))
+    elif isinstance(node, list):
+        for inner in node:
+            yield from keys(inner)
+
+
 class Elsewhere:
     """A method that is not of this library: it goes by its module and its name, which are its author's to keep."""
 
@@ -304,6 +329,7 @@ def names() -> dict[str, Any]:
     return {
         "plans": plans(),
         "methods": methods(),
+        "models": models_written(),
         "survey": {
             "document": {name: part for name, part in asked.to_dict().items() if name != "promises"},  # texts for people
             "report": json.loads(respond(asked, ANSWERS, "open", random=Random.deterministic(1)).to_json()),

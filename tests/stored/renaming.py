@@ -30,7 +30,7 @@ def classes() -> list[type]:
 
 @contextmanager
 def renamed() -> Iterator[list[type]]:
-    """All of them, meanwhile. What they are annotated with is found where they say they are, so that every module is there too."""
+    """All of them, meanwhile. Annotations are looked up where a class says that it stands, so every module is there too."""
     before = [(each, each.__name__, each.__qualname__, each.__module__, vars(each).get("__repr__")) for each in classes()]
     moved = {f"elsewhere.{module}": sys.modules[module] for _, _, _, module, _ in before}
     sys.modules.update(moved)

@@ -9,19 +9,30 @@ import json
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
+from starlette.testclient import TestClient
 
+from cloister.errors import BudgetExceeded
+from cloister.hub.hub import Hub
+from cloister.hub.ids import digest, new_secret
+from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.jobs import Job
+from cloister.hub.services import all_services
+from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.services.learning import fitting
 from cloister.hub.services.trail import verify
+from cloister.hub.settings import load as load_settings
 from cloister.learn import load
 from cloister.local.survey import Survey, respond
 from cloister.noise import Random
-from cloister.privacy import PureDP
+from cloister.privacy import ApproxDP, PureDP
+from cloister.session import Release
 from tests.hub.house import Clock, House
 from tests.hub.learning.conftest import ORDER
 from tests.stored.making import KILLED, QUESTION, ROWS
@@ -41,6 +52,18 @@ class Kept:
         answer = self.house.client().request(method, f"/api/v1{path}", json=body, headers=headers)
         assert answer.is_success, (path, answer.text)
         return answer.json() if answer.headers["content-type"].startswith("application/json") else answer.text
+
+    def browser(self, email: str) -> TestClient:
+        """A browser in which somebody of the older version's people is logged in."""
+        hub, secret, now = self.house.hub, new_secret(), self.house.hub.now()
+        with hub.database.begin() as db:
+            person = db.scalars(select(Person).where(Person.email == email)).one()
+            session = WebSession(digest=digest(secret), person=person.id, created=now, used=now, expires=now + timedelta(days=1))
+            session.second_factor, session.address, session.agent = True, "127.0.0.1", "test"
+            db.add(session)
+        client = self.house.client()
+        client.cookies.set(cookie_name(self.house.settings), secret)
+        return client
 
     @property
     def spent(self) -> tuple[Any, Any]:
@@ -152,6 +175,50 @@ def counts(results: Any) -> Any:
         (each["people"], [(of["answer"], round(of["count"], 6)) for of in each["combined"]["answers"]])
         for each in results["questions"]
     ]
+
+
+def test_every_old_address_opens_with_every_form_of_what_is_there(kept: Kept) -> None:
+    said = kept.said
+    answer, model, table, survey = (said["answer"]["id"], said["model"]["id"], said["table"]["id"], said["survey"]["id"])
+    of_ana = ["/ask", "/questions", "/releases", "/models", "/surveys", "/jobs", "/budgets/people", "/trail/mine", "/datasets"]
+    of_ana += [f"/releases/{answer}", f"/releases/{answer}/chart.svg", f"/models/{model}", f"/surveys/{survey}"]
+    of_ana += [f"/releases/{answer}/download/{form}" for form in ("csv", "parquet", "readable", "json")]
+    of_ana += [f"/models/{model}/download", f"/models/{model}/card", f"/jobs/{said['killed']}"]
+    of_ana += [f"/surveys/{survey}/results.csv", f"/surveys/{survey}/results.json", f"/surveys/{survey}/reports.json"]
+    of_olga = [
+        "/anonymised",
+        f"/anonymised/{table}",
+        f"/anonymised/{table}/download",
+        "/datasets/people",
+        "/datasets/crowd_public",
+    ]
+    of_olga += [f"/anonymised/{table}/download?form=parquet", f"/anonymised/{table}/certificate", f"/anonymised/{table}/report"]
+    for email, addresses in (("ana@example.org", of_ana), ("olga@example.org", of_olga)):
+        client = kept.browser(email)
+        opened = {address: client.get(address) for address in addresses}
+        assert {address: each.status_code for address, each in opened.items()} == dict.fromkeys(addresses, 200)
+        assert all(each.content for each in opened.values())
+    ana = kept.browser("ana@example.org")
+    assert ana.get(f"/models/{model}/download").json() == json.loads(said["model"]["model"])
+    assert Release.from_json(ana.get(f"/releases/{answer}/download/json").text).to_pydict() == said["answer"]["columns"]
+
+
+def test_old_settings_hold_in_the_old_folder(kept: Kept) -> None:
+    folder = kept.house.settings.data
+    (folder / "hub.toml").write_text('delta_floor = "1e-7"\ntitle = "The old hub"\nsurvey_cap = "9"\n', encoding="utf-8")
+    kept.house.close()
+    settings = load_settings(folder, environment={"CLOISTER_HUB_SURVEY_CAP": "11", "CLOISTER_HUB_WORKERS": "0"})
+    assert {name: settings.shown()[name] for name in ("delta_floor", "title", "survey_cap", "workers")} == {
+        "delta_floor": "1e-7",
+        "title": "The old hub",
+        "survey_cap": "11",
+        "workers": "0",
+    }
+    with Hub(settings, all_services()) as hub:
+        assert hub.ledger.verify() is True
+        hub.ledger.open("others", ApproxDP(1, "1e-6"), who="olga@example.org")
+        with pytest.raises(BudgetExceeded, match="rule delta-floor"):
+            hub.ledger.reserve({"others": ApproxDP("0.1", "2e-7")}, who="ana@example.org", what="a plan")
 
 
 def test_a_share_is_as_large_as_it_was(kept: Kept) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.hub.house import Clock
 from tests.stored import hub_panel
+from tests.stored.renaming import renamed
 
 HERE = Path(__file__).parent
 STORED: dict[str, Any] = json.loads((HERE / "hub_names.json").read_text(encoding="utf-8"))
@@ -40,7 +41,7 @@ def test_entries_and_files_are_called_what_they_were(now: dict[str, Any], what: 
     assert set(STORED[what]) <= set(now[what])
 
 
-@pytest.mark.parametrize("what", ["purposes", "bound"])
+@pytest.mark.parametrize("what", ["purposes", "bound", "of the ledger"])
 def test_keys_are_derived_for_and_bound_to_what_they_were(now: dict[str, Any], what: str) -> None:
     assert set(STORED["keys"][what]) <= set(now["keys"][what])
 
@@ -75,3 +76,19 @@ def test_a_stored_answer_opens_in_every_format(tmp_path: Path) -> None:
         assert table["n"].to_list() == said["answer"]["columns"]["n"]
     finally:
         house.close()
+
+
+def test_nothing_that_a_hub_stores_follows_the_name_of_a_class(now: dict[str, Any], tmp_path: Path) -> None:
+    """Under other names of all classes and modules, and other words of `repr`, the same is written and read."""
+    assert now  # the application of all tests is built, so that none of it bears the other names afterwards
+    with renamed():
+        again = json.loads(json.dumps(hub_panel.names()))
+        assert {what: again[what] for what in ("requests", "jobs", "settings")} == {
+            what: STORED[what] for what in ("requests", "jobs", "settings")
+        }
+        for what in ("audit log", "files"):
+            assert set(STORED[what]) <= set(again[what])
+        for what, before in STORED["keys"].items():
+            assert set(before) <= set(again["keys"][what])
+        assert set(STORED["listed"]["columns"]) <= set(again["listed"]["columns"])
+        test_a_stored_answer_opens_in_every_format(tmp_path)

@@ -30,6 +30,7 @@ import numpy.typing as npt
 from cloister.learn.class_margins import fieller
 from cloister.learn.margins import wider_quantile
 from cloister.learn.place import Spread
+from cloister.stored import Stored
 
 __all__ = ["Centres"]
 
@@ -105,12 +106,16 @@ class Centres:
 
     def written(self) -> dict[str, Any]:
         """As plain arrays."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+        return {name: value for name, value in _STORED.told(self).items() if value is not None}
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> Centres:
         """The other way."""
-        return cls(**written)
+        return _STORED.made(written)
+
+
+_STORED = Stored(Centres, "centres", "origin", "counts", "sums", "count_noise", "sum_noise", "reach", "rest", "ball", "lost")
+"""As a model holds it."""
 
 
 def _ratio(sums: Floats, count: Floats, noise: Floats, count_noise: Floats, miss: float, reach: Floats) -> tuple[Floats, Floats]:

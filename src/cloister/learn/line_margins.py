@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.learn.margins import wider_quantile
+from cloister.stored import Stored
 
 __all__ = ["Cut", "Evidence", "Moved"]
 
@@ -212,11 +213,20 @@ class Evidence:
 
     def written(self) -> dict[str, Any]:
         """As plain numbers and arrays."""
-        parts = {name: value for name, value in vars(self).items() if value is not None}
-        return {name: dict(vars(value)) if isinstance(value, Moved | Cut) else value for name, value in parts.items()}
+        parts = {name: value for name, value in _STORED.told(self).items() if value is not None}
+        return {name: _INSIDE[name].told(value) if name in _INSIDE else value for name, value in parts.items()}
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> Evidence:
         """The other way."""
-        kinds: dict[str, type[Any]] = {"moved": Moved, "cut": Cut}
-        return cls(**{name: kinds[name](**value) if name in kinds else value for name, value in written.items()})
+        return _STORED.made({name: _INSIDE[name].made(value) if name in _INSIDE else value for name, value in written.items()})
+
+
+_STORED = Stored(Evidence, "evidence", "matrix", "with_target", "entry", "whole", "target", "constant", "moved", "cut")
+_INSIDE: Mapping[str, Stored[Any]] = {
+    "moved": Stored(
+        Moved, "moved", "centre", "height", "rows", "rows_noise", "features", "features_noise", "target", "target_noise"
+    ),
+    "cut": Stored(Cut, "cut", "lengths", "targets", "noise", "products", "with_target", "beyond"),
+}
+"""As a model holds them."""

@@ -37,6 +37,7 @@ import numpy.typing as npt
 from cloister.learn.class_margins import fieller
 from cloister.learn.margins import normal_quantile, wider_quantile
 from cloister.learn.place import Spread
+from cloister.stored import Stored
 
 __all__ = ["Law", "Variances", "norm_of"]
 
@@ -143,9 +144,17 @@ class Variances:
 
     def written(self) -> dict[str, Any]:
         """As plain values."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+        return {name: value for name, value in _STORED.told(self).items() if value is not None}
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> Variances:
         """The other way."""
-        return cls(**written)
+        return _STORED.made(written)
+
+
+_STORED = Stored(
+    Variances,
+    "variances",
+    *("squares", "law", "scale", "features", "size", "size_noise", "radius", "degrees", "mean", "corner", "spread"),
+)
+"""As a model holds it."""

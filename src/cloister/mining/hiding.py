@@ -30,6 +30,7 @@ from cloister.mining.window import slide
 from cloister.mining.worked import Worked
 from cloister.noise import Random
 from cloister.privacy import Exact, exact_positive
+from cloister.stored import Stored
 
 __all__ = ["METHODS", "HiddenRule", "Method", "Sanitised", "answers", "check_method", "hide_rules", "stated"]
 
@@ -129,6 +130,14 @@ class Sanitised:
         return json.dumps(stated(self), ensure_ascii=False)
 
 
+_COUNTS = Stored(
+    SideEffects,
+    "counts",
+    *("sensitive", "failed", "others", "lost", "rules", "ghosts", "entries", "changed_counts", "removed", "added", "touched"),
+)
+"""As a report holds them."""
+
+
 def stated(result: Sanitised) -> dict[str, Any]:
     """The report as plain data."""
     told, proof = result.effects, result.proof
@@ -138,7 +147,7 @@ def stated(result: Sanitised) -> dict[str, Any]:
         "lost_rules": told.lost_rules,
         "ghost_rules": told.ghost_rules,
         "dissimilarity": told.dissimilarity,
-        "counts": {name: getattr(told, name) for name in SideEffects.__dataclass_fields__},
+        "counts": _COUNTS.told(told),
         "rules": [
             {"rule": each.rule, "there_before": each.there_before, "support": each.support, "confidence": each.confidence}
             for each in result.rules

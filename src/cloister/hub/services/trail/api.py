@@ -18,7 +18,7 @@ from cloister.hub.services.trail.chain import BrokenLine
 from cloister.hub.services.trail.export import Form, as_mapping, response
 from cloister.hub.services.trail.pages import LINE_NUMBER, NAME
 from cloister.hub.services.trail.profiles import read_history, shown
-from cloister.hub.services.trail.reading import PAGE, Filters, Scope, own_data_sets, read_page
+from cloister.hub.services.trail.reading import FILTERS, PAGE, Filters, Scope, own_data_sets, read_page
 from cloister.hub.services.trail.verifying import verify
 from cloister.hub.services.trail.writing import write_alone
 from cloister.hub.web.forms import written_here
@@ -213,7 +213,7 @@ def api() -> APIRouter:
 
 
 def _filters(wanted: Wanted) -> Filters:
-    return Filters.of({name: str(getattr(wanted, name)) for name in Filters.__dataclass_fields__})
+    return Filters.of({name: str(getattr(wanted, name)) for name in FILTERS.attributes})
 
 
 def _page(hub: Hub, wanted: Wanted, scope: Scope) -> Lines:

@@ -16,6 +16,7 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet, Population
 from cloister.hub.records.trail import TrailAbout, TrailHead, TrailLine
 from cloister.hub.services.trail.chain import ALGORITHM, DATA_SET, key_of
+from cloister.stored import Stored
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -70,7 +71,7 @@ class Filters:
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Filters:
         """From an address or a form, checked."""
-        values = {name: given.get(name, "").strip()[:_LONGEST] for name in cls.__dataclass_fields__}
+        values = {name: given.get(name, "").strip()[:_LONGEST] for name in FILTERS.attributes}
         if values["outcome"] not in ("", *OUTCOMES):
             raise InvalidParameter("The filter is invalid", why="there is no such outcome", instead="outcome=denied")
         for name in ("since", "until"):
@@ -78,11 +79,11 @@ class Filters:
                 _moment(values[name])
         if "\0" in "".join(values.values()):
             raise InvalidParameter("The filter is invalid", why="it holds a zero character", instead="person=ada@example.org")
-        return cls(**values)
+        return FILTERS.made(values)
 
     def query(self, **more: Any) -> str:
         """As the end of an address."""
-        told = {name: value for name in self.__dataclass_fields__ if (value := getattr(self, name))}
+        told = {name: value for name, value in FILTERS.told(self).items() if value}
         return urlencode(told | {name: value for name, value in more.items() if value not in ("", None)})
 
     @property
@@ -119,6 +120,10 @@ class Filters:
         if self.outcome:
             found.append(TrailLine.outcome == self.outcome)
         return found
+
+
+FILTERS = Stored(Filters, "filters", "person", "action", "object", "purpose", "since", "until", "outcome")
+"""As addresses and forms have them."""
 
 
 @dataclass(frozen=True, kw_only=True)
