@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -18,7 +19,8 @@ class Watch:
 
     def look(self) -> None:
         """Once."""
-        for path in list(self.folder.rglob("*")):
+        # os.walk passes over a folder that vanishes while it is listed; Path.rglob of Python 3.11 would end this thread there
+        for path in [Path(folder, name) for folder, _, names in os.walk(self.folder) for name in names]:
             try:
                 content = path.read_bytes()
             except OSError:
