@@ -99,7 +99,7 @@ class Buyer(Balance):
 
     @property
     def _registry(self) -> Registry:
-        return self.seen.registry
+        return self.house.registry
 
     def _shapes(self, questions: Sequence[Question]) -> list[Shape]:
         return self._checked([self._shape(each) for each in questions])
