@@ -231,6 +231,6 @@ def _refused(hub: Hub, caller: Caller, wish: Wish, error: Exception, paid: dict[
         cost=paid,
         sql="; ".join(wish.texts)[:2000],
         error=type(error).__name__,
-        rule=str(getattr(error, "rule", "")),
+        rule=error.rule if isinstance(error, CloisterError) else "",
         **algorithm,
     )

@@ -265,7 +265,7 @@ def _refused(hub: Hub, caller: Caller, order: Order, error: CloisterError, charg
         method=order.method,
         table=order.table[:200],
         error=type(error).__name__,
-        rule=str(getattr(error, "rule", "")),
+        rule=error.rule if isinstance(error, CloisterError) else "",
         **({} if charges is None else charges.told),
         **algorithm,
     )
