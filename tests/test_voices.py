@@ -167,10 +167,11 @@ def test_fields_are_named_as_their_own_page_names_them() -> None:
 
 
 def test_python_keeps_its_own_words_and_errors_travel() -> None:
-    error = InvalidParameter("spend='x' is invalid", why="it is not a number", instead='spend="0.1"')
+    error = InvalidParameter("spend='x' is invalid", why="it is not a number", instead='spend="0.1"', rule="grant:g1")
     on_command_line(error, cli, ["query"])
     assert str(error) == "spend='x' is invalid: it is not a number.\n  Instead: spend=\"0.1\""
-    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    travelled = pickle.loads(pickle.dumps(error))
+    assert (str(travelled), travelled.rule) == (str(error), "grant:g1")
 
 
 def test_no_message_is_python_for_a_client_of_postgres() -> None:

@@ -47,6 +47,8 @@ __all__ = [
 class CloisterError(Exception):
     """The root of everything that cloister raises on purpose.
 
+    `rule` names the rule that refused, where one did: a grant, a ceiling, a rule of the institution.
+
     >>> error = CloisterError("This was refused", why="it could not be proved safe", instead="ask('something else')")
     >>> print(error)
     This was refused: it could not be proved safe.
@@ -56,15 +58,16 @@ class CloisterError(Exception):
     stored = "CloisterError"
     """What the audit log calls it (`stored_name`): a literal of each class."""
 
-    def __init__(self, what: str, *, why: str = "", instead: str = "") -> None:
+    def __init__(self, what: str, *, why: str = "", instead: str = "", rule: str = "") -> None:
         self.what = what
         self.why = why
         self.instead = instead
+        self.rule = rule
         text = f"{what}: {why}." if why else f"{what}."
         super().__init__(f"{text}\n  Instead: {instead}" if instead else text)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.what, self.why, self.instead))
+        return (_rebuild, (type(self), self.what, self.why, self.instead, self.rule))
 
 
 def stored_name(error: Exception) -> str:
@@ -77,8 +80,10 @@ def stored_name(error: Exception) -> str:
     return str(vars(kind).get("stored", kind.__name__))
 
 
-def _rebuild(kind: type[CloisterError], what: str, why: str, instead: str) -> CloisterError:
-    return kind(what, why=why, instead=instead)
+def _rebuild(kind: type[CloisterError], what: str, why: str, instead: str, rule: str) -> CloisterError:
+    error = kind(what, why=why, instead=instead)
+    error.rule = rule  # not every kind takes it
+    return error
 
 
 class InvalidParameter(CloisterError, ValueError):

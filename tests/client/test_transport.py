@@ -110,7 +110,7 @@ def test_a_refusal_is_an_error_of_ours_and_is_sent_once(status: int, code: str, 
         hub.session().sql(SQL, spend="0.1")
     assert type(refused.value) is kind
     assert (refused.value.what, refused.value.why, refused.value.instead) == ("It was refused", "a reason", "another line")
-    assert refused.value.rule == "grant:g1"  # type: ignore[attr-defined]
+    assert refused.value.rule == "grant:g1"
     assert len(hub.seen) == 1
     assert hub.slept == []
 

@@ -22,9 +22,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.learn import load
-from cloister.learn.allowance import Allowance
 from cloister.learn.catalogue import METHODS
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, PureDP
 from cloister.session import Door
 from cloister.tables import Category, Integer, PrivateTable, Real

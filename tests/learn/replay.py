@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from cloister.learn.allowance import Share
 from cloister.learn.cube import CubeNoise
 from cloister.noise import PermuteAndFlip, VectorMechanism
+from cloister.noise.allowance import Share
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,13 +17,13 @@ from sklearn.datasets import load_breast_cancer
 
 import cloister as cl
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Allowance
 from cloister.learn.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from cloister.learn.boosting_losses import Logistic, Softmax, Squared
 from cloister.learn.boosting_plan import Plan, plan_of
 from cloister.learn.bounds import Box
 from cloister.learn.histograms import Columns, grouped, merged, sums
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.learn.replay import told
 

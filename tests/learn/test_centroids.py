@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from cloister.learn import centroids as module
-from cloister.learn.allowance import Allowance
 from cloister.learn.centroids import centroids
 from cloister.learn.prepared import STEPS, Prepared, prepare
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, PureDP
 from tests.learn.test_descent import without
 from tests.learn.test_prepared import rows_of, some

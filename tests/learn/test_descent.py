@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from cloister.learn import descent as module
-from cloister.learn.allowance import Allowance
 from cloister.learn.descent import Descent, descend, plan, plan_pure
 from cloister.learn.losses import HuberHinge, Logistic, Loss, Softmax
 from cloister.learn.minimum import minimum
 from cloister.learn.prepared import STEPS, Prepared
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.learn.test_objective import ready
 

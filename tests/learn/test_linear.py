@@ -15,11 +15,11 @@ from sklearn import linear_model as theirs
 
 from cloister.errors import InvalidParameter
 from cloister.learn import LinearRegression, Ridge, products, wishart
-from cloister.learn.allowance import Allowance
 from cloister.learn.least_squares import solved
 from cloister.learn.products import Products, noisy_lengths, noisy_products, radius_within
 from cloister.learn.wishart import best_currency
 from cloister.noise import Random, WishartMechanism
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, PureDP, mu_squared_of_gaussian
 from cloister.session import Door
 from cloister.tables import Boolean, Category, Integer, PrivateTable, Real

@@ -13,7 +13,6 @@ from sklearn.mixture import GaussianMixture as Plain
 import cloister as cl
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn import GaussianMixture, load, price_of_privacy
-from cloister.learn.allowance import Allowance
 from cloister.learn.expectations import (
     Groups,
     Moments,
@@ -26,6 +25,7 @@ from cloister.learn.expectations import (
 )
 from cloister.learn.mixture import _alone
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from tests.learn.replay import moved as parts_moved
 from tests.learn.replay import told

@@ -11,12 +11,12 @@ from sklearn import naive_bayes as theirs
 
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.learn import CategoricalNB, GaussianNB, MixedNB
-from cloister.learn.allowance import Allowance
 from cloister.learn.bayes import noisy_gaussian
 from cloister.learn.bounds import box_of
 from cloister.learn.categories import category_counts
 from cloister.learn.moments import ClassMoments
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import PureDP
 from cloister.session import Door
 from cloister.tables import Category, Date, Integer, PrivateTable

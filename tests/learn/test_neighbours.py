@@ -14,7 +14,6 @@ import pytest
 import cloister as cl
 from cloister.errors import InvalidParameter
 from cloister.learn import fit_and_score_table, regression_rows
-from cloister.learn.allowance import Allowance
 from cloister.learn.base import PrivateModel
 from cloister.learn.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from cloister.learn.bounds import row_lengths, row_products
@@ -33,6 +32,7 @@ from cloister.learn.selection import PrivateSearch
 from cloister.learn.trees import DecisionTreeClassifier
 from cloister.learn.wishart import wishart_products
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from cloister.session import Door
 from cloister.tables import Category, Integer, PrivateTable

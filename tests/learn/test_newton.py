@@ -11,12 +11,12 @@ import pytest
 import cloister as cl
 from cloister.errors import InvalidParameter
 from cloister.learn import LinearSVC, LogisticRegression
-from cloister.learn.allowance import Allowance
 from cloister.learn.losses import Logistic
 from cloister.learn.minimum import minimum
 from cloister.learn.newton import Newton, curvatures, newton_steps, plan
 from cloister.learn.prepared import STEPS
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP
 from tests.learn.replay import Told, told
 from tests.learn.test_neighbours import BOUNDS, rows

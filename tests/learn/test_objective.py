@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from cloister.learn import objective
-from cloister.learn.allowance import Allowance
 from cloister.learn.losses import HuberHinge, Logistic, Loss, Softmax
 from cloister.learn.minimum import minimum
 from cloister.learn.objective import TOLERANCE, _error_of_the_term, perturbed_objective, plan, solvable
 from cloister.learn.output import perturbed_output
 from cloister.learn.prepared import STEPS, Prepared, prepare
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, PureDP
 from tests.learn.test_prepared import some
 

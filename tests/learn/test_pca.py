@@ -11,7 +11,6 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import cloister as cl
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
-from cloister.learn.allowance import Allowance
 from cloister.learn.ball import reach_of
 from cloister.learn.pca import METHODS, PCA, _measured
 from cloister.learn.portable import load
@@ -19,6 +18,7 @@ from cloister.learn.power import _product
 from cloister.learn.second_moments import BITS, gaussian_moments, laplace_moments, moment_steps
 from cloister.learn.subspaces import bingham, chosen_components, epsilon_of_choice
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 
 DELTA = {"gaussian": "1e-6", "power": "1e-6", "wishart": "1e-4", "exponential": None, "laplace": None}

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from cloister.learn import prepared as module
-from cloister.learn.allowance import Allowance
 from cloister.learn.base import Rows
 from cloister.learn.bounds import box_of
 from cloister.learn.prepared import STEPS, ball_rows, prepare
 from cloister.learn.vectors import noisy_columns, noisy_vector
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 
 WHOLES = [PureDP(1), PureDP("0.001"), PureDP(10_000), ApproxDP(1, "1e-5"), ZCDP("0.1")]

@@ -16,10 +16,10 @@ from sklearn.tree import DecisionTreeClassifier as TheirTree
 
 from cloister.errors import InvalidParameter
 from cloister.learn import splits, trees
-from cloister.learn.allowance import Share
 from cloister.learn.splits import Tree, descend, grow, scores
 from cloister.learn.trees import DecisionTreeClassifier, RandomForestClassifier
 from cloister.noise import Random
+from cloister.noise.allowance import Share
 from cloister.privacy import ZCDP, PureDP
 
 Counts = npt.NDArray[np.int64]

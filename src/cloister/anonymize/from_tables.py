@@ -49,8 +49,8 @@ def publish_table(session: Door, name: str, anonymizer: Anonymizer, *, random: R
     ...     isinstance(published, Published), published.report.models[0].reached, session.ledger.charges("people")[0].state
     (True, 'k = 2', 'not private')
     """
-    population = session._registry.asked(name).population
-    return publish_rows(session.prepared(name), population, session.ledger, name, anonymizer, who=session.who, random=random)
+    rows = session.row_access(name)
+    return publish_rows(rows.prepare(), rows.population, session.ledger, name, anonymizer, who=session.who, random=random)
 
 
 def publish_rows(

@@ -53,11 +53,9 @@ def refusal_of(status: int, problem: Mapping[str, Any]) -> errors.CloisterError:
     code = _text(problem, "code")
     what = _text(problem, "title") or f"The hub answered with the status {status}"
     error = _KINDS.get(code, HubError)(what, why=_text(problem, "detail"), instead=_text(problem, "instead"))
+    error.rule = _text(problem, "rule")
     if isinstance(error, HubError):
         error.code = code
-    rule = _text(problem, "rule")
-    if rule:
-        error.rule = rule  # type: ignore[attr-defined]
     return error
 
 

@@ -38,13 +38,12 @@ def check_floor(floor: str, what: str, added: Guarantee | None, before: Guarante
         return
     most, total = exact_probability(floor, "delta_floor"), added.delta + (Fraction(0) if before is None else before.delta)
     if total > most:
-        error = AccessDenied(
+        raise AccessDenied(
             f"{what} was refused",
             why=f"its δ would come to {text_of(total)}, and δ may be at most {text_of(most)} here (rule {RULE})",
             instead=f"δ = {text_of(most)} or less; the floor is a setting of the hub, above every owner",
+            rule=RULE,
         )
-        error.rule = RULE  # type: ignore[attr-defined]
-        raise error
 
 
 class FlooredLedger(Ledger):

@@ -98,6 +98,4 @@ def problem_of(error: errors.CloisterError) -> Problem:
     422
     """
     status, code = next(((status, code) for kind, status, code in _STATUS if isinstance(error, kind)), (400, "refused"))
-    return Problem(
-        status=status, code=code, title=error.what, why=error.why, instead=error.instead, rule=str(getattr(error, "rule", ""))
-    )
+    return Problem(status=status, code=code, title=error.what, why=error.why, instead=error.instead, rule=error.rule)

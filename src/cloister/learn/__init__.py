@@ -47,7 +47,6 @@ from cloister.learn.catalogue import METHODS
 if TYPE_CHECKING:
     from cloister.learn.accountant import epsilon_for as epsilon_for
     from cloister.learn.accountant import noise_for as noise_for
-    from cloister.learn.allowance import Allowance as Allowance
     from cloister.learn.boosting import GradientBoostingClassifier as GradientBoostingClassifier
     from cloister.learn.boosting import GradientBoostingRegressor as GradientBoostingRegressor
     from cloister.learn.card import Card as Card
@@ -84,10 +83,11 @@ if TYPE_CHECKING:
     from cloister.learn.svm import LinearSVC as LinearSVC
     from cloister.learn.trees import DecisionTreeClassifier as DecisionTreeClassifier
     from cloister.learn.trees import RandomForestClassifier as RandomForestClassifier
+    from cloister.noise.allowance import Allowance as Allowance
 
 _HOMES = {
+    "cloister.noise.allowance": "Allowance",
     ".accountant": "epsilon_for noise_for",
-    ".allowance": "Allowance",
     ".card": "Card",
     ".catalogue": "METHODS",
     ".curve": "Curve price_of_privacy",

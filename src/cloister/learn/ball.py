@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import FLOAT_DELTA, Share
-from cloister.learn.bounds import exact_square_root, row_lengths
+from cloister.learn.bounds import row_lengths
 from cloister.learn.vectors import finest_steps
 from cloister.noise import Random
+from cloister.noise.allowance import FLOAT_DELTA, Share
+from cloister.privacy.rational import exact_square_root
 
 __all__ = ["group_sums", "in_ball", "noisy_group_sums", "noisy_total", "projected", "reach_of", "steps_in_ball"]
 

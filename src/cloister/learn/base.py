@@ -18,11 +18,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Allowance, Currency, Share
 from cloister.learn.bounds import Box, box_of, interval_of
 from cloister.learn.reading import matrix_of, numbers_of, width_of
 from cloister.learn.targets import classes_of, column_of, places_of
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import ApproxDP, Guarantee, PureDP
 
 if TYPE_CHECKING:

@@ -29,7 +29,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Allowance
 from cloister.learn.base import PrivateModel, Rows
 from cloister.learn.boosting_losses import Floats, Logistic, Loss, Softmax, Squared
 from cloister.learn.boosting_plan import plan_of
@@ -37,6 +36,7 @@ from cloister.learn.boosting_rounds import Course, counted
 from cloister.learn.bounds import Box
 from cloister.learn.histograms import Columns, grouped
 from cloister.noise import Random, default_random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import Exact, exact_positive
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]

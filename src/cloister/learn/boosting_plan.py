@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cloister.learn.allowance import Allowance
+from cloister.noise.allowance import Allowance
 
 __all__ = ["Plan", "plan_of"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cloister.learn.allowance import Share
 from cloister.learn.boosting_losses import Floats, Integers, Loss
 from cloister.learn.histograms import Columns, merged, sums
 from cloister.noise import Random
+from cloister.noise.allowance import Share
 
 __all__ = ["Course", "Leaves", "counted"]
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, MissingBound
 
-__all__ = ["Box", "box_of", "exact_square_root", "interval_of", "row_lengths", "row_products", "steps_of"]
+__all__ = ["Box", "box_of", "interval_of", "row_lengths", "row_products", "steps_of"]
 
 Floats = npt.NDArray[np.float64]
 _LARGEST = 1e150
@@ -145,15 +143,6 @@ def row_products(rows: Floats, columns: Floats) -> Floats:
     if columns.ndim == 1:
         return np.asarray(np.einsum("ij,j->i", rows, columns))
     return np.asarray(np.einsum("ij,kj->ik", rows, np.ascontiguousarray(columns.T)))
-
-
-def exact_square_root(value: Fraction) -> Fraction:
-    """The square root, rounded up by at most 2⁻³⁹.
-
-    >>> exact_square_root(Fraction(4)) - 2 < Fraction(1, 10**9)
-    True
-    """
-    return Fraction(math.isqrt(math.ceil(value * 2**80)) + 1, 2**40)
 
 
 def _row(side: Any, features: int, name: str) -> Floats:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.validation import check_is_fitted
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Share
 from cloister.learn.curve import Curve
 from cloister.learn.portable import plain, read_guarantee, read_spent, spent_of, write_guarantee
 from cloister.learn.scores import Confusion, Score
+from cloister.noise.allowance import Share
 from cloister.printable import escape
 from cloister.privacy import Guarantee
 

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Share
 from cloister.learn.bayes import kept_share
 from cloister.learn.class_tables import ClassCounts
 from cloister.learn.moments import Floats
 from cloister.noise import Random
+from cloister.noise.allowance import Share
 
 __all__ = ["Values", "category_counts", "log_shares", "places_of"]
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
 from cloister.learn.prepared import STEPS, Prepared
 from cloister.learn.vectors import noisy_columns
 from cloister.noise import Random
+from cloister.noise.allowance import Share
 
 __all__ = ["centroids"]
 

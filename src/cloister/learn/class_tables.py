@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import UnsupportedQuery
-from cloister.learn.allowance import Allowance
 from cloister.learn.encoding import Encoder
 from cloister.learn.moments import ClassMoments, Floats
+from cloister.noise.allowance import Allowance
 from cloister.session.moments import Moments, lowered
 from cloister.session.question import Count, Question, Statistic, Variance
 from cloister.session.spend import Spending

@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
 from cloister.learn.losses import Loss
 from cloister.learn.prepared import BITS, STEPS, Prepared
 from cloister.learn.vectors import noisy_vector
 from cloister.noise import Random
+from cloister.noise.allowance import Share
 
 __all__ = ["RESIDUAL_BITS", "Descent", "cut", "descend", "exact_scores", "plan", "plan_pure"]
 

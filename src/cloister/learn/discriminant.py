@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
-from cloister.learn.allowance import Allowance
 from cloister.learn.ball import group_sums
 from cloister.learn.base import PrivateModel, Rows, classes_of
 from cloister.learn.bayes import kept_share, prior_of
@@ -24,6 +23,7 @@ from cloister.learn.least_squares import repaired
 from cloister.learn.products import Products, noisy_lengths, noisy_products, radius_within
 from cloister.learn.regression_tables import Sums, centred_columns, product_sums, square_middle
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.session.question import Count, Question, Sum
 from cloister.session.uncertainty import variance
 from cloister.tables import PrivateTable

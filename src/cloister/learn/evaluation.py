@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from cloister.learn.allowance import Allowance
 from cloister.learn.base import PrivateModel, Rows
 from cloister.learn.judging import Measure, judge_of, measure_of, rows_for
 from cloister.learn.scores import Confusion, Determination, Proportion, Score
 from cloister.noise import Random, default_random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, Exact, PureDP, exact_probability
 
 if TYPE_CHECKING:

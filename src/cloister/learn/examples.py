@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
-from cloister.learn.allowance import Allowance
 from cloister.learn.base import PrivateModel, Rows
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import Exact, exact
 
 __all__ = ["Threshold"]

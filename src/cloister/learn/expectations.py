@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
 from cloister.learn.bayes import kept_share, prior_of
 from cloister.learn.bounds import row_products
 from cloister.noise import Gaussian, Random
+from cloister.noise.allowance import Share
 
 __all__ = ["Groups", "Moments", "log_densities", "moved", "noisy_moments", "reach_of", "responsibilities", "row_moments"]
 

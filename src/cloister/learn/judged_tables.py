@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cloister.errors import InvalidParameter, UnknownColumn
-from cloister.learn.allowance import Allowance, Share
 from cloister.learn.base import PrivateModel
 from cloister.learn.catalogue import name_of
 from cloister.learn.encoding import Encoder
@@ -22,6 +21,7 @@ from cloister.learn.judging import Judge, Measure, judge_of, measure_of
 from cloister.learn.portable import plain, to_json
 from cloister.learn.scores import Score
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import Exact, Guarantee, exact_probability
 from cloister.tables import Category, PrivateTable
 

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
-from cloister.learn.allowance import Share
 from cloister.learn.base import PrivateModel, places_of
 from cloister.learn.bounds import interval_of, steps_of
 from cloister.learn.scores import Confusion, Determination, Noise, Proportion, Score
 from cloister.noise import Random
+from cloister.noise.allowance import Share
 from cloister.privacy import Guarantee
 
 __all__ = ["Judge", "Measure", "judge_of", "measure_of", "rows_for"]

@@ -10,13 +10,13 @@ import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Allowance, Currency
 from cloister.learn.base import Rows
 from cloister.learn.bounds import Box, box_of
 from cloister.learn.linear_classes import LinearClassifier, Method
 from cloister.learn.losses import HuberHinge, Logistic, Loss, Softmax, softmax
 from cloister.learn.random_features import drawn_frequencies, fourier_features
 from cloister.noise import Random, default_random
+from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import Guarantee
 
 __all__ = ["KernelClassifier"]

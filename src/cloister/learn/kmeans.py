@@ -15,7 +15,6 @@ import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Allowance, Share
 from cloister.learn.ball import in_ball, projected
 from cloister.learn.base import PrivateModel, Rows
 from cloister.learn.centre_margins import Centres
@@ -29,6 +28,7 @@ from cloister.learn.place import Place, Spread, declared_radius, mean_of, noisy_
 from cloister.learn.purse import Purse
 from cloister.learn.starts import REACH, frame, spread_starts, weighted_centres
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance, Share
 
 if TYPE_CHECKING:
     from cloister.session import Door

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cloister.learn.allowance import Share
+from cloister.noise.allowance import Share
 
 __all__ = ["GROWTH", "Plan", "plan_of"]
 

@@ -16,7 +16,6 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Allowance
 from cloister.learn.centre_margins import Centres
 from cloister.learn.covariance_tables import moments_of, question_of
 from cloister.learn.encoding import Encoder
@@ -27,6 +26,7 @@ from cloister.learn.purse import Purse
 from cloister.learn.regression_tables import centred_columns
 from cloister.learn.starts import REACH, spread_starts, weighted_centres
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP
 from cloister.session.formulas import Linear
 from cloister.session.question import Count, Covariance, Question, Sum

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Allowance, Currency
 from cloister.learn.base import PrivateModel, Rows
 from cloister.learn.bounds import Box, box_of, interval_of, row_products
 from cloister.learn.encoding import Encoder
@@ -23,6 +22,7 @@ from cloister.learn.line_margins import Evidence
 from cloister.learn.regression_rows import Frame, Line, line_of_rows, portions
 from cloister.learn.wishart import best_currency
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import ApproxDP, Guarantee
 
 if TYPE_CHECKING:

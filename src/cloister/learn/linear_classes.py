@@ -16,13 +16,13 @@ from sklearn.base import ClassifierMixin
 
 from cloister.errors import InvalidParameter
 from cloister.learn import descent, newton, objective
-from cloister.learn.allowance import Allowance, Currency, Share
 from cloister.learn.base import PrivateModel, Rows, classes_of
 from cloister.learn.centroids import centroids
 from cloister.learn.losses import Logistic, Loss
 from cloister.learn.minimum import minimum
 from cloister.learn.output import perturbed_output
 from cloister.learn.prepared import Prepared, prepare
+from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import Guarantee, PureDP
 
 __all__ = ["LinearClassifier", "Method"]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
 from cloister.learn.ball import in_ball, noisy_group_sums
 from cloister.noise import Random
+from cloister.noise.allowance import Share
 
 __all__ = ["Cells", "cells_of", "drawn_in", "measured", "nearest", "rounds"]
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from sklearn.base import DensityMixin
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Allowance, Share
 from cloister.learn.base import PrivateModel, Rows
 from cloister.learn.expectations import Groups, log_densities, moved, noisy_moments, reach_of, responsibilities
 from cloister.learn.kmeans import KMeans
 from cloister.noise import Gaussian, Random, default_random
+from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import ZCDP, PureDP
 
 __all__ = ["GaussianMixture"]

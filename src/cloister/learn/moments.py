@@ -13,10 +13,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
-from cloister.learn.bounds import Box, exact_square_root
+from cloister.learn.bounds import Box
 from cloister.learn.cube import CubeNoise
 from cloister.noise import Random
+from cloister.noise.allowance import Share
+from cloister.privacy.rational import exact_square_root
 
 __all__ = ["ClassMoments", "class_moments", "class_sums", "noisy_class_moments"]
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from cloister.errors import InvalidParameter, MissingBound
-from cloister.learn.allowance import Allowance
 from cloister.learn.base import PrivateModel, Rows, classes_of
 from cloister.learn.bayes import GaussianParts, noisy_gaussian, plain_gaussian, prior_of
 from cloister.learn.bounds import Box, box_of, row_products
@@ -24,6 +23,7 @@ from cloister.learn.encoding import Encoder
 from cloister.learn.margins import wider_quantile
 from cloister.learn.moments import ClassMoments, Floats, class_moments, least_count, noisy_class_moments
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.tables import Category
 
 if TYPE_CHECKING:

@@ -29,11 +29,11 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloister.errors import InvalidParameter
 from cloister.learn.accountant import noise_for
-from cloister.learn.allowance import Allowance, Currency
 from cloister.learn.base import PrivateModel, Rows
 from cloister.learn.bounds import Box
 from cloister.learn.gradients import BITS, Floats, clipped_sum, first_weights, probabilities, unpacked
 from cloister.noise import Gaussian, Random, default_random
+from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, exact_positive, text_of
 
 __all__ = ["NeuralClassifier"]

@@ -13,12 +13,12 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
 from cloister.learn.descent import RESIDUAL_BITS, cut, exact_scores
 from cloister.learn.losses import Logistic
 from cloister.learn.prepared import BITS, STEPS, Prepared
 from cloister.learn.vectors import noisy_vector
 from cloister.noise import Random
+from cloister.noise.allowance import Share
 
 __all__ = ["LONGEST", "Newton", "curvatures", "newton_steps", "noisy_hessian", "plan"]
 

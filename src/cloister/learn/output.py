@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
 from cloister.learn.losses import Loss
 from cloister.learn.margins import normal_quantile
 from cloister.learn.minimum import minimum, steps_for
@@ -16,6 +15,7 @@ from cloister.learn.objective import solvable
 from cloister.learn.prepared import STEPS, Prepared
 from cloister.learn.vectors import as_fraction, noisy_vector
 from cloister.noise import Random, VectorMechanism
+from cloister.noise.allowance import Share
 
 __all__ = ["Perturbed", "perturbed_output"]
 

@@ -17,10 +17,9 @@ import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Allowance, Currency, Share
 from cloister.learn.ball import in_ball, projected, reach_of
 from cloister.learn.base import PrivateModel, Rows
-from cloister.learn.bounds import Box, exact_square_root
+from cloister.learn.bounds import Box
 from cloister.learn.covariance_tables import TableMoments, moments_of, question_of
 from cloister.learn.encoding import Encoder
 from cloister.learn.from_tables import Learning, read
@@ -31,7 +30,9 @@ from cloister.learn.second_moments import BITS, gaussian_moments, laplace_moment
 from cloister.learn.spectral_margins import Law, Variances
 from cloister.learn.subspaces import chosen_components
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import ZCDP, Guarantee, PureDP, zcdp_within
+from cloister.privacy.rational import exact_square_root
 
 if TYPE_CHECKING:
     from cloister.session import Door

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Share
 from cloister.learn.ball import noisy_group_sums, noisy_total
 from cloister.learn.bounds import Box
 from cloister.learn.margins import wider_quantile
 from cloister.noise import Random
+from cloister.noise.allowance import Share
 
 __all__ = ["Place", "Spread", "declared_radius", "mean_of", "noisy_size", "size_variance", "spread_of", "wide_enough"]
 

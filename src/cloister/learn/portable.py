@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.learn.allowance import Currency, Share
 from cloister.learn.catalogue import METHODS, class_of, name_of
+from cloister.noise.allowance import Currency, Share
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, exact, text_of
 
 if TYPE_CHECKING:

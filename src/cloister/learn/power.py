@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
-from cloister.learn.bounds import exact_square_root
 from cloister.learn.starts import frame
 from cloister.noise import Random
+from cloister.noise.allowance import Share
+from cloister.privacy.rational import exact_square_root
 
 __all__ = ["powered_subspace"]
 

@@ -14,11 +14,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Allowance, Share
 from cloister.learn.base import Rows
 from cloister.learn.bounds import Box
 from cloister.learn.vectors import noisy_vector
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance, Share
 
 __all__ = ["STEPS", "Prepared", "ball_rows", "prepare"]
 

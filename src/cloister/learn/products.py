@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import FLOAT_DELTA, Share
-from cloister.learn.bounds import exact_square_root
 from cloister.learn.vectors import finest_steps
 from cloister.noise import Random
+from cloister.noise.allowance import FLOAT_DELTA, Share
+from cloister.privacy.rational import exact_square_root
 
 __all__ = ["Products", "noisy_lengths", "noisy_products", "radius_within"]
 

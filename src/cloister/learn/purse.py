@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cloister.errors import BudgetExceeded
-from cloister.learn.allowance import Allowance
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, Guarantee
 from cloister.session.question import Count, Question
 from cloister.session.spend import Spend, Spending, amount_of, spend_of

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Allowance, Share
 from cloister.learn.ball import noisy_group_sums
 from cloister.learn.bayes import kept_share
 from cloister.learn.bounds import Box, row_lengths, row_products, steps_of
@@ -32,6 +31,7 @@ from cloister.learn.line_margins import Cut, Evidence, Moved
 from cloister.learn.products import noisy_lengths, noisy_products, radius_within
 from cloister.learn.wishart import wishart_products
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance, Share
 
 __all__ = ["Frame", "Line", "alpha_of", "line_of_rows", "noisy_box_sums", "portions", "steady_size"]
 

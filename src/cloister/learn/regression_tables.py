@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import UnsupportedQuery
-from cloister.learn.allowance import Allowance
 from cloister.learn.bayes import kept_share
 from cloister.learn.class_tables import allowance_for
 from cloister.learn.encoding import Encoder
@@ -24,6 +23,7 @@ from cloister.learn.least_squares import solved
 from cloister.learn.line_margins import Evidence
 from cloister.learn.products import Products
 from cloister.learn.regression_rows import Frame, Line, alpha_of, steady_size
+from cloister.noise.allowance import Allowance
 from cloister.session.formulas import Linear
 from cloister.session.question import Count, Question, Sum
 from cloister.session.uncertainty import variance

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Allowance, Currency, Share
 from cloister.learn.base import PrivateModel, Rows
 from cloister.learn.bounds import Box, interval_of, steps_of
 from cloister.noise import PermuteAndFlip, Random
+from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import ZCDP, Exact, Guarantee, PureDP, exact
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Share
 from cloister.noise import DiscreteLaplace, Gaussian
+from cloister.noise.allowance import Share
 from cloister.privacy import Guarantee, exact
 
 __all__ = ["Confusion", "Determination", "Noise", "Proportion", "Score"]

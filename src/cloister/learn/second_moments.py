@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Share
 from cloister.learn.ball import reach_of, steps_in_ball
 from cloister.noise import Random, WishartMechanism
+from cloister.noise.allowance import Share
 
 __all__ = ["gaussian_moments", "laplace_moments", "moment_steps", "wishart_bits", "wishart_moments"]
 

@@ -17,13 +17,13 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Allowance, Share
 from cloister.learn.base import PrivateModel
 from cloister.learn.evaluation import split, taken
 from cloister.learn.judging import judge_of, measure_of, rows_for
 from cloister.learn.scores import Proportion, Score
 from cloister.learn.stopping import Law, Stopping
 from cloister.noise import PermuteAndFlip, Random, default_random
+from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_probability, zcdp_within
 
 __all__ = ["CrossValidation", "PrivateSearch", "cross_validate"]

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import Share
 from cloister.learn.starts import directions
 from cloister.noise import Random, default_random
+from cloister.noise.allowance import Share
 
 __all__ = ["bingham", "chosen_components", "epsilon_of_choice"]
 

@@ -30,10 +30,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Allowance, Currency
 from cloister.learn.base import PrivateModel, Rows
 from cloister.learn.splits import Criterion, Floats, Tree, descend, grow, random_tree
 from cloister.noise import Random, default_random
+from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import Exact, exact_positive
 
 __all__ = ["DecisionTreeClassifier", "RandomForestClassifier"]

@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from cloister.learn.allowance import FLOAT_DELTA, Share
 from cloister.noise import Random, VectorMechanism
+from cloister.noise.allowance import FLOAT_DELTA, Share
 
 __all__ = ["as_fraction", "finest_steps", "noisy_columns", "noisy_vector"]
 

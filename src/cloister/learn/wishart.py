@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.learn.allowance import Currency, Share
-from cloister.learn.bounds import exact_square_root
 from cloister.learn.products import Products, exact_products
 from cloister.noise import Random, WishartMechanism
+from cloister.noise.allowance import Currency, Share
 from cloister.privacy import ApproxDP, mu_squared_of_gaussian
+from cloister.privacy.rational import exact_square_root
 
 __all__ = ["best_currency", "wishart_products"]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 Work = TypeVar("Work")
@@ -17,6 +18,8 @@ Work = TypeVar("Work")
 _LARGEST = 256
 _PATIENCE = 0.002
 """Seconds for which a batch waits for those who are known to be coming."""
+_MOMENT = 0.1
+"""Seconds for which somebody is known to be coming soon."""
 
 
 def _nobody() -> int:
@@ -35,6 +38,40 @@ class Entry(Generic[Work]):
         self.done = False
         self.leads = False
         self.wake: threading.Lock | None = None  # for those who wait
+
+
+class Rush:
+    """The questions that are being answered, each with when it was begun.
+
+    >>> now = [0.0]
+    >>> rush = Rush(lambda: now[0])
+    >>> with rush.one():
+    ...     with rush.one():
+    ...         both = rush.coming()
+    ...     now[0] = 60.0
+    ...     late = rush.coming()
+    >>> both, late, rush.coming()
+    (2, 0, 0)
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._begun: dict[object, float] = {}
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """One of them."""
+        mine = object()
+        self._begun[mine] = self._clock()
+        try:
+            yield
+        finally:
+            del self._begun[mine]
+
+    def coming(self) -> int:
+        """How many were begun a moment ago."""
+        lately = self._clock() - _MOMENT
+        return sum([begun > lately for begun in list(self._begun.values())])
 
 
 class GroupCommit(Generic[Work]):

@@ -560,22 +560,15 @@ def _check_request(costs: Mapping[str, Guarantee], *, who: str, what: str, purpo
             "costs={} is invalid", why="a charge names at least one population", instead='costs={"people": PureDP("0.1")}'
         )
     for name, cost in costs.items():
-        _check_name("population", name)
+        _check_names(population=name)
         kind_of(cost)
-    _check_name("who", who)
-    _check_name("what", what)
-    if purpose:
-        _check_name("purpose", purpose)
+    _check_names(who=who, what=what, **({"purpose": purpose} if purpose else {}))
 
 
 def _check_names(**names: str) -> None:
     """Names and reasons go into lines that people read: text, not empty, printable, of a size to read."""
     for name, value in names.items():
-        _check_name(name, value)
-
-
-def _check_name(name: str, value: str) -> None:
-    if not is_text(value, 1000):
-        raise InvalidParameter(
-            f"{name} is invalid", why="it must be printable text of 1 to 1000 characters", instead=f"{name}='…'"
-        )
+        if not is_text(value, 1000):
+            raise InvalidParameter(
+                f"{name} is invalid", why="it must be printable text of 1 to 1000 characters", instead=f"{name}='…'"
+            )

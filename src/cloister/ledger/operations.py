@@ -323,13 +323,12 @@ def _keep_within(bounds: Sequence[Bound], population: Population, cost: Guarante
     for bound in bounds:
         limit = units_down(in_measure(bound.most, population.kind))
         if spent[0] + units[0] > limit[0] or spent[1] + units[1] > limit[1]:
-            error = BudgetExceeded(
+            raise BudgetExceeded(
                 f"A charge of {cost} to population {population.name!r} was refused",
                 why=bound.why,
                 instead="a smaller spend=, or ask the person who made the rule",
+                rule=bound.rule,
             )
-            error.rule = bound.rule  # type: ignore[attr-defined]
-            raise error
 
 
 def _plus(left: Units, right: Units) -> Units:

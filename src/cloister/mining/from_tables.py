@@ -65,11 +65,11 @@ def publish_baskets(
     check_method(method)
     Thresholds.of(1, min_support=min_support, min_confidence=min_confidence)
     limit = exact_positive(time_limit, "time_limit")  # what can be refused without looking at a row is
-    population = session._registry.asked(table).population
+    access = session.row_access(table)
     what = f"baskets of {table} with rules hidden"
 
     def changed() -> Sanitised:
-        held = _baskets(session.prepared(table), item, basket, random or Random())
+        held = _baskets(access.prepare(), item, basket, random or Random())
         return hide_rules(
             held.lists(),
             rules,
@@ -83,7 +83,7 @@ def publish_baskets(
 
     # first of all: an interruption, or a process that ends, leaves no time to write anything down
     words = f"{what} (not differentially private, and neither is a refusal)"
-    session.ledger.note_not_private(population, who=session.who, what=words)
+    session.ledger.note_not_private(access.population, who=session.who, what=words)
     return sealed(changed)
 
 

@@ -4,6 +4,7 @@
 - Noise for integers: `DiscreteLaplace`, `DiscreteGaussian`, `Geometric`, `Staircase`. For real numbers on a declared grid:
   `Laplace`, `Gaussian`, and `Staircase` with a step. `inversion` draws them fast and exactly; its proof is inversion.proof.md.
 - Choices: `Exponential`, `PermuteAndFlip`, `ReportNoisyMax`, randomised response.
+- `Allowance`: one release split into portions, and what each may pay for.
 - Vectors and matrices, matrix mechanism, sparse vector, smooth sensitivity, propose-test-release.
 
 Each mechanism is a small frozen object: `guarantee` is what it promises, `release` the only thing it does to a private value.
@@ -19,6 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cloister.noise.allowance import Allowance, Share
     from cloister.noise.exponential import DiscreteExponential
     from cloister.noise.gaussian import DiscreteGaussian, Gaussian
     from cloister.noise.geometric import Geometric
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AboveThreshold": "sparse_vector",
     "AdditiveNoise": "mechanism",
+    "Allowance": "allowance",
     "BinaryResponse": "randomized_response",
     "DiscreteExponential": "exponential",
     "DiscreteGaussian": "gaussian",
@@ -55,6 +58,7 @@ _HOME = {
     "ProposeTestRelease": "propose",
     "Random": "random",
     "ReportNoisyMax": "selection",
+    "Share": "allowance",
     "SmoothMedian": "smooth",
     "SparseVector": "sparse_vector",
     "Staircase": "staircase",
@@ -67,6 +71,7 @@ _HOME = {
 __all__ = [
     "AboveThreshold",
     "AdditiveNoise",
+    "Allowance",
     "BinaryResponse",
     "DiscreteExponential",
     "DiscreteGaussian",
@@ -83,6 +88,7 @@ __all__ = [
     "ProposeTestRelease",
     "Random",
     "ReportNoisyMax",
+    "Share",
     "SmoothMedian",
     "SparseVector",
     "Staircase",

@@ -223,3 +223,12 @@ def _from_text(text: str, value: object, name: str) -> Fraction:
 
 def _not_a_number(value: object, name: str) -> InvalidParameter:
     return InvalidParameter(f"{name}={shown(value)} is invalid", why="it is not a finite number", instead=f'{name}="0.1"')
+
+
+def exact_square_root(value: Fraction) -> Fraction:
+    """The square root, rounded up by at most 2⁻³⁹.
+
+    >>> exact_square_root(Fraction(4)) - 2 < Fraction(1, 10**9)
+    True
+    """
+    return Fraction(math.isqrt(math.ceil(value * 2**80)) + 1, 2**40)

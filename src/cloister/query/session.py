@@ -263,7 +263,7 @@ class Session(Door):
         return super().on_behalf(
             who,
             tables=tables,
-            rows=row_conditions(rows or {}, self.tables),
+            rows=row_conditions(rows, self.tables) if rows else None,
             columns=columns,
             progress=progress,
             time_limit=time_limit,

@@ -57,6 +57,7 @@ from cloister.session.question import (
     unknown_column,
 )
 from cloister.session.release import Provenance, Release
+from cloister.session.row_access import RowAccess
 from cloister.session.run import Outcome, RowMethod, RunPlan
 from cloister.session.spend import Spending
 from cloister.session.touched import Touched
@@ -88,6 +89,7 @@ __all__ = [
     "Question",
     "Regression",
     "Release",
+    "RowAccess",
     "RowMethod",
     "RunPlan",
     "Series",

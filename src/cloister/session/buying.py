@@ -99,7 +99,7 @@ class Buyer(Balance):
 
     @property
     def _registry(self) -> Registry:
-        return self.seen.registry
+        return self.house.registry
 
     def _shapes(self, questions: Sequence[Question]) -> list[Shape]:
         return self._checked([self._shape(each) for each in questions])
@@ -307,13 +307,12 @@ class Buyer(Balance):
 
 def _no_share(error: BudgetExceeded) -> BudgetExceeded:
     """Why somebody is not given what others paid for, although no population is charged for it."""
-    refusal = BudgetExceeded(
+    return BudgetExceeded(
         "A stored answer was refused",
         why=f"it was charged to others, its use counts against your own share, and {error.why}",
         instead="a spend= of what is left of the share, which debits no more; or a larger share from the population's owner",
+        rule=error.rule,
     )
-    refusal.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
-    return refusal
 
 
 class _Answered(Exception):

@@ -27,6 +27,7 @@ from cloister.session.question import Question
 from cloister.session.refinement import foreseen
 from cloister.session.registry import Table
 from cloister.session.release import Release, widest_margin
+from cloister.session.row_access import RowAccess
 from cloister.session.running import Runner
 from cloister.session.spend import Spending
 from cloister.session.touched import Touched, touched_by
@@ -179,6 +180,12 @@ class Door(Runner):
         """The prepared table: for its owner, whose report it holds."""
         self._check_owner(f"The prepared rows of {table!r}")
         return self._registry.prepare(table)
+
+    def row_access(self, table: str) -> RowAccess:
+        """The rows of a table that can be asked alone, for what leaves without a guarantee: for its owner."""
+        self._check_owner(f"The prepared rows of {table!r}")
+        self._registry.asked(table)
+        return self.house.row_access(table)
 
     def _check_owner(self, what: str) -> None:
         if self._owned is None:

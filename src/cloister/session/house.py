@@ -23,6 +23,7 @@ from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session.kin import Kin
 from cloister.session.registry import Registry, Table
+from cloister.session.row_access import RowAccess
 from cloister.session.single_flight import SingleFlight
 from cloister.session.stock import Stock
 from cloister.tables import Prepared, PrivateTable, Workspace
@@ -98,6 +99,18 @@ class House:
         """One table fewer; what its population has spent stays spent."""
         with self._changing:
             self._become(self._now.removing(name))
+
+    def row_access(self, name: str) -> RowAccess:
+        """The rows of a table, for whoever holds the house: it asks on nobody's behalf, and whoever calls it has decided."""
+        registry = self.registry
+        entry = registry.entry(name)
+        return RowAccess(
+            declaration=entry.declaration,
+            population=entry.population,
+            version=entry.version,
+            secret=entry.secret,
+            prepare=functools.partial(registry.prepare, name),
+        )
 
     def narrowed(self, table: PrivateTable, columns: tuple[str, ...]) -> PrivateTable:
         """The declaration of a table with some of its columns; always the same object for the same ones."""

@@ -124,7 +124,7 @@ def test_the_ledger_of_a_hub_keeps_to_its_setting(house: House, owner: Visitor, 
     ledger.reserve({"people": ApproxDP(1, "6e-6")}, who="bob", what="one")
     with pytest.raises(BudgetExceeded, match=r"δ may be at most 0\.00001 ") as caught:
         ledger.reserve({"people": ApproxDP(1, "6e-6")}, who="bob", what="two")
-    assert caught.value.rule == "delta-floor"  # type: ignore[attr-defined]
+    assert caught.value.rule == "delta-floor"
     ledger.reserve({"people": ApproxDP(1, "4e-6")}, who="bob", what="three")
     ledger.reserve({"people": PureDP(1)}, who="bob", what="four")
 

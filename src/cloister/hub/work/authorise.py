@@ -232,5 +232,5 @@ def _reach(objects: tuple[Object, ...], decisions: Mapping[str, Decision]) -> tu
 
 def _behind(session: Session, objects: Iterable[Object], rows: Mapping[str, str]) -> dict[str, frozenset[str]]:
     """The columns that the conditions on rows read, by data set."""
-    found = row_conditions(rows, session.tables)
+    found = row_conditions(rows, session.tables) if rows else {}
     return {each.id: frozenset(found[each.name].columns()) for each in objects if each.name in found}

@@ -103,9 +103,7 @@ def check_standing(hub: Hub, db: Db, caller: Caller, found: Authorised, moment: 
 
 def withheld(what: str, why: str, error: CloisterError) -> AccessDenied:
     """The refusal of what was charged and may not leave any more, under the rule that says so now."""
-    found = AccessDenied(what, why=why, instead=error.instead)
-    found.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
-    return found
+    return AccessDenied(what, why=why, instead=error.instead, rule=error.rule)
 
 
 def charged(what: str, error: CloisterError) -> AccessDenied:

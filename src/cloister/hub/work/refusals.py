@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cloister.errors import AccessDenied, BudgetExceeded, stored_name
+from cloister.errors import AccessDenied, BudgetExceeded, CloisterError, stored_name
 from cloister.hub.problems import Missing
 from cloister.hub.services.access import under
 from cloister.hub.services.trail import write_alone
@@ -36,6 +36,6 @@ def note_refusal(
     if algorithm:
         with hub.database.reading() as db:
             details |= under(db, algorithm, known=not isinstance(error, Missing))
-    rule = str(getattr(error, "rule", ""))
+    rule = error.rule if isinstance(error, CloisterError) else ""
     said = {"error": stored_name(error), "rule": rule, **details}
     write_alone(hub, caller, action, kind=kind, purpose=purpose, outcome=outcome, cost=dict(cost or {}), **said)

@@ -82,7 +82,7 @@ class ControlledSession:
             raise InvalidParameter(
                 "The controls are invalid", why=f"they are a {type(controls).__name__}", instead="Controls(set_size=5)"
             )
-        entry = door._registry.asked(name)
+        entry = door.row_access(name)
         controls.check(entry.declaration)
         self.name, self.controls, self.who, self.population = name, controls, who or door.who, entry.population
         self._declaration, self._door, self._ledger, self._secret = entry.declaration, door, door.ledger, entry.secret

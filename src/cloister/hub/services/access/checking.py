@@ -114,5 +114,5 @@ def refusal_of(db: Session, decision: Decision) -> AccessDenied:
     """A no as the error that leaves, with the rule, and the name of whom to ask."""
     person = db.get(Person, decision.ask.person) if decision.ask is not None and decision.ask.person else None
     error = denied(decision, name="" if person is None else person.name)
-    error.rule = decision.rule  # type: ignore[attr-defined]
+    error.rule = decision.rule
     return error

@@ -150,7 +150,7 @@ def _published(hub: Hub, caller: Caller, found: Ready, progress: Progress) -> tu
     progress.tell("anonymising", 0.1)
     anonymizer = order.anonymizer(progress)
     try:
-        prepared = found.session._registry.prepare(name)
+        prepared = found.session.house.row_access(name).prepare()
         published = publish_rows(prepared, found.row.population or name, hub.ledger, name, anonymizer, who=caller.email)
         if not published.table.height:
             raise InvalidParameter(

@@ -52,7 +52,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
             return ready(hub, db, present(hub, db, caller), order)
 
     def tried(found: Ready) -> dict[str, Any] | None:
-        prepared = found.session._registry.prepare(found.row.name)
+        prepared = found.session.house.row_access(found.row.name).prepare()
         try:
             return sealed(lambda: _tried(found.order, frame_of(prepared, Random()), found.row.title, progress))
         except CloisterError as error:

@@ -51,13 +51,12 @@ def read_release(hub: Hub, db: Db, caller: Caller, number: str) -> StoredRelease
     try:
         check_derived(hub, db, caller, row, "release.download")
     except AccessDenied as error:
-        refused = AccessDenied(
+        raise AccessDenied(
             error.what,
             why=f"{error.why}; a program reads what others show you as it downloads it",
             instead=f"look at it in a browser: /releases/{row.id}; or {error.instead}",
-        )
-        refused.rule = getattr(error, "rule", "")  # type: ignore[attr-defined]
-        raise refused from None
+            rule=error.rule,
+        ) from None
     return row
 
 

@@ -146,7 +146,8 @@ class Live:
                 raise self.closed_for[name]
         known, opened = [name for name in wanted if name in self._states], self._open
         with opened.house.steady():
-            if not {*(rows or ()), *(columns or ())} <= opened.tables.keys():  # the session would say which others there are
+            narrowed = {*(rows or ()), *(columns or ())}
+            if narrowed and not narrowed <= opened.tables.keys():  # the session would say which others there are
                 raise Exchanged
             return opened.on_behalf(
                 who, tables=known, rows=rows or None, columns=columns or None, progress=progress, time_limit=time_limit

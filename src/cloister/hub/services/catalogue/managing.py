@@ -117,13 +117,12 @@ def _check_labels(hub: Hub, db: Db, caller: Caller, row: DataSet, policy: Mappin
     for rule in facts_of(hub, db).mandatory:
         named = rule.labels | {part.label for combination in rule.forbidden for part in combination if part.label}
         for label in sorted(lost & named):
-            error = AccessDenied(
+            raise AccessDenied(
                 f"The policy of {row.name!r} was not changed",
                 why=f"the institution's rule {rule.title or rule.id!r} goes by the label {label!r}",
                 instead="the label as it was; a steward may end the rule",
+                rule=f"mandatory:{rule.id}",
             )
-            error.rule = f"mandatory:{rule.id}"  # type: ignore[attr-defined]
-            raise error
 
 
 def is_listed(db: Db, row: DataSet) -> bool:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cloister.errors import BudgetExceeded, InvalidParameter
-from cloister.learn.allowance import Allowance
 from cloister.noise import Random
+from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP, delta_of_gaussian, zcdp_within
 
 

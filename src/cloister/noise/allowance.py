@@ -1,4 +1,4 @@
-"""What one fit may spend, and on what it spent it.
+"""What one release may spend, and on what it spent it.
 
 An `Allowance` is a whole guarantee that is drawn in named portions. Portions are counted in one currency: ε where the promise is
 pure, and μ² of Gaussian noise (`cloister.privacy.gaussian`) or ρ where a δ is allowed; in each of the three, portions add.
@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import BudgetExceeded, InvalidParameter
-from cloister.learn.bounds import exact_square_root
-from cloister.noise import DiscreteLaplace, Random, default_random
 from cloister.noise.inversion import inversion
+from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.mechanism import release_integers
+from cloister.noise.random import Random, default_random
 from cloister.privacy import (
     ZCDP,
     ApproxDP,
@@ -30,6 +30,7 @@ from cloister.privacy import (
     text_of,
     zcdp_within,
 )
+from cloister.privacy.rational import exact_square_root
 
 __all__ = ["FLOAT_DELTA", "Allowance", "Currency", "Share"]
 

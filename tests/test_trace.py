@@ -1,0 +1,29 @@
+"""The way of a warm question grows no longer unnoticed."""
+
+from __future__ import annotations
+
+from scripts.trace_question import in_python, over_http, room_of
+
+
+def test_a_room_is_a_package_and_each_service_is_one() -> None:
+    files = ["session/door.py", "errors.py", "hub/gates.py", "hub/services/asking/ready.py", "hub/services/__init__.py"]
+    assert [room_of(each) for each in files] == ["session", "errors", "hub", "hub/services/asking", "hub"]
+
+
+def test_in_python() -> None:
+    trace = in_python()
+    assert trace.calls <= 600
+    assert trace.files <= 65
+    assert trace.changes.total() <= 45
+    assert trace.facts["seen"] <= 2
+    assert 1 <= trace.facts["aggregation checked"] <= 2
+
+
+def test_over_http() -> None:
+    trace = over_http()
+    assert 600 < trace.calls <= 1250  # the thread that answers is among them
+    assert trace.files <= 112
+    assert trace.changes.total() <= 200
+    assert trace.facts["seen"] <= 6
+    assert 1 <= trace.facts["aggregation checked"] <= 2
+    assert trace.facts["policy decided"] == 1
