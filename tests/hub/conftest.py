@@ -13,12 +13,18 @@ from starlette.testclient import TestClient
 
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet
-from tests.hub.house import Clock, House, Visitor
+from tests.hub.house import Clock, House, Visitor, compiled_once
 
 
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    with compiled_once():
+        yield
 
 
 @pytest.fixture(scope="session")
