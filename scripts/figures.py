@@ -9,15 +9,19 @@ and <name>-dark.svg, which are kept in the tree because the README shows them.
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PACKAGE = DOCS.parent / "src"
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
+BLANK = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>\n'
 
 
 def scripts(*, kept: bool) -> list[Path]:
@@ -32,13 +36,43 @@ def draw_for_build() -> None:
         draw(script, DOCS / "_static")
 
 
+def blank_for_build() -> None:
+    """An empty picture where none is drawn yet, for a build that looks at words and links alone. The next one that draws
+    takes it for old.
+    """
+    (DOCS / "_static" / "figures").mkdir(parents=True, exist_ok=True)
+    for script in scripts(kept=False):
+        picture = DOCS / "_static" / "figures" / f"{script.stem}.svg"
+        if not picture.exists():
+            picture.write_text(BLANK, encoding="utf-8")
+            os.utime(picture, (0, 0))
+
+
+def draft(script: Path) -> str:
+    """A picture that is drawn at each build, from its own script, with one run and one ε of each curve."""
+    names = runpy.run_path(str(script))
+    drawing = names["chart"].__globals__
+    if "RUNS" in drawing:
+        drawing["RUNS"] = max(drawing["RUNS"] // 50, 1)
+    if isinstance(drawing.get("EPSILONS"), tuple):
+        drawing["EPSILONS"] = drawing["EPSILONS"][:1]
+    for name in ("measured", "price_of_privacy"):
+        if "runs" in (getattr(drawing.get(name), "__kwdefaults__", None) or {}):
+            drawing[name] = _once(drawing[name])
+    return render(names["chart"]())
+
+
+def _once(measured: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given, **named: measured(*given, **{**named, "runs": 1})
+
+
 def draw(script: Path, target: Path) -> list[Path]:
     """Draw one figure; the files that it is in. What is newer than its script, the package and its page is not drawn again."""
     drawn = target / "figures" / f"{script.stem}.svg"
-    sources = [script, *PACKAGE.rglob("*.py")]
+    changed = max(script.stat().st_mtime, _changed(PACKAGE, "*.py"))
     if re.search(r"scripts\.gallery|\.md\b", script.read_text(encoding="utf-8")):
-        sources += DOCS.rglob("*.md")  # it is drawn by a page's own snippet
-    if drawn.exists() and drawn.stat().st_mtime > max(path.stat().st_mtime for path in sources):
+        changed = max(changed, _changed(DOCS, "*.md"))  # it is drawn by a page's own snippet
+    if drawn.exists() and drawn.stat().st_mtime > changed:
         return [drawn]
     names = runpy.run_path(str(script))
     if "svg" in names:
@@ -52,6 +86,12 @@ def draw(script: Path, target: Path) -> list[Path]:
         if path == drawn or not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
     return list(pictures)
+
+
+@cache
+def _changed(folder: Path, names: str) -> float:
+    """When a file of these was changed last. A build asks once, and not again for each of a hundred pictures."""
+    return max(path.stat().st_mtime for path in folder.rglob(names))
 
 
 def render(chart: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,27 +14,39 @@ pytestmark = [pytest.mark.xdist_group("documentation"), pytest.mark.timeout(900)
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built pages. Objects are left out of the contents: Sphinx copies them for each page, which is most of its work."""
-    target = tmp_path_factory.mktemp("site")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-q",
-        "-W",
-        "--keep-going",
-        "-D",
-        "toc_object_entries=0",
-        "-d",
-        str(target / "trees"),
-        "docs",
-        str(target / "html"),
-    ]
-    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr[-4000:]
+PAGE = """# A page
+
+A figure: ![the house](_static/house.svg), a name `x`, and code.
+
+```python
+import cloister as cl
+```
+"""
+CONFIGURATION = """
+import runpy
+from pathlib import Path
+
+docs = Path({docs!r})
+site = runpy.run_path(str(docs / "conf.py"), {{"tags": tags}})
+globals().update({{name: value for name, value in site.items() if name != "setup"}})
+html_static_path = [str(docs / "_static")]
+"""
+"""The site's own configuration, for one page instead of its pages and figures."""
+
+
+def built(source: Path, target: Path, *how: str) -> Path:
+    """What Sphinx makes of a folder; a warning is an error. Objects are left out of the contents, which each page holds anew."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-D", "toc_object_entries=0", *how]
+    command += ["-d", str(target / "trees"), str(source), str(target / "html")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
     return target / "html"
+
+
+@pytest.fixture(scope="module", params=["draft", pytest.param("whole", marks=pytest.mark.slow)])
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built pages: by day a draft, in a plain theme and with figures that may be blank; at night as they are."""
+    return built(ROOT / "docs", tmp_path_factory.mktemp("site"), *(["-t", "draft"] if request.param == "draft" else []))
 
 
 def test_every_section_is_there(site: Path) -> None:
@@ -48,10 +61,25 @@ def test_every_section_is_there(site: Path) -> None:
         assert (site / f"{page}.html").exists(), page
 
 
-def test_the_pages_fetch_nothing(site: Path) -> None:
+def fetched(html: Path) -> set[str]:
     fetching = re.compile(
         r"<(?:script|img|link|iframe|source)\b[^>]*?(?:src|href|srcset)=\"(?:https?:)?//[^\"]+\"|@import\s+url\(\s*[\"']?(?:https?:)?//"
     )
-    pages = [*site.rglob("*.html"), *site.rglob("*.css")]
+    pages = [*html.rglob("*.html"), *html.rglob("*.css")]
     assert pages
-    assert {found for page in pages for found in fetching.findall(page.read_text(encoding="utf-8"))} == set()
+    return {found for page in pages for found in fetching.findall(page.read_text(encoding="utf-8"))}
+
+
+def test_the_pages_fetch_nothing(site: Path) -> None:
+    assert fetched(site) == set()
+
+
+def test_the_theme_fetches_nothing(tmp_path: Path) -> None:
+    """One page with the theme and the options of the site, which the draft leaves out."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "conf.py").write_text(CONFIGURATION.format(docs=str(ROOT / "docs")), encoding="utf-8")
+    (tmp_path / "docs" / "index.md").write_text(PAGE, encoding="utf-8")
+    shutil.copytree(ROOT / "docs" / "_static", tmp_path / "docs" / "_static", ignore=shutil.ignore_patterns("figures"))
+    html = built(tmp_path / "docs", tmp_path)
+    assert "furo" in (html / "index.html").read_text(encoding="utf-8")
+    assert fetched(html) == set()

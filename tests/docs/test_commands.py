@@ -1,7 +1,12 @@
-"""Each command that a page shows (`$ cloister …` in a console block) runs, in the order of the page, in one empty folder."""
+"""Each command that a page shows (`$ cloister …` in a console block) runs, in the order of the page, in one empty folder.
+
+An audit runs a mechanism many times over, which is most of what the pages cost: by day its command runs it a few times, at night
+as often as the page says.
+"""
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 from pathlib import Path
@@ -24,10 +29,22 @@ def shown(page: Path) -> list[str]:
 WITH_COMMANDS = [page for page in PAGES if shown(page)]
 
 
+FEW = 40
+AUDITED = re.compile(r"^cloister audit (?!--).* --runs \d+")
+
+
+@pytest.mark.parametrize("often", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["few runs", "as shown"])
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
-def test_the_commands_of_the_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_page_run(page: Path, often: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    if not often:
+        for module in ("cloister.cli.audit", "cloister.attacks.audit"):  # there, a name is a module's and a function's
+            monkeypatch.setattr(importlib.import_module(module), "_FEWEST", FEW)
+    elif not any(AUDITED.match(command) for command in shown(page)):
+        pytest.skip("by day it runs as shown")
     for command in shown(page):
+        if not often and AUDITED.match(command):
+            command = re.sub(r"--runs \d+", f"--runs {FEW}", command)
         program, *words = shlex.split(command)
         assert program == "cloister", f"{command}: only our own commands are shown in console blocks"
         said = CliRunner().invoke(cli, words)

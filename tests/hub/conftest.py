@@ -6,19 +6,34 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import DataSet
-from tests.hub.house import Clock, House, Visitor
+from tests.hub.house import Clock, House, Visitor, compiled_once
 
 
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    with compiled_once():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_loop() -> Iterator[None]:
+    """Browsers of all tests ask in one event loop, as those of a hub do: otherwise each request begins a thread and a loop."""
+    with start_blocking_portal() as portal, patch.object(TestClient, "portal", portal):
+        yield
 
 
 @pytest.fixture(scope="session")

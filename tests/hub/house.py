@@ -17,10 +17,10 @@ from unittest.mock import patch
 
 from argon2 import PasswordHasher
 from fastapi import FastAPI
-from sqlalchemy import update
+from sqlalchemy import Engine, update
 from starlette.testclient import TestClient
 
-from cloister.hub import services
+from cloister.hub import database, services
 from cloister.hub.app import make_app
 from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
@@ -98,6 +98,26 @@ class Visitor:
 def cheap_passwords() -> Iterator[None]:
     """A hub that is opened meanwhile does the least work for a password: it hashes as it opens, and each test opens one."""
     with patch.object(hashing, "PasswordHasher", lambda **_: PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)):
+        yield
+
+
+@contextmanager
+def compiled_once() -> Iterator[None]:
+    """Hubs that are opened meanwhile share what SQLAlchemy made of their statements: it compiles each of them for a database, and
+    each test has a database of its own. Statements, parameters and connections are those of the test.
+    """
+    real, first = database.create_engine, list[Engine]()
+
+    def create(*given: Any, **more: Any) -> Engine:
+        engine = real(*given, **more)
+        if engine.dialect.name == "sqlite":
+            first.append(engine)
+            engine.dialect = engine.pool._dialect = first[0].dialect  # type: ignore[assignment]
+            engine._compiled_cache = first[0]._compiled_cache
+            del first[1:]
+        return engine
+
+    with patch.object(database, "create_engine", create):
         yield
 
 
@@ -222,12 +242,30 @@ class House:
         return number
 
     def _stored(self, rows: Mapping[str, Sequence[Any]]) -> Any:
+        """The rows as a table of the hub's. To encrypt one takes longer than most tests: the same rows, under the same master key
+        of a hub that was copied from the same template, are the same file.
+        """
         text = io.StringIO()
         writer = csv.writer(text)
         writer.writerow(rows)
         writer.writerows(zip(*rows.values(), strict=True))
-        store = table_store_of(self.hub)
-        return store.add(store.receive([text.getvalue().encode()], "csv"), about="test")
+        store, given = table_store_of(self.hub), text.getvalue().encode()
+        key_file = self.settings.path("master.key")
+        known = (key_file.read_bytes(), given) if key_file.exists() else None
+        if known in _ENCRYPTED:
+            stored, held = _ENCRYPTED[known]
+            if not store.path(stored).exists():  # two data sets of one hub never share a file
+                store.path(stored).write_bytes(held)
+                store.path(stored).chmod(0o600)
+                return stored
+        stored = store.add(store.receive([given], "csv"), about="test")
+        if known is not None and known not in _ENCRYPTED:
+            _ENCRYPTED[known] = stored, store.path(stored).read_bytes()
+        return stored
+
+
+_ENCRYPTED: dict[tuple[bytes, bytes] | None, tuple[Any, bytes]] = {}
+"""Tables that a hub of these tests has stored, with their files, by its master key and their rows."""
 
 
 @cache

@@ -1,7 +1,7 @@
 """Ranges measured together keep what they promise: audits of the sums that are noised, by their likelihood ratio.
 
 The engine is asked once for each world, and its exact counts go the whole way of an answer in every run. Audits have the
-confidence 1 − 1e-9. All generators are fixed.
+confidence 1 − 1e-9, whatever the number of runs: by day there are fewer, and less power. All generators are fixed.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from cloister.session.answer import measured
 from cloister.session.blocks import rows_block
 from cloister.session.plan import Part
 from cloister.tables import Column, Compare, Groups, Literal
+from tests.tiers import by_day_and_night
 
 pytestmark = pytest.mark.statistical
 
-RUNS = 30_000
+DAY, NIGHT = 6_000, 30_000
 OTHERS = [(f"m{n}", n % 17) for n in range(34)]
 MINE = [("a", 2), ("a", 2)]  # both rows of one unit in one cell: nothing moves the sums farther
 UNDER = [Question(table="t", where=Compare("<", Column("x"), Literal(end)), statistics=(Count(),)) for end in range(1, 17)]
@@ -86,33 +87,38 @@ def likelihood(budget: Guarantee, spend: str) -> Callable[[Any], Any]:
     return feature
 
 
-def audited(budget: Guarantee, spend: str, seed: int, **asked: Any) -> Any:
+def audited(budget: Guarantee, spend: str, seed: int, runs: int, **asked: Any) -> Any:
     return audit(
         answers(budget, spend),
         OTHERS + MINE,
         OTHERS,
-        runs=RUNS,
+        runs=runs,
         features={"likelihood": likelihood(budget, spend)},
         random=Random.deterministic(seed),
         **asked,
     )
 
 
-def test_the_sums_keep_their_epsilon() -> None:
-    found = audited(cl.PureDP(8), "2", 61)
+@by_day_and_night("runs", DAY, NIGHT)
+def test_the_sums_keep_their_epsilon(runs: int) -> None:
+    found = audited(cl.PureDP(8), "2", 61, runs)
     assert not found.contradicts(cl.PureDP(2)), found
     assert found.epsilon > 1, found
 
 
-def test_the_sums_keep_their_rho() -> None:
-    found = audited(cl.ZCDP(8), "0.5", 62, against=cl.ZCDP("0.5"))
+@by_day_and_night("runs", DAY, NIGHT)
+def test_the_sums_keep_their_rho(runs: int) -> None:
+    found = audited(cl.ZCDP(8), "0.5", 62, runs, against=cl.ZCDP("0.5"))
     assert not found.contradicts(cl.ZCDP("0.5")), found
 
 
 @pytest.mark.parametrize(("budget", "spend"), [(cl.PureDP(8), "2"), (cl.ZCDP(8), "0.5")], ids=["Laplace", "Gaussian"])
-def test_a_twin_of_half_the_sensitivity_is_caught(budget: Guarantee, spend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@by_day_and_night("runs", DAY, NIGHT)
+def test_a_twin_of_half_the_sensitivity_is_caught(
+    budget: Guarantee, spend: str, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     right = range_family.strategic_block
     monkeypatch.setattr(range_family, "strategic_block", lambda column, plan, _: right(column, plan, rows_block(1)))
     goal = cl.PureDP(spend) if isinstance(budget, cl.PureDP) else cl.ZCDP(spend)
-    found = audited(budget, spend, 63, against=goal)
+    found = audited(budget, spend, 63, runs, against=goal)
     assert found.contradicts(goal), found

@@ -30,6 +30,7 @@ from cloister.tables import (
     Real,
     Text,
     prepare,
+    sources,
 )
 from cloister.tables.sources import recognise
 
@@ -236,6 +237,31 @@ def test_a_list_of_several_types_is_read_value_by_value() -> None:
     with prepare(PrivateTable(source, columns={"x": Integer(0, 120)}), secret="0") as prepared:
         null = Integer(0, 120).null_code
         assert sorted(prepared.rows(["x"])["x"].tolist()) == [1, 3, 7, 120, 120, *[null] * 6]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", ""],
+        ["NaT", "x"],
+        ["NaT"],
+        ["\0", "ok"],
+        ["\ud800"],
+        [2**63 - 1, -(2**63)],
+        [2**63, 1],
+        [1.5, float("nan"), float("-inf"), -0.0],
+        [float("nan")],
+        [True, False],
+        [None, "a"],
+        [],
+    ],
+    ids=repr,
+)
+def test_a_list_of_one_type_is_read_as_value_by_value(values: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, kind = sources._array("x", values)
+    monkeypatch.setattr(sources, "_of_one_type", lambda items: None)
+    one_by_one, same = sources._array("x", values)
+    assert (kind, at_once.type, repr(at_once.to_pylist())) == (same, one_by_one.type, repr(one_by_one.to_pylist()))
 
 
 def test_whole_and_real_numbers_together_stay_numbers() -> None:

@@ -455,6 +455,9 @@ def _array(name: str, values: Any) -> tuple[Any, Kind | None]:
             return Array([None if day == np.iinfo(np.int64).min else day for day in days], DataType.int64()), "days"
     items = values.tolist() if hasattr(values, "tolist") else list(values)
     items = [item.item() if isinstance(item, np.generic) else item for item in items]
+    alike = _of_one_type(items)
+    if alike is not None:
+        return alike, None
     missing = [_is_missing(item) for item in items]
     present = [item for item, gone in zip(items, missing, strict=True) if not gone]
     kinds = {_python_kind(item) for item in present}
@@ -477,6 +480,23 @@ def _array(name: str, values: Any) -> tuple[Any, Kind | None]:
         return Array(texts, DataType.utf8()), None
     dtype = {bool: DataType.bool(), int: DataType.int64(), float: DataType.float64()}[kind]
     return Array([None if gone else kind(item) for item, gone in zip(items, missing, strict=True)], dtype), None
+
+
+def _of_one_type(items: list[Any]) -> Any:
+    """What `_array` makes of a list, where each item is a plain text, float or integer and no more need be asked of any; None for
+    another list. Most columns are such a one, and to look at each value costs more than to store it.
+    """
+    from arro3.core import Array, DataType
+
+    types = {*map(type, items)}
+    if types == {str} and {*items} != {"NaT"}:
+        lost = {text for text in {*items} if text == "NaT" or not representable(text)}
+        return Array([None if text in lost else text for text in items] if lost else items, DataType.utf8())
+    if types == {float}:
+        return Array([None if math.isnan(item) else item for item in items], DataType.float64())
+    if types == {int} and min(items) >= -(2**63) and max(items) < 2**63:
+        return Array(items, DataType.int64())
+    return None
 
 
 def _text_of(item: Any) -> str | None:

@@ -11,7 +11,7 @@ import pytest
 
 from cloister.hub.ids import new_id
 from tests.hub.house import Visitor
-from tests.hub.security.walk import Place, body_of, form_token, send
+from tests.hub.security.walk import KINDS, NUMBERED, Place, body_of, form_token, kinds, send
 from tests.hub.security.world import World
 
 FORMS = {"form": "csv"}
@@ -63,6 +63,22 @@ def test_the_walk_would_find_it(world: World, every: list[Place]) -> None:
     own = answers(world.analyst, place, world.ids["release"], None, "")
     assert own[0] == 200
     assert own != answers(world.analyst, place, new_id(), None, "")
+
+
+def test_each_address_that_names_its_things_is_there(every: list[Place]) -> None:
+    assert set(NUMBERED) <= {place.path.removeprefix("/api/v1").split("/")[1] for place in every if "number" in place.parameters}
+
+
+@pytest.mark.slow
+def test_no_address_shows_what_its_name_does_not_say(world: World, every: list[Place]) -> None:
+    """The walks send an address what it may show and one thing more; here it is sent each of them, by everybody."""
+    for place in every:
+        if "number" not in place.parameters or place.writes:
+            continue
+        for kind in set(KINDS["number"]) - set(kinds(place, "number")):
+            address = place.at(**{name: FORMS.get(name, world.ids[kind]) for name in place.parameters})
+            for visitor in (world.analyst, world.owner, world.administrator, world.steward):
+                assert visitor.client.get(address).status_code in (403, 404), (place, kind)
 
 
 @pytest.mark.parametrize("who", ["analyst", "owner"])

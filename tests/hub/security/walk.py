@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute, iter_route_contexts
@@ -95,6 +96,20 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 """What a part of an address may name (`world.ids`); of others, nothing is there."""
 
 
+NUMBERED: Mapping[str, tuple[str, ...]] = {
+    "access": ("request",),
+    "access-requests": ("request",),
+    "models": ("model",),
+    "questions": ("saved question",),
+    "register": ("upload",),
+    "releases": ("release",),
+    "s": ("survey",),
+    "surveys": ("survey", "draft"),
+}
+"""What the first part of an address says that its number is; where it says nothing, each kind is tried.
+`test_no_address_shows_what_its_name_does_not_say` holds it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """One method of one address."""
@@ -127,12 +142,21 @@ class Place:
 
 
 def addresses(place: Place, ids: Mapping[str, str]) -> Iterator[str]:
-    """Its addresses with the things that are there, with one that is not, and in each form."""
+    """Its addresses with the things that it may show, with another thing, with one that is not there, and in each form."""
     named = [name for name in place.parameters if name != "form"]
-    found = {kind: ids[kind] for name in named for kind in KINDS.get(name, ())}
+    found = {kind: ids[kind] for name in named for kind in kinds(place, name)}
     for form in ("csv", "json", "parquet", "jsonl") if "form" in place.parameters else ("",):
         for number in [*found.values(), "nothing"] if named else [""]:
             yield place.at(**{name: form if name == "form" else number for name in place.parameters})
+
+
+def kinds(place: Place, name: str) -> tuple[str, ...]:
+    """Which things a part of an address may name, and of numbers one that it does not."""
+    first = place.path.removeprefix("/api/v1").split("/")[1]
+    if name != "number" or first not in NUMBERED:
+        return KINDS.get(name, ())
+    others = [kind for kind in KINDS["number"] if kind not in NUMBERED[first]]
+    return (*NUMBERED[first], others[crc32(place.path.encode()) % len(others)])
 
 
 def places(app: FastAPI) -> list[Place]:

@@ -74,7 +74,8 @@ def test_no_page_says_in_english_what_it_can_say_in_chinese(world: World, visito
 
 
 def test_times_and_numbers_are_written_as_in_chinese(world: World) -> None:
-    page = dict(pages(world, "owner"))["/datasets/secrets_zqx/manage"]
+    world.owner.client.cookies.set(LANGUAGE_COOKIE, "zh_CN")
+    page = world.owner.client.get("/datasets/secrets_zqx/manage").text
     assert re.search(r'<time datetime="2026-03-02T09:00:00Z"[^>]*>2026年3月2日 09:00 UTC</time>', page)
 
 
