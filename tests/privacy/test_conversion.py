@@ -37,6 +37,7 @@ from cloister.privacy import (
     zcdp_of_pure,
     zcdp_within,
 )
+from cloister.privacy.gaussian import _delta_at
 from cloister.privacy.precision import down, real, rounded_down, rounded_up, up
 
 epsilons = st.fractions(Fraction(1, 1000), 50, max_denominator=1000)
@@ -198,6 +199,16 @@ def test_extreme_parameters_give_an_answer_on_the_safe_side(size: str) -> None:
     assert 0 <= delta_of_gaussian(number, 1) <= 1
     assert epsilon_of_zcdp(zcdp_within(epsilon=number, delta="1e-6"), "1e-6") <= number
     assert epsilon_of_zcdp(ZCDP("0.1"), size if number < 1 else Fraction(1, 10**400)) > 0
+
+
+@pytest.mark.parametrize(("mu", "epsilon"), [("1e10", "5e19"), ("1e30", "5e59"), ("1e45", "5e89"), ("1e-12", "1"), ("1e5", "1")])
+def test_far_out_in_the_tail_the_error_is_what_is_said(mu: str, epsilon: str) -> None:
+    """Against the two error functions with three hundred digits more than their exponents have."""
+    exact = mpmath.MPContext()
+    exact.dps = 500
+    size, loss = exact.mpf(mu), exact.mpf(epsilon)
+    known = exact.ncdf(size / 2 - loss / size) - exact.exp(loss) * exact.ncdf(-size / 2 - loss / size)
+    assert abs(exact.mpf(_delta_at(real(Fraction(mu)), real(Fraction(epsilon)))) / known - 1) < 1e-15
 
 
 def test_nothing_costs_nothing() -> None:
