@@ -1,22 +1,36 @@
-# cloister: `make demo` shows it, `make test` proves it. Everything happens in .venv; nothing else on the machine is asked for.
+# cloister: `make demo` shows it, `make check` looks at it quickly, `make test` proves it. Everything happens in .venv; nothing else on the machine is asked for.
 
 PYTHON ?= python3
 BIN    := .venv/bin
 JOBS   ?= 3
+CORES  ?= 2
 ARGS   ?=
 
 # What linters read. A folder that does not exist yet is left out.
 CODE := $(wildcard src tests benchmarks scripts docs examples conftest.py)
 
+# What fails first, by name: collecting every test takes half a minute by itself. Rules that hold of the whole tree (words, layers,
+# addresses, names that are stored), and the short tests of each package's centre.
+QUICK ?= tests/test_package.py tests/docs/test_words.py tests/docs/test_pages.py tests/docs/test_complete.py tests/stored \
+  tests/hub/web/test_voice.py $(addprefix tests/hub/policy/test_,table.py explain.py texts.py) \
+  $(addprefix tests/privacy/test_,composition.py guarantee.py sensitivity.py filters.py rational.py) \
+  $(addprefix tests/noise/test_,bernoulli.py laplace.py gaussian.py mechanism.py selection.py random.py) \
+  $(addprefix tests/ledger/test_,charges.py measure.py) $(addprefix tests/tables/test_,table.py columns.py kinds.py) \
+  $(addprefix tests/session/test_,door.py distinct.py before.py allotments.py) \
+  $(addprefix tests/query/test_,parse.py forms.py remedies.py precedence.py touched.py)
+
 # Tests wait a quarter of their time, so there is one process more than two cores have; a second thread for a product of matrices
 # would only take turns with them. They start many programs, too, which read their bytecode rather than compile the package each
 # time. Files run in their order, which ends with short pages: no process waits long for another's last file.
-test slow nightly: export OMP_NUM_THREADS := 1
-test slow nightly: export OPENBLAS_NUM_THREADS := 1
+check test slow nightly: export OMP_NUM_THREADS := 1
+check test slow nightly: export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
+# Where each run notes what its tests used of the processor.
+export CLOISTER_SECONDS := .cache/seconds
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench docs lint format slow nightly clean setup
+.PHONY: help demo check test budget bench docs lint format slow nightly clean setup
 
 help:  ## this list
 	@echo "cloister: share what the data says, not the data"
@@ -28,14 +42,24 @@ demo:  ## a hub with sample data, and a private answer with its error and its co
 	@$(PYTHON) scripts/environment.py base
 	@$(BIN)/cloister demo $(ARGS)
 
+check: lint  ## a minute and a half before every commit: lint, types, floors, and the tests that fail first
+	@$(BIN)/python -m pytest -n $(CORES) --dist loadgroup --no-loadscope-reorder -m "not slow and not postgres and not spark" \
+	  $(QUICK) $(ARGS)
+
 test: lint  ## everything that proves the code right: lint, types, floors, unit, engine, statistical and documentation tests
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m "not slow" $(ARGS)
+	@rm -rf $(CLOISTER_SECONDS)
+	@$(BIN)/python -m pytest -p scripts.test_budget -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m "not slow" $(ARGS)
+
+budget:  ## where the time of the last `make test` went, folder by folder, and what each may use
+	@$(BIN)/python -m scripts.test_budget $(CLOISTER_SECONDS) $(ARGS)
 
 slow: setup  ## the nightly tier: what takes minutes
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
 nightly: setup  ## the whole night: slow tests, with full fuzzing and no engine missing; then the hub under load
-	@CLOISTER_HYPOTHESIS=nightly CLOISTER_REQUIRE_ENGINES=1 $(BIN)/python -m pytest -m slow --timeout 3600 $(ARGS)
+	@rm -rf $(CLOISTER_SECONDS)
+	@CLOISTER_HYPOTHESIS=nightly CLOISTER_REQUIRE_ENGINES=1 $(BIN)/python -m pytest -p scripts.test_budget -n $(CORES) \
+	  --dist loadgroup --no-loadscope-reorder -m slow --timeout 3600 $(ARGS)
 	@$(BIN)/python scripts/bench.py hub_load
 
 lint: setup  ## ruff, mypy --strict, the floors of the house, no randomness outside noise/

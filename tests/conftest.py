@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,8 @@ from scripts import spark
 from scripts.engines import java_home
 
 ENGINES = ("postgres", "spark", "browser")
+PARTS = 8
+"""Into how many the slow tests of one file are dealt, for workers to share."""
 
 settings.register_profile("every commit", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
@@ -40,12 +43,18 @@ def spark_connect() -> Iterator[spark.Server]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests of one engine go to one worker, so that it starts once; and those of one file, with what they share."""
+    """Tests of one server go to one worker, so that it starts once; and those of one file, with what they share. A browser is
+    started by each file that uses one, so those files may run beside each other. The slow tests of a file are dealt out.
+    """
     for engine in _engines_of(item):
-        item.add_marker(pytest.mark.xdist_group(engine))
+        if engine != "browser":
+            item.add_marker(pytest.mark.xdist_group(engine))
         item.user_properties.append((engine, True))
     if item.get_closest_marker("xdist_group") is None:
-        item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.stem}"))
+        group = f"{item.path.parent.name}/{item.path.stem}"
+        if item.get_closest_marker("slow") is not None:  # one file's seeds can be half of a night
+            group += f" {crc32(item.name.encode()) % PARTS}"
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,7 +16,7 @@ from cloister.hub.guard import action_of
 from cloister.hub.policy.actions import ROLES
 from cloister.hub.web.forms import form_of, written_here
 from tests.hub.house import ROLES as TESTED
-from tests.hub.house import Clock, House
+from tests.hub.house import Clock, House, Visitor
 
 TABLE = tomllib.loads((Path(__file__).parent / "routes.toml").read_text(encoding="utf-8"))
 UNGUARDED = {
@@ -123,11 +123,11 @@ def test_the_roles_are_those_of_the_hub() -> None:
 
 @pytest.mark.parametrize("role", [NOBODY, NO_ROLE, *TESTED])
 def test_each_gate_lets_through_whom_the_table_says(whole: House, role: str) -> None:
-    wrong = []
+    wrong, asker = [], Asker(whole, role)
     for name, who in listed().items():
         method, _, path = name.partition(" ")
         expected = outcome_for(who, role)
-        answer = asked(whole, role, method, filled(path))
+        answer = asker.ask(method, filled(path))
         found = outcome_of(answer)
         if found != expected:
             wrong.append(f"{name}: {found}, not {expected} (status {answer.status_code})")
@@ -154,17 +154,31 @@ def outcome_of(answer: httpx.Response) -> str:
     return "denied" if answer.status_code == 403 and "it is for the role" in answer.text else "through"
 
 
-def asked(house: House, role: str, method: str, path: str) -> httpx.Response:
-    """What the real application answers to somebody in that role, who sends nothing but what proves the log-in."""
-    if role == NOBODY:
-        return house.client().request(method, path)
-    visitor = house.person(*(() if role == NO_ROLE else (role,)))  # a new one each time: an act may end a log-in
-    if method in ("GET", "HEAD"):
-        return visitor.client.request(method, path)
-    csrf = visitor.csrf()
-    if path.startswith("/api/"):
-        return visitor.client.request(method, path, headers=csrf)
-    return visitor.client.request(method, path, data={"form_token": csrf["X-CSRF-Token"]})
+class Asker:
+    """Somebody in a role, who sends nothing but what proves the log-in: another person where an act ended that."""
+
+    def __init__(self, house: House, role: str) -> None:
+        self.house = house
+        self.role = role
+        self.visitor = self._new()
+
+    def ask(self, method: str, path: str) -> httpx.Response:
+        """What the real application answers."""
+        if self.role == NOBODY:
+            return self.house.client().request(method, path)
+        me = self.visitor.client.get("/api/v1/me")
+        if me.status_code != 200:
+            self.visitor = self._new()
+            me = self.visitor.client.get("/api/v1/me")
+        if method in ("GET", "HEAD"):
+            return self.visitor.client.request(method, path)
+        csrf = me.json()["csrf"]
+        if path.startswith("/api/"):
+            return self.visitor.client.request(method, path, headers={"X-CSRF-Token": csrf})
+        return self.visitor.client.request(method, path, data={"form_token": csrf})
+
+    def _new(self) -> Visitor:
+        return self.house.person(*(() if self.role in (NOBODY, NO_ROLE) else (self.role,)))
 
 
 def filled(path: str) -> str:

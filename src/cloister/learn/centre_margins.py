@@ -114,7 +114,9 @@ class Centres:
         return _STORED.made(written)
 
 
-_STORED = Stored(Centres, "centres", "origin", "counts", "sums", "count_noise", "sum_noise", "reach", "rest", "ball", "lost")
+_STORED = Stored(
+    Centres, "centres", "origin", "counts", "sums", "count_noise", "sum_noise", "reach", "rest", "ball", "lost", "rounded"
+)
 """As a model holds it."""
 
 

@@ -156,5 +156,6 @@ _STORED = Stored(
     Variances,
     "variances",
     *("squares", "law", "scale", "features", "size", "size_noise", "radius", "degrees", "mean", "corner", "spread"),
+    *("rounded", "rounded_square"),
 )
 """As a model holds it."""
