@@ -28,6 +28,8 @@ ALLOWED = {
     ("cli/audit.py", "__dataclass_fields__"): "options of a command, by the names that it declares",
     ("errors.py", "vars"): "the literal that a class declares",
     ("hub/services/asking/keeping.py", "vars"): "a row for the database, by its columns",
+    ("hub/services/asking/ready.py", "vars"): "what the frame decided, given on in memory",
+    ("hub/services/learning/ready.py", "vars"): "what the frame decided, given on in memory",
     ("hub/services/catalogue/shapes.py", "asdict"): "the answer to a request; the model's fields are the names",
     ("hub/services/learning/api.py", "asdict"): "the answer to a request; the model's fields are the names",
     ("hub/settings.py", "fields"): "by the literals of SETTINGS",
