@@ -38,6 +38,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _CHOICES = re.compile(r"((?:[,;] |[，；、])?(?:\bor |或者? ?)|; |；)")
 _REFUSED = re.compile(r" (?:is|was) |[^A-Za-z0-9,;，；。]?(?:无效|不受支持|不支持)")
 _LONGEST = 4000
+_FARTHEST, _DEEPEST = 1000, 30
 
 
 class Unspeakable(Exception):
@@ -267,15 +268,18 @@ def _value_end(text: str, at: int) -> int:
 
 
 def _closed(text: str, at: int) -> int | None:
-    """Behind the bracket that closes the one which stands there."""
+    """Behind the bracket that closes the one which stands there; None where none does soon: a text that people sent may open
+    thousands."""
     open_, quote = [], ""
-    for place in range(at, len(text)):
+    for place in range(at, min(len(text), at + _FARTHEST)):
         sign = text[place]
         if quote:
             quote = "" if sign == quote else quote
         elif sign in "'\"":
             quote = sign
         elif sign in _CLOSING:
+            if len(open_) == _DEEPEST:
+                return None
             open_.append(_CLOSING[sign])
         elif sign in ")]}":
             if not open_ or open_.pop() != sign:

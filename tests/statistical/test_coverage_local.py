@@ -436,6 +436,7 @@ QUICK: dict[str, Case] = {
     **{f"keys, {how}": of_keys(3, "3", how, 3, 150) for how in ("unary", "direct")},
     **{f"RAPPOR, {method}": of_rappor(40, "3", method, 5, 40) for method in ("unbiased", "nonnegative", "lasso")},
     "RAPPOR of two": of_rappor(2, "0.05", "unbiased", 3, 800),
+    "keys that nearly no report tells falsely": of_keys(200, "8", "direct", 1, 120),
     "itemsets": of_itemsets("1", 0, (3,) * 6, 3, 150),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
@@ -161,7 +160,7 @@ class KeyValue(Protocol):
                 n=sketch.n,
                 variances=none + (all_ - none) * shares,
                 values=self.keys.values,
-                part=2 * math.sqrt(max(self.variance(1, 0.0), self.variance(1, 1.0))),
+                part=self._weights.count_part,
                 slope=abs(self.variance(1, 1.0) - self.variance(1, 0.0)),
             ),
             signs=sums,

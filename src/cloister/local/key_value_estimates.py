@@ -114,7 +114,12 @@ class Weights:
     def part(self) -> float:
         """By how much one report moves a sum less m times the count at the most."""
         step = self.padding / self.pull
-        return step + max(step, self.padding / (self.seen - self.unseen))
+        return step + max(step, self.count_part)
+
+    @property
+    def count_part(self) -> float:
+        """By how much one report moves a count: far more than its deviation, where a false report is rare."""
+        return self.padding / (self.seen - self.unseen)
 
     def count_variance(self, frequency: float) -> float:
         """Of one person's part of a count."""
