@@ -270,7 +270,8 @@ def _value_end(text: str, at: int) -> int:
 def _closed(text: str, at: int) -> int | None:
     """Behind the bracket that closes the one which stands there; None where none does soon: a text that people sent may open
     thousands."""
-    open_, quote = [], ""
+    open_: list[str] = []
+    quote = ""
     for place in range(at, min(len(text), at + _FARTHEST)):
         sign = text[place]
         if quote:

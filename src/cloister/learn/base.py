@@ -27,7 +27,7 @@ from cloister.privacy import ApproxDP, Guarantee, PureDP
 
 if TYPE_CHECKING:
     from cloister.learn.card import Card
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.spend import Spending
 
 __all__ = ["PrivateModel", "Rows", "classes_of", "places_of"]
@@ -212,7 +212,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def fit_table(
         self,
-        session: Door,
+        session: Measurer,
         table: str,
         *,
         features: Sequence[str],

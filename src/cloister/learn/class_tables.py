@@ -26,7 +26,7 @@ from cloister.session.uncertainty import variance
 from cloister.tables import Category, Domain
 
 if TYPE_CHECKING:
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.release import Release
 
 __all__ = ["ClassCounts", "TableMoments", "allowance_for", "from_table", "joined"]
@@ -60,7 +60,7 @@ def allowance_for(release: Release, parts: Mapping[str, Fraction]) -> Allowance:
 
 
 def from_table(
-    session: Door, table: str, encoder: Encoder, target: str, classes: Sequence[Any], spend: Spending, purpose: str
+    session: Measurer, table: str, encoder: Encoder, target: str, classes: Sequence[Any], spend: Spending, purpose: str
 ) -> TableMoments:
     """Measure all that is needed, by class."""
     numbers = [(name, domain) for name, domain in encoder.columns if not isinstance(domain, Category)]

@@ -29,7 +29,7 @@ from cloister.session.uncertainty import variance
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.release import Release
     from cloister.session.spend import Spending
 
@@ -114,7 +114,9 @@ class LinearDiscriminantAnalysis(ClassifierMixin, PrivateModel):  # type: ignore
         products = noisy_products(Z, radius=radius, share=share, float_delta=allowance.float_delta, random=self.random)
         self._settle(sizes, least, means, products, total, radius**2 * total, rows.box)
 
-    def _learn_table(self, session: Door, table: str, encoder: Encoder, target: str, spend: Spending, purpose: str) -> Allowance:
+    def _learn_table(
+        self, session: Measurer, table: str, encoder: Encoder, target: str, spend: Spending, purpose: str
+    ) -> Allowance:
         """By the table's own engine: sums by class, and sums of computed products."""
         declaration = session.tables[table]
         assert isinstance(declaration, PrivateTable)

@@ -21,7 +21,7 @@ from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, Exact, PureDP, exact_probability
 
 if TYPE_CHECKING:
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.spend import Spending
 
 __all__ = [
@@ -199,7 +199,7 @@ def fit_and_score(
 
 
 def fit_and_score_table(
-    session: Door,
+    session: Measurer,
     model: PrivateModel,
     table: str,
     *,
@@ -230,7 +230,7 @@ def fit_and_score_table(
 
 
 def evaluate_table(
-    session: Door,
+    session: Measurer,
     model: PrivateModel,
     table: str,
     target: str,

@@ -24,7 +24,7 @@ from cloister.privacy import Guarantee
 from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real
 
 if TYPE_CHECKING:
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.spend import Spending
 
 __all__ = ["Learning", "check_target", "declare", "fit_table", "read", "released", "rows_of"]
@@ -32,7 +32,7 @@ __all__ = ["Learning", "check_target", "declare", "fit_table", "read", "released
 
 def fit_table(
     model: PrivateModel,
-    session: Door,
+    session: Measurer,
     table: str,
     *,
     features: Sequence[str],
@@ -52,8 +52,7 @@ def fit_table(
     if remote is not None:  # a hub learns there, as a job
         remote(model, table, features=list(features), target=target, spend=wanted, purpose=purpose)
         return
-    session.seen.check(table)
-    declaration = session.tables[table]
+    declaration = session.declared(table)
     if not isinstance(declaration, PrivateTable):
         raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="fit(X, y)")
     encoder = Encoder.of(declaration.columns, list(features))
@@ -62,7 +61,7 @@ def fit_table(
         with np.errstate(all="ignore"):
             allowance = model._learn_table(session, table, encoder, target, wanted, purpose)
         marked = allowance is not None and allowance.marked  # by noise that was bought before, in another session perhaps
-        model._settled(allowance, marked=marked or session._random.marked)
+        model._settled(allowance, marked=marked or session.marked)
     else:
         outcome = session.run(Learning(model=model, encoder=encoder, target=target), table, wanted, purpose=purpose)
         read(model, outcome.values, outcome.cost)

@@ -26,19 +26,18 @@ from cloister.privacy import Exact, Guarantee, exact_probability
 from cloister.tables import Category, PrivateTable
 
 if TYPE_CHECKING:
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.spend import Spending
 
 __all__ = ["encoder_of", "evaluate", "fit_and_evaluate"]
 
 
 def evaluate(
-    session: Door, model: PrivateModel, table: str, target: str, spend: Spending, *, measure: Measure | None, purpose: str
+    session: Measurer, model: PrivateModel, table: str, target: str, spend: Spending, *, measure: Measure | None, purpose: str
 ) -> Score:
     """As `cloister.learn.evaluation.evaluate_table`."""
     check_is_fitted(model)
-    session.seen.check(table)
-    declaration = session.tables[table]
+    declaration = session.declared(table)
     if not isinstance(declaration, PrivateTable):
         raise InvalidParameter(
             f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="model.score(X, y)"
@@ -53,7 +52,7 @@ def evaluate(
 
 
 def fit_and_evaluate(
-    session: Door,
+    session: Measurer,
     model: PrivateModel,
     table: str,
     *,
@@ -66,8 +65,7 @@ def fit_and_evaluate(
 ) -> tuple[PrivateModel, Score]:
     """As `cloister.learn.evaluation.fit_and_score_table`."""
     chosen = measure_of(model, measure)
-    session.seen.check(table)
-    declaration = session.tables[table]
+    declaration = session.declared(table)
     if not isinstance(declaration, PrivateTable) or not model.private:
         raise InvalidParameter(
             f"{table!r} is invalid", why="a private model learns from a private table", instead="fit_and_score(model, X, y)"

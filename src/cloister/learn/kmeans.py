@@ -31,7 +31,7 @@ from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share
 
 if TYPE_CHECKING:
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.spend import Spending
 
 __all__ = ["KMeans", "Plan", "plan_of"]
@@ -170,7 +170,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         self._keep(np.clip(place.mean + in_ball(centres, radius) @ axes.T, self.low_, self.high_), sizes, known)
 
     def _learn_table(
-        self, session: Door, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
+        self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
     ) -> Allowance:
         """By the table's own engine ("engine", and "auto" unless the table is declared small), else from rows."""
         self._check()
@@ -190,8 +190,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
             allowance.lines = list(self.spent_)
             return allowance
         purse = Purse.of(session, table, spend, purpose)
-        starts = getattr(session, "choices", session._random)  # a job that may be begun again has its own
-        found = by_engine(purse, table, encoder, clusters=self.n_clusters, rounds=self.rounds, random=starts)
+        # a job that may be begun again has choices of its own
+        found = by_engine(purse, table, encoder, clusters=self.n_clusters, rounds=self.rounds, random=session.choices)
         self.low_, self.high_ = (np.array(side, dtype=np.float64) for side in encoder.bounds)
         self._keep(found.centres, found.sizes, found.known)
         self.rounds_, self.dimension_ = found.rounds, found.dimension

@@ -26,7 +26,7 @@ from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import ApproxDP, Guarantee
 
 if TYPE_CHECKING:
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.spend import Spending
 
 __all__ = ["LinearRegression", "Ridge"]
@@ -102,7 +102,9 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self._keep(line, way)
         self.low_, self.high_ = rows.box.low, rows.box.high
 
-    def _learn_table(self, session: Door, table: str, encoder: Encoder, target: str, spend: Spending, purpose: str) -> Allowance:
+    def _learn_table(
+        self, session: Measurer, table: str, encoder: Encoder, target: str, spend: Spending, purpose: str
+    ) -> Allowance:
         """By the table's own engine: sums of computed columns (`regression_tables.py`)."""
         from cloister.learn.regression_tables import line_of_table
 

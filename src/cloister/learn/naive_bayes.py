@@ -27,7 +27,7 @@ from cloister.noise.allowance import Allowance
 from cloister.tables import Category
 
 if TYPE_CHECKING:
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.spend import Spending
 
 __all__ = ["CategoricalNB", "GaussianNB", "MixedNB"]
@@ -103,7 +103,9 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         if allowance is None and self.bounds is None:
             self.low_, self.high_ = np.full(len(numbers), -np.inf), np.full(len(numbers), np.inf)
 
-    def _learn_table(self, session: Door, table: str, encoder: Encoder, target: str, spend: Spending, purpose: str) -> Allowance:
+    def _learn_table(
+        self, session: Measurer, table: str, encoder: Encoder, target: str, spend: Spending, purpose: str
+    ) -> Allowance:
         """By the table's own engine (`class_tables.py`)."""
         self.classes_ = classes_of(self.classes)
         found = from_table(session, table, encoder, target, list(self.classes), spend, purpose)

@@ -35,7 +35,7 @@ from cloister.privacy import ZCDP, Guarantee, PureDP, zcdp_within
 from cloister.privacy.rational import exact_square_root
 
 if TYPE_CHECKING:
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.spend import Spending
 
 __all__ = ["METHODS", "PCA"]
@@ -272,7 +272,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         self.method_, self.size_ = "plain", float(len(X))
 
     def _learn_table(
-        self, session: Door, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
+        self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
     ) -> Allowance:
         """By covariances from the table's engine ("moments", and "auto" where the declared size is large), else from rows."""
         columns, large = [name for name, _ in encoder.columns], (getattr(session.tables[table], "size", None) or 0) >= _LARGE

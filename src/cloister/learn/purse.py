@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from cloister.errors import BudgetExceeded
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, Guarantee
-from cloister.session.question import Count, Question
+from cloister.session.question import Question
 from cloister.session.spend import Spend, Spending, amount_of, spend_of
 
 if TYPE_CHECKING:
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.release import Release
 
 __all__ = ["Purse"]
@@ -25,7 +25,7 @@ _PLACES = Fraction(1, 10**6)
 class Purse:
     """A promise that is spent question by question, in the measure of the population's budget; all parts sum to it exactly."""
 
-    session: Door
+    session: Measurer
     population: str
     whole: Spend
     purpose: str
@@ -33,10 +33,10 @@ class Purse:
     releases: list[tuple[str, Release]] = field(default_factory=list)
 
     @staticmethod
-    def of(session: Door, table: str, spend: Spending, purpose: str) -> Purse:
+    def of(session: Measurer, table: str, spend: Spending, purpose: str) -> Purse:
         """Refused at once where less is left of the population than the whole: a fit that ends half way is paid for nothing."""
-        population = session.seen.registry.shape(session.seen.applied(Question(table=table, statistics=(Count(),)))).population
-        whole = spend_of(spend, session.ledger.budget(population))
+        population, budget = session.population_of(table)
+        whole = spend_of(spend, budget)
         left = session.remaining_by[population]
         if not whole.whole() <= left:
             raise BudgetExceeded(

@@ -47,7 +47,7 @@ from cloister.tables import (
 from cloister.tables.scalars import Case, Const, Multiply, Ref, Scalar, Subtract
 
 if TYPE_CHECKING:
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.release import Release
     from cloister.session.spend import Spending
 
@@ -112,7 +112,7 @@ def square_middle(domain: Domain) -> Fraction:
 
 
 def line_of_table(
-    session: Door,
+    session: Measurer,
     table: str,
     encoder: Encoder,
     target: str,

@@ -23,7 +23,7 @@ from cloister.privacy import ZCDP, Exact, Guarantee, PureDP, exact
 
 if TYPE_CHECKING:
     from cloister.learn.encoding import Encoder
-    from cloister.session import Door
+    from cloister.session import Measurer
     from cloister.session.spend import Spending
 
 __all__ = ["BoundedScaler", "QuantileClipper", "StandardScaler"]
@@ -93,7 +93,7 @@ class BoundedScaler(_Transformer):
         self.from_, self.to_ = interval_of(self.target_range, name="target_range")
 
     def _learn_table(
-        self, session: Door, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
+        self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
     ) -> Allowance | None:
         """Nothing is asked and nothing is charged: the declaration says it all."""
         from cloister.learn.bounds import box_of

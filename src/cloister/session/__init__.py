@@ -9,6 +9,7 @@
     grid.py         the groups of the answer; threshold.py: which undeclared ones may show
     spend.py        what a spend means under a budget, and how it is shared out
     plan.py         all of the above with noise, cost and expected error, before a row is read
+    measurer.py     the interface of it, by which all rooms above take a session
     door.py         what can be asked, and who asks; buying.py: reserve, aggregate, noise, settle; balance.py: what is left
     house.py        what many sessions share: tables that come and go; stock.py: their prepared rows; kin.py: whose people
     view.py         what one person sees of it; touched.py: which columns a question reads
@@ -34,6 +35,7 @@ from cloister.session.arithmetic import Arithmetic, Constant, Named, Operation
 from cloister.session.door import Door
 from cloister.session.frames import Frame, Series, text_table
 from cloister.session.history import History, Purchase
+from cloister.session.measurer import Delegate, Measurer
 from cloister.session.plan import Part, Plan
 from cloister.session.question import (
     Combined,
@@ -70,12 +72,14 @@ __all__ = [
     "Correlation",
     "Count",
     "Covariance",
+    "Delegate",
     "Distinct",
     "Door",
     "Frame",
     "History",
     "Largest",
     "Mean",
+    "Measurer",
     "Mode",
     "Named",
     "Operation",

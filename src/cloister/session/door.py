@@ -23,7 +23,7 @@ from cloister.session.answer import assembled, refined
 from cloister.session.house import House, steady
 from cloister.session.limits import checked_limit
 from cloister.session.plan import Plan
-from cloister.session.question import Question
+from cloister.session.question import Count, Question
 from cloister.session.refinement import foreseen
 from cloister.session.registry import Table
 from cloister.session.release import Release, widest_margin
@@ -116,6 +116,27 @@ class Door(Runner):
     def tables(self) -> Mapping[str, Table]:
         """The tables by name, as they may be seen."""
         return self.seen.tables
+
+    def declared(self, table: str) -> Table:
+        """The declaration of a table; one that may not be seen is refused in the words for one that does not exist."""
+        self.seen.check(table)
+        return self.tables[table]
+
+    def population_of(self, table: str) -> tuple[str, Guarantee]:
+        """The population whose people a private table is about, with its budget."""
+        question = self.seen.applied(Question(table=table, statistics=(Count(),)))
+        population = self.seen.registry.shape(question).population
+        return population, self.ledger.budget(population)
+
+    @property
+    def choices(self) -> Random:
+        """Where methods take choices from that protect nothing."""
+        return self._random
+
+    @property
+    def marked(self) -> bool:
+        """Whether the noise is drawn from a fixed generator, so that nothing is protected."""
+        return self._random.marked
 
     def on_behalf(
         self,

@@ -33,13 +33,14 @@ from cloister.hub.services.catalogue import Exchanged
 from cloister.hub.work.recheck import charged
 from cloister.ledger.measure import decode, encode, in_measure, kind_of, units_up
 from cloister.noise import Random
+from cloister.session import Delegate
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
     from cloister.ledger import Charge, Ledger
     from cloister.privacy import Guarantee
-    from cloister.session import Door, Outcome, Release
+    from cloister.session import Door, Outcome, Question, Release, RowMethod, Spending
 
 __all__ = ["AttemptSession", "Charges"]
 
@@ -167,15 +168,13 @@ class Charges:
         return list(found.values())
 
 
-class AttemptSession:
+class AttemptSession(Delegate):
     """A session that works for a job: it says what is charged before it is, and `stage` once the work has begun."""
 
     def __init__(self, session: Door, charges: Charges, tell: Callable[[str], None], stage: str) -> None:
+        super().__init__(session)
         self._session, self._charges, self._begun = session, charges, partial(tell, stage)
         session.tell_charges(lambda what, costs: charges.about_to_charge(session.who, what, costs))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
 
     @property
     def choices(self) -> Random:
@@ -188,19 +187,19 @@ class AttemptSession:
         before = self._charges.before
         return {name: left + before[name] if name in before else left for name, left in self._session.remaining_by.items()}
 
-    def measure(self, *how: Any, **more: Any) -> Release:
+    def measure(self, question: Question, spend: Spending, *, purpose: str = "") -> Release:
         """As the session does."""
-        release = self._session.measure(*how, **more)
+        release = super().measure(question, spend, purpose=purpose)
         self._answered([release])
         return release
 
-    def measure_all(self, *how: Any, **more: Any) -> list[Release]:
+    def measure_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
         """As the session does; several share one charge."""
-        releases = self._session.measure_all(*how, **more)
+        releases = super().measure_all(questions, spend, purpose=purpose)
         self._answered(releases)
         return releases
 
-    def run(self, method: Any, table: str, spend: Any, *, purpose: str = "") -> Outcome:
+    def run(self, method: RowMethod, table: str, spend: Spending, *, purpose: str = "") -> Outcome:
         """As the session does, once a job."""
         self._begun()
         outcome = self._session.run(method, table, spend, purpose=purpose, once=self._charges.name())

@@ -8,17 +8,18 @@ plain question, and opens no way past a ceiling or a share: the ledger holds the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cloister.errors import CloisterError
 from cloister.hub.services.learning.order import Order, model_of
 from cloister.privacy import Guarantee, zero_of
+from cloister.session import Delegate
 from cloister.session.spend import less, spend_of
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
     from cloister.query import Session
-    from cloister.session import Door, Plan, Question, Spending
+    from cloister.session import Plan, Question, Spending
 
 __all__ = ["still_to_pay"]
 
@@ -55,7 +56,7 @@ def _first_question(session: Session, order: Order, table: PrivateTable) -> _Rea
         return None
     declare(model, encoder, table, target)
     try:
-        model._learn_table(cast("Door", _Explaining(session)), order.table, encoder, target, order.spending, order.purpose)
+        model._learn_table(_Explaining(session), order.table, encoder, target, order.spending, order.purpose)
     except _Reached as reached:
         return reached
     except _Rows:
@@ -63,22 +64,16 @@ def _first_question(session: Session, order: Order, table: PrivateTable) -> _Rea
     return None
 
 
-class _Explaining:
+class _Explaining(Delegate):
     """A session that explains the first question of a method, and ends the method there."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
 
     def measure(self, question: Question, spend: Spending, **how: Any) -> NoReturn:
         """The one question."""
-        raise _Reached(spend, self._session.explain(question, spend))
+        raise _Reached(spend, self.explain(question, spend))
 
     def measure_all(self, questions: Sequence[Question], spend: Spending, **how: Any) -> NoReturn:
         """Several under one charge."""
-        raise _Reached(spend, self._session.explain(questions, spend))
+        raise _Reached(spend, self.explain(questions, spend))
 
     def run(self, *how: Any, **more: Any) -> NoReturn:
         """What reads rows is charged each time."""

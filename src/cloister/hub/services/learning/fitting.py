@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidParameter, LedgerError
 from cloister.hub.caller import Caller
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
     from cloister.learn.base import PrivateModel
-    from cloister.session import Door
 
 __all__ = ["FIT", "submit_order"]
 
@@ -111,7 +110,7 @@ def _fitted(hub: Hub, found: Ready, charges: Charges, tell: Callable[[str], None
     model = model_of(order)
     tell("reserving the cost")
     model.fit_table(
-        cast("Door", AttemptSession(found.session, charges, tell, "learning")),
+        AttemptSession(found.session, charges, tell, "learning"),
         order.table,
         features=order.features,
         target=order.target or None,
