@@ -83,10 +83,8 @@ if TYPE_CHECKING:
     from cloister.learn.svm import LinearSVC as LinearSVC
     from cloister.learn.trees import DecisionTreeClassifier as DecisionTreeClassifier
     from cloister.learn.trees import RandomForestClassifier as RandomForestClassifier
-    from cloister.noise.allowance import Allowance as Allowance
 
 _HOMES = {
-    "cloister.noise.allowance": "Allowance",
     ".accountant": "epsilon_for noise_for",
     ".card": "Card",
     ".catalogue": "METHODS",
