@@ -284,9 +284,9 @@ def test_a_server_does_not_choose_what_is_loaded_here(monkeypatch: pytest.Monkey
 
 
 def core_session(port: int) -> Any:
-    from pyspark.sql.connect.session import SparkSession
+    from cloister.tables.spark_calls import ConnectSession
 
-    return SparkSession(f"sc://127.0.0.1:{port}")
+    return ConnectSession(f"sc://127.0.0.1:{port}")  # pyspark's own would end the threads of all when it is collected
 
 
 def test_who_waits_for_a_silent_server_can_be_stopped() -> None:

@@ -12,8 +12,9 @@ from cloister.hub.generation import bump, generation, glanced, take
 from cloister.hub.migrations import bring_up_to_date
 from cloister.hub.models import every_model
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.asking import answering, ready
+from cloister.hub.services.asking import answering
 from cloister.hub.services.catalogue.live import Exchanged, Live, live_of
+from cloister.hub.work import authorise
 from cloister.ledger import Ledger
 from cloister.privacy import PureDP
 from scripts.postgres import Server
@@ -241,7 +242,7 @@ def test_a_table_that_is_gone_after_the_decision_tells_of_no_other(
     rea, house = reader(stage, **narrow), stage.house
     rule(stage, epsilon_of_population="0.5")
     stage.ask(COUNT, who=rea)
-    decided, checked = [], ready.check_together
+    decided, checked = [], authorise.check_together
 
     def between(*given: Any, **more: Any) -> Any:
         found = checked(*given, **more)
@@ -259,7 +260,7 @@ def test_a_table_that_is_gone_after_the_decision_tells_of_no_other(
                 live_of(stage.hub).renew(db)
         return found
 
-    monkeypatch.setattr(ready, "check_together", between)
+    monkeypatch.setattr(authorise, "check_together", between)
     answer = stage.post(f"/questions{path}", {"sql": f"{COUNT} WHERE age > 33", "spend": "0.1"}, rea)
     assert answer.status_code in (404, 409), answer.text
     assert not any(each in answer.text for each in ("hidden", "salary", "pay"))

@@ -11,7 +11,7 @@ import pytest
 
 from cloister.hub.services.asking import answering as way
 from cloister.hub.services.asking import later
-from cloister.hub.services.jobs import Workers
+from cloister.hub.services.jobs import Stopped, Workers
 from tests.hub.asking.conftest import BY_SEX, Stage
 
 BODY = {"sql": BY_SEX, "spend": "0.25"}
@@ -106,7 +106,7 @@ def test_a_job_that_is_stopped_before_its_charge_costs_nothing(stage: Stage, mon
             return True
 
     payload = {"wish": later.WISH.told(later.Wish(sql=BY_SEX, spend="0.25")), "came": _came()}
-    with pytest.raises(later.Stopped):
+    with pytest.raises(Stopped):
         later.QUESTION.run(stage.hub, payload, Stopping())  # type: ignore[arg-type]
     assert stage.charges == []
     assert told == []
