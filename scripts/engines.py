@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from ctypes.util import find_library
 from pathlib import Path
 
 from scripts import postgres
@@ -52,7 +53,7 @@ def provide() -> None:
 def clients() -> None:
     """The drivers of other languages that the PostgreSQL front is tested with."""
     if odbc_driver() is None:
-        apt_install("odbc-postgresql")
+        apt_install("odbc-postgresql", "libodbc2")
         if odbc_driver() is None:
             warn("psqlODBC", "odbc-postgresql")
     if jdbc_driver() is None:
@@ -66,7 +67,9 @@ def clients() -> None:
 
 
 def odbc_driver() -> Path | None:
-    """The driver that ODBC reaches PostgreSQL by, or None."""
+    """The driver that ODBC reaches PostgreSQL by, or None, as where its manager is missing, which the driver does not bring."""
+    if find_library("odbc") is None:
+        return None
     return next(iter(sorted(Path("/usr/lib").glob("*/odbc/psqlodbcw.so"))), None)
 
 
