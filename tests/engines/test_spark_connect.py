@@ -284,9 +284,9 @@ def test_a_server_does_not_choose_what_is_loaded_here(monkeypatch: pytest.Monkey
 
 
 def core_session(port: int) -> Any:
-    from cloister.tables.spark_calls import ConnectSession
+    from pyspark.sql.connect.session import SparkSession
 
-    return ConnectSession(f"sc://127.0.0.1:{port}")  # pyspark's own would end the threads of all when it is collected
+    return SparkSession(f"sc://127.0.0.1:{port}")
 
 
 def test_who_waits_for_a_silent_server_can_be_stopped() -> None:

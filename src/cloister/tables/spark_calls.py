@@ -20,7 +20,6 @@ import grpc
 import pyspark.sql.connect.proto as messages
 from pyspark.sql.connect.client.core import ChannelBuilder
 from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub
-from pyspark.sql.connect.session import SparkSession
 
 from cloister.errors import EngineError
 from cloister.tables.engine import _token
@@ -28,7 +27,7 @@ from cloister.tables.engine import _token
 if TYPE_CHECKING:
     from cloister.tables.spark_connection import SparkPlace
 
-__all__ = ["Asking", "Calls", "ConnectSession", "PlaceChannel", "greeted"]
+__all__ = ["Asking", "Calls", "PlaceChannel", "greeted"]
 
 _GREETING = 20.0
 _SHORT = 30.0
@@ -41,17 +40,6 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.keepalive_timeout_ms", 20_000),
 ]
 _NO_TOKEN = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
-
-
-class ConnectSession(SparkSession):  # type: ignore[misc]
-    """A session that is dropped in silence: who holds its client closes the channel.
-
-    pyspark's own, when the collector comes by it in whatever thread, ends the threads that release answers for every session of
-    the process, and waits for what a server may never answer.
-    """
-
-    def __del__(self) -> None:
-        """Nothing."""
 
 
 class Asking:

@@ -145,12 +145,13 @@ class SparkConnection:
 
     def _opened(self) -> Any:
         from pyspark.sql.connect.client.retries import DefaultPolicy
+        from pyspark.sql.connect.session import SparkSession
 
-        from cloister.tables.spark_calls import ConnectSession, PlaceChannel
+        from cloister.tables.spark_calls import PlaceChannel
 
         self._check_place()
         _let_go(self._clients)
-        session = ConnectSession(PlaceChannel(self._place, self.calls))
+        session = SparkSession(PlaceChannel(self._place, self.calls))
         self._clients.append(session.client)
         session.client.set_retry_policies([DefaultPolicy(max_retries=2, max_backoff=1000)])
         for name, value in _SETTINGS.items():
