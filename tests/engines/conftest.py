@@ -57,10 +57,11 @@ class DuckDBLoader(Loader):
 class PostgresLoader(Loader):
     name = "postgres"
     holds_nul = False
+    numbers = itertools.count()
+    """Of the tables of every loader: none twice."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.numbers = itertools.count()
 
     def load(self, data: Mapping[str, Sequence[Any]], kinds: Mapping[str, str]) -> Any:
         import psycopg

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -501,19 +500,13 @@ def test_generated_tables_on_duckdb(table: Any, requests: Any) -> None:
     check(DuckDBLoader(), COLUMNS, table, SOURCE_KINDS, requests, unit="p", max_rows=2)
 
 
-_GENERATED = itertools.count(10**6)
-"""Numbers of tables, none twice."""
-
-
 @pytest.mark.postgres
 @given(table=tables_of_rows(), requests=st.lists(requests_of(), min_size=4, max_size=12))
 @settings(max_examples=30)
 def test_generated_tables_on_postgres(postgres_server: str, table: Any, requests: Any) -> None:
     from .conftest import PostgresLoader
 
-    loader = PostgresLoader(postgres_server)
-    loader.numbers = _GENERATED
-    check(loader, COLUMNS, table, SOURCE_KINDS, requests, unit="p", max_rows=2)
+    check(PostgresLoader(postgres_server), COLUMNS, table, SOURCE_KINDS, requests, unit="p", max_rows=2)
 
 
 @pytest.mark.spark

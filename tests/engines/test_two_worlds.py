@@ -12,25 +12,23 @@ from tests.engines.conftest import Loader, PostgresLoader
 from tests.security.schemas import Load
 from tests.security.test_two_worlds import compared
 
-_FIRST = itertools.count(10**6, 1)
-
 
 def at_one_place(loader: Loader) -> Load:
     """Loads the second world where the first one was: which rows count under a cap follows from the place."""
     if not isinstance(loader, PostgresLoader):
         return loader.load
-    number = next(_FIRST)
+    number = next(loader.numbers)
 
     def load(data: dict[str, list[Any]], kinds: dict[str, str]) -> Any:
         import psycopg
 
         with psycopg.connect(loader.url, autocommit=True) as connection:
             connection.execute(f"DROP TABLE IF EXISTS source_{number}")
-        loader.numbers, before = itertools.count(number), loader.numbers
+        loader.numbers = itertools.count(number)
         try:
             return loader.load(data, kinds)
         finally:
-            loader.numbers = before
+            del loader.numbers
 
     return load
 
