@@ -284,9 +284,24 @@ def test_a_server_does_not_choose_what_is_loaded_here(monkeypatch: pytest.Monkey
 
 
 def core_session(port: int) -> Any:
-    from pyspark.sql.connect.session import SparkSession
+    from cloister.tables.spark_calls import ConnectSession
 
-    return SparkSession(f"sc://127.0.0.1:{port}")
+    return ConnectSession(f"sc://127.0.0.1:{port}")  # pyspark's own would end the threads of all when it is collected
+
+
+def test_a_session_that_is_collected_ends_no_thread_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql.connect.client.reattach import ExecutePlanResponseReattachableIterator as Answers
+
+    ended, closed = [], threading.Event()
+    monkeypatch.setattr(Answers, "shutdown", lambda: ended.append(True))
+    with serving(Server()) as port:
+        session = core_session(port)
+        channel = session.client._channel
+        monkeypatch.setattr(channel, "close", closed.set, raising=False)
+        del session
+        gc.collect()
+        assert closed.wait(60)
+    assert ended == []
 
 
 def test_who_waits_for_a_silent_server_can_be_stopped() -> None:

@@ -10,16 +10,21 @@ it gets there: a server must not choose what this process loads.
 
 from __future__ import annotations
 
+import atexit
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import grpc
 import pyspark.sql.connect.proto as messages
 from pyspark.sql.connect.client.core import ChannelBuilder
 from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub
+from pyspark.sql.connect.session import SparkSession
 
 from cloister.errors import EngineError
 from cloister.tables.engine import _token
@@ -27,7 +32,7 @@ from cloister.tables.engine import _token
 if TYPE_CHECKING:
     from cloister.tables.spark_connection import SparkPlace
 
-__all__ = ["Asking", "Calls", "PlaceChannel", "greeted"]
+__all__ = ["Asking", "Calls", "ConnectSession", "PlaceChannel", "close", "greeted"]
 
 _GREETING = 20.0
 _SHORT = 30.0
@@ -40,6 +45,50 @@ _OPTIONS: list[tuple[str, Any]] = [
     ("grpc.keepalive_timeout_ms", 20_000),
 ]
 _NO_TOKEN = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+
+
+_OPEN: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Clients whose channels are open: they are closed before the interpreter goes, which a living channel brings down."""
+_GONE: SimpleQueue[Any] = SimpleQueue()
+"""Clients of sessions that nobody holds any more. The collector may come by while its thread is inside of gRPC, with locks that
+closing needs: so it puts them here, which takes none, and a thread of its own closes them."""
+
+
+class ConnectSession(SparkSession):  # type: ignore[misc]
+    """A session that closes its own channel, and nothing else, when it is collected.
+
+    pyspark's own ends the threads that release answers for every session of the process, in whatever thread the collector comes
+    by, and waits there for calls that a server may never answer.
+    """
+
+    def __init__(self, connection: str | ChannelBuilder) -> None:
+        _closer()
+        super().__init__(connection)
+        _OPEN.add(self.client)
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            _GONE.put(self.client)
+
+
+def close(clients: Iterable[Any]) -> None:
+    """Their channels. A client's own close() would wait for calls that the server may never answer."""
+    for client in clients:
+        with suppress(Exception):
+            atexit.unregister(client._cleanup_ml)  # it would keep the client for the life of the process
+            client._channel.close()
+
+
+@cache
+def _closer() -> threading.Thread:
+    def run() -> None:
+        while True:
+            close([_GONE.get()])
+
+    atexit.register(lambda: close(list(_OPEN)))
+    thread = threading.Thread(target=run, name="cloister-spark", daemon=True)
+    thread.start()
+    return thread
 
 
 class Asking:

@@ -12,10 +12,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
-from queue import SimpleQueue
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from cloister.errors import CloisterError, EngineError, MissingDependency
@@ -81,10 +78,6 @@ class SparkConnection:
         """Those of them that could not be put up in the session."""
         self._place = place
         self._lock = threading.RLock()
-        self._clients: list[Any] = []
-        """The one that is open; a list, so that what closes it in the end needs nothing of this object."""
-        _closer()
-        weakref.finalize(self, _GONE.put, self._clients).atexit = False
         self.session = self._opened()
 
     @classmethod
@@ -145,14 +138,11 @@ class SparkConnection:
 
     def _opened(self) -> Any:
         from pyspark.sql.connect.client.retries import DefaultPolicy
-        from pyspark.sql.connect.session import SparkSession
 
-        from cloister.tables.spark_calls import PlaceChannel
+        from cloister.tables.spark_calls import ConnectSession, PlaceChannel
 
         self._check_place()
-        _let_go(self._clients)
-        session = SparkSession(PlaceChannel(self._place, self.calls))
-        self._clients.append(session.client)
+        session = ConnectSession(PlaceChannel(self._place, self.calls))
         session.client.set_retry_policies([DefaultPolicy(max_retries=2, max_backoff=1000)])
         for name, value in _SETTINGS.items():
             session.conf.set(name, value)
@@ -177,32 +167,6 @@ class SparkConnection:
             )
         if not taken:
             raise EngineError("Spark refused the connection", why="it does not take this token", instead="the server's token")
-
-
-_GONE: SimpleQueue[list[Any]] = SimpleQueue()
-"""Clients of connections that nobody holds any more. The collector may come by while its thread is inside of gRPC, with locks
-that closing needs: so it puts them here, which takes none, and a thread of its own closes them."""
-
-
-@cache
-def _closer() -> threading.Thread:
-    def close() -> None:
-        while True:
-            _let_go(_GONE.get())
-
-    thread = threading.Thread(target=close, name="cloister-spark", daemon=True)
-    thread.start()
-    return thread
-
-
-def _let_go(clients: list[Any]) -> None:
-    import atexit
-
-    while clients:
-        client = clients.pop()
-        with suppress(Exception):
-            atexit.unregister(client._cleanup_ml)  # it would keep the client for the life of the process
-            client._channel.close()  # its own close() waits for calls that the server may never answer
 
 
 def _check_installed() -> None:
