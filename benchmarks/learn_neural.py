@@ -9,8 +9,8 @@ import numpy as np
 from _learn_problems import cancer, digits
 from _report import report
 
-from cloister.learn.accountant import epsilon_for, noise_for
-from cloister.learn.neural import NeuralClassifier
+from cloister.learn.networks.accountant import epsilon_for, noise_for
+from cloister.learn.networks.neural import NeuralClassifier
 
 QUICK = bool(os.environ.get("CLOISTER_BENCH_QUICK"))
 RUNS = 3 if QUICK else 20

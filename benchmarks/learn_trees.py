@@ -12,7 +12,7 @@ from _diffprivlib import RELEASE, available, fits
 from _learn_problems import Problem, adult, adult_is_here, cancer
 from _report import report
 
-from cloister.learn.trees import DecisionTreeClassifier, RandomForestClassifier
+from cloister.learn.ensembles.trees import DecisionTreeClassifier, RandomForestClassifier
 
 QUICK = bool(os.environ.get("CLOISTER_BENCH_QUICK"))
 RUNS = 5 if QUICK else 50

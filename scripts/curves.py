@@ -13,7 +13,7 @@ from typing import Any
 import altair as alt
 
 from cloister.learn import Curve
-from cloister.learn.curve import Point
+from cloister.learn.assessment.curve import Point
 from cloister.noise import Random
 
 COLOURS = ("#3f6c8f", "#c9714f", "#6b8e4e", "#8a5a83", "#b8923a")

@@ -15,13 +15,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cloister.local.direct import DirectEncoding, RandomizedResponse
-from cloister.local.duchi import Duchi
-from cloister.local.hadamard import HadamardResponse
-from cloister.local.hashing import LocalHashing
-from cloister.local.hybrid import Hybrid
-from cloister.local.piecewise import Piecewise, SquareWave
-from cloister.local.subset import SubsetSelection
+from cloister.local.frequency.direct import DirectEncoding, RandomizedResponse
+from cloister.local.frequency.hadamard import HadamardResponse
+from cloister.local.frequency.hashing import LocalHashing
+from cloister.local.frequency.subset import SubsetSelection
+from cloister.local.frequency.unary import UnaryEncoding
+from cloister.local.numbers.duchi import Duchi
+from cloister.local.numbers.hybrid import Hybrid
+from cloister.local.numbers.piecewise import Piecewise, SquareWave
 from cloister.local.survey.amounts import AmountChannel
 from cloister.local.survey.composed import Survey
 from cloister.local.survey.one_of import OneOfChannel
@@ -30,7 +31,6 @@ from cloister.local.survey.questions import Choice, Number, Place, Scale, Severa
 from cloister.local.survey.reports import respond
 from cloister.local.survey.several import SeveralChannel
 from cloister.local.survey.words import WordChannel
-from cloister.local.unary import UnaryEncoding
 from cloister.noise import Random
 from tests.local.words import Scripted
 

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HOME = str(Path(cl.__file__).resolve().parent) + "/"
 FACTS = {
     "seen": ("session/door.py", "seen"),
-    "aggregation checked": ("tables/request.py", "check"),
+    "aggregation checked": ("tables/engines/request.py", "check"),
     "policy decided": ("hub/policy/decide.py", "decide_together"),
 }
 """The functions that compute them."""
@@ -90,7 +90,7 @@ def place_of(code: CodeType) -> tuple[str, str]:
 def room_of(file: str) -> str:
     """The room that a file is in.
 
-    >>> room_of("session/door.py"), room_of("errors.py"), room_of("hub/gates.py"), room_of("hub/services/asking/ready.py")
+    >>> room_of("session/door.py"), room_of("errors.py"), room_of("hub/middleware.py"), room_of("hub/services/asking/authorised.py")
     ('session', 'errors', 'hub', 'hub/services/asking')
     """
     parts = file.removesuffix(".py").split("/")
@@ -121,14 +121,14 @@ def over_http() -> Trace:
     from _hub import furnished
 
     from cloister.hub.app import make_app
-    from cloister.hub.gates import Gates
     from cloister.hub.hub import Hub
+    from cloister.hub.middleware import Middleware
     from cloister.hub.services import all_services
     from cloister.hub.settings import Settings
 
     rows = "age\n" + "".join(f"{17 + n % 74}\n" for n in range(ROWS))
     declaration = {"columns": {"age": {"kind": "integer", "low": 17, "high": 90}}, "size": ROWS}
-    trace, answered = Trace(), Gates._answered
+    trace, answered = Trace(), Middleware._answered
 
     def traced(*given: Any) -> Any:
         with trace.on():
@@ -142,12 +142,12 @@ def over_http() -> Trace:
             *before, last = texts()
             for each in before:
                 await post(app, each, token)
-            Gates._answered = traced  # type: ignore[method-assign]
+            Middleware._answered = traced  # type: ignore[method-assign]
             try:
                 with trace.on():
                     await post(app, last, token)
             finally:
-                Gates._answered = answered  # type: ignore[method-assign]
+                Middleware._answered = answered  # type: ignore[method-assign]
 
         asyncio.run(ask_all())
     return trace

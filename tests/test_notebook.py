@@ -64,7 +64,7 @@ def surveyed() -> Any:
 def curved() -> Any:
     from fractions import Fraction
 
-    from cloister.learn.curve import Curve, Point
+    from cloister.learn.assessment.curve import Curve, Point
 
     points = (Point(epsilon=Fraction(1), values=(0.5, 0.7)), Point(epsilon=Fraction(2), values=(0.6, 0.8)))
     return Curve(model="GaussianNB", measure="accuracy", rows="public rows", delta=None, plain=None, points=points).chart()

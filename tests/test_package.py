@@ -62,14 +62,14 @@ UNASKED = (
     "cloister.privacy.loss",
     "cloister.query.functions",
     "cloister.query.remedies",
-    "cloister.session.bias",
-    "cloister.session.drawing",
-    "cloister.session.rehearsal",
-    "cloister.session.sheets",
-    "cloister.session.within",
-    "cloister.session.workload",
-    "cloister.tables.encrypted",
-    "cloister.tables.scalars",
+    "cloister.session.planning.bias",
+    "cloister.session.releases.drawing",
+    "cloister.session.execution.rehearsal",
+    "cloister.session.workloads.sheets",
+    "cloister.session.planning.within",
+    "cloister.session.workloads.workload",
+    "cloister.tables.sourcing.encrypted",
+    "cloister.tables.expression.scalars",
 )
 """What no plain count needs."""
 
@@ -88,7 +88,7 @@ def test_importing_it_loads_no_engine_and_no_chart() -> None:
 
 def test_opening_a_session_loads_no_engine_and_nothing_that_a_question_may_need(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("age\n30\n40\n", encoding="utf-8")
-    later = (*UNASKED, *(set(HEAVY) - {"sqlglot"}), "arro3", "cloister.tables.duckdb")
+    later = (*UNASKED, *(set(HEAVY) - {"sqlglot"}), "arro3", "cloister.tables.engines.duckdb")
     loaded = python(
         "import sys, cloister as cl\n"
         f"people = cl.PrivateTable({str(tmp_path / 'people.csv')!r}, columns={{'age': cl.Integer(17, 90)}})\n"
@@ -153,7 +153,7 @@ def test_a_question_on_the_command_line_loads_what_it_needs(tmp_path: Path) -> N
 def test_ibis_still_has_all_its_compilers() -> None:
     """Whoever asks the package for a name that only its own body defines gets it, before and after."""
     said = python(
-        "import ibis; from cloister.tables.ibis_compilers import sql_of; t = ibis.table({'a': 'int64'}, name='t')\n"
+        "import ibis; from cloister.tables.engines.ibis_compilers import sql_of; t = ibis.table({'a': 'int64'}, name='t')\n"
         "print(sql_of(t.a.sum(), 'duckdb') == str(ibis.to_sql(t.a.sum(), dialect='duckdb', pretty=False)))\n"
         "print('\"' in str(ibis.to_sql(t, dialect='trino')), '`' in str(ibis.to_sql(t, dialect='bigquery')))\n"
         "import ibis.backends.sql.compilers as sc; from ibis.backends.sql.compilers import TrinoCompiler\n"
@@ -167,7 +167,7 @@ def test_every_module_of_the_base_can_be_imported_without_any_extra() -> None:
     walked = [info.name for info in pkgutil.walk_packages(cloister.__path__, "cloister.")]
     wholly = (  # extras as a whole
         *("cloister.hub.", "cloister.learn.", "cloister.mining.coarsened", "cloister.mining.leak"),
-        "cloister.tables.spark_calls",
+        "cloister.tables.engines.spark_calls",
     )
     names = [name for name in walked if not name.startswith(wholly)]
     blocked = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS!r}))"

@@ -23,9 +23,9 @@ from cloister.hub.web.environment import environment
 from cloister.noise import Random
 from cloister.printable import LONGEST_NAME, UNPRINTABLE, escape, is_printable, is_text, json_of, kept, shown
 from cloister.query.parse import parse
-from cloister.session.drawing import svg
-from cloister.session.release import Release
-from cloister.tables.reading import representable
+from cloister.session.releases.drawing import svg
+from cloister.session.releases.release import Release
+from cloister.tables.sourcing.reading import representable
 
 BROWSER = Path(cl.__file__).parent / "local" / "browser" / "cloister-survey.js"
 CATEGORIES = sorted({unicodedata.category(chr(code)) for code in range(0x110000)})

@@ -6,7 +6,7 @@ from scripts.trace_question import in_python, over_http, room_of
 
 
 def test_a_room_is_a_package_and_each_service_is_one() -> None:
-    files = ["session/door.py", "errors.py", "hub/gates.py", "hub/services/asking/ready.py", "hub/services/__init__.py"]
+    files = ["session/door.py", "errors.py", "hub/middleware.py", "hub/services/asking/authorised.py", "hub/services/__init__.py"]
     assert [room_of(each) for each in files] == ["session", "errors", "hub", "hub/services/asking", "hub"]
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import altair as alt
 
 from cloister.noise import DiscreteLaplace
-from cloister.session.threshold import threshold_for
+from cloister.session.questions.threshold import threshold_for
 
 DELTA = Fraction(1, 10**6)
 COLOURS = {"0.5": "#c9714f", "1": "#3f6c8f", "2": "#8a9a5b"}

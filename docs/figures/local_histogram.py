@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 
 from cloister.local import HistogramEncoding
-from cloister.local.histogram import best_threshold
+from cloister.local.frequency.histogram import best_threshold
 
 COLOURS = {"0.5": "#8a5a83", "1": "#3f6c8f", "2": "#c9714f", "4": "#8a9a5b"}
 

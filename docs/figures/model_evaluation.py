@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 
 from cloister.learn import accuracy
-from cloister.learn.examples import Threshold
+from cloister.learn.frame.examples import Threshold
 from cloister.noise import Random
 from scripts.curves import drawn, measured
 

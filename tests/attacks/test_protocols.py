@@ -21,7 +21,7 @@ EXACT = 1 - 1e-9
 
 def supported_by(heavy: Any, left: int, right: int) -> Any:
     """Of each report of a level, a hash function and a bucket: 1 where this is the bucket of `left`, −1 where of `right`."""
-    from cloister.local.heavy import _places
+    from cloister.local.frequency.heavy import _places
 
     def of(reports: np.ndarray) -> np.ndarray:
         levels, cells = np.divmod(reports, heavy._cells)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cloister.tables import guard
+from cloister.tables.engines import guard
 
 KINDS = {  # source kind -> (PostgreSQL, Spark)
     "text": ("text", "string"),

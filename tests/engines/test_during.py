@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from cloister.errors import InvalidDeclaration, UnknownColumn
-from cloister.session.house import with_columns
+from cloister.session.state.table_registry import with_columns
 from cloister.tables import Aggregate, Aggregation, Date, During, Integer, Or, PrivateTable, prepare
-from cloister.tables.expressions import Column, Compare, IsNull, Literal
-from cloister.tables.reading import read_days
+from cloister.tables.expression.expressions import Column, Compare, IsNull, Literal
+from cloister.tables.sourcing.reading import read_days
 from tests.engines.conftest import Loader
 
 UTC = datetime.UTC

@@ -10,8 +10,8 @@ import pytest
 import cloister as cl
 from cloister.errors import InvalidDeclaration
 from cloister.ledger import Ledger
-from cloister.session.lineage import SharedRows, identity_digest
-from cloister.tables.postgres import PostgresSource
+from cloister.session.state.lineage import SharedRows, identity_digest
+from cloister.tables.engines.postgres import PostgresSource
 
 pytestmark = pytest.mark.postgres
 COLUMNS = {"a": cl.Integer(0, 9)}
@@ -208,7 +208,7 @@ def test_what_becomes_part_of_a_table_later_is_compared_before_the_charge(at: An
 
 
 def test_rows_that_are_read_anew_are_compared_before_every_charge(at: Any, database: Any, monkeypatch: Any) -> None:
-    from cloister.tables.postgres import PostgresPrepared
+    from cloister.tables.engines.postgres import PostgresPrepared
 
     monkeypatch.setattr(PostgresPrepared, "_store", lambda self: False)  # as in a database that may only be read
     tables = {"seen": table(at("lineage.seen")), "staff": table(at("lineage.staff"))}

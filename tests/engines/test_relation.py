@@ -39,7 +39,7 @@ from cloister.tables import (
     prepare,
     relate,
 )
-from cloister.tables.scalar import Ref
+from cloister.tables.expression.scalar import Ref
 from tests.tables.relations import (
     DECLARED,
     SECRET,

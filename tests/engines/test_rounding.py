@@ -19,7 +19,7 @@ from cloister.query.rows import Field
 from cloister.query.rows import Rows as Names
 from cloister.query.scalars import Reader
 from cloister.tables import Base, Boolean, Integer, PrivateTable, Real, prepare
-from cloister.tables.scalars import Scalar
+from cloister.tables.expression.scalars import Scalar
 from tests.tables.scalar_rows import Rows, exact
 
 from .conftest import DuckDBLoader, Loader, PostgresLoader, SparkLoader

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cloister.tables import And, Column, Compare, Date, In, Integer, IsNull, Like, Literal, Not, Or
-from cloister.tables import scalars as s
-from cloister.tables.forms import Either
+from cloister.tables.expression import scalars as s
+from cloister.tables.expression.forms import Either
 from tests.tables.scalar_rows import COLUMNS, HUGE, Rows, check, nasty, prepared_rows
 from tests.tables.test_scalars import ON_DATES, ON_NUMBERS, UNITS
 

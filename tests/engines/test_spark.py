@@ -9,7 +9,7 @@ import pytest
 
 from cloister.errors import EngineError
 from cloister.tables import Aggregation, Integer, PrivateTable, Text, prepare
-from cloister.tables.spark import SparkSource
+from cloister.tables.engines.spark import SparkSource
 
 pytestmark = pytest.mark.spark
 

@@ -16,10 +16,10 @@ import pytest
 
 import cloister as cl
 from cloister.errors import EngineError, InvalidDeclaration, MissingDependency
-from cloister.session.lineage import SharedRows
+from cloister.session.state.lineage import SharedRows
 from cloister.tables import Aggregation, Category, Integer, PrivateTable, PublicTable, prepare
-from cloister.tables.spark_connect import SparkConnectSource, read_address
-from cloister.tables.spark_connection import SparkConnection, SparkPlace
+from cloister.tables.engines.spark_connect import SparkConnectSource, read_address
+from cloister.tables.engines.spark_connection import SparkConnection, SparkPlace
 from scripts import spark
 from tests.certificates import certificate
 from tests.spark_proxy import behind_nginx
@@ -201,7 +201,7 @@ def test_an_address_is_taken_apart() -> None:
 
 
 def test_what_is_not_installed_is_said_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cloister.tables.spark_calls", None)
+    monkeypatch.setitem(sys.modules, "cloister.tables.engines.spark_calls", None)
     with pytest.raises(MissingDependency, match=r"cloister\[spark\]"):
         PrivateTable("sc://127.0.0.1:1/;token=a::people", columns=COLUMNS)
 
@@ -284,7 +284,7 @@ def test_a_server_does_not_choose_what_is_loaded_here(monkeypatch: pytest.Monkey
 
 
 def core_session(port: int) -> Any:
-    from cloister.tables.spark_calls import ConnectSession
+    from cloister.tables.engines.spark_calls import ConnectSession
 
     return ConnectSession(f"sc://127.0.0.1:{port}")  # pyspark's own would end the threads of all when it is collected
 

@@ -17,11 +17,11 @@ from cloister.errors import InvalidParameter
 from cloister.hub.database import Base, Database, DatabaseUnavailable, sqlite_address
 from cloister.hub.generation import bump, generation
 from cloister.hub.hub import Hub
-from cloister.hub.kept import KeptSecret
 from cloister.hub.migrations import OtherVersion, bring_up_to_date
 from cloister.hub.models import every_model
 from cloister.hub.reader import WroteWhileReading
 from cloister.hub.records.accounts import Person
+from cloister.hub.secrets import StoredSecret
 from cloister.hub.settings import Settings
 from scripts import postgres
 from tests.hub.trail.conftest import new_schema, postgres_server
@@ -151,7 +151,7 @@ def test_reading_sees_one_moment(made: Database) -> None:
         with made.begin() as other:
             other.add(person("ada"))
         after = len(db.scalars(select(Person)).all())
-    assert made.grown_up or (before, after) == (0, 0)
+    assert made.is_postgres or (before, after) == (0, 0)
     with made.reading() as db:
         assert len(db.scalars(select(Person)).all()) == 1
 
@@ -216,4 +216,4 @@ def test_a_database_that_is_away_is_said_in_words_without_its_address(tmp_path: 
     assert "canary" not in str(unknown.value)
     broken = Database(sqlite_address(tmp_path / "no-such-folder" / "hub.db"))
     with pytest.raises(DatabaseUnavailable), broken.begin() as db:
-        db.add(KeptSecret(name="x", wrapped=b"x"))
+        db.add(StoredSecret(name="x", wrapped=b"x"))

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from cloister.hub import gates
-from cloister.hub.gates import POLICY, Gates
+from cloister.hub import middleware
+from cloister.hub.middleware import POLICY, Middleware
 from tests.hub.house import Clock, House, Visitor, served
 
 MEGABYTES_4 = 4 * 2**20
@@ -111,7 +111,7 @@ def address_of(house: House, peer: str, *forwarded: str) -> str:
         "headers": [(b"x-forwarded-for", each.encode()) for each in forwarded if each],
         "client": (peer, 1) if peer else None,
     }
-    return Gates(house.app, house.hub)._address(Request(scope))
+    return Middleware(house.app, house.hub)._address(Request(scope))
 
 
 @pytest.mark.parametrize(
@@ -248,8 +248,8 @@ def test_answers_about_rows_leave_at_ticks_of_the_clock(
     house: House, monkeypatch: pytest.MonkeyPatch, work: float, leaves: float
 ) -> None:
     clock = Time()
-    monkeypatch.setattr(gates.time, "perf_counter", clock.perf_counter)
-    monkeypatch.setattr(gates.asyncio, "sleep", clock.sleep)
+    monkeypatch.setattr(middleware.time, "perf_counter", clock.perf_counter)
+    monkeypatch.setattr(middleware.asyncio, "sleep", clock.sleep)
     object.__setattr__(house.settings, "tick_ms", 10)
     assert _left_after(house, clock, work, ticked=True) == pytest.approx(leaves)
     before = len(clock.slept)
@@ -266,7 +266,7 @@ def _left_after(house: House, clock: Time, work: float, *, ticked: bool) -> floa
     async def sent(_: Any) -> None:
         left.append(clock.now - begun)
 
-    counted = Gates(house.app, house.hub)._counted(scope, sent, begun)
+    counted = Middleware(house.app, house.hub)._counted(scope, sent, begun)
     clock.now += work
     asyncio.run(_call(counted, {"type": "http.response.start", "status": 200, "headers": []}))
     return left[0]
@@ -281,9 +281,9 @@ def test_what_tells_of_rows_is_ticked(house: House) -> None:
     ana: Visitor = house.person("analyst")
     house.sample_data_set(readers=[ana])
     ticked: list[bool] = []
-    original = Gates._counted
+    original = Middleware._counted
 
-    def watched(self: Gates, scope: Any, send: Any, begun: float) -> Any:
+    def watched(self: Middleware, scope: Any, send: Any, begun: float) -> Any:
         async def sent(message: Any) -> None:
             if message["type"] == "http.response.start":
                 ticked.append(bool(scope["state"].get("ticked")))
@@ -291,9 +291,9 @@ def test_what_tells_of_rows_is_ticked(house: House) -> None:
 
         return sent
 
-    assert inspect.iscoroutinefunction(Gates.__call__)
+    assert inspect.iscoroutinefunction(Middleware.__call__)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Gates, "_counted", watched)
+        patch.setattr(Middleware, "_counted", watched)
         client = house.client()
         asked = [QUESTION, QUESTION | {"spend": "9"}, QUESTION | {"sql": "SELECT age FROM people"}, QUESTION | {"sql": "x"}]
         for body in asked:

@@ -12,7 +12,6 @@ from cloister.crypto import WrongKey
 from cloister.errors import InvalidParameter
 from cloister.hub.database import Base
 from cloister.hub.hub import Hub
-from cloister.hub.kept import kept
 from cloister.hub.keys import hub_keyring, master_key
 from cloister.hub.models import every_model
 from cloister.hub.records.accounts import Person, WebSession
@@ -20,9 +19,10 @@ from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.records.jobs import Job
 from cloister.hub.rotation import ROTATED, _wrapped, rotate
-from cloister.hub.services.asking import Wish, ask
-from cloister.hub.services.catalogue.arrivals import kept as kept_upload
+from cloister.hub.secrets import stored_secret
+from cloister.hub.services.asking import QuestionRequest, ask
 from cloister.hub.services.catalogue.arrivals import sent, stored
+from cloister.hub.services.catalogue.arrivals import stored_secret as kept_upload
 from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.hub.settings import Settings
 from tests.hub.house import PEOPLE, Clock, House, Visitor
@@ -41,12 +41,12 @@ def test_a_file_that_is_no_key_is_refused_without_being_shown(tmp_path: Path) ->
 
 
 def test_a_secret_is_made_once_and_lies_wrapped(house: House) -> None:
-    first = kept(house.hub.database, house.hub.keys, "canary")
-    assert kept(house.hub.database, house.hub.keys, "canary") == first
+    first = stored_secret(house.hub.database, house.hub.keys, "canary")
+    assert stored_secret(house.hub.database, house.hub.keys, "canary") == first
     assert len(first) == 32
     assert first not in (house.settings.path("hub.db").read_bytes() + _wal(house.settings.data))
     with pytest.raises(WrongKey):
-        kept(house.hub.database, OTHER, "canary")
+        stored_secret(house.hub.database, OTHER, "canary")
 
 
 def _wal(data: Path) -> bytes:
@@ -99,7 +99,7 @@ def test_rotation_wraps_everything_and_what_it_wraps_still_opens(tmp_path: Path)
     with again.hub.database.reading() as db:
         for row, column, about in _wrapped(db):
             assert again.hub.keys.unwrap(getattr(row, column), about)
-    asked = ask(again.hub, ana.caller, Wish(sql="SELECT COUNT(*) AS n FROM people", spend="0.1", purpose="x"))
+    asked = ask(again.hub, ana.caller, QuestionRequest(sql="SELECT COUNT(*) AS n FROM people", spend="0.1", purpose="x"))
     assert asked.release.num_rows == 1
     made = registered(
         again.hub, otto.caller, arrived.id, Wanted(name="more", title="More", declaration=PEOPLE, population="people")

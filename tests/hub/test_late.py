@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import event, func, insert, select, update
 
 from cloister.hub.database import Database, DatabaseUnavailable, sqlite_address
-from cloister.hub.generation import Generation, bump, generation, take
-from cloister.hub.late import Late
+from cloister.hub.generation import Generation, bump, claim_generation, generation
+from cloister.hub.lazy_session import LazySession
 from cloister.hub.migrations import bring_up_to_date
 from cloister.hub.reader import WroteWhileReading
 from cloister.hub.records.accounts import Person
@@ -54,7 +54,7 @@ def _fail(database: Database, session: bool) -> None:
 def test_statements_are_committed_without_a_session(made: Database) -> None:
     told = heard(made)
     with made.writing() as db:
-        assert isinstance(db, Late)
+        assert isinstance(db, LazySession)
         _MAKE.run(db.connection(), {"id": 1, "number": 7})
         db.flush()
         assert db.opened is None
@@ -70,7 +70,7 @@ def test_a_session_that_is_needed_after_all_is_of_the_same_transaction(made: Dat
         assert generation(db) == 7
         bump(db)
         db.add(Person(id="ada", email="ada@example.org", name="Ada", created=NOON))
-        assert isinstance(db, Late)
+        assert isinstance(db, LazySession)
         assert db.info["kept"] == 1
         assert db.opened is not None
         assert db.info is db.opened.info
@@ -132,9 +132,9 @@ def test_a_full_disk_is_told_without_a_word_of_the_driver(made: Database) -> Non
 
 def test_a_reader_that_asks_nothing_opens_nothing(made: Database) -> None:
     with made.reading(late=True) as db:
-        take(db, 5)
+        claim_generation(db, 5)
         assert generation(db) == 5
-        assert isinstance(db, Late)
+        assert isinstance(db, LazySession)
         assert db.opened is None
 
 

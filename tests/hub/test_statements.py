@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 
 from cloister.hub.database import Database, DatabaseUnavailable
-from cloister.hub.generation import bump, generation, glanced, take
+from cloister.hub.generation import bump, claim_generation, generation, read_generation
 from cloister.hub.records.accounts import Person
 from cloister.hub.statements import Statement
 from tests.hub.test_database import database, made, postgres_server
@@ -67,7 +67,7 @@ def test_a_look_is_of_one_moment_and_the_next_one_of_another(made: Database) -> 
         assert COUNT.rows(connection)[0].n == 0
         with made.begin() as db:
             ADD.run(db.connection(), row("a"))
-        assert COUNT.rows(connection)[0].n == int(made.grown_up)  # PostgreSQL shows a statement what was committed before it
+        assert COUNT.rows(connection)[0].n == int(made.is_postgres)  # PostgreSQL shows a statement what was committed before it
     with made.looking(once=True) as connection:
         assert COUNT.rows(connection)[0].n == 1
     with made.begin() as db:
@@ -78,14 +78,14 @@ def test_a_look_is_of_one_moment_and_the_next_one_of_another(made: Database) -> 
 
 def test_a_late_session_takes_the_number_that_was_glanced_at_and_reads_one_moment_from_its_first_question(made: Database) -> None:
     with made.looking(once=True) as connection:
-        before = glanced(connection)
+        before = read_generation(connection)
     with made.reading(late=True) as db:
-        take(db, before)
+        claim_generation(db, before)
         with made.begin() as other:
             bump(other)
         assert generation(db) == before
         assert db.scalar(select(func.count()).select_from(PEOPLE)) == 0
-        if not made.grown_up:
+        if not made.is_postgres:
             with made.begin() as other:
                 ADD.run(other.connection(), row("a"))
             assert db.scalar(select(func.count()).select_from(PEOPLE)) == 0

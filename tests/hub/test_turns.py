@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from cloister.hub.locks import HubRuns, exclusive_lock, serving_lock, shared_lock
 from cloister.hub.settings import Settings
-from cloister.hub.turns import HubRuns, alone, serving, working
 from tests.cli.test_hub import cloister
 from tests.hub.house import Clock, House
 
@@ -47,26 +47,26 @@ def running(data: Path, port: int, **settings: str) -> Iterator[subprocess.Popen
 
 def test_a_hub_in_files_is_one_process_and_on_postgresql_it_is_several(tmp_path: Path) -> None:
     files = Settings(data=tmp_path)
-    with serving(files):
-        with pytest.raises(HubRuns, match="another hub runs on the folder"), serving(files):
+    with serving_lock(files):
+        with pytest.raises(HubRuns, match="another hub runs on the folder"), serving_lock(files):
             pass
-        with working(files):
+        with shared_lock(files):
             pass
-    with serving(files):
+    with serving_lock(files):
         pass
     shared = Settings(data=tmp_path, database="postgresql://localhost/hub", ledger="postgresql://localhost/hub")
-    with serving(shared), serving(shared):
+    with serving_lock(shared), serving_lock(shared):
         pass
 
 
 def test_a_key_is_changed_alone(tmp_path: Path) -> None:
     files = Settings(data=tmp_path)
     shared = Settings(data=tmp_path, database="postgresql://localhost/hub", ledger="postgresql://localhost/hub")
-    for held in (serving(files), serving(shared), working(files)):
-        with held, pytest.raises(HubRuns, match="runs on this folder"), alone(files, "The key was not changed"):
+    for held in (serving_lock(files), serving_lock(shared), shared_lock(files)):
+        with held, pytest.raises(HubRuns, match="runs on this folder"), exclusive_lock(files, "The key was not changed"):
             pass
-    with alone(files, "The key was not changed"):
-        for refused in (serving(files), serving(shared), working(files), alone(files, "x")):
+    with exclusive_lock(files, "The key was not changed"):
+        for refused in (serving_lock(files), serving_lock(shared), shared_lock(files), exclusive_lock(files, "x")):
             with pytest.raises(HubRuns), refused:
                 pass
 

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.learn import load
-from cloister.learn.catalogue import METHODS
+from cloister.learn.frame.catalogue import METHODS
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, PureDP

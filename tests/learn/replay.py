@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from cloister.learn.cube import CubeNoise
+from cloister.learn.frame.cube import CubeNoise
 from cloister.noise import PermuteAndFlip, VectorMechanism
 from cloister.noise.allowance import Share
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter
-from cloister.learn.accountant import epsilon_for, losses_of, noise_for
+from cloister.learn.networks.accountant import epsilon_for, losses_of, noise_for
 from cloister.privacy import PrivacyLossDistribution, epsilon_of_gaussian, mu_squared_of_gaussian
 from cloister.privacy.sampled import SampledGaussianPair, sampled_gaussian
 

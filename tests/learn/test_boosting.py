@@ -17,11 +17,11 @@ from sklearn.datasets import load_breast_cancer
 
 import cloister as cl
 from cloister.errors import InvalidParameter
-from cloister.learn.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from cloister.learn.boosting_losses import Logistic, Softmax, Squared
-from cloister.learn.boosting_plan import Plan, plan_of
-from cloister.learn.bounds import Box
-from cloister.learn.histograms import Columns, grouped, merged, sums
+from cloister.learn.ensembles.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from cloister.learn.ensembles.boosting_losses import Logistic, Softmax, Squared
+from cloister.learn.ensembles.boosting_plan import BoostingPlan, plan_of
+from cloister.learn.ensembles.histograms import Columns, grouped, merged, sums
+from cloister.learn.frame.bounds import Box
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP
@@ -144,7 +144,7 @@ def test_a_promise_in_rho_is_kept_in_rho() -> None:
 
 
 def test_plans_grow_with_rows_and_budget() -> None:
-    def plan(persons: float, promise: Any) -> Plan:
+    def plan(persons: float, promise: Any) -> BoostingPlan:
         return plan_of(columns=20, persons=persons, allowance=Allowance(promise))
 
     for promise in (PureDP(1), ApproxDP(1, "1e-5"), ZCDP("0.1")):
@@ -155,7 +155,7 @@ def test_plans_grow_with_rows_and_budget() -> None:
         assert (plans[0].rounds, plans[-1].rounds) == (0, 4)
     assert plan(1e4, PureDP("0.01")).rounds < plan(1e4, PureDP(100)).rounds
     asked = plan_of(columns=20, persons=5.0, allowance=Allowance(PureDP(1)), max_features=7, bins=9, rounds=3)
-    assert asked == Plan(columns=7, bins=9, rounds=3)
+    assert asked == BoostingPlan(columns=7, bins=9, rounds=3)
 
 
 @pytest.mark.parametrize(

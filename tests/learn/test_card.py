@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter
-from cloister.learn.card import Card, Line
-from cloister.learn.curve import Curve, Point
-from cloister.learn.evaluation import accuracy, confusion_matrix
-from cloister.learn.examples import Threshold
+from cloister.learn.assessment.curve import Curve, Point
+from cloister.learn.assessment.evaluation import accuracy, confusion_matrix
+from cloister.learn.frame.card import Card, CardLine
+from cloister.learn.frame.examples import Threshold
 from cloister.noise import Random
 from cloister.privacy import PureDP
 
@@ -103,7 +103,7 @@ def test_renderings_let_nothing_through(model: Threshold) -> None:
 
 def test_every_section_is_in_every_rendering(model: Threshold) -> None:
     card = model.card(data="invented", membership=0.5)
-    assert Line(what="membership inference", text="advantage 0.5") in card.findings
+    assert CardLine(what="membership inference", text="advantage 0.5") in card.findings
     for title, lines in card.sections():
         for rendering in (card.text(), card.markdown(), card.fragment()):
             assert title in rendering

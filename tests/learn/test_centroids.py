@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloister.learn import centroids as module
-from cloister.learn.centroids import centroids
-from cloister.learn.prepared import STEPS, Prepared, prepare
+from cloister.learn.linear_models import centroids as module
+from cloister.learn.linear_models.centroids import centroids
+from cloister.learn.linear_models.prepared import STEPS, Prepared, prepare
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, PureDP

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter
-from cloister.learn.base import PrivateModel
-from cloister.learn.captured import captured
-from cloister.learn.curve import Curve, Point, price_of_privacy
-from cloister.learn.examples import Threshold
-from cloister.learn.kmeans import KMeans
-from cloister.learn.pca import PCA
-from cloister.learn.scaling import BoundedScaler
+from cloister.learn.assessment.curve import Curve, Point, price_of_privacy
+from cloister.learn.clustering.kmeans import KMeans
+from cloister.learn.decomposition.captured import captured
+from cloister.learn.decomposition.pca import PCA
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.examples import Threshold
+from cloister.learn.frame.scaling import BoundedScaler
 from cloister.noise import Random
 
 X = ((np.arange(200) * 0.618034) % 1).reshape(-1, 1)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloister.learn import descent as module
-from cloister.learn.descent import Descent, descend, plan, plan_pure
-from cloister.learn.losses import HuberHinge, Logistic, Loss, Softmax
-from cloister.learn.minimum import minimum
-from cloister.learn.prepared import STEPS, Prepared
+from cloister.learn.linear_models import descent as module
+from cloister.learn.linear_models.descent import Descent, descend, plan, plan_pure
+from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
+from cloister.learn.linear_models.minimum import minimum
+from cloister.learn.linear_models.prepared import STEPS, Prepared
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP

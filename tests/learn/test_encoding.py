@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter, MissingBound, UnknownColumn
-from cloister.learn.encoding import Encoder
+from cloister.learn.frame.encoding import Encoder
 from cloister.privacy import PureDP
 from cloister.session import Door
 from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real, Text

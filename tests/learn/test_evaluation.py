@@ -13,7 +13,7 @@ import sklearn.metrics
 from sklearn.linear_model import LinearRegression as Plain
 
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
-from cloister.learn.evaluation import (
+from cloister.learn.assessment.evaluation import (
     accuracy,
     confusion_matrix,
     evaluate_table,
@@ -24,10 +24,10 @@ from cloister.learn.evaluation import (
     score,
     split,
 )
-from cloister.learn.examples import Threshold
-from cloister.learn.judging import Judge
-from cloister.learn.scaling import BoundedScaler
-from cloister.learn.scores import Confusion, Noise
+from cloister.learn.assessment.judging import Judge
+from cloister.learn.assessment.scores import Confusion, Noise
+from cloister.learn.frame.examples import Threshold
+from cloister.learn.frame.scaling import BoundedScaler
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.session import Door

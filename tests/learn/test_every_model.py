@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from cloister.learn.catalogue import METHODS
+from cloister.learn.frame.catalogue import METHODS
 from tests.learn.checks import CHECKS
 
 

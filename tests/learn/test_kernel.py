@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression as Line
 import cloister as cl
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn import KernelClassifier, load
-from cloister.learn.random_features import drawn_frequencies, fourier_features
+from cloister.learn.linear_models.random_features import drawn_frequencies, fourier_features
 from cloister.noise import Random
 from tests.learn.replay import moved, told
 

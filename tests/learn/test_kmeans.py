@@ -12,12 +12,12 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import cloister as cl
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
-from cloister.learn.ball import group_sums, noisy_group_sums, projected, reach_of, steps_in_ball
-from cloister.learn.bounds import box_of
-from cloister.learn.kmeans import KMeans, plan_of
-from cloister.learn.lloyd import measured, nearest
-from cloister.learn.place import mean_of
-from cloister.learn.portable import load
+from cloister.learn.clustering.kmeans import KMeans, plan_of
+from cloister.learn.clustering.lloyd import measured, nearest
+from cloister.learn.clustering.noisy_mean import mean_of
+from cloister.learn.frame.ball import group_sums, noisy_group_sums, projected, reach_of, steps_in_ball
+from cloister.learn.frame.bounds import box_of
+from cloister.learn.frame.portable import load
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP

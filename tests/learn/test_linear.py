@@ -14,10 +14,11 @@ pytest.importorskip("sklearn")
 from sklearn import linear_model as theirs
 
 from cloister.errors import InvalidParameter
-from cloister.learn import LinearRegression, Ridge, products, wishart
-from cloister.learn.least_squares import solved
-from cloister.learn.products import Products, noisy_lengths, noisy_products, radius_within
-from cloister.learn.wishart import best_currency
+from cloister.learn import LinearRegression, Ridge
+from cloister.learn.decomposition import products, wishart
+from cloister.learn.decomposition.products import Products, noisy_lengths, noisy_products, radius_within
+from cloister.learn.decomposition.wishart import best_currency
+from cloister.learn.linear_models.least_squares import solved
 from cloister.noise import Random, WishartMechanism
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, PureDP, mu_squared_of_gaussian

@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import cloister as cl
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.learn import load
-from cloister.learn.logistic import LogisticRegression
-from cloister.learn.svm import LinearSVC
+from cloister.learn.linear_models.logistic import LogisticRegression
+from cloister.learn.linear_models.svm import LinearSVC
 from cloister.noise import Random
 
 MODELS = [LogisticRegression, LinearSVC]

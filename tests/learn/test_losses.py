@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloister.learn.losses import HuberHinge, Logistic, Loss, Softmax
+from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
 
 LOSSES = [Logistic(), Logistic(slope=0.7), Softmax(classes=4), HuberHinge(classes=2), HuberHinge(classes=4, width=0.2)]
 CLASSES = np.arange(400) % 4

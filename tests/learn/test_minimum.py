@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression as Theirs
 
-from cloister.learn import minimum as solver
-from cloister.learn.losses import HuberHinge, Logistic, Loss, Softmax
-from cloister.learn.minimum import minimum, steps_for
+from cloister.learn.linear_models import minimum as solver
+from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
+from cloister.learn.linear_models.minimum import minimum, steps_for
 
 X = np.random.default_rng(1).normal(size=(200, 4))
 Y = (X @ np.array([[1.0, -1, 0.5], [0, 1, 1], [1, 1, -1], [0, 0, 2]]) + np.random.default_rng(2).normal(size=(200, 3))).argmax(1)

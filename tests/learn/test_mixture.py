@@ -13,7 +13,7 @@ from sklearn.mixture import GaussianMixture as Plain
 import cloister as cl
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn import GaussianMixture, load, price_of_privacy
-from cloister.learn.expectations import (
+from cloister.learn.clustering.expectations import (
     Groups,
     Moments,
     log_densities,
@@ -23,7 +23,7 @@ from cloister.learn.expectations import (
     responsibilities,
     row_moments,
 )
-from cloister.learn.mixture import _alone
+from cloister.learn.clustering.mixture import _alone
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP

@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("sklearn")
 
 from cloister.errors import InvalidParameter
-from cloister.learn.bounds import box_of
-from cloister.learn.class_tables import from_table
-from cloister.learn.cube import CubeNoise
-from cloister.learn.encoding import Encoder
-from cloister.learn.moments import BITS, class_moments, class_sums, noisy_class_moments, reach_squared
+from cloister.learn.bayesian.class_tables import from_table
+from cloister.learn.bayesian.moments import BITS, class_moments, class_sums, noisy_class_moments, reach_squared
+from cloister.learn.frame.bounds import box_of
+from cloister.learn.frame.cube import CubeNoise
+from cloister.learn.frame.encoding import Encoder
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, PureDP

@@ -11,10 +11,10 @@ from sklearn import naive_bayes as theirs
 
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.learn import CategoricalNB, GaussianNB, MixedNB
-from cloister.learn.bayes import noisy_gaussian
-from cloister.learn.bounds import box_of
-from cloister.learn.categories import category_counts
-from cloister.learn.moments import ClassMoments
+from cloister.learn.bayesian.bayes import noisy_gaussian
+from cloister.learn.bayesian.categories import category_counts
+from cloister.learn.bayesian.moments import ClassMoments
+from cloister.learn.frame.bounds import box_of
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import PureDP

@@ -13,24 +13,25 @@ import pytest
 
 import cloister as cl
 from cloister.errors import InvalidParameter
-from cloister.learn import fit_and_score_table, regression_rows
-from cloister.learn.base import PrivateModel
-from cloister.learn.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from cloister.learn.bounds import row_lengths, row_products
-from cloister.learn.discriminant import LinearDiscriminantAnalysis
-from cloister.learn.encoding import Encoder
-from cloister.learn.examples import Threshold
-from cloister.learn.from_tables import Learning, declare
-from cloister.learn.judging import Judge
-from cloister.learn.kernel import KernelClassifier
-from cloister.learn.least_squares import solved
-from cloister.learn.linear import LinearRegression, Ridge
-from cloister.learn.naive_bayes import CategoricalNB, GaussianNB, MixedNB
-from cloister.learn.products import Products, coarse_steps
-from cloister.learn.scaling import QuantileClipper, StandardScaler
-from cloister.learn.selection import PrivateSearch
-from cloister.learn.trees import DecisionTreeClassifier
-from cloister.learn.wishart import wishart_products
+from cloister.learn import fit_and_score_table
+from cloister.learn.assessment.judging import Judge
+from cloister.learn.assessment.selection import PrivateSearch
+from cloister.learn.bayesian.discriminant import LinearDiscriminantAnalysis
+from cloister.learn.bayesian.naive_bayes import CategoricalNB, GaussianNB, MixedNB
+from cloister.learn.decomposition.products import Products, coarse_steps
+from cloister.learn.decomposition.wishart import wishart_products
+from cloister.learn.ensembles.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from cloister.learn.ensembles.trees import DecisionTreeClassifier
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.bounds import row_lengths, row_products
+from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.examples import Threshold
+from cloister.learn.frame.from_tables import Learning, declare
+from cloister.learn.frame.scaling import QuantileClipper, StandardScaler
+from cloister.learn.linear_models import regression_rows
+from cloister.learn.linear_models.kernel import KernelClassifier
+from cloister.learn.linear_models.least_squares import solved
+from cloister.learn.linear_models.linear import LinearRegression, Ridge
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP

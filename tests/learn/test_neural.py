@@ -14,10 +14,10 @@ pytest.importorskip("sklearn")
 from sklearn.datasets import load_breast_cancer
 
 from cloister.errors import InvalidParameter
-from cloister.learn import neural
-from cloister.learn.accountant import epsilon_for, noise_for
-from cloister.learn.gradients import BITS, clipped_sum, first_weights, probabilities, unpacked
-from cloister.learn.neural import NeuralClassifier
+from cloister.learn.networks import neural
+from cloister.learn.networks.accountant import epsilon_for, noise_for
+from cloister.learn.networks.gradients import BITS, clipped_sum, first_weights, probabilities, unpacked
+from cloister.learn.networks.neural import NeuralClassifier
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, for_groups
 
@@ -78,7 +78,7 @@ def test_clipping_uses_most_of_what_it_may() -> None:
 
 
 def test_the_sum_is_exact_in_any_order_and_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cloister.learn import gradients
+    from cloister.learn.networks import gradients
 
     weights, X, y = problem(200, 4)
     single = sum(clipped_sum(weights, X[row : row + 1], y[row : row + 1], 0.5) for row in range(200))
@@ -167,7 +167,7 @@ def test_a_person_of_several_rows_is_promised_the_whole() -> None:
 
 
 def epsilon_delta(noise: Fraction) -> Fraction:
-    from cloister.learn.accountant import losses_of
+    from cloister.learn.networks.accountant import losses_of
 
     return losses_of(noise=noise, rate="1/4", steps=100).delta(1)
 

@@ -11,10 +11,10 @@ import pytest
 import cloister as cl
 from cloister.errors import InvalidParameter
 from cloister.learn import LinearSVC, LogisticRegression
-from cloister.learn.losses import Logistic
-from cloister.learn.minimum import minimum
-from cloister.learn.newton import Newton, curvatures, newton_steps, plan
-from cloister.learn.prepared import STEPS
+from cloister.learn.linear_models.losses import Logistic
+from cloister.learn.linear_models.minimum import minimum
+from cloister.learn.linear_models.newton import Newton, curvatures, newton_steps, plan
+from cloister.learn.linear_models.prepared import STEPS
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP

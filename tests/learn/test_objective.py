@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloister.learn import objective
-from cloister.learn.losses import HuberHinge, Logistic, Loss, Softmax
-from cloister.learn.minimum import minimum
-from cloister.learn.objective import TOLERANCE, _error_of_the_term, perturbed_objective, plan, solvable
-from cloister.learn.output import perturbed_output
-from cloister.learn.prepared import STEPS, Prepared, prepare
+from cloister.learn.linear_models import objective
+from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
+from cloister.learn.linear_models.minimum import minimum
+from cloister.learn.linear_models.objective import TOLERANCE, _error_of_the_term, perturbed_objective, plan, solvable
+from cloister.learn.linear_models.output import perturbed_output
+from cloister.learn.linear_models.prepared import STEPS, Prepared, prepare
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ApproxDP, PureDP

@@ -27,8 +27,8 @@ from cloister.learn import (
     RandomForestClassifier,
     to_onnx,
 )
-from cloister.learn.catalogue import METHODS
-from cloister.learn.onnx_graphs import GRAPHS
+from cloister.learn.frame.catalogue import METHODS
+from cloister.learn.frame.onnx_graphs import GRAPHS
 from cloister.noise import Random
 from tests.learn.checks import model_of, rows_of
 

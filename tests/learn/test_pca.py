@@ -11,12 +11,12 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import cloister as cl
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
-from cloister.learn.ball import reach_of
-from cloister.learn.pca import METHODS, PCA, _measured
-from cloister.learn.portable import load
-from cloister.learn.power import _product
-from cloister.learn.second_moments import BITS, gaussian_moments, laplace_moments, moment_steps
-from cloister.learn.subspaces import bingham, chosen_components, epsilon_of_choice
+from cloister.learn.decomposition.pca import METHODS, PCA, _measured
+from cloister.learn.decomposition.power import _product
+from cloister.learn.decomposition.second_moments import BITS, gaussian_moments, laplace_moments, moment_steps
+from cloister.learn.decomposition.subspaces import bingham, chosen_components, epsilon_of_choice
+from cloister.learn.frame.ball import reach_of
+from cloister.learn.frame.portable import load
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.learn.portable import from_plain, load, plain, read_guarantee, write_guarantee
-from cloister.learn.scaling import StandardScaler
+from cloister.learn.frame.portable import from_plain, load, plain, read_guarantee, write_guarantee
+from cloister.learn.frame.scaling import StandardScaler
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 

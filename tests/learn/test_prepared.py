@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloister.learn import prepared as module
-from cloister.learn.base import Rows
-from cloister.learn.bounds import box_of
-from cloister.learn.prepared import STEPS, ball_rows, prepare
-from cloister.learn.vectors import noisy_columns, noisy_vector
+from cloister.learn.frame.base import Rows
+from cloister.learn.frame.bounds import box_of
+from cloister.learn.frame.vectors import noisy_columns, noisy_vector
+from cloister.learn.linear_models import prepared as module
+from cloister.learn.linear_models.prepared import STEPS, ball_rows, prepare
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloister.errors import InvalidParameter, MissingBound
-from cloister.learn.base import Rows
-from cloister.learn.bounds import Box
-from cloister.learn.scaling import BoundedScaler, QuantileClipper, StandardScaler, _moment_steps
+from cloister.learn.frame.base import Rows
+from cloister.learn.frame.bounds import Box
+from cloister.learn.frame.scaling import BoundedScaler, QuantileClipper, StandardScaler, _moment_steps
 from cloister.noise import Random
 from cloister.privacy import PureDP
 from cloister.session import Door

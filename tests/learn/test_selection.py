@@ -12,10 +12,10 @@ import pytest
 from sklearn.base import clone
 
 from cloister.errors import InvalidParameter
-from cloister.learn.examples import Threshold
-from cloister.learn.scaling import BoundedScaler
-from cloister.learn.selection import PrivateSearch, cross_validate
-from cloister.learn.stopping import Stopping
+from cloister.learn.assessment.selection import PrivateSearch, cross_validate
+from cloister.learn.assessment.stopping import Stopping
+from cloister.learn.frame.examples import Threshold
+from cloister.learn.frame.scaling import BoundedScaler
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 

@@ -15,9 +15,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.tree import DecisionTreeClassifier as TheirTree
 
 from cloister.errors import InvalidParameter
-from cloister.learn import splits, trees
-from cloister.learn.splits import Tree, descend, grow, scores
-from cloister.learn.trees import DecisionTreeClassifier, RandomForestClassifier
+from cloister.learn.ensembles import splits, trees
+from cloister.learn.ensembles.splits import Tree, descend, grow, scores
+from cloister.learn.ensembles.trees import DecisionTreeClassifier, RandomForestClassifier
 from cloister.noise import Random
 from cloister.noise.allowance import Share
 from cloister.privacy import ZCDP, PureDP

@@ -8,7 +8,7 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.local import choose
-from cloister.local.advice import _NEAR
+from cloister.local.protocols.advice import _NEAR
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "3"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter
-from cloister.local.coins import (
+from cloister.local.protocols.coins import (
     WORD,
     bit_rows,
     check_epsilon,

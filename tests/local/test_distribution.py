@@ -7,7 +7,7 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.local import CircularPiecewise, Distribution, Hybrid, Piecewise, SquareWave
-from cloister.local.distribution import _redrawn, maximise
+from cloister.local.numbers.distribution import _redrawn, maximise
 from cloister.noise import Random
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter
-from cloister.local.fields import Field, Lines, field_of, is_prime, next_field
-from cloister.local.transforms import supports, walsh_hadamard
+from cloister.local.frequency.fields import Field, Lines, field_of, is_prime, next_field
+from cloister.local.frequency.transforms import supports, walsh_hadamard
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 8, 16, 53])

@@ -9,8 +9,8 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.local import HeavyHitters, Sketch
-from cloister.local.blocks import Blocks
-from cloister.local.mixing import mixed
+from cloister.local.frequency.blocks import Blocks
+from cloister.local.frequency.mixing import mixed
 from cloister.noise import Random
 from tests.local.words import Scripted
 

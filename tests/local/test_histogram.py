@@ -12,7 +12,7 @@ import pytest
 from cloister.attacks import audit, audit_channel
 from cloister.errors import InvalidParameter
 from cloister.local import HistogramEncoding, Sketch
-from cloister.local.histogram import STEPS, Summed, best_threshold
+from cloister.local.frequency.histogram import STEPS, Summed, best_threshold
 from cloister.noise import Random
 from cloister.privacy import PureDP
 from tests.local.trials import trials, within_theory

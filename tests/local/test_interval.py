@@ -9,7 +9,7 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.local import CircularPiecewise, Piecewise
-from cloister.local.interval import FINEST, Interval
+from cloister.local.numbers.interval import FINEST, Interval
 from tests.local.words import Scripted
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from cloister.errors import BudgetExceeded, InvalidParameter
 from cloister.local import DirectEncoding, Estimate, Levels, RandomizedResponse, UnaryEncoding, spending
-from cloister.local.levels import homogeneity
+from cloister.local.protocols.levels import homogeneity
 from cloister.noise import Random
 
 STRICT, LAX = Fraction(1, 2), Fraction(4)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloister.local import packed
-from cloister.local.coins import lanes_of
-from cloister.local.packed import column_counts, fits, set_bits, unpacked
+from cloister.local.frequency import packed
+from cloister.local.frequency.packed import column_counts, fits, set_bits, unpacked
+from cloister.local.protocols.coins import lanes_of
 
 
 def rows_of(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:

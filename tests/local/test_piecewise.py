@@ -14,7 +14,7 @@ from cloister.attacks import audit_channel
 from cloister.attacks.broken import useless
 from cloister.errors import InvalidParameter
 from cloister.local import CircularPiecewise, Piecewise, SquareWave
-from cloister.local.finite import drawn_coordinates
+from cloister.local.numbers.finite import drawn_coordinates
 from cloister.noise import Random
 from tests.local.words import Scripted
 

@@ -15,8 +15,8 @@ import pytest
 from cloister.attacks import audit, audit_channel
 from cloister.errors import InvalidParameter, MissingDependency
 from cloister.local import RAPPOR, Sketch
-from cloister.local.packed import unpacked
-from cloister.local.rappor import Client
+from cloister.local.frequency.packed import unpacked
+from cloister.local.frequency.rappor import Client
 from cloister.noise import Random
 
 WORD = 1 << 64

@@ -10,8 +10,8 @@ import pytest
 from cloister.attacks import audit, audit_channel
 from cloister.errors import InvalidParameter
 from cloister.local import CountMeanSketch, Sketch
-from cloister.local.mixing import mixed
-from cloister.local.packed import unpacked
+from cloister.local.frequency.mixing import mixed
+from cloister.local.frequency.packed import unpacked
 from cloister.noise import Random
 from tests.local.trials import trials, within_theory
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cloister.local import DirectEncoding, LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
-from cloister.local.oracle import Sketch
+from cloister.local.frequency.oracle import Sketch
 from cloister.local.survey import Number, Results, Scale, Several, Survey, Tally, Word
 from cloister.local.survey.amounts import AmountChannel
 from cloister.local.survey.anomalies import bits_of_one, chi_square_tail, fits_law, within_reach

@@ -12,7 +12,7 @@ import pytest
 from cloister.attacks import audit, audit_channel
 from cloister.errors import InvalidParameter
 from cloister.local import Sketch, UnaryEncoding
-from cloister.local.packed import unpacked
+from cloister.local.frequency.packed import unpacked
 from cloister.noise import Random
 from tests.local.trials import trials, within_theory
 from tests.local.words import Scripted

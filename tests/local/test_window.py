@@ -11,8 +11,8 @@ import pytest
 from cloister.attacks import audit_channel
 from cloister.attacks.broken import twin, useless
 from cloister.errors import InvalidParameter
-from cloister.local.coins import odds_below
-from cloister.local.window import Window, straight_window, turning_window
+from cloister.local.numbers.window import Window, straight_window, turning_window
+from cloister.local.protocols.coins import odds_below
 from cloister.noise import Random
 from tests.local.words import Scripted
 

@@ -20,7 +20,7 @@ from cloister.query.numbers import RULES
 from cloister.query.rows import Field, Rows
 from cloister.query.scalars import Reader
 from cloister.tables import Base
-from cloister.tables.evaluate import evaluate
+from cloister.tables.expression.evaluate import evaluate
 
 HALVES = [-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5]
 AWAY, EVEN, CUT = [-4, -3, -2, -1, 1, 2, 3, 4], [-4, -2, -2, 0, 0, 2, 2, 4], [-3, -2, -1, 0, 0, 1, 2, 3]
@@ -166,8 +166,8 @@ def test_epsilon_is_any_number(text: str) -> None:
 
 
 def test_rounding_beside_aggregates_is_away_from_zero() -> None:
-    from cloister.session.combined import _rounded
-    from cloister.session.linearised import Linearised
+    from cloister.session.releases.combined import _rounded
+    from cloister.session.releases.linearised import Linearised
 
     given = np.array([-2.5, -0.25, 0.25, 0.35, 2.5, 25.0, -35.0, np.nan])
     for digits, expected in (

@@ -12,7 +12,7 @@ import cloister as cl
 from cloister.query import Parsed, parse
 from cloister.query.dialect import DIALECTS
 from cloister.session import Count, Mean, Persons, Sum
-from cloister.session.question import Combined, Quantile, Variance
+from cloister.session.questions.question import Combined, Quantile, Variance
 from cloister.tables import Column, Compare, In, IsNull, Literal, Not, Relation
 from tests.query.hospital import rows, tables
 

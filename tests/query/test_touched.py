@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cloister as cl
-from cloister.session.house import with_columns
+from cloister.session.state.table_registry import with_columns
 from tests.query.hospital import rows, tables
 
 FURTHER = (

@@ -115,9 +115,9 @@ from cloister.cli.main import cli
 for words in (["risk", "people.csv", "--quasi", "age,sex"], {anonymised!r}, ["learn", "--help"], ["mine", "--help"]):
     said = CliRunner().invoke(cli, words)
     assert said.exit_code == 0, (words, said.output, said.exception)
-from cloister.hub.services.anonymizing.ready import _installed
+from cloister.hub.services.anonymizing.authorised import _installed
 from cloister.hub.services.learning.order import class_of
-from cloister.learn.catalogue import METHODS
+from cloister.learn.frame.catalogue import METHODS
 _installed()
 for method in METHODS:
     class_of(method)

@@ -16,9 +16,9 @@ import numpy as np
 import cloister as cl
 from cloister.noise import DiscreteGaussian, Random
 from cloister.session import Part, Plan
-from cloister.session.answer import measured
-from cloister.session.threshold import Threshold
-from cloister.session.zoom import Zoom
+from cloister.session.execution.answer import measured
+from cloister.session.planning.zoom import Zoom
+from cloister.session.questions.threshold import Threshold
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ import pytest
 import cloister as cl
 from cloister.attacks import audit
 from cloister.noise import Random
-from cloister.session import blocks, plan, threshold
-from cloister.session.threshold import Threshold
+from cloister.session.planning import blocks, plan
+from cloister.session.questions import threshold
+from cloister.session.questions.threshold import Threshold
 
 pytestmark = pytest.mark.statistical
 

@@ -11,7 +11,7 @@ import pytest
 
 import cloister as cl
 from cloister.tables import Base, Related, relate
-from cloister.tables.duckdb import DuckDBPrepared
+from cloister.tables.engines.duckdb import DuckDBPrepared
 from tests.security.naive import Naive
 
 PEOPLE: dict[str, list[Any]] = {"age": [30, 40, 50], "town": ["Delft", "Gouda", "Leiden"]}

@@ -17,7 +17,7 @@ import pytest
 
 import cloister as cl
 from cloister.noise import Random
-from cloister.tables.expressions import matches
+from cloister.tables.expression.expressions import matches
 from tests.security.losses import loss_of
 from tests.security.naive import Naive
 

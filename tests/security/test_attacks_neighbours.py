@@ -16,7 +16,7 @@ import pytest
 
 import cloister as cl
 from cloister.errors import EngineError
-from cloister.session import blocks, builder
+from cloister.session.planning import blocks, builder
 from cloister.tables import Base, Identifier, KeyJoined
 from tests.security.losses import Loss, loss_of
 from tests.security.questions import SOURCES, From, question

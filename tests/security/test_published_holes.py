@@ -16,7 +16,7 @@ import pytest
 
 import cloister as cl
 from cloister.noise import Laplace, Random
-from cloister.session import answer, buying
+from cloister.session.execution import answer, buying
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "published-holes.md"
 COLUMNS: dict[str, Any] = {

@@ -21,8 +21,8 @@ import pytest
 import cloister as cl
 from cloister.ledger import Ledger
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
-from cloister.session import answer, buying
-from cloister.session.threshold import Threshold
+from cloister.session.execution import answer, buying
+from cloister.session.questions.threshold import Threshold
 from tests.security.grammar import Grammar
 from tests.security.schemas import Load, Schema, schema
 from tests.security.transcripts import Question, Seen, Tape, lone, loss, on, watched

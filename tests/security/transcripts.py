@@ -29,7 +29,7 @@ import pytest
 import cloister as cl
 from cloister.errors import EngineError
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Exponential, PermuteAndFlip, Random
-from cloister.session import answer
+from cloister.session.execution import answer
 
 _SELECTIONS = (Exponential, PermuteAndFlip)
 

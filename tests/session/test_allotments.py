@@ -11,7 +11,7 @@ import cloister as cl
 from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import ApproxDP, Guarantee, PureDP
-from cloister.session.spend import less
+from cloister.session.questions.spend import less
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"

@@ -12,7 +12,7 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.session import Count, Door, Mean, Question
-from cloister.session.limits import limit_of, stopped_after
+from cloister.session.questions.limits import limit_of, stopped_after
 
 ROWS = {"age": [20, 30, 40, 50] * 500, "sex": ["F", "M", "F", "M"] * 500}
 COLUMNS = {"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"])}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import cloister as cl
-from cloister.session.release import Release
+from cloister.session.releases.release import Release
 
 WARDS = ["emergency medicine", "surgery", "paediatrics", "obstetrics", "internal medicine", "intensive care"]
 

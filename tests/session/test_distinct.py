@@ -9,7 +9,7 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.session import Distinct, Door, Question
-from cloister.session.blocks import distinct_block
+from cloister.session.planning.blocks import distinct_block
 
 ROWS = {
     "who": [f"p{number % 30}" for number in range(90)],

@@ -13,8 +13,8 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.session import Count, Door, Mean, Persons, Question, Sum, histogram, marginal
-from cloister.session.formulas import Linear
-from cloister.session.question import OverCap
+from cloister.session.questions.question import OverCap
+from cloister.session.releases.formulas import Linear
 from cloister.tables import Base, Column, Compare, Filtered, Groups, Literal, Prepared
 
 HUGE = cl.PureDP(10**9)

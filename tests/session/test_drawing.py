@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from cloister.session.drawing import clean
+from cloister.session.releases.drawing import clean
 
 CODE = """
-from cloister.session.drawing import svg
+from cloister.session.releases.drawing import svg
 key = "".join(map(chr, range(32))) + "\\ufffe\\uffff\\ud800 ok \\u202e\\U0001F600"
 spec = {"data": {"values": [{"a\\x01": key, "b": 1}]}, "mark": "bar",
         "encoding": {"x": {"field": "a\\x01", "type": "nominal"}, "y": {"field": "b", "type": "quantitative"}}}

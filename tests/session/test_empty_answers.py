@@ -11,7 +11,7 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.session import Release
-from cloister.session.drawing import svg
+from cloister.session.releases.drawing import svg
 
 ROWS = {
     "who": list(range(600)),

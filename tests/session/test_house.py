@@ -14,7 +14,7 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.session import Count, Door, Question, Sum
-from cloister.tables.engine import Prepared
+from cloister.tables.engines.engine import Prepared
 
 COUNT = Question(table="people", statistics=(Count(),))
 SEXES = Question(table="people", by=("sex",), statistics=(Count(),))

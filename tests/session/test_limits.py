@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from cloister.errors import EngineError
-from cloister.session.limits import Clock, stopped_after
+from cloister.session.questions.limits import Clock, stopped_after
 
 
 class Engine:

@@ -14,9 +14,9 @@ import pytest
 
 import cloister as cl
 from cloister.ledger import Ledger
-from cloister.session.lineage import SharedRows
-from cloister.tables.file_lineage import lineage_of
-from cloister.tables.sources import _tables_below
+from cloister.session.state.lineage import SharedRows
+from cloister.tables.sourcing.file_lineage import lineage_of
+from cloister.tables.sourcing.sources import _tables_below
 
 COLUMNS = {"age": cl.Integer(0, 120)}
 ROWS = "age\n" + "".join(f"{20 + each % 60}\n" for each in range(200))
@@ -230,8 +230,8 @@ def test_whether_a_compressed_form_is_empty_does_not_show(
 
 
 def test_a_spark_server_is_known_by_its_addresses() -> None:
-    from cloister.tables.spark_connect import SparkConnectSource
-    from cloister.tables.spark_connection import SparkPlace
+    from cloister.tables.engines.spark_connect import SparkConnectSource
+    from cloister.tables.engines.spark_connection import SparkPlace
 
     def lineage(host: str, table: str = "People") -> frozenset[str]:
         source = object.__new__(SparkConnectSource)  # without a server to ask

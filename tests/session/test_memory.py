@@ -18,9 +18,10 @@ import pytest
 import cloister as cl
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.tables import MemoryExceeded, Workspace, engine, prepare
-from cloister.tables.compiler import Plan
-from cloister.tables.duckdb import DuckDBPrepared
+from cloister.tables import MemoryExceeded, Workspace, prepare
+from cloister.tables.engines import engine
+from cloister.tables.engines.compiler import CompiledQuery
+from cloister.tables.engines.duckdb import DuckDBPrepared
 
 TOWNS = ["Delft"] * 400 + ["Leiden"] * 300 + [f"village {each}" for each in range(300)]
 ROWS = {"town": TOWNS, "age": [20 + each % 50 for each in range(1000)], "who": [f"p{each // 2}" for each in range(1000)]}
@@ -121,7 +122,7 @@ def test_what_only_the_rows_decide_is_charged_and_says_nothing_of_them(monkeypat
 
 @pytest.mark.parametrize("error", [MemoryError(), duckdb.OutOfMemoryException("12345 rows")])
 def test_an_engine_without_memory_is_said_in_the_one_text(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def fail(self: DuckDBPrepared, plan: Plan) -> list[Any]:
+    def fail(self: DuckDBPrepared, plan: CompiledQuery) -> list[Any]:
         raise error
 
     with session(cl.PrivateTable(ROWS, columns=COLUMNS)) as asked:
@@ -135,7 +136,7 @@ def test_a_question_waits_for_its_turn_before_it_is_charged(monkeypatch: pytest.
     entered, go_on = threading.Event(), threading.Event()
     real = DuckDBPrepared._stream
 
-    def slow(self: DuckDBPrepared, plan: Plan) -> Generator[list[Any]]:
+    def slow(self: DuckDBPrepared, plan: CompiledQuery) -> Generator[list[Any]]:
         entered.set()
         assert go_on.wait(60)
         yield from real(self, plan)

@@ -8,7 +8,7 @@ import cloister as cl
 from cloister.noise import Random
 from cloister.session import Count, Door, Question
 from cloister.tables import And, Base, Between, Column, Compare, Expression, Extended, In, IsNull, Literal, Not, Or
-from cloister.tables.scalars import Add, Const, DatePart, Divide, Floor, Multiply, Ref
+from cloister.tables.expression.scalars import Add, Const, DatePart, Divide, Floor, Multiply, Ref
 
 ROWS = {
     "age": [20, 30, 40, None, 200] * 20,

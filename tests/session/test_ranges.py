@@ -13,13 +13,13 @@ import cloister as cl
 from cloister.noise import Random
 from cloister.query.parse import parse
 from cloister.session import Count, Mean, Plan, Question
-from cloister.session.blocks import rows_block
-from cloister.session.formulas import Reading
-from cloister.session.range_family import RangeFamily, Strategic, range_families, strategic_block
-from cloister.session.ranges import range_plan
-from cloister.session.shape import Shape, shape_of
-from cloister.session.uncertainty import Noise, Term, half_width, variance
-from cloister.session.zoom import Zoom
+from cloister.session.planning.blocks import rows_block
+from cloister.session.planning.shape import Shape, shape_of
+from cloister.session.planning.zoom import Zoom
+from cloister.session.releases.formulas import Reading
+from cloister.session.releases.uncertainty import Noise, Term, half_width, variance
+from cloister.session.workloads.range_family import RangeFamily, Strategic, range_families, strategic_block
+from cloister.session.workloads.ranges import range_plan
 from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Literal, Not, Or, PrivateTable
 
 AGES = [None if number % 40 == 7 else 17 + number * number % 74 for number in range(2000)]

@@ -8,9 +8,10 @@ import json
 import pytest
 
 import cloister as cl
-from cloister.session import Count, Question, Sum, registry
-from cloister.session.registry import Registry
-from cloister.session.shape import Shape, shape_of
+from cloister.session import Count, Question, Sum
+from cloister.session.planning.shape import Shape, shape_of
+from cloister.session.state import table_snapshot
+from cloister.session.state.table_snapshot import TableSnapshot
 from cloister.tables import And, Column, Compare, Expression, Literal
 
 COLUMNS = {"age": cl.Integer(17, 90), "sex": cl.Category(["F", "M"])}
@@ -26,7 +27,7 @@ def asked(where: Expression | None, *statistics: Count | Sum, table: str = "peop
     return Question(table=table, statistics=statistics or (Count(),), where=where)
 
 
-def anew(found: Registry, question: Question) -> Shape:
+def anew(found: TableSnapshot, question: Question) -> Shape:
     """The shape, made from nothing that is kept."""
     subject = found.subject(question.table)
     named = {"population": subject.population, "version": subject.version, "fingerprint": subject.fingerprint}
@@ -73,7 +74,7 @@ def test_no_shape_is_taken_over_from_another_table_version_or_measure() -> None:
 
 
 def test_shapes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_MOST_SHAPES", 5)
+    monkeypatch.setattr(table_snapshot, "_MOST_SHAPES", 5)
     with cl.Session({"people": cl.PrivateTable(ROWS, columns=COLUMNS)}, budget=cl.PureDP(1)) as session:
         for place in range(20):
             session.seen.registry.shape(asked(CONDITIONS[0], Count(name=f"n{place}")))

@@ -32,14 +32,14 @@ from cloister.session import (
     Sum,
     Variance,
 )
-from cloister.session.arithmetic import ratio
-from cloister.session.blocks import units_block
-from cloister.session.choice import choice_of
-from cloister.session.formulas import reading_of
-from cloister.session.leaves import Leaves, histogram_of, leaves_of
-from cloister.session.moments import Moments, lowered
-from cloister.session.spend import Spend
-from cloister.session.store import Found, from_bytes, to_bytes
+from cloister.session.planning.blocks import units_block
+from cloister.session.planning.choice import choice_of
+from cloister.session.planning.leaves import Leaves, histogram_of, leaves_of
+from cloister.session.planning.moments import Moments, lowered
+from cloister.session.questions.arithmetic import ratio
+from cloister.session.questions.spend import Spend
+from cloister.session.releases.formulas import reading_of
+from cloister.session.releases.store import Found, from_bytes, to_bytes
 
 ROWS = 400
 X = [17 + (7 * n) % 74 for n in range(ROWS)]

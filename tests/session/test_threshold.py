@@ -11,7 +11,7 @@ import pytest
 import cloister as cl
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.privacy import ApproxDP, delta_of_zcdp
-from cloister.session.threshold import threshold_for
+from cloister.session.questions.threshold import threshold_for
 
 REACH = 200
 

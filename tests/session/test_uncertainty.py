@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
-from cloister.session.convolution import Kind, reach, width_of_sum
-from cloister.session.formulas import Ratio, Reading
-from cloister.session.uncertainty import Term, Terms, _of_two_laplace, half_width, half_widths, scaled, variance
+from cloister.session.releases.convolution import Kind, reach, width_of_sum
+from cloister.session.releases.formulas import Ratio, Reading
+from cloister.session.releases.uncertainty import Term, Terms, _of_two_laplace, half_width, half_widths, scaled, variance
 
 CONFIDENCES = (0.5, 0.8, 0.95, 0.999, 0.9999, 1 - 1e-6, 1 - 1e-9)
 

@@ -16,8 +16,9 @@ import pytest
 
 import cloister as cl
 from cloister.noise import Random
-from cloister.session import Release, wire
-from cloister.session.wire import _told, from_json, to_json
+from cloister.session import Release
+from cloister.session.releases import wire
+from cloister.session.releases.wire import _told, from_json, to_json
 from tests.query.hospital import rows, tables
 
 QUESTIONS = [
@@ -310,7 +311,7 @@ def test_an_array_is_as_long_as_it_says(texts: list[str]) -> None:
 
 
 def test_values_that_are_no_numbers_of_json_come_back() -> None:
-    from cloister.session.wire import _read, _written
+    from cloister.session.releases.wire import _read, _written
 
     for value in (math.inf, -math.inf, -0.0, 5e-324, 0.1):
         again = _read(json.loads(json.dumps(_written(value), allow_nan=False)))

@@ -167,7 +167,7 @@ def test_without_noise_every_table_of_every_workload_is_exact(sets: str) -> None
 
 def test_a_number_that_rounding_moved_has_a_margin_that_holds_the_way() -> None:
     from cloister.noise import DiscreteLaplace
-    from cloister.session.formulas import Rounded, reading_of
+    from cloister.session.releases.formulas import Rounded, reading_of
 
     reading = reading_of(np.array([3, 4]), DiscreteLaplace(scale="0.01"))
     formula = Rounded(name="n", kind="integer", coefficients=(("rows", 1.0),), slack=2.0)

@@ -13,10 +13,10 @@ import pytest
 import cloister as cl
 from cloister.noise import Exponential, PermuteAndFlip, Random
 from cloister.session import Count, Door, Largest, Mode, Quantile, Question, Statistic
-from cloister.session.formulas import reading_of
-from cloister.session.leaves import zoomed_of
-from cloister.session.store import Found, from_bytes, to_bytes
-from cloister.session.zoom import Zoom, cuts_around, height_of
+from cloister.session.planning.leaves import zoomed_of
+from cloister.session.planning.zoom import Zoom, cuts_around, height_of
+from cloister.session.releases.formulas import reading_of
+from cloister.session.releases.store import Found, from_bytes, to_bytes
 
 ROWS = 500
 PAY = [(37 * n * n) % 4001 for n in range(ROWS)]

@@ -9,9 +9,9 @@ import numpy as np
 
 from cloister.noise import Random
 from cloister.session import Door, Question
-from cloister.session.answer import aggregations_of
-from cloister.session.formulas import Formula, Reading, reading_of
-from cloister.session.plan import Part
+from cloister.session.execution.answer import aggregations_of
+from cloister.session.planning.plan import Part
+from cloister.session.releases.formulas import Formula, Reading, reading_of
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from scipy.stats import binom
 import cloister as cl
 from cloister import local
 from cloister.learn import GaussianNB, LinearRegression, accuracy
-from cloister.learn.examples import Threshold
-from cloister.learn.linear import Ridge
-from cloister.learn.naive_bayes import CategoricalNB
+from cloister.learn.bayesian.naive_bayes import CategoricalNB
+from cloister.learn.frame.examples import Threshold
+from cloister.learn.linear_models.linear import Ridge
 from cloister.noise import Random
 from cloister.session import Release
 

@@ -14,11 +14,11 @@ import pytest
 
 import cloister as cl
 from cloister.learn import GaussianNB, KMeans, confusion_matrix, mean_squared_error, r2_score
-from cloister.learn.ball import in_ball
-from cloister.learn.examples import Threshold
-from cloister.learn.pca import METHODS, PCA
-from cloister.learn.scaling import StandardScaler
-from cloister.learn.spectral_margins import norm_of
+from cloister.learn.decomposition.pca import METHODS, PCA
+from cloister.learn.decomposition.spectral_margins import norm_of
+from cloister.learn.frame.ball import in_ball
+from cloister.learn.frame.examples import Threshold
+from cloister.learn.frame.scaling import StandardScaler
 from cloister.noise import Random
 from cloister.session import (
     Combined,
@@ -32,9 +32,9 @@ from cloister.session import (
     Statistic,
     Variance,
 )
-from cloister.session.arithmetic import ratio
-from cloister.session.quantiles import Frequent, Ordered
-from cloister.session.question import Count, Mean, Sum
+from cloister.session.questions.arithmetic import ratio
+from cloister.session.questions.question import Count, Mean, Sum
+from cloister.session.releases.quantiles import Frequent, Ordered
 from tests.statistical.replicas import replicas
 from tests.statistical.test_coverage import CONFIDENCES, Case, Told, check, from_release, many
 

@@ -16,10 +16,11 @@ import cloister as cl
 from cloister.attacks import audit
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.session import Count, Door, Question, range_family
-from cloister.session.answer import measured
-from cloister.session.blocks import rows_block
-from cloister.session.plan import Part
+from cloister.session import Count, Door, Question
+from cloister.session.execution.answer import measured
+from cloister.session.planning.blocks import rows_block
+from cloister.session.planning.plan import Part
+from cloister.session.workloads import range_family
 from cloister.tables import Column, Compare, Groups, Literal
 from tests.tiers import by_day_and_night
 
@@ -44,7 +45,7 @@ class Answered:
 
 def world(rows: list[tuple[str, int]], budget: Guarantee, spend: str) -> tuple[Part, Answered]:
     """The plan of the ranges' measurement, and what the engine answers to it."""
-    from cloister.session.answer import aggregation_of
+    from cloister.session.execution.answer import aggregation_of
 
     table = cl.PrivateTable(
         {"unit": [unit for unit, _ in rows], "x": [value for _, value in rows]},

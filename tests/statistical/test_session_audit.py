@@ -103,8 +103,8 @@ def test_concentrated_releases_keep_their_rho(statistics: tuple[Statistic, ...],
 @by_day_and_night("runs", DAY, NIGHT)
 def test_a_door_that_forgets_the_cap_is_caught(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same audit, of a twin that noises two rows a person as if they were one."""
-    import cloister.session.blocks as blocks
-    import cloister.session.builder as builder
+    import cloister.session.planning.blocks as blocks
+    import cloister.session.planning.builder as builder
 
     monkeypatch.setattr(builder, "rows_block", lambda max_rows: blocks.rows_block(1))
     found = audit(

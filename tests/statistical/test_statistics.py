@@ -31,10 +31,10 @@ from cloister.session import (
     Sum,
     Variance,
 )
-from cloister.session.arithmetic import Named, ratio
-from cloister.session.linearised import half_widths
-from cloister.session.quantiles import Ordered
-from cloister.session.uncertainty import Term, half_width
+from cloister.session.questions.arithmetic import Named, ratio
+from cloister.session.releases.linearised import half_widths
+from cloister.session.releases.quantiles import Ordered
+from cloister.session.releases.uncertainty import Term, half_width
 from tests.statistical.replicas import replicas
 from tests.tiers import by_day_and_night
 

@@ -17,7 +17,7 @@ import cloister as cl
 from cloister.attacks import audit
 from cloister.noise import Random
 from cloister.session import Door, Quantile, Question
-from cloister.session.zoom import cuts_around
+from cloister.session.planning.zoom import cuts_around
 from tests.statistical.replicas import replicas
 from tests.tiers import by_day_and_night
 
@@ -115,8 +115,8 @@ def test_the_whole_answer_keeps_its_rho(runs: int) -> None:
 
 @by_day_and_night("runs", 2 * DAY, NIGHT)
 def test_a_twin_of_half_the_sensitivity_is_caught(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    import cloister.session.blocks as blocks
-    import cloister.session.builder as builder
+    import cloister.session.planning.blocks as blocks
+    import cloister.session.planning.builder as builder
 
     monkeypatch.setattr(builder, "zoom_block", lambda leaves, share, max_rows: blocks.zoom_block(leaves, share, 1))
     found = audit(

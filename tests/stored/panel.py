@@ -23,17 +23,17 @@ import cloister as cl
 from cloister import local
 from cloister.anonymize.safepub import SafePub
 from cloister.anonymize.safepub.from_tables import SafePubRows
-from cloister.learn.catalogue import METHODS
-from cloister.learn.encoding import Encoder
-from cloister.learn.from_tables import Learning, declare
-from cloister.learn.judged_tables import Judging, Trial
-from cloister.learn.judging import judge_of
-from cloister.learn.portable import load
+from cloister.learn.assessment.judged_tables import Judging, Trial
+from cloister.learn.assessment.judging import judge_of
+from cloister.learn.frame.catalogue import METHODS
+from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.from_tables import Learning, declare
+from cloister.learn.frame.portable import load
 from cloister.local.survey import Choice, Number, Place, Scale, Several, Survey, Word, YesNo, respond
 from cloister.mining.top_tables import Picking
 from cloister.noise import Random
 from cloister.session import Count, Mean, Persons, Question, Sum
-from cloister.session.question import OverCap
+from cloister.session.questions.question import OverCap
 from cloister.tables import And, Between, Binned, Column, Compare, Expression, Identifier, In, IsNull, Like, Literal, Not, Or
 from tests.learn.checks import model_of, rows_of
 

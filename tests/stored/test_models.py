@@ -11,7 +11,7 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.learn import load
-from cloister.learn.catalogue import METHODS
+from cloister.learn.frame.catalogue import METHODS
 
 HERE = Path(__file__).parent
 SAID: dict[str, Any] = json.loads((HERE / "said.json").read_text(encoding="utf-8"))

@@ -14,8 +14,8 @@ import pytest
 
 import cloister
 from cloister.stored import Stored
-from cloister.tables.expressions import And, Or
-from cloister.tables.scalar import Scalar
+from cloister.tables.expression.expressions import And, Or
+from cloister.tables.expression.scalar import Scalar
 
 ROOT = Path(cloister.__file__).parent
 _CALLED = {"asdict", "astuple", "vars"}
@@ -28,25 +28,25 @@ ALLOWED = {
     ("cli/audit.py", "__dataclass_fields__"): "options of a command, by the names that it declares",
     ("errors.py", "vars"): "the literal that a class declares",
     ("hub/services/asking/keeping.py", "vars"): "a row for the database, by its columns",
-    ("hub/services/asking/ready.py", "vars"): "what the frame decided, given on in memory",
-    ("hub/services/learning/ready.py", "vars"): "what the frame decided, given on in memory",
+    ("hub/services/asking/authorised.py", "vars"): "what the frame decided, given on in memory",
+    ("hub/services/learning/authorised.py", "vars"): "what the frame decided, given on in memory",
     ("hub/services/catalogue/shapes.py", "asdict"): "the answer to a request; the model's fields are the names",
     ("hub/services/learning/api.py", "asdict"): "the answer to a request; the model's fields are the names",
     ("hub/settings.py", "fields"): "by the literals of SETTINGS",
-    ("learn/catalogue.py", "vars"): "the literal that a class declares",
+    ("learn/frame/catalogue.py", "vars"): "the literal that a class declares",
     ("mining/reading.py", "__module__"): "of a source, to tell pandas from others",
     ("notebook.py", "vars"): "a chart in a notebook",
     ("privacy/precision.py", "__dict__"): "what a thread keeps in memory",
-    ("session/run.py", "__module__"): "a method that is not ours goes by its module and its name",
-    ("session/run.py", "__qualname__"): "a method that is not ours goes by its module and its name",
-    ("session/run.py", "vars"): "the literal that a class declares",
-    ("session/view.py", "fields"): "a relation, looked through in memory",
-    ("session/wire_checks.py", "fields"): "numbers of a release that was read, looked through in memory",
+    ("session/execution/run.py", "__module__"): "a method that is not ours goes by its module and its name",
+    ("session/execution/run.py", "__qualname__"): "a method that is not ours goes by its module and its name",
+    ("session/execution/run.py", "vars"): "the literal that a class declares",
+    ("session/state/view.py", "fields"): "a relation, looked through in memory",
+    ("session/releases/wire_checks.py", "fields"): "numbers of a release that was read, looked through in memory",
     ("stored.py", "fields"): "whether every field has a stored name",
-    ("tables/expressions.py", "vars"): "the literal that a class declares",
-    ("tables/scalar.py", "fields"): "in their order, without their names",
-    ("tables/scalar.py", "vars"): "the literal that a class declares",
-    ("tables/sources.py", "__module__"): "of a source, to tell pandas from others",
+    ("tables/expression/expressions.py", "vars"): "the literal that a class declares",
+    ("tables/expression/scalar.py", "fields"): "in their order, without their names",
+    ("tables/expression/scalar.py", "vars"): "the literal that a class declares",
+    ("tables/sourcing/sources.py", "__module__"): "of a source, to tell pandas from others",
 }
 
 
@@ -81,7 +81,7 @@ def concrete(kind: type) -> Iterator[type]:
 
 def test_each_computed_column_has_a_name_of_its_own() -> None:
     """Two with one name would be one question, and what was paid for one would answer the other."""
-    import cloister.tables.scalars  # noqa: F401  # all of them
+    import cloister.tables.expression.scalars  # noqa: F401  # all of them
 
     named = [vars(each)["stored"] for each in concrete(Scalar) if "stored" in vars(each)]
     assert len(set(named)) == len(named) == 30
@@ -92,7 +92,7 @@ def test_each_computed_column_has_a_name_of_its_own() -> None:
 
 
 def test_a_heir_without_a_name_of_its_own_is_not_taken_for_its_parent() -> None:
-    from cloister.tables.scalars import Negate, Ref
+    from cloister.tables.expression.scalars import Negate, Ref
 
     class Halved(Negate):
         pass

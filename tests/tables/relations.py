@@ -38,8 +38,8 @@ from cloister.tables import (
     UnitAggregate,
     UnitJoined,
 )
-from cloister.tables.compiler import Plan
-from cloister.tables.scalar import Ref
+from cloister.tables.engines.compiler import CompiledQuery
+from cloister.tables.expression.scalar import Ref
 from tests.engines import reference
 
 Row = dict[str, Any]
@@ -411,7 +411,7 @@ def everything(related: Related) -> list[Row]:
     table = related.layout.rows(related.dialect)
     wanted = [f"c{i}" for i in range(len(names))] + (["unit", "place"] if related.declaration.unit is not None else [])
     chosen = table.select(*wanted) if wanted else table
-    found = related._fetch(Plan(str(ibis.to_sql(chosen, dialect=related.dialect, pretty=False)), ()))
+    found = related._fetch(CompiledQuery(str(ibis.to_sql(chosen, dialect=related.dialect, pretty=False)), ()))
     keys = [*names, "unit", "place"][: len(wanted)]
     return [dict(zip(keys, map(plain, row), strict=False)) for row in zip(*(items(column) for column in found), strict=True)]
 

@@ -17,11 +17,11 @@ import ibis
 import numpy as np
 
 from cloister.tables import Boolean, Category, Date, Domain, Integer, Real, Text, prepare
-from cloister.tables import scalars as s
-from cloister.tables.compiler import RELATION, Plan
-from cloister.tables.computed import Periods, Stepped
-from cloister.tables.engine import Prepared
-from cloister.tables.evaluate import evaluate
+from cloister.tables.engines.compiler import RELATION, CompiledQuery
+from cloister.tables.engines.engine import Prepared
+from cloister.tables.expression import scalars as s
+from cloister.tables.expression.computed import Periods, Stepped
+from cloister.tables.expression.evaluate import evaluate
 
 HUGE = 2**62 - 2
 COLUMNS = {
@@ -83,7 +83,7 @@ class Rows:
         scope = layout.scope(table, self.prepared.dialect)
         chosen = {f"x{i}": scalar.code(scope) for i, scalar in enumerate(scalars)}
         sql = str(ibis.to_sql(table.select(row_=scope.code("row"), **chosen), dialect=self.prepared.dialect, pretty=False))
-        found = self.prepared._fetch(Plan(sql, ()))
+        found = self.prepared._fetch(CompiledQuery(sql, ()))
         order = np.argsort(np.asarray(found[0]).astype(np.int64))
         return [_objects(column)[order] for column in found[1:]]
 

@@ -33,8 +33,8 @@ from cloister.tables import (
     prepare,
     relate,
 )
-from cloister.tables.encrypted import EncryptedSource, write_encrypted
-from cloister.tables.sources import recognise
+from cloister.tables.sourcing.encrypted import EncryptedSource, write_encrypted
+from cloister.tables.sourcing.sources import recognise
 from tests.tables.test_lines import LINE
 
 KEY = b"a key that nobody has ever seen!"
@@ -229,7 +229,7 @@ def test_the_canary_would_be_found_in_plain(tmp_path: Path, monkeypatch: pytest.
     """The test above can fail: the same rows from a plain file are seen in the prepared file."""
     plain = tmp_path / "rows.parquet"
     make(plain, 300_000)
-    monkeypatch.setattr("cloister.tables.sources.ParquetSource.is_large", True)
+    monkeypatch.setattr("cloister.tables.sourcing.sources.ParquetSource.is_large", True)
     folder = tmp_path / "private"
     folder.mkdir()
     with prepare(PrivateTable(plain, columns={"name": Text(), "k": Integer(0, 99)}), temporary_directory=folder) as prepared:
@@ -242,7 +242,7 @@ def test_the_rows_of_a_join_stay_where_files_are_encrypted(tmp_path: Path, monke
     plain = tmp_path / "visits.parquet"
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT 'a' AS p, 3 AS cost) TO '{plain}' (FORMAT parquet)")
-    monkeypatch.setattr("cloister.tables.sources.ParquetSource.is_large", True)
+    monkeypatch.setattr("cloister.tables.sourcing.sources.ParquetSource.is_large", True)
     visits = PrivateTable(plain, columns={"cost": Integer(0, 9)}, unit="p", max_rows=1)
     people = PrivateTable(hidden, columns={"name": Text()}, unit="p", max_rows=2)
     joined = UnitJoined(left=Base(name="visits", table=visits), right=Base(name="people", table=people))
@@ -302,7 +302,7 @@ def test_a_changed_file_is_refused_and_leaves_no_file_open(tmp_path: Path, place
 
 def test_nothing_stays_open_when_preparing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = sealed({"k": [1]}, tmp_path)
-    monkeypatch.setattr("cloister.tables.duckdb.prepared_sql", lambda *_: "SELECT nothing")
+    monkeypatch.setattr("cloister.tables.engines.duckdb.prepared_sql", lambda *_: "SELECT nothing")
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(EngineError):
         prepare(PrivateTable(source, columns={"k": Integer(0, 9)}), temporary_directory=tmp_path)

@@ -27,8 +27,8 @@ from cloister.tables import (
     Real,
     Text,
 )
-from cloister.tables import scalars as s
-from cloister.tables.evaluate import allowed_codes, evaluate, image
+from cloister.tables.expression import scalars as s
+from cloister.tables.expression.evaluate import allowed_codes, evaluate, image
 
 from .scalar_rows import COLUMNS, Rows, nasty, prepared_rows
 

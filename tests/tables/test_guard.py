@@ -11,8 +11,9 @@ import pyarrow
 import pytest
 
 from cloister.errors import CloisterError, EngineError
-from cloister.tables import Aggregation, Category, Integer, PrivateTable, PublicTable, Text, guard, prepare
-from cloister.tables.duckdb import DuckDBPrepared
+from cloister.tables import Aggregation, Category, Integer, PrivateTable, PublicTable, Text, prepare
+from cloister.tables.engines import guard
+from cloister.tables.engines.duckdb import DuckDBPrepared
 
 SECRET = "Alice Secret"
 

@@ -35,8 +35,8 @@ from cloister.tables import (
     Text,
     prepare,
 )
-from cloister.tables import held as holding
-from cloister.tables.engine import Answering, Prepared
+from cloister.tables.engines import held as holding
+from cloister.tables.engines.engine import Answering, Prepared
 
 ROWS = 300
 COLUMNS = {
@@ -177,7 +177,7 @@ def test_what_was_declared_decides_whether_memory_is_meant_for_the_rows(
     monkeypatch: pytest.MonkeyPatch, declared: int, rows: int, held: bool
 ) -> None:
     """One person more or fewer does not, as far as the declared number is near the true one: it would be seen by the clock."""
-    monkeypatch.setattr("cloister.tables.duckdb.MOST_BYTES", 100)
+    monkeypatch.setattr("cloister.tables.engines.duckdb.MOST_BYTES", 100)
     with prepare(PrivateTable({"age": [1] * rows}, columns={"age": Integer(0, 9)}, size=declared)) as prepared:
         assert prepared.aggregate(Aggregation(None)).values["rows"].tolist() == [rows]
         assert (prepared._hold() is not None) is held  # type: ignore[attr-defined]
@@ -193,7 +193,7 @@ def test_a_closed_table_counts_nothing() -> None:
 
 
 def test_threads_that_come_together_read_the_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cloister.tables.duckdb import DuckDBPrepared
+    from cloister.tables.engines.duckdb import DuckDBPrepared
 
     read, reading = [], DuckDBPrepared._read_held
 

@@ -13,8 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cloister.errors import CloisterError, EngineError
-from cloister.tables import Aggregation, Category, Integer, PrivateTable, Text, lines, prepare
-from cloister.tables.lines import batches, malformed_sql, read_header, rows_sql
+from cloister.tables import Aggregation, Category, Integer, PrivateTable, Text, prepare
+from cloister.tables.sourcing import lines
+from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
 
 PIECES = [
     b'"',

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cloister as cl
-from cloister.tables.metadata import read_metadata
+from cloister.tables.declaring.metadata import read_metadata
 
 PUMS = """
 # people in California, several rows each

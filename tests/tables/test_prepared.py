@@ -37,10 +37,10 @@ from cloister.tables import (
     Text,
     prepare,
 )
-from cloister.tables import engine as engine_module
-from cloister.tables.compiler import Plan
-from cloister.tables.duckdb import DuckDBPrepared
-from cloister.tables.order import PRIME, parts_of
+from cloister.tables.engines import engine as engine_module
+from cloister.tables.engines.compiler import CompiledQuery
+from cloister.tables.engines.duckdb import DuckDBPrepared
+from cloister.tables.engines.order import PRIME, parts_of
 
 
 def small(**options: Any) -> PrivateTable:
@@ -108,7 +108,7 @@ def test_a_large_source_goes_to_a_file_and_spills(tmp_path: Path, monkeypatch: p
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT range // 3 AS p, range % 100 AS k FROM range(600000)) TO '{path}' (FORMAT parquet)")
     monkeypatch.setenv("CLOISTER_MEMORY_LIMIT", "60MB")
-    monkeypatch.setattr("cloister.tables.sources.ParquetSource.is_large", True)
+    monkeypatch.setattr("cloister.tables.sourcing.sources.ParquetSource.is_large", True)
     folder = tmp_path / "private"
     folder.mkdir()
     with prepare(PrivateTable(path, columns={"k": Integer(0, 99)}, unit="p", max_rows=2), temporary_directory=folder) as prepared:
@@ -136,7 +136,7 @@ def test_eight_threads_ask_at_once() -> None:
 
 def test_cancel_ends_what_runs_in_an_engine_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with prepare(small()) as prepared:
-        endless = Plan(
+        endless = CompiledQuery(
             "SELECT COUNT(*) FROM range(1000000) AS a, range(1000000) AS b WHERE a.range * b.range % 7 = 3", ("whole",)
         )
         monkeypatch.setattr(prepared, "plan", lambda _: endless)
@@ -164,7 +164,7 @@ def test_a_connection_serves_the_next_question_unless_it_failed_or_was_stopped()
             prepared.aggregate(Aggregation(prepared))
         [kept] = prepared._idle
         with pytest.raises(EngineError):
-            prepared._reading(lambda: prepared._fetch(Plan("SELECT nothing FROM nowhere", ("whole",))))
+            prepared._reading(lambda: prepared._fetch(CompiledQuery("SELECT nothing FROM nowhere", ("whole",))))
         assert prepared._idle == []
         with prepared._cursor(kept=True) as cursor:
             assert cursor is not kept
@@ -189,7 +189,7 @@ def test_a_question_that_ends_while_it_is_stopped_keeps_nothing_open() -> None:
 
 
 def test_idle_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloister.tables.duckdb._MOST_IDLE", 2)
+    monkeypatch.setattr("cloister.tables.engines.duckdb._MOST_IDLE", 2)
     with prepare(small()) as prepared, ExitStack() as stack:
         assert isinstance(prepared, DuckDBPrepared)
         for _ in range(5):

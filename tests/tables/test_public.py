@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from cloister.errors import MissingBound, UnsupportedQuery
-from cloister.tables import Boolean, Category, Date, Domain, Identifier, Integer, PublicTable, Real, Text, public_values
-from cloister.tables.public import exact_code, public_codes
+from cloister.tables import Boolean, Category, Date, Domain, Identifier, Integer, PublicTable, Real, Text
+from cloister.tables.relations import public_values
+from cloister.tables.relations.public import exact_code, public_codes
 
 DAY = datetime.date(2024, 2, 29)
 

@@ -38,12 +38,12 @@ from cloister.tables import (
     Stacked,
     UnitAggregate,
     UnitJoined,
-    engine,
     prepare,
     relate,
 )
-from cloister.tables.duckdb import DuckDBPrepared
-from cloister.tables.scalar import Ref
+from cloister.tables.engines import engine
+from cloister.tables.engines.duckdb import DuckDBPrepared
+from cloister.tables.expression.scalar import Ref
 
 from . import relations
 from .relations import SECRET, Data, Recipe, as_bag, check_bounds, everything, meaning, prepared_rows, recipes, tables_of, without

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from cloister.errors import InvalidParameter, MissingBound, UnknownColumn, UnsupportedQuery
 from cloister.tables import Boolean, Category, Column, Compare, Date, Integer, IsNull, Literal
-from cloister.tables import scalars as s
-from cloister.tables.computed import Periods, Stepped, SteppedInteger
+from cloister.tables.expression import scalars as s
+from cloister.tables.expression.computed import Periods, Stepped, SteppedInteger
 
 from .scalar_rows import COLUMNS, Rows, check, nasty, prepared_rows
 
@@ -235,7 +235,7 @@ def test_a_computed_column_is_a_column_like_any_other(rows: Rows) -> None:
     """Periods and stepped numbers are compared as dates and numbers are; a computed column is computed from again."""
     month, third = s.DateTrunc("month", D), s.Divide(A, s.Const(3))
     domains = {"month": month.domain(COLUMNS), "third": third.domain(COLUMNS)}
-    from cloister.tables.evaluate import evaluate
+    from cloister.tables.expression.evaluate import evaluate
 
     codes = dict(zip(domains, rows.computed([month, third]), strict=True))
     starts = [None if code is None else domains["month"].decode(code) for code in codes["month"]]
@@ -279,7 +279,7 @@ def test_a_question_with_markers_holds_no_marker_of_a_computed_column(rows: Rows
     """A condition inside CASE is compiled with its numbers even where a question's own conditions are compiled with markers."""
     import ibis
 
-    from cloister.tables.scope import TemplateScope
+    from cloister.tables.expression.scope import TemplateScope
 
     layout = rows.prepared.layout
     table = ibis.table(layout.schema(), name="rows")

@@ -30,9 +30,9 @@ from cloister.tables import (
     Real,
     Text,
     prepare,
-    sources,
 )
-from cloister.tables.sources import recognise
+from cloister.tables.sourcing import sources
+from cloister.tables.sourcing.sources import recognise
 
 ROWS: dict[str, list[Any]] = {
     "age": [39, 51, None],

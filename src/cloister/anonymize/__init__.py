@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cloister.anonymize.attackers import attack_tables as attack_tables
     from cloister.anonymize.certificate import Certificate as Certificate
     from cloister.anonymize.certificate import certify as certify
-    from cloister.anonymize.files import Written as Written
+    from cloister.anonymize.files import WrittenFile as WrittenFile
     from cloister.anonymize.files import anonymize_file as anonymize_file
     from cloister.anonymize.from_tables import Published as Published
     from cloister.anonymize.from_tables import publish_table as publish_table

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cloister.anonymize.certificate import Certificate
-    from cloister.anonymize.files import Written
+    from cloister.anonymize.files import WrittenFile
 
 __all__ = ["Anonymizer", "HiddenRows"]
 
@@ -176,7 +176,7 @@ class Anonymizer:
         recoded = self.recode(frame)
         return self.publish(frame, recoded)
 
-    def transform_file(self, source: str | Path, target: str | Path, **how: Any) -> Written:
+    def transform_file(self, source: str | Path, target: str | Path, **how: Any) -> WrittenFile:
         """A CSV or Parquet file anonymised into another one; the table is never in memory. `how` is what
         `cloister.anonymize.anonymize_file` takes: `memory_limit`, `temporary_directory`, `connection`."""
         from cloister.anonymize.files import anonymize_file

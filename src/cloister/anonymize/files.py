@@ -38,7 +38,7 @@ from cloister.anonymize.roles import research_rows
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.noise import Random
 
-__all__ = ["Written", "anonymize_file"]
+__all__ = ["WrittenFile", "anonymize_file"]
 
 _ENDINGS = (".parquet", ".csv")
 _MEMORY = "1GiB"
@@ -46,7 +46,7 @@ _MEMORY = "1GiB"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class WrittenFile:
     """What was done: rows read and written, how many different combinations of values there were, and the report."""
 
     rows: int
@@ -63,7 +63,7 @@ def anonymize_file(
     connection: Any = None,
     memory_limit: str | None = None,
     temporary_directory: str | Path | None = None,
-) -> Written:
+) -> WrittenFile:
     """Anonymise a CSV or Parquet file (or several, by a pattern such as `"parts/*.parquet"`) into another one.
 
     **Not differential privacy**, like everything that an `Anonymizer` makes: who knows more than the quasi-identifiers may learn
@@ -124,7 +124,7 @@ _LABELS = "cloister_labels_"
 
 def _anonymize(
     duck: Any, anonymizer: Anonymizer, source: str | Path, goal: Path, *, named: bool, folder: str | Path | None
-) -> Written:
+) -> WrittenFile:
     progress = anonymizer.progress or silent
     rows = quoted(str(source)) if named else table_function(duck, source)
     names = columns_of(duck, rows, source)
@@ -176,7 +176,7 @@ def _anonymize(
             inner.report_, kept=(*kept, *linking), dropped=tuple(dropped), risk=replace(inner.report_.risk, added=added)
         )
         anonymizer._warn(stacklevel=6)
-    return Written(rows=total, written=written, combinations=frame.rows, report=report)
+    return WrittenFile(rows=total, written=written, combinations=frame.rows, report=report)
 
 
 def _copy(duck: Any, query: str, path: Path, stage: str, progress: Callable[[str, float], None]) -> int:

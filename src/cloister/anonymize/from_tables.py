@@ -17,7 +17,7 @@ from cloister.anonymize.frames import Frame, need_polars
 from cloister.anonymize.report import Report
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.session.sealed import sealed
+from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Domain, PrivateTable, Text
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def publish_rows(
     what = f"anonymised table of {name}: {', '.join(model.name for model in anonymizer.models)}"
     # first of all: a search and its progress see rows, and an interruption leaves no time to write anything down
     ledger.note_not_private(population, who=who, what=f"{what} (not differentially private, and neither is a refusal)")
-    return sealed(lambda: _published(prepared, anonymizer, random or Random()))
+    return scrubbed(lambda: _published(prepared, anonymizer, random or Random()))
 
 
 def check_one_row_each(name: str, declaration: PrivateTable) -> None:

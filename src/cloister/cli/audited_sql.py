@@ -20,7 +20,7 @@ from cloister.cli.audited import Subject
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.privacy import Guarantee, PureDP
 from cloister.tables import PrivateTable, PublicTable
-from cloister.tables.sources import Source
+from cloister.tables.sourcing.sources import Source
 
 if TYPE_CHECKING:
     from cloister.noise import Random

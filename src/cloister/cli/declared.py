@@ -23,8 +23,8 @@ from typing import Any
 from cloister.errors import InvalidDeclaration
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.tables import Domain, PrivateTable, PublicTable
-from cloister.tables.plain import domain_of
-from cloister.tables.table import check_events
+from cloister.tables.declaring.plain import domain_of
+from cloister.tables.declaring.table import check_events
 
 _OPTIONS: dict[str, tuple[type, str]] = {
     "source": (str, "a text"),

@@ -79,11 +79,11 @@ def run_hub(data: Path | None, *, port: int | None, once: bool, as_json: bool) -
     """Furnish a hub, serve it, print the way in and a first answer; then go on until Ctrl-C."""
     with _folder(data) as folder, contextlib.ExitStack() as held:
         settings = settings_of(folder, port=port, title="cloister demo", log_level="warning")
+        from cloister.hub.locks import serving_lock
         from cloister.hub.serving import private_files, serve
-        from cloister.hub.turns import serving
 
         held.enter_context(private_files())
-        held.enter_context(serving(settings))
+        held.enter_context(serving_lock(settings))
         at = held.enter_context(_listening(settings.host, settings.port, exactly=port is not None))
         settings = replace(settings, port=at.getsockname()[1])
         with open_hub(settings) as hub:

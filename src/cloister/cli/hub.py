@@ -137,10 +137,10 @@ def rotate_key(context: click.Context, data: Path | None, file: Path | None, new
     """
     settings = _settings(context, data, file)
     from cloister.hub.keys import hub_keyring, master_key
+    from cloister.hub.locks import exclusive_lock
     from cloister.hub.rotation import rotate
-    from cloister.hub.turns import alone
 
-    with alone(settings, "The master key was not changed"), open_hub(settings, services=False) as opened:
+    with exclusive_lock(settings, "The master key was not changed"), open_hub(settings, services=False) as opened:
         counted = rotate(opened, hub_keyring(master_key(None, new, make=False)))
     click.echo(f"{counted} keys are wrapped by {new.name}; put it in the place of the old one before the hub starts")
 
@@ -193,11 +193,11 @@ def _unreadable(settings: Settings) -> list[tuple[str, str]]:
     if not settings.database and not settings.path("hub.db").is_file():
         return []
     from cloister.hub.services import all_services
-    from cloister.hub.services.access.looked import unreadable_at
+    from cloister.hub.services.access.unreadable import unreadable_views_of
 
     all_services()
     try:
-        return [(each.title, each.why) for each in unreadable_at(settings)]
+        return [(each.title, each.why) for each in unreadable_views_of(settings)]
     except CloisterError as error:
         click.echo(f"what the hub has stored was not looked at: {error}", err=True)
         return []
@@ -240,14 +240,14 @@ def _password_link(opened: Hub, email: str) -> str:
 
 
 def _serve(settings: Settings) -> None:
+    from cloister.hub.locks import serving_lock
     from cloister.hub.services.accounts import first_link
     from cloister.hub.serving import bound, private_files, serve
     from cloister.hub.serving import check as checked
     from cloister.hub.settings import weaknesses
-    from cloister.hub.turns import serving
 
     checked(settings)
-    with serving(settings), private_files(), contextlib.ExitStack() as held:
+    with serving_lock(settings), private_files(), contextlib.ExitStack() as held:
         at = bound(
             settings.host, settings.port, "The hub was not started", f"port = {settings.port + 1}, or another that is free"
         )

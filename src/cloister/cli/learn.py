@@ -16,8 +16,8 @@ from cloister.cli.opened import open_ledger, waiting
 from cloister.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from cloister.learn.base import PrivateModel
-    from cloister.learn.curve import Curve
+    from cloister.learn.assessment.curve import Curve
+    from cloister.learn.frame.base import PrivateModel
     from cloister.privacy import Guarantee
     from cloister.tables import PrivateTable
 
@@ -123,7 +123,7 @@ def _check(given: dict[str, Any]) -> None:
 def _model(given: dict[str, Any]) -> PrivateModel:
     """The method with its parameters, as the line says."""
     import cloister.learn
-    from cloister.learn.catalogue import METHODS
+    from cloister.learn.frame.catalogue import METHODS
 
     name = given["name"]
     if name not in METHODS:
@@ -180,9 +180,9 @@ def _curve(
     progress: Callable[[str], None],
 ) -> Curve:
     """Of the prepared rows, read by their owner."""
-    from cloister.learn.curve import price_of_privacy
-    from cloister.learn.encoding import Encoder
-    from cloister.learn.from_tables import check_target, declare, rows_of
+    from cloister.learn.assessment.curve import price_of_privacy
+    from cloister.learn.frame.encoding import Encoder
+    from cloister.learn.frame.from_tables import check_target, declare, rows_of
     from cloister.privacy import PureDP
     from cloister.session import Door
 
@@ -234,8 +234,8 @@ def _show_model(model: PrivateModel, given: dict[str, Any], name: str, features:
         if given["save"] is not None:
             click.echo(f"  saved as {given['save']}")
         return
-    from cloister.learn.catalogue import name_of
-    from cloister.learn.portable import spent_of, write_guarantee
+    from cloister.learn.frame.catalogue import name_of
+    from cloister.learn.frame.portable import spent_of, write_guarantee
 
     document = {
         "model": name_of(model),
@@ -252,7 +252,7 @@ def _show_model(model: PrivateModel, given: dict[str, Any], name: str, features:
 
 
 def _print_methods(*, as_json: bool) -> None:
-    from cloister.learn.catalogue import METHODS
+    from cloister.learn.frame.catalogue import METHODS
 
     if as_json:
         methods = [

@@ -18,8 +18,8 @@ from typing import Any
 from cloister.cli.declared import asked_of_events
 from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.tables import Boolean, Category, Domain, Integer, PrivateTable, Real
-from cloister.tables.metadata import read_metadata
-from cloister.tables.plain import domain_of
+from cloister.tables.declaring.metadata import read_metadata
+from cloister.tables.declaring.plain import domain_of
 
 __all__ = ["declared_table", "domains_of_line"]
 

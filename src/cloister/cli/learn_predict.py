@@ -25,7 +25,7 @@ __all__ = ["predict"]
 
 def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, for_spreadsheets: bool) -> None:
     """Print predictions, or write them: a column `prediction`, one line a row."""
-    from cloister.learn.portable import load
+    from cloister.learn.frame.portable import load
 
     model = load(model_path)
     if not hasattr(model, "predict"):

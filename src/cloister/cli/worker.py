@@ -26,16 +26,16 @@ def worker(data: Path, settings: Path | None, jobs: int, grace: float) -> None:
     cloister worker --data /srv/hub --jobs 2 --grace 120
     """
     from cloister.hub.hub import Hub
+    from cloister.hub.locks import shared_lock
     from cloister.hub.services import all_services
     from cloister.hub.services.jobs import stop_workers
     from cloister.hub.settings import load
-    from cloister.hub.turns import working
 
     chosen = dataclasses.replace(load(data, file=settings, environment=os.environ), workers=jobs, pg_port=0)
     told = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: told.set())
-    with working(chosen, "The worker was not started"), Hub(chosen, all_services()) as hub:
+    with shared_lock(chosen, "The worker was not started"), Hub(chosen, all_services()) as hub:
         click.echo(f"ready: {jobs} at once, for {chosen.title}")
         told.wait()
         click.echo("ending")

@@ -10,9 +10,9 @@ from cloister.client.plan import guarantee_from
 from cloister.client.transport import Transport
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.privacy import Guarantee, zero_of
-from cloister.session.spend import amount_of, less
+from cloister.session.questions.spend import amount_of, less
 from cloister.tables import Domain
-from cloister.tables.plain import domain_of
+from cloister.tables.declaring.plain import domain_of
 
 __all__ = ["RemoteBalance", "RemoteTable"]
 

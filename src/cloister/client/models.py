@@ -15,8 +15,8 @@ from cloister.errors import InvalidParameter
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive, text_of
 
 if TYPE_CHECKING:
-    from cloister.learn.base import PrivateModel
-    from cloister.session.spend import Spending
+    from cloister.learn.frame.base import PrivateModel
+    from cloister.session.questions.spend import Spending
 
 __all__ = ["fit_there"]
 
@@ -38,7 +38,7 @@ def fit_there(
     progress: Callable[[str], None],
 ) -> str:
     """Have a hub learn it, and fill the estimator; the id of the model there. Under an algorithm the method has to be its own."""
-    from cloister.learn.catalogue import name_of
+    from cloister.learn.frame.catalogue import name_of
 
     order = {
         "table": table,
@@ -98,7 +98,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _fill(model: PrivateModel, text: str) -> None:
-    from cloister.learn.portable import load
+    from cloister.learn.frame.portable import load
 
     learnt = load(text)
     if type(learnt) is not type(model):

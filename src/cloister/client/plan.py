@@ -11,8 +11,8 @@ import numpy as np
 from cloister.errors import InvalidParameter
 from cloister.printable import escape
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from cloister.session.frames import Frame, Series
-from cloister.session.spend import amount_of
+from cloister.session.questions.spend import amount_of
+from cloister.session.releases.frames import Frame, Series
 
 __all__ = ["RemotePlan", "guarantee_from"]
 

@@ -18,13 +18,13 @@ from cloister.client.transport import Transport, new_key
 from cloister.errors import InvalidParameter, NotConvertible, UnsupportedQuery
 from cloister.privacy import ZCDP, ApproxDP, Exact, PureDP, exact_positive, text_of
 from cloister.session import Affordable, Plan, Release
-from cloister.session.afford import affordable
-from cloister.session.frames import Frame, Series
-from cloister.session.spend import Spending, amount_of
+from cloister.session.planning.afford import affordable
+from cloister.session.questions.spend import Spending, amount_of
+from cloister.session.releases.frames import Frame, Series
 
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
-    from cloister.learn.base import PrivateModel
+    from cloister.learn.frame.base import PrivateModel
 
 __all__ = ["RemoteSession"]
 

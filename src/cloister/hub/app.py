@@ -15,9 +15,9 @@ from starlette.responses import Response
 from cloister.errors import CloisterError
 from cloister.hub.description import STATUSES, describe
 from cloister.hub.edition import EDITION
-from cloister.hub.gates import Gates
 from cloister.hub.hub import Hub
 from cloister.hub.ids import new_id
+from cloister.hub.middleware import Middleware
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.web.assets import Assets
 from cloister.hub.web.home import home_pages
@@ -56,7 +56,7 @@ def make_app(hub: Hub) -> FastAPI:
             app.include_router(service.pages(), include_in_schema=False)
     app.include_router(home_pages(), include_in_schema=False)
     app.mount("/static", Assets(), name="static")
-    app.add_middleware(Gates, hub=hub)
+    app.add_middleware(Middleware, hub=hub)
     app.add_exception_handler(CloisterError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)

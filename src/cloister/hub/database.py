@@ -23,10 +23,10 @@ from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from sqlalchemy.types import TypeDecorator
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.late import Late
+from cloister.hub.lazy_session import LazySession
 from cloister.hub.reader import Reader
 
-__all__ = ["Base", "Database", "DatabaseUnavailable", "Moment", "answering"]
+__all__ = ["Base", "Database", "DatabaseUnavailable", "UTCDateTime", "answering"]
 
 _CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_name)s",
@@ -48,7 +48,7 @@ class DatabaseUnavailable(CloisterError):
     stored = "DatabaseUnavailable"
 
 
-class Moment(TypeDecorator[datetime]):
+class UTCDateTime(TypeDecorator[datetime]):
     """A moment of time, in UTC wherever it is kept; one without a zone is refused."""
 
     impl = DateTime(timezone=True)
@@ -70,7 +70,7 @@ class Base(DeclarativeBase):
 
     metadata = MetaData(naming_convention=_CONVENTION)
     type_annotation_map: ClassVar[dict[Any, Any]] = {
-        datetime: Moment(),
+        datetime: UTCDateTime(),
         dict[str, Any]: JSON(),
         list[str]: JSON(),
         list[Any]: JSON(),
@@ -91,9 +91,9 @@ class Database:
         self.address = address
         self.engine: Engine = _engine(address)
         self.sessions = sessionmaker(self.engine, expire_on_commit=False)
-        of_one_moment = self.engine.execution_options(isolation_level="REPEATABLE READ") if self.grown_up else self.engine
+        of_one_moment = self.engine.execution_options(isolation_level="REPEATABLE READ") if self.is_postgres else self.engine
         self._readers = sessionmaker(of_one_moment, class_=Reader, expire_on_commit=False)
-        if not self.grown_up and address != "sqlite://":  # one in memory has one connection
+        if not self.is_postgres and address != "sqlite://":  # one in memory has one connection
             event.listen(self._readers, "after_begin", _moment_begins)
         self._writing = threading.Lock()
         self._writer: Connection | None = None
@@ -105,7 +105,7 @@ class Database:
         takes longer than a short look."""
 
     @property
-    def grown_up(self) -> bool:
+    def is_postgres(self) -> bool:
         """Whether several hub processes may share it."""
         return self.engine.dialect.name == "postgresql"
 
@@ -113,7 +113,7 @@ class Database:
     def begin(self) -> Iterator[Session]:
         """One transaction that writes: committed at the end, or undone where an error leaves the block."""
         with self._turn(), answering(), self.sessions() as session:
-            if not self.grown_up:
+            if not self.is_postgres:
                 _sqlite_begins(session.connection(), "BEGIN IMMEDIATE")  # a reader that later writes would be refused as stale
             yield session
             session.commit()
@@ -121,14 +121,14 @@ class Database:
     @contextlib.contextmanager
     def writing(self) -> Iterator[Session]:
         """As `begin`, for who will hardly need more than statements: what is given opens a session when one is needed."""
-        if self.grown_up or self.address == "sqlite://":
+        if self.is_postgres or self.address == "sqlite://":
             with self.begin() as session:
                 yield session
             return
         with self._turn(), answering():
             connection, self._writer = self._writer or self.engine.connect(), None
             driver: Any = connection.connection.driver_connection
-            late, whole = Late(lambda: self.sessions(bind=connection), connection), False
+            late, whole = LazySession(lambda: self.sessions(bind=connection), connection), False
             try:
                 driver.execute("BEGIN IMMEDIATE")
                 yield cast("Session", late)
@@ -154,7 +154,7 @@ class Database:
         """One moment of the database, to read; a write in it is an error (`reader.py`). With `late` it is the moment of the first
         question, for anyone who will hardly have one."""
         if late:
-            found = Late(self._readers)
+            found = LazySession(self._readers)
             with answering():
                 try:
                     yield cast("Session", found)
@@ -164,7 +164,7 @@ class Database:
                         found.opened.close()
             return
         with answering(), self._readers() as session:
-            if not self.grown_up:
+            if not self.is_postgres:
                 session.connection()
             yield session
             session.flush()  # its end lets go of what was read, which may be looked at afterwards, and undoes the rest
@@ -172,7 +172,7 @@ class Database:
     def looking(self, *, once: bool = False) -> contextlib.AbstractContextManager[Connection]:
         """One moment of the database, to read by statements alone: for what every request asks, since a session takes longer to
         open than such a statement to run. With `once` there is no more than one `Statement`, which is a moment by itself."""
-        if self.grown_up or self.address == "sqlite://":
+        if self.is_postgres or self.address == "sqlite://":
             return self._connected()
         return _Look(self, once=once)
 
@@ -199,7 +199,7 @@ class Database:
         """SQLite has one writer, and lets others look again after ever longer pauses; threads of one process wait for a lock
         instead, which is handed on at once. Another process is waited for by SQLite.
         """
-        if self.grown_up:
+        if self.is_postgres:
             yield
             return
         if not self._writing.acquire(timeout=_PATIENCE):

@@ -19,7 +19,7 @@ from cloister.hub.statements import Statement
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-__all__ = ["Generation", "bump", "generation", "glanced", "take"]
+__all__ = ["Generation", "bump", "claim_generation", "generation", "read_generation"]
 
 
 class Generation(Base):
@@ -39,19 +39,19 @@ def generation(db: Session) -> int:
     """The number now; within `Database.reading` that of its moment."""
     known: int | None = db.info.get(_KNOWN)
     if known is None:
-        known = glanced(db.connection())
+        known = read_generation(db.connection())
         if isinstance(db, Reader):
             db.info[_KNOWN] = known
     return known
 
 
-def glanced(connection: Connection) -> int:
+def read_generation(connection: Connection) -> int:
     """The number now, for who has no session and may need none."""
     rows = _NUMBER.rows(connection)
     return rows[0].number if rows else 0
 
 
-def take(db: Session, number: int) -> None:
+def claim_generation(db: Session, number: int) -> None:
     """Let a session that reads, and has asked nothing yet, begin with the number that was glanced at."""
     db.info[_KNOWN] = number
 

@@ -17,7 +17,7 @@ from cloister.hub.policy import in_scope
 from cloister.hub.policy.actions import ANYBODY, NOBODY, ROLES, actions
 from cloister.hub.problems import Unauthenticated
 
-__all__ = ["action_of", "gate", "needs"]
+__all__ = ["action_of", "check_action", "needs"]
 
 
 class _Needs:
@@ -30,7 +30,7 @@ class _Needs:
 
     async def __call__(self, request: Request) -> Caller:
         caller = caller_of(request)
-        gate(caller, self.action)
+        check_action(caller, self.action)
         return caller
 
 
@@ -39,10 +39,10 @@ def needs(action: str) -> Any:
     return Depends(_Needs(action))
 
 
-def gate(caller: Caller, action: str) -> None:
+def check_action(caller: Caller, action: str) -> None:
     """Let through, or say who may.
 
-    >>> gate(Caller(), "question.ask")
+    >>> check_action(Caller(), "question.ask")
     Traceback (most recent call last):
     cloister.hub.problems.Unauthenticated: You need to sign in: you are not signed in.
       Instead: /login

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 
 from cloister.hub.database import Database, answering, sqlite_address
-from cloister.hub.floor import FlooredLedger
-from cloister.hub.kept import has_kept, kept
 from cloister.hub.keys import hub_keyring, master_key
+from cloister.hub.max_delta import MaxDeltaLedger
 from cloister.hub.metering import Meter
+from cloister.hub.secrets import has_stored_secrets, stored_secret
 from cloister.hub.service import JobType, Link, Service
 from cloister.hub.settings import Settings
 
@@ -53,9 +53,11 @@ class Hub:
                 bring_up_to_date(self.database)
         self._secrets: dict[str, bytes] = {}
         key_file = Path(settings.master_key_file) if settings.master_key_file else settings.path("master.key")
-        new = not settings.master_key_file and not has_kept(self.database)  # a hub that was put back has a key elsewhere
+        new = not settings.master_key_file and not has_stored_secrets(
+            self.database
+        )  # a hub that was put back has a key elsewhere
         self.keys = hub_keyring(master_key(settings.master_key or None, key_file, make=new))
-        self.ledger = FlooredLedger(
+        self.ledger = MaxDeltaLedger(
             settings.ledger or settings.path("ledger.db"), key=self.secret("ledger"), head=settings.path("ledger.head")
         )
         self.ledger.floor = settings.delta_floor
@@ -76,7 +78,7 @@ class Hub:
     def secret(self, name: str) -> bytes:
         """A secret that was made once for this hub, and stays when the master key changes."""
         if name not in self._secrets:
-            self._secrets[name] = kept(self.database, self.keys, name)
+            self._secrets[name] = stored_secret(self.database, self.keys, name)
         return self._secrets[name]
 
     def close(self) -> None:

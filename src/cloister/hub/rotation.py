@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from cloister.hub.kept import KeptSecret
 from cloister.hub.records.accounts import Person, WebSession
 from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
 from cloister.hub.records.jobs import Job
+from cloister.hub.secrets import StoredSecret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def rotate(hub: Hub, new: Keyring) -> int:
 
 def _wrapped(db: Session) -> Iterator[tuple[Base, str, str]]:
     """Row, column, and what the secret in it is about."""
-    for secret in db.scalars(select(KeptSecret)):
+    for secret in db.scalars(select(StoredSecret)):
         yield secret, "wrapped", f"secret {secret.name}"
     for person in db.scalars(select(Person).where(Person.totp.is_not(None))):
         yield person, "totp", f"second factor {person.id}"

@@ -42,47 +42,47 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.lazily import Lazily
-from cloister.learn.catalogue import METHODS
+from cloister.learn.frame.catalogue import METHODS
 
 if TYPE_CHECKING:
-    from cloister.learn.accountant import epsilon_for as epsilon_for
-    from cloister.learn.accountant import noise_for as noise_for
-    from cloister.learn.boosting import GradientBoostingClassifier as GradientBoostingClassifier
-    from cloister.learn.boosting import GradientBoostingRegressor as GradientBoostingRegressor
-    from cloister.learn.card import Card as Card
-    from cloister.learn.curve import Curve as Curve
-    from cloister.learn.curve import price_of_privacy as price_of_privacy
-    from cloister.learn.discriminant import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
-    from cloister.learn.encoding import Encoder as Encoder
-    from cloister.learn.evaluation import accuracy as accuracy
-    from cloister.learn.evaluation import confusion_matrix as confusion_matrix
-    from cloister.learn.evaluation import evaluate_table as evaluate_table
-    from cloister.learn.evaluation import fit_and_score as fit_and_score
-    from cloister.learn.evaluation import fit_and_score_table as fit_and_score_table
-    from cloister.learn.evaluation import mean_squared_error as mean_squared_error
-    from cloister.learn.evaluation import r2_score as r2_score
-    from cloister.learn.evaluation import split as split
-    from cloister.learn.kernel import KernelClassifier as KernelClassifier
-    from cloister.learn.kmeans import KMeans as KMeans
-    from cloister.learn.linear import LinearRegression as LinearRegression
-    from cloister.learn.linear import Ridge as Ridge
-    from cloister.learn.logistic import LogisticRegression as LogisticRegression
-    from cloister.learn.mixture import GaussianMixture as GaussianMixture
-    from cloister.learn.naive_bayes import CategoricalNB as CategoricalNB
-    from cloister.learn.naive_bayes import GaussianNB as GaussianNB
-    from cloister.learn.naive_bayes import MixedNB as MixedNB
-    from cloister.learn.neural import NeuralClassifier as NeuralClassifier
-    from cloister.learn.onnx_export import to_onnx as to_onnx
-    from cloister.learn.pca import PCA as PCA
-    from cloister.learn.portable import load as load
-    from cloister.learn.scaling import BoundedScaler as BoundedScaler
-    from cloister.learn.scaling import QuantileClipper as QuantileClipper
-    from cloister.learn.scaling import StandardScaler as StandardScaler
-    from cloister.learn.selection import PrivateSearch as PrivateSearch
-    from cloister.learn.selection import cross_validate as cross_validate
-    from cloister.learn.svm import LinearSVC as LinearSVC
-    from cloister.learn.trees import DecisionTreeClassifier as DecisionTreeClassifier
-    from cloister.learn.trees import RandomForestClassifier as RandomForestClassifier
+    from cloister.learn.assessment.curve import Curve as Curve
+    from cloister.learn.assessment.curve import price_of_privacy as price_of_privacy
+    from cloister.learn.assessment.evaluation import accuracy as accuracy
+    from cloister.learn.assessment.evaluation import confusion_matrix as confusion_matrix
+    from cloister.learn.assessment.evaluation import evaluate_table as evaluate_table
+    from cloister.learn.assessment.evaluation import fit_and_score as fit_and_score
+    from cloister.learn.assessment.evaluation import fit_and_score_table as fit_and_score_table
+    from cloister.learn.assessment.evaluation import mean_squared_error as mean_squared_error
+    from cloister.learn.assessment.evaluation import r2_score as r2_score
+    from cloister.learn.assessment.evaluation import split as split
+    from cloister.learn.assessment.selection import PrivateSearch as PrivateSearch
+    from cloister.learn.assessment.selection import cross_validate as cross_validate
+    from cloister.learn.bayesian.discriminant import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
+    from cloister.learn.bayesian.naive_bayes import CategoricalNB as CategoricalNB
+    from cloister.learn.bayesian.naive_bayes import GaussianNB as GaussianNB
+    from cloister.learn.bayesian.naive_bayes import MixedNB as MixedNB
+    from cloister.learn.clustering.kmeans import KMeans as KMeans
+    from cloister.learn.clustering.mixture import GaussianMixture as GaussianMixture
+    from cloister.learn.decomposition.pca import PCA as PCA
+    from cloister.learn.ensembles.boosting import GradientBoostingClassifier as GradientBoostingClassifier
+    from cloister.learn.ensembles.boosting import GradientBoostingRegressor as GradientBoostingRegressor
+    from cloister.learn.ensembles.trees import DecisionTreeClassifier as DecisionTreeClassifier
+    from cloister.learn.ensembles.trees import RandomForestClassifier as RandomForestClassifier
+    from cloister.learn.frame.card import Card as Card
+    from cloister.learn.frame.encoding import Encoder as Encoder
+    from cloister.learn.frame.onnx_export import to_onnx as to_onnx
+    from cloister.learn.frame.portable import load as load
+    from cloister.learn.frame.scaling import BoundedScaler as BoundedScaler
+    from cloister.learn.frame.scaling import QuantileClipper as QuantileClipper
+    from cloister.learn.frame.scaling import StandardScaler as StandardScaler
+    from cloister.learn.linear_models.kernel import KernelClassifier as KernelClassifier
+    from cloister.learn.linear_models.linear import LinearRegression as LinearRegression
+    from cloister.learn.linear_models.linear import Ridge as Ridge
+    from cloister.learn.linear_models.logistic import LogisticRegression as LogisticRegression
+    from cloister.learn.linear_models.svm import LinearSVC as LinearSVC
+    from cloister.learn.networks.accountant import epsilon_for as epsilon_for
+    from cloister.learn.networks.accountant import noise_for as noise_for
+    from cloister.learn.networks.neural import NeuralClassifier as NeuralClassifier
 
 _HOMES = {
     ".accountant": "epsilon_for noise_for",

@@ -7,6 +7,6 @@
 """
 
 from cloister.ledger.ledger import Ledger
-from cloister.ledger.records import Bound, BrokenLine, Charge, Freeze, Line, Reservation, StoredRelease
+from cloister.ledger.records import Bound, BrokenLine, Charge, Freeze, LedgerRecord, Reservation, StoredRelease
 
-__all__ = ["Bound", "BrokenLine", "Charge", "Freeze", "Ledger", "Line", "Reservation", "StoredRelease"]
+__all__ = ["Bound", "BrokenLine", "Charge", "Freeze", "Ledger", "LedgerRecord", "Reservation", "StoredRelease"]

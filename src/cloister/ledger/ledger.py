@@ -23,7 +23,7 @@ from cloister.ledger import operations, reading
 from cloister.ledger.book import Book
 from cloister.ledger.measure import kind_of
 from cloister.ledger.opening import Opened, open_ledger
-from cloister.ledger.records import BrokenLine, Charge, Freeze, Line, Reservation, StoredRelease
+from cloister.ledger.records import BrokenLine, Charge, Freeze, LedgerRecord, Reservation, StoredRelease
 from cloister.ledger.request import Bounds, Request
 from cloister.ledger.store import Store
 from cloister.ledger.writer import Step, Writer, frozen_error, head_unavailable
@@ -434,7 +434,7 @@ class Ledger:
         with self._reading(at_once=True) as store:
             return reading.find(store, self._opened.key, what, frozenset(populations))
 
-    def lines(self, after: int = 0) -> Iterator[Line]:
+    def lines(self, after: int = 0) -> Iterator[LedgerRecord]:
         """Every line of the chain that comes after a number, oldest first: the audit log.
 
         >>> [line.kind for line in Ledger().lines()]

@@ -13,7 +13,7 @@ from cloister.ledger.book import Book, Population, budget_of
 from cloister.ledger.chain import BEGINNING, chained, moment
 from cloister.ledger.measure import decode, guarantee_of, in_measure
 from cloister.ledger.operations import earlier_attempt
-from cloister.ledger.records import Charge, Line, State, StoredRelease
+from cloister.ledger.records import Charge, LedgerRecord, State, StoredRelease
 from cloister.ledger.request import Request
 from cloister.ledger.store import Store, blob
 from cloister.privacy.guarantee import Guarantee
@@ -154,12 +154,12 @@ def raw_lines(store: Store, after: int = 0) -> Iterator[tuple[int, str, bytes]]:
         after = rows[-1][0]
 
 
-def lines(store: Store, after: int = 0) -> Iterator[Line]:
+def lines(store: Store, after: int = 0) -> Iterator[LedgerRecord]:
     """Every line after a number, read."""
     for sequence, text, end in raw_lines(store, after):
         payload = json.loads(text)
         rest = {name: value for name, value in payload.items() if name not in ("kind", "at")}
-        yield Line(sequence=sequence, kind=payload["kind"], when=moment(payload["at"]), payload=rest, hash=end.hex())
+        yield LedgerRecord(sequence=sequence, kind=payload["kind"], when=moment(payload["at"]), payload=rest, hash=end.hex())
 
 
 def bound(store: Store, source: str) -> str | None:

@@ -75,7 +75,7 @@ class StoredRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class LedgerRecord:
     """One line of the append-only chain: `payload` is what was hashed, with its parent, under the ledger's key."""
 
     sequence: int

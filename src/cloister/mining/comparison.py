@@ -12,7 +12,7 @@ import numpy as np
 from cloister.errors import InvalidParameter
 from cloister.mining.hiding import METHODS, Progress, Sanitised, _problem, answers, stated
 from cloister.privacy import Exact, exact_positive
-from cloister.session.frames import Frame, Series
+from cloister.session.releases.frames import Frame, Series
 
 if TYPE_CHECKING:
     import altair as alt

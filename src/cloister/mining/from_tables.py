@@ -17,7 +17,7 @@ from cloister.mining.long_tables import check_columns, known, numbered
 from cloister.mining.thresholds import Thresholds
 from cloister.noise import Random
 from cloister.privacy import Exact, exact_positive
-from cloister.session.sealed import sealed
+from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Domain, PrivateTable, Text
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def publish_baskets(
     # first of all: an interruption, or a process that ends, leaves no time to write anything down
     words = f"{what} (not differentially private, and neither is a refusal)"
     session.ledger.note_not_private(access.population, who=session.who, what=words)
-    return sealed(changed)
+    return scrubbed(changed)
 
 
 def _baskets(prepared: Prepared, item: str, basket: str, random: Random) -> Baskets:

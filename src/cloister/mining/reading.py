@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.mining.baskets import Baskets
-from cloister.session.frames import Frame, Series
+from cloister.session.releases.frames import Frame, Series
 
 __all__ = ["Read", "read_baskets", "read_with_shape"]
 

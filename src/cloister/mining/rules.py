@@ -21,7 +21,7 @@ from cloister.mining.itemsets import Engine, Mined, mine
 from cloister.mining.reading import read_baskets
 from cloister.mining.thresholds import Thresholds
 from cloister.privacy import Exact
-from cloister.session.frames import Frame, Series
+from cloister.session.releases.frames import Frame, Series
 
 __all__ = ["Found", "Rule", "Rules", "association_rules", "find_rules"]
 

@@ -21,7 +21,7 @@ from cloister.mining.baskets import Baskets, Codes, Item
 from cloister.mining.reading import read_baskets
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Exponential, PermuteAndFlip, Random, default_random
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_positive, zcdp_within
-from cloister.session.frames import Frame, Series
+from cloister.session.releases.frames import Frame, Series
 
 __all__ = ["NoisyItemset", "NoisyItemsets", "Picker", "TopItemsets", "check_universe", "counted"]
 

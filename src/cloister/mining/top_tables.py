@@ -23,7 +23,7 @@ from cloister.tables import Boolean, Category, Domain, Integer, PrivateTable, Te
 
 if TYPE_CHECKING:
     from cloister.session import Door
-    from cloister.session.spend import Spending
+    from cloister.session.questions.spend import Spending
 
 __all__ = ["Picking", "top_itemsets"]
 

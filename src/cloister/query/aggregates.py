@@ -18,8 +18,8 @@ from cloister.query.dialect import POPULATION_BY_DEFAULT
 from cloister.query.refusals import EXAMPLE, refused, shown, unsupported
 from cloister.query.scalars import Reader
 from cloister.session import Count, Distinct, Mean, Persons, Statistic, Sum
-from cloister.session.arithmetic import Arithmetic, Constant, Named, Operation
-from cloister.session.question import (
+from cloister.session.questions.arithmetic import Arithmetic, Constant, Named, Operation
+from cloister.session.questions.question import (
     Combined,
     Correlation,
     Covariance,

@@ -14,7 +14,7 @@ import numpy as np
 from cloister.query.layout import Layout
 from cloister.query.parse import Parsed
 from cloister.session import Release
-from cloister.session.frames import Kind, Series
+from cloister.session.releases.frames import Kind, Series
 
 __all__ = ["laid_out"]
 
@@ -34,7 +34,7 @@ def laid_out(answers: Sequence[Release], parsed: Parsed) -> Release:
         answer, rows = asked[0], [row for _, row in places]
         answer = answer if rows == list(range(answer.num_rows)) else answer.take(rows)
     else:
-        from cloister.session.sheets import sheets
+        from cloister.session.workloads.sheets import sheets
 
         answer = sheets(asked, places)
     chosen = layout.chooses and _reads_noise(layout, answers[0])

@@ -28,7 +28,7 @@ from cloister.query.scalars import Reader
 from cloister.tables import Capped, Expression, Extended, PerUnit, Relation, UnitAggregate
 
 if TYPE_CHECKING:
-    from cloister.tables.scalars import Scalar
+    from cloister.tables.expression.scalars import Scalar
 
 __all__ = ["bounded"]
 
@@ -143,7 +143,7 @@ class _Grouping:
         if group is not None:
             changed.set("group", exp.Group(expressions=[_named(name) for name in own]))
         relation = PerUnit(source=rows.built(), keys=own, aggregates=tuple(self.found.values()))
-        from cloister.tables.scalars import Clamp, Ref
+        from cloister.tables.expression.scalars import Clamp, Ref
 
         scalars: list[tuple[str, Scalar]] = [(name, Clamp(Ref(of), low, high)) for name, (of, low, high) in self.clamps.items()]
         whole: Relation = Extended(source=relation, scalars=tuple(scalars)) if scalars else relation

@@ -11,7 +11,7 @@ from cloister.query.constants import constant, is_constant, shifted
 from cloister.query.numbers import NumberKind
 from cloister.query.refusals import refused, shown
 from cloister.tables import Domain, Expression
-from cloister.tables.scalars import Add, Const, DateDiff, DatePart, DateShift, DateTrunc, Scalar
+from cloister.tables.expression.scalars import Add, Const, DateDiff, DatePart, DateShift, DateTrunc, Scalar
 
 __all__ = ["DATES", "Make", "ScalarReader", "whole_number"]
 

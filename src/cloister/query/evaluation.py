@@ -13,7 +13,7 @@ from typing import Any
 
 from cloister.query.refusals import refused
 from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
-from cloister.tables.expressions import OPERATORS, matches
+from cloister.tables.expression.expressions import OPERATORS, matches
 
 __all__ = ["holds", "kind_of", "plain"]
 

@@ -11,7 +11,7 @@ form means is never guessed: it is read by the parser, with numbers of ours in t
 A number is digits without a sign, a point or a leading zero, with a word or the end behind it: to put others there changes no
 word of the text, in any dialect. What a form means is kept by the very tables that it was read against, which are never changed:
 another declaration, another version and another view of the columns are other objects, and so is the registry that they live in
-(`session/registry.py`). A condition of a view is joined to a question after it was read, and is no part of this.
+(`session/state/table_snapshot.py`). A condition of a view is joined to a question after it was read, and is no part of this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Functions of SQL that a row can be computed with: which parts of each are read, and the scalar that each becomes.
 
 Every entry takes the node and a reader that turns its parts into scalars. What an engine would spell in its own way (a difference
-of dates, the parts of a day) is brought to one meaning here, that of `tables/scalars.py`.
+of dates, the parts of a day) is brought to one meaning here, that of `tables/expression/scalars.py`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cloister.query.dates import DATES, Make, ScalarReader, whole_number
 from cloister.query.numbers import RULES, Rules, as_rounded, rounding
 from cloister.query.refusals import refused, shown, unsupported
 from cloister.tables import Expression
-from cloister.tables.forms import Listed
-from cloister.tables.rounding import Mode
-from cloister.tables.scalars import (
+from cloister.tables.expression.forms import Listed
+from cloister.tables.expression.rounding import Mode
+from cloister.tables.expression.scalars import (
     Absolute,
     Add,
     Case,

@@ -28,10 +28,9 @@ from sqlglot import exp
 from cloister.errors import CloisterError
 from cloister.query.refusals import refused, shown
 from cloister.tables import Base, Category, Domain, PerUnit, Projected, Relation
-from cloister.tables.forms import Number
-from cloister.tables.relation import Extended
-from cloister.tables.rounding import Mode, differ
-from cloister.tables.scalars import (
+from cloister.tables.expression.forms import Number
+from cloister.tables.expression.rounding import Mode, differ
+from cloister.tables.expression.scalars import (
     Absolute,
     Add,
     Case,
@@ -61,6 +60,7 @@ from cloister.tables.scalars import (
     Subtract,
     TextFunction,
 )
+from cloister.tables.relations.relation import Extended
 
 __all__ = ["DECIMAL", "DOUBLE", "RULES", "WHOLE", "NumberKind", "Rules", "as_rounded", "kind_in", "kind_of", "rounding"]
 

@@ -36,8 +36,8 @@ from cloister.query.rows import Rows
 from cloister.query.sources import Environment
 from cloister.query.words import statement, unheard
 from cloister.session import Question
-from cloister.session.question import Combined
-from cloister.session.touched import Touched
+from cloister.session.questions.question import Combined
+from cloister.session.questions.touched import Touched
 from cloister.tables import And, Base, Column, Expression, IsNull, Not, PrivateTable, PublicTable, Relation
 
 __all__ = ["Parsed", "parse"]

@@ -19,8 +19,8 @@ from cloister.query.evaluation import holds, plain
 from cloister.query.refusals import refused, shown, unsupported
 from cloister.query.rows import Field, Qualifier, choose
 from cloister.tables import Domain, PublicTable, Text
-from cloister.tables.public_values import domain_of, read
-from cloister.tables.sources import CsvSource
+from cloister.tables.relations.public_values import domain_of, read
+from cloister.tables.sourcing.sources import CsvSource
 
 __all__ = ["PublicRows", "PublicSource", "Queries", "public_rows", "public_values"]
 

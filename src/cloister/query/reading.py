@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from cloister.errors import CloisterError
 from cloister.query.parse import Parsed, parse
 from cloister.session import Question
-from cloister.session.house import with_columns
-from cloister.session.touched import Touched
+from cloister.session.questions.touched import Touched
+from cloister.session.state.table_registry import with_columns
 from cloister.tables import PrivateTable, PublicTable
 
 __all__ = ["touched_in"]

@@ -21,7 +21,7 @@ from cloister.session import unknown_column
 from cloister.tables import Domain, Expression, Extended, Filtered, Relation
 
 if TYPE_CHECKING:
-    from cloister.tables.scalars import Scalar
+    from cloister.tables.expression.scalars import Scalar
 
 __all__ = ["Field", "Qualifier", "Rows", "choose", "named", "same"]
 

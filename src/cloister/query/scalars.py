@@ -21,7 +21,7 @@ from cloister.tables import Domain, Expression
 
 if TYPE_CHECKING:
     from cloister.query.numbers import NumberKind
-    from cloister.tables.scalars import Scalar
+    from cloister.tables.expression.scalars import Scalar
 
 __all__ = ["CONDITIONS", "Reader"]
 
@@ -87,7 +87,7 @@ class Reader:
 
     def _of_piece(self, error: CloisterError, scalar: Scalar, tree: exp.Expression) -> CloisterError:
         """A refusal of what is not bounded, with the expression that it is about, and with that expression bounded."""
-        from cloister.tables.scalars import Clamp
+        from cloister.tables.expression.scalars import Clamp
 
         is_what = "needs bounds" if isinstance(error, MissingBound) else "is not supported"
         what = error.what if "'" in error.what else f"{shown(tree)} {is_what}"
@@ -107,7 +107,7 @@ class Reader:
 
     def kind(self, scalar: Scalar) -> str:
         """Which kind of values a scalar has; nothing where its bounds are still to be given by what stands around it."""
-        from cloister.tables.scalars import Const
+        from cloister.tables.expression.scalars import Const
 
         if isinstance(scalar, Const):
             return {"integer": "integer", "number": "real", "day": "date", "truth": "boolean"}.get(scalar.kind, scalar.kind)
@@ -149,7 +149,7 @@ class Reader:
     def _scalar(self, tree: exp.Expression) -> Scalar:
         from cloister.query.functions import ANONYMOUS, FUNCTIONS
         from cloister.query.numbers import RULES
-        from cloister.tables.scalars import Cast, Const, Ref, Truth
+        from cloister.tables.expression.scalars import Cast, Const, Ref, Truth
 
         if isinstance(tree, exp.Column):
             return Ref(self.rows.column(tree))

@@ -17,17 +17,17 @@ from cloister.query.forms import Forms
 from cloister.query.parse import Parsed, parse
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Plan, Question, Release
-from cloister.session.house import steady
-from cloister.session.registry import Registry
-from cloister.session.spend import Spending
-from cloister.session.touched import Touched
-from cloister.session.view import Seen
+from cloister.session.questions.spend import Spending
+from cloister.session.questions.touched import Touched
+from cloister.session.state.table_registry import pinned
+from cloister.session.state.table_snapshot import TableSnapshot
+from cloister.session.state.view import Seen
 from cloister.tables import Expression
 
 __all__ = ["Session"]
 
 _REHEARSED = 1
-_FORMS: WeakKeyDictionary[Registry, Forms] = WeakKeyDictionary()
+_FORMS: WeakKeyDictionary[TableSnapshot, Forms] = WeakKeyDictionary()
 """What texts mean, as long as the tables are as they are: a registry never changes."""
 
 
@@ -45,7 +45,7 @@ class Session(Door):
 
     _last_read: tuple[Seen, tuple[str, str | None], Parsed] | None = None
 
-    @steady
+    @pinned
     def sql(
         self,
         sql: str,
@@ -98,7 +98,7 @@ class Session(Door):
             answers = [self.measure(parsed.question, spend=spend, **how)]
         return laid_out(answers, parsed)
 
-    @steady
+    @pinned
     def explain(
         self, question: str | Question | Sequence[Question], spend: Spending | None = None, *, dialect: str | None = None
     ) -> Plan:
@@ -112,7 +112,7 @@ class Session(Door):
         )
         return replace(plan, names=parsed.names, notes=(*plan.notes, *parsed.notes))
 
-    @steady
+    @pinned
     def afford(
         self,
         question: str | Question | Sequence[Question],
@@ -129,7 +129,7 @@ class Session(Door):
             return super().afford(parsed.questions, spends, confidence=confidence)
         return super().afford(parsed.question, spends, confidence=confidence).renamed(parsed.names)
 
-    @steady
+    @pinned
     def workload(
         self, questions: Sequence[str | Question], spend: Spending, *, purpose: str = "", dialect: str | None = None
     ) -> list[Release]:
@@ -155,7 +155,7 @@ class Session(Door):
             for each in parsed
         ]
 
-    @steady
+    @pinned
     def stored(
         self, question: str | Question, spend: Spending | None = None, *, purpose: str = "", dialect: str | None = None
     ) -> Release | None:
@@ -181,7 +181,7 @@ class Session(Door):
             answers = None if one is None else [one]
         return None if answers is None else laid_out(answers, parsed)
 
-    @steady
+    @pinned
     def touched(self, question: str | Question, *, dialect: str | None = None) -> Touched:
         """Which declared columns of which tables a question reads, and which tables it joins: spends nothing and reads no row.
 
@@ -245,7 +245,7 @@ class Session(Door):
             The names that the person may see; None: all. What may not be seen is refused in the words for what does not exist.
         rows
             For a table the condition, in SQL on its own columns, that a row must fulfil to be seen: in every question, whichever
-            way it reads the table (`session/view.py`).
+            way it reads the table (`session/state/view.py`).
         columns
             For a table the columns that the person knows. The column that says whose row a row is can be joined on and counted,
             named here or not; a key that another table's rows belong to must be named for that table to be asked about.
@@ -269,7 +269,7 @@ class Session(Door):
             time_limit=time_limit,
         )
 
-    @steady
+    @pinned
     def spend_for(
         self,
         sql: str,
@@ -314,7 +314,7 @@ class Session(Door):
         return self.spend_within(parsed.question, within, confidence=confidence)
 
     def _rehearsed(self, sql: str, *how: Any) -> Release:
-        from cloister.session.rehearsal import NOTE, rehearsal_tables
+        from cloister.session.execution.rehearsal import NOTE, rehearsal_tables
 
         spend, within, pilot, confidence, dialect = how
         budgets = {population: self.ledger.budget(population) for population in self.remaining_by}

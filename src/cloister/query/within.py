@@ -11,7 +11,7 @@ from cloister.query.constants import is_constant
 from cloister.query.refusals import refused, shown, unsupported
 from cloister.query.scalars import Reader
 from cloister.tables import UnitAggregate
-from cloister.tables.perunit import UnitKind
+from cloister.tables.relations.perunit import UnitKind
 
 __all__ = ["AGGREGATES", "UnitAggregates"]
 

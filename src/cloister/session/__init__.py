@@ -30,14 +30,14 @@ Lives here: everything that touches exact values, and nothing that knows of SQL,
 above and ask questions.
 """
 
-from cloister.session.afford import Affordable
-from cloister.session.arithmetic import Arithmetic, Constant, Named, Operation
 from cloister.session.door import Door
-from cloister.session.frames import Frame, Series, text_table
-from cloister.session.history import History, Purchase
+from cloister.session.execution.history import History, Purchase
+from cloister.session.execution.run import Outcome, RowMethod, RunPlan
 from cloister.session.measurer import Delegate, Measurer
-from cloister.session.plan import Part, Plan
-from cloister.session.question import (
+from cloister.session.planning.afford import Affordable
+from cloister.session.planning.plan import Part, Plan
+from cloister.session.questions.arithmetic import Arithmetic, Constant, Named, Operation
+from cloister.session.questions.question import (
     Combined,
     Correlation,
     Count,
@@ -58,11 +58,11 @@ from cloister.session.question import (
     marginal,
     unknown_column,
 )
-from cloister.session.release import Provenance, Release
-from cloister.session.row_access import RowAccess
-from cloister.session.run import Outcome, RowMethod, RunPlan
-from cloister.session.spend import Spending
-from cloister.session.touched import Touched
+from cloister.session.questions.spend import Spending
+from cloister.session.questions.touched import Touched
+from cloister.session.releases.frames import Frame, Series, text_table
+from cloister.session.releases.release import Provenance, Release
+from cloister.session.state.row_access import RowAccess
 
 __all__ = [
     "Affordable",

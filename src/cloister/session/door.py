@@ -18,24 +18,24 @@ from cloister.errors import AccessDenied, CloisterError, InvalidParameter, Ledge
 from cloister.ledger import Ledger
 from cloister.noise import Random, default_random
 from cloister.privacy import Exact, Guarantee
-from cloister.session.afford import Affordable, affordable
-from cloister.session.answer import assembled, refined
-from cloister.session.house import House, steady
-from cloister.session.limits import checked_limit
-from cloister.session.plan import Plan
-from cloister.session.question import Count, Question
-from cloister.session.refinement import foreseen
-from cloister.session.registry import Table
-from cloister.session.release import Release, widest_margin
-from cloister.session.row_access import RowAccess
-from cloister.session.running import Runner
-from cloister.session.spend import Spending
-from cloister.session.touched import Touched, touched_by
-from cloister.session.view import Seen, View, view_of
+from cloister.session.execution.answer import assembled, refined
+from cloister.session.execution.refinement import foreseen
+from cloister.session.execution.running import Runner
+from cloister.session.planning.afford import Affordable, affordable
+from cloister.session.planning.plan import Plan
+from cloister.session.questions.limits import checked_limit
+from cloister.session.questions.question import Count, Question
+from cloister.session.questions.spend import Spending
+from cloister.session.questions.touched import Touched, touched_by
+from cloister.session.releases.release import Release, widest_margin
+from cloister.session.state.row_access import RowAccess
+from cloister.session.state.table_registry import TableRegistry, pinned
+from cloister.session.state.table_snapshot import Table
+from cloister.session.state.view import Seen, View, view_of
 from cloister.tables import Base, Expression, Prepared, Workspace
 
 if TYPE_CHECKING:
-    from cloister.session.bias import Bias
+    from cloister.session.planning.bias import Bias
 
 
 class Door(Runner):
@@ -85,7 +85,7 @@ class Door(Runner):
                     why="its noise would come from a generator made for tests, which can be foretold, and its ledger is durable",
                     instead="a session without random=, or without ledger=",
                 )
-            self.house = House(tables, self.ledger, random, workspace)
+            self.house = TableRegistry(tables, self.ledger, random, workspace)
             self.house.open(budget, who=who)
         except CloisterError:
             if owned:
@@ -218,7 +218,7 @@ class Door(Runner):
 
     # ── questions ────────────────────────────────────────────────────────────────────────────────
 
-    @steady
+    @pinned
     def explain(self, question: Question | Sequence[Question], spend: Spending) -> Plan:
         """What would be measured, with which error, at which cost: spends nothing and reads no row.
 
@@ -235,7 +235,7 @@ class Door(Runner):
         ]
         return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), notes=(*plan.notes, *slow))
 
-    @steady
+    @pinned
     def measure(
         self,
         question: Question,
@@ -266,7 +266,7 @@ class Door(Runner):
         self._remember(shape)
         return self._tied(assembled(plan, history, who=self.who), [question])[0]
 
-    @steady
+    @pinned
     def measure_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
         """The private answers to several questions that share one spend, split so that the total error is least, under one
         charge.
@@ -277,18 +277,18 @@ class Door(Runner):
             self._remember(shapes[0])
         return self._tied(assembled(plan, history, who=self.who), questions)
 
-    @steady
+    @pinned
     def workload_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
         """The private answers to several questions measured together: groupings of the same rows share measurements and agree
         (`workload.py`)."""
         shapes = self._shapes(questions)
         workload = self._workload(questions, shapes)
         plan, history = self._bought(self._measured(workload), spend, purpose, workload.weights)
-        from cloister.session.workload import assembled_workload
+        from cloister.session.workloads.workload import assembled_workload
 
         return self._tied(assembled_workload(workload, shapes, plan, history, who=self.who), questions)
 
-    @steady
+    @pinned
     def stored(self, question: Question, spend: Spending | None = None, *, purpose: str = "") -> Release | None:
         """What was bought of a question already, whoever bought it; None where that is nothing, or less than `spend`.
 
@@ -306,7 +306,7 @@ class Door(Runner):
         found = self._stored(self._shapes([question]), spend, purpose)
         return None if found is None else self._tied(assembled(*found, who=self.who), [question])[0]
 
-    @steady
+    @pinned
     def stored_workload(
         self, questions: Sequence[Question], spend: Spending | None = None, *, purpose: str = ""
     ) -> list[Release] | None:
@@ -314,22 +314,22 @@ class Door(Runner):
         shapes = self._shapes(questions)
         workload = self._workload(questions, shapes)
         found = self._stored(self._measured(workload), spend, purpose, workload.weights)
-        from cloister.session.workload import assembled_workload
+        from cloister.session.workloads.workload import assembled_workload
 
         return None if found is None else self._tied(assembled_workload(workload, shapes, *found, who=self.who), questions)
 
-    @steady
+    @pinned
     def explain_workload(self, questions: Sequence[Question], spend: Spending) -> Plan:
         """What `workload_all` would measure, with which error, at which cost: spends nothing and reads no row."""
         shapes = self._shapes(questions)
         workload = self._workload(questions, shapes)
         plan, _ = self._planned(self._measured(workload), spend, workload.weights)
-        from cloister.session.workload import expected_workload
+        from cloister.session.workloads.workload import expected_workload
 
         wanted = expected_workload(workload, shapes, plan, shown=[self.seen.shown(shape) for shape in shapes])
         return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), wanted=wanted)
 
-    @steady
+    @pinned
     def touched(self, question: Question) -> Touched:
         """Which declared columns of which tables a question reads, and which tables it joins: spends nothing and reads no row.
 
@@ -344,24 +344,24 @@ class Door(Runner):
         self._shapes([question])  # what could not be answered is refused
         return touched_by(question)
 
-    @steady
+    @pinned
     def spend_within(self, question: Question, within: float, *, confidence: float = 0.95) -> Guarantee:
         """The least spend for which every count and sum of the question has a margin of at most `within`, counting in what was
         bought before.
         """
-        from cloister.session.within import least_spend
+        from cloister.session.planning.within import least_spend
 
         shape = self._shape(question)
         budget = self.ledger.budget(shape.population)
         return least_spend(shape, budget, within, confidence, self._history([shape]))
 
-    @steady
+    @pinned
     def spend_after_pilot(
         self, question: Question, within: float, pilot: Spending, *, confidence: float = 0.95, purpose: str = ""
     ) -> Guarantee:
         """The least spend for which every cell's margin is about `within`, where that depends on private sizes: these are bought
         first, as an answer to the question itself for `pilot`, which counts towards the spend."""
-        from cloister.session.within import least_spend_after
+        from cloister.session.planning.within import least_spend_after
 
         self.measure(question, spend=pilot, purpose=purpose, fresh=True)
         shape = self._shape(question)
@@ -374,7 +374,7 @@ class Door(Runner):
             )
         return least_spend_after(shape, self.ledger.budget(shape.population), within, confidence, history)
 
-    @steady
+    @pinned
     def afford(
         self, question: Question | Sequence[Question], spends: Sequence[Exact] | None = None, *, confidence: float = 0.95
     ) -> Affordable:
@@ -421,9 +421,9 @@ class Door(Runner):
 
         return [tied(release, question) for release, question in zip(releases, questions, strict=True)]
 
-    @steady
+    @pinned
     def _bias(self, question: Question, version: str, spend: Spending) -> Bias:
-        from cloister.session.bias import buy_bias
+        from cloister.session.planning.bias import buy_bias
 
         asked = self.seen.applied(question).table
         about = self._registry.subject(asked.name if isinstance(asked, Base) else asked)

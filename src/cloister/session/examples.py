@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cloister.privacy import PureDP
 from cloister.session.door import Door
-from cloister.session.plan import Plan
-from cloister.session.question import Count, Question
-from cloister.session.release import Release
+from cloister.session.planning.plan import Plan
+from cloister.session.questions.question import Count, Question
+from cloister.session.releases.release import Release
 from cloister.tables import Category, Integer, PrivateTable
 
 

@@ -11,12 +11,12 @@ from typing import Protocol
 
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.session.plan import Plan
-from cloister.session.question import Question
-from cloister.session.registry import Table
-from cloister.session.release import Release
-from cloister.session.run import Outcome, RowMethod
-from cloister.session.spend import Spending
+from cloister.session.execution.run import Outcome, RowMethod
+from cloister.session.planning.plan import Plan
+from cloister.session.questions.question import Question
+from cloister.session.questions.spend import Spending
+from cloister.session.releases.release import Release
+from cloister.session.state.table_snapshot import Table
 
 __all__ = ["Delegate", "Measurer"]
 

@@ -28,21 +28,21 @@
 Everything that comes out of `Prepared.aggregate` and `Prepared.rows` is exact and private: only a session may call them.
 """
 
-from cloister.tables.columns import Boolean, Category, Date, Domain, Integer, Real, Text
-from cloister.tables.compiler import check_aggregation
-from cloister.tables.during import During
-from cloister.tables.engine import Engine, PreparationReport, Prepared, engine_for, prepare
-from cloister.tables.expressions import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
-from cloister.tables.identifier import Identifier
-from cloister.tables.joins import KeyJoined, UnitJoined
-from cloister.tables.lookup import PublicJoined
-from cloister.tables.perunit import PerUnit, UnitAggregate
-from cloister.tables.related import Related, relate
-from cloister.tables.relation import Base, Capped, Extended, Filtered, Projected, Relation
-from cloister.tables.request import Aggregate, Aggregation, Binned, Groups, Key, Strided
-from cloister.tables.stacked import Stacked
-from cloister.tables.table import PrivateTable, PublicTable
-from cloister.tables.workspace import MemoryExceeded, Workspace
+from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Real, Text
+from cloister.tables.declaring.during import During
+from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.declaring.table import PrivateTable, PublicTable
+from cloister.tables.engines.compiler import check_aggregation
+from cloister.tables.engines.engine import Engine, PreparationReport, Prepared, engine_for, prepare
+from cloister.tables.engines.request import Aggregate, Aggregation, Binned, Groups, Key, Strided
+from cloister.tables.engines.workspace import MemoryExceeded, Workspace
+from cloister.tables.expression.expressions import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
+from cloister.tables.relations.joins import KeyJoined, UnitJoined
+from cloister.tables.relations.lookup import PublicJoined
+from cloister.tables.relations.perunit import PerUnit, UnitAggregate
+from cloister.tables.relations.related import Related, relate
+from cloister.tables.relations.relation import Base, Capped, Extended, Filtered, Projected, Relation
+from cloister.tables.relations.stacked import Stacked
 
 __all__ = [
     "Aggregate",

@@ -13,8 +13,8 @@ from sqlalchemy import select
 from cloister.errors import AccessDenied
 from cloister.hub.generation import bump
 from cloister.hub.records.access import Grant
-from cloister.hub.services.asking.ready import ready
-from cloister.hub.services.asking.wish import Wish
+from cloister.hub.services.asking.authorised import ready
+from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.work.recheck import check_standing
 from cloister.ledger import Ledger
 from cloister.privacy import ApproxDP, Guarantee, PureDP
@@ -114,7 +114,7 @@ def test_a_lower_limit_keeps_back_an_answer_that_is_being_made(
     house: House, owner: Visitor, bob: Visitor, risk: str | None, *, leaves: bool
 ) -> None:
     post(owner, PAGE, f"{PAGE}/new", **FORM, risk="0.5")
-    wish = Wish(sql=COUNT, spend="0.5")
+    wish = QuestionRequest(sql=COUNT, spend="0.5")
     with house.hub.database.reading() as db:
         found = ready(house.hub, db, bob.caller, wish, "question.ask")
     house.hub.ledger.reserve({"people": PureDP("0.5")}, who=bob.caller.email, what="plan")

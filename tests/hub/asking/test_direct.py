@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cloister.hub import gates
+from cloister.hub import middleware
 from cloister.hub.services.asking import api
 from tests.hub.asking.conftest import COUNT, Stage
 from tests.hub.house import Visitor
@@ -16,7 +16,7 @@ from tests.hub.house import Visitor
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which way each question went."""
     taken: list[str] = []
-    short, long = gates.Gates._directly, gates.Gates._passed
+    short, long = middleware.Middleware._directly, middleware.Middleware._passed
 
     async def directly(self: Any, *how: Any) -> None:
         taken.append("short")
@@ -27,8 +27,8 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             taken.append("long")
         await long(self, scope, *how)
 
-    monkeypatch.setattr(gates.Gates, "_directly", directly)
-    monkeypatch.setattr(gates.Gates, "_passed", passed)
+    monkeypatch.setattr(middleware.Middleware, "_directly", directly)
+    monkeypatch.setattr(middleware.Middleware, "_passed", passed)
     return taken
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cloister.errors import CloisterError, LedgerUnavailable
 from cloister.hub.database import Database
-from cloister.hub.generation import bump, generation, glanced, take
+from cloister.hub.generation import bump, claim_generation, generation, read_generation
 from cloister.hub.migrations import bring_up_to_date
 from cloister.hub.models import every_model
 from cloister.hub.records.catalogue import DataSet
@@ -278,7 +278,7 @@ def test_facts_and_their_number_are_of_one_moment_on_postgresql_too(postgres_ser
             before = generation(slow)
             with made.begin() as db:
                 bump(db)
-            assert glanced(slow.connection()) == before
+            assert read_generation(slow.connection()) == before
         with made.reading() as db, made.begin() as other:
             assert generation(db) == generation(other) == before + 1
     finally:
@@ -293,7 +293,7 @@ def test_tables_are_never_newer_than_the_number_that_is_written_beside_them(bits
             old = generation(db)
         _ones(bits)
         with bits.hub.database.reading(late=True) as late:
-            take(late, old)
+            claim_generation(late, old)
             live.renew(late)
         with bits.hub.database.reading() as db:
             new = generation(db)

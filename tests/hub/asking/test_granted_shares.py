@@ -77,7 +77,7 @@ def test_an_attempt_that_died_is_made_once_more_within_a_share_that_it_filled(
         raise RuntimeError("the process was killed here")
 
     with monkeypatch.context() as broken:
-        broken.setattr("cloister.session.buying.measured", dies)
+        broken.setattr("cloister.session.execution.buying.measured", dies)
         assert stage.post("/questions", asked, rea).status_code >= 500
     assert drawn(stage, rea) == PureDP("0.2"), "it was charged"
     assert asks(stage, rea, "0.2").status_code == 403, "the share is full for anything else"

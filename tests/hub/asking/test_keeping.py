@@ -17,7 +17,7 @@ from cloister.hub.services.asking import keeping
 from cloister.hub.services.trail import verify
 from cloister.hub.services.trail.writing import keeper_of
 from cloister.ledger.commit import Entry
-from cloister.session.answer import measured
+from cloister.session.execution.answer import measured
 from tests.hub.asking.conftest import COUNT, Stage
 from tests.hub.house import Visitor
 
@@ -168,7 +168,7 @@ def test_a_slow_or_a_bad_question_holds_up_and_fails_nobody_else(stage: Stage, m
             assert go.wait(60)
         return measured(part, *others)
 
-    monkeypatch.setattr("cloister.session.buying.measured", slowly)
+    monkeypatch.setattr("cloister.session.execution.buying.measured", slowly)
     found: dict[str, int] = {}
 
     def ask(sql: str, spend: str = "0.01", who: Visitor | None = None) -> None:

@@ -15,7 +15,7 @@ from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.records.asking import StoredRelease
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.jobs.workers import Workers
-from cloister.hub.work.concurrency import Seats
+from cloister.hub.work.concurrency import ConcurrencyLimit
 from cloister.query import Session
 from tests.hub.asking.conftest import COUNT, Stage
 
@@ -90,7 +90,7 @@ def test_nobody_takes_the_key_of_a_job_beforehand(stage: Stage):
 
 
 def test_one_person_takes_at_most_half_of_the_seats():
-    seats, held, end = Seats(2), threading.Semaphore(0), threading.Event()
+    seats, held, end = ConcurrencyLimit(2), threading.Semaphore(0), threading.Event()
 
     def sit(person: str) -> None:
         with seats.taken(person):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from cloister.hub import gates
+from cloister.hub import middleware
 from cloister.hub.services.asking.api import api
 from cloister.hub.services.asking.pages import pages
 from cloister.hub.web.routing import ticked
@@ -51,8 +51,8 @@ def slept(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> list[float]:
         held.append(seconds)
         now[0] += seconds
 
-    monkeypatch.setattr(gates, "time", SimpleNamespace(perf_counter=look))
-    monkeypatch.setattr(gates, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
+    monkeypatch.setattr(middleware, "time", SimpleNamespace(perf_counter=look))
+    monkeypatch.setattr(middleware, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
     return held
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cloister.hub import gates
+from cloister.hub import middleware
 from cloister.privacy import PureDP
 from tests.hub.asking.conftest import COUNT, Stage
 from tests.hub.house import Visitor
@@ -19,13 +19,13 @@ AT_ONCE = 8
 
 def at_once(stage: Stage, monkeypatch: pytest.MonkeyPatch, asked: list[tuple[dict[str, str], Visitor]]) -> list[Any]:
     """The answers to questions of which none is worked on before all have their threads."""
-    come, answered = threading.Barrier(len(asked), timeout=30), gates.Gates._answered
+    come, answered = threading.Barrier(len(asked), timeout=30), middleware.Middleware._answered
 
-    def late(self: gates.Gates, *how: Any) -> Any:
+    def late(self: middleware.Middleware, *how: Any) -> Any:
         come.wait()
         return answered(self, *how)
 
-    monkeypatch.setattr(gates.Gates, "_answered", late)
+    monkeypatch.setattr(middleware.Middleware, "_answered", late)
     with ThreadPoolExecutor(len(asked)) as pool:
         return list(pool.map(lambda each: stage.post("/questions", each[0], each[1]), asked))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cloister.errors import BudgetExceeded, InvalidParameter
-from cloister.hub.floor import FlooredLedger
+from cloister.hub.max_delta import MaxDeltaLedger
 from cloister.hub.services.jobs import Workers
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from tests.hub.access.forms import post
@@ -117,7 +117,7 @@ def test_a_model_of_sums_that_needs_no_delta_is_not_refused_for_one(house: House
 
 
 def test_the_ledger_of_a_hub_keeps_to_its_setting(house: House, owner: Visitor, bob: Visitor) -> None:
-    assert isinstance(house.hub.ledger, FlooredLedger)
+    assert isinstance(house.hub.ledger, MaxDeltaLedger)
     assert house.hub.ledger.floor == house.settings.delta_floor
     opened(house, owner, bob, ApproxDP(9, "1e-3"))
     ledger = house.hub.ledger
@@ -130,7 +130,7 @@ def test_the_ledger_of_a_hub_keeps_to_its_setting(house: House, owner: Visitor, 
 
 
 def test_the_floor_of_a_budget_in_rho_and_of_none_beyond_a_setting_that_is_no_number() -> None:
-    ledger = FlooredLedger()
+    ledger = MaxDeltaLedger()
     ledger.open("people", ZCDP(1, "1e-3"), who="owner")
     with pytest.raises(BudgetExceeded, match="delta-floor"):
         ledger.reserve({"people": ZCDP("0.1", "1e-4")}, who="ada", what="one")

@@ -10,7 +10,7 @@ import pytest
 from cloister.errors import CloisterError
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
-from cloister.hub.services.asking import Wish, ask
+from cloister.hub.services.asking import QuestionRequest, ask
 from cloister.hub.services.catalogue import expire, live_of
 from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.privacy import PureDP
@@ -217,7 +217,7 @@ def test_two_processes_see_a_change_at_once(world: World, ada: Sender) -> None:
     try:
 
         def asked(sql: str = COUNT) -> int:
-            return int(ask(other, caller, Wish(sql=sql, spend="5")).release.to_pydict()["n"][0])
+            return int(ask(other, caller, QuestionRequest(sql=sql, spend="5")).release.to_pydict()["n"][0])
 
         assert asked() == pytest.approx(400, abs=10)
         ada.send(NEW, path="/uploads/versions/people", page="/datasets/people/version")

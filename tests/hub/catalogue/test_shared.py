@@ -11,8 +11,8 @@ from cloister.hub.records.trail import Alert
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.retention import KEEPER
 from cloister.privacy import PureDP
-from cloister.session import registry
-from cloister.session.lineage import Marks, identity_digest
+from cloister.session.state import table_snapshot
+from cloister.session.state.lineage import Marks, identity_digest
 from scripts import postgres
 from tests.hub.catalogue.world import Sender
 
@@ -76,7 +76,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
         identity = source.identity()
         return Marks(own=frozenset() if identity is None else frozenset({identity_digest(identity)}))
 
-    monkeypatch.setattr(registry, "marks_of", by_address)
+    monkeypatch.setattr(table_snapshot, "marks_of", by_address)
 
 
 @pytest.mark.parametrize("asked_first", [True, False])

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import select
 
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.learning import authorised as readying
 from cloister.hub.services.learning import charging
-from cloister.hub.services.learning import ready as readying
 from cloister.hub.services.learning.order import Order
 from cloister.hub.services.learning.previewing import preview
 from cloister.hub.web.formats import guarantee

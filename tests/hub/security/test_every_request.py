@@ -233,7 +233,7 @@ def test_no_address_that_is_not_listed_is_connected_to(world: World, monkeypatch
     called = []
     monkeypatch.setattr("psycopg.connect", lambda *given, **more: called.append(given))
     monkeypatch.setattr("socket.getaddrinfo", lambda *given, **more: called.append(given))
-    monkeypatch.setattr("cloister.tables.spark_connection.SparkConnection.to", lambda *given: called.append(given))
+    monkeypatch.setattr("cloister.tables.engines.spark_connection.SparkConnection.to", lambda *given: called.append(given))
     for address in (f"postgresql://user:word@{host}:5432/db::people", f"sc://{host}:15002/;token=word::people"):
         answer = world.owner.client.post("/api/v1/connections", json={"address": address}, headers=world.owner.csrf())
         assert answer.status_code in (403, 422), answer.text

@@ -17,7 +17,7 @@ from cloister.errors import AccessDenied, CloisterError, EngineError, InvalidPar
 from cloister.hub.keys import hub_keyring
 from cloister.hub.storage import Allowed, connect, guarded_address, keep, reopen
 from cloister.tables import Integer, PrivateTable, prepare
-from cloister.tables.sources import Source
+from cloister.tables.sourcing.sources import Source
 from scripts import postgres
 from tests.certificates import certificate
 

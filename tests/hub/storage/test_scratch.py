@@ -11,7 +11,7 @@ import tempfile
 import textwrap
 from pathlib import Path
 
-from cloister.hub.services.asking import Wish, ask
+from cloister.hub.services.asking import QuestionRequest, ask
 from cloister.hub.services.catalogue.live import live_of
 from tests.hub.house import Clock, House
 
@@ -65,7 +65,7 @@ def test_the_settings_bound_every_engine_of_a_hub(tmp_path: Path) -> None:
     house = House(tmp_path / "hub", Clock(), memory="96MiB")
     ana = house.person("analyst")
     house.sample_data_set(readers=[ana])
-    ask(house.hub, ana.caller, Wish(sql="SELECT AVG(age) AS n FROM people", spend="0.1", purpose="x"))
+    ask(house.hub, ana.caller, QuestionRequest(sql="SELECT AVG(age) AS n FROM people", spend="0.1", purpose="x"))
     with house.hub.database.reading() as db:
         session = live_of(house.hub).session(db, "ana", tables=["people"])
     [prepared] = session.house.registry._prepared.values()

@@ -109,7 +109,7 @@ def test_no_row_is_ever_on_the_disk_in_plain(tmp_path: Path, kind: str, monkeypa
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     monkeypatch.chdir(scratch)
-    monkeypatch.setattr("cloister.tables.encrypted.EncryptedSource.is_large", True)
+    monkeypatch.setattr("cloister.tables.sourcing.encrypted.EncryptedSource.is_large", True)
     count = 300_000
     content = b"name,k,x\n" + b"CanaryBird,3,4.5\n" * count
     if kind == "parquet":
@@ -290,7 +290,7 @@ def test_a_failed_store_leaves_the_upload_and_nothing_else(store: TableStore, mo
         raise OSError("no space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("cloister.tables.encrypted.os.fsync", full)
+        patch.setattr("cloister.tables.sourcing.encrypted.os.fsync", full)
         with pytest.raises(EngineError, match="disk is full"):
             store.add(received, about="test")
     assert files(store) == before
@@ -302,7 +302,7 @@ def test_a_failed_store_leaves_the_upload_and_nothing_else(store: TableStore, mo
     assert rows_of(store.open(store.add(received, about="test"), name="people"))
 
 
-@pytest.mark.parametrize("moment", ["cloister.tables.encrypted.os.fsync", "cloister.hub.storage.table_store.settle"])
+@pytest.mark.parametrize("moment", ["cloister.tables.sourcing.encrypted.os.fsync", "cloister.hub.storage.table_store.settle"])
 def test_a_process_killed_while_it_stores_leaves_the_upload(tmp_path: Path, moment: str) -> None:
     code = f"""
         import os, pathlib, unittest.mock

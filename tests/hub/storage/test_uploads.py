@@ -31,7 +31,7 @@ from cloister.hub.keys import hub_keyring
 from cloister.hub.storage import Limits, Received, RefusedUpload, TableStore
 from cloister.hub.storage import texts as texts_module
 from cloister.hub.storage.texts import TextCheck
-from cloister.tables.lines import LONGEST_LINE
+from cloister.tables.sourcing.lines import LONGEST_LINE
 from tests.hub.storage.watch import Watch
 
 KEYS = hub_keyring(bytes(32))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cloister.hub.services.surveys import brake as brakes
-from cloister.hub.services.surveys.brake import Brake
+from cloister.hub.services.surveys import rate_limit as brakes
+from cloister.hub.services.surveys.rate_limit import RateLimit
 from tests.hub.house import Clock, House
 from tests.hub.surveys.conftest import COPIED, Field
 
@@ -51,7 +51,7 @@ def test_who_has_an_invitation_is_never_held_back(few: Field) -> None:
 
 
 def test_a_clock_that_is_put_back_holds_nobody_back_for_longer() -> None:
-    brake = Brake(3)
+    brake = RateLimit(3)
     assert [brake.wait("survey", "192.0.2.7", NOON) for _ in range(3)] == [0, 0, 0]
     yesterday = NOON - timedelta(days=1)
     assert brake.wait("survey", "192.0.2.7", yesterday) == 1200, "as if the clock had stood still"
@@ -67,7 +67,7 @@ def test_a_flood_of_garbage_is_held_back_as_well(few: Field) -> None:
 
 
 def test_what_is_counted_names_nobody_and_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    brake, other = Brake(10), Brake(10)
+    brake, other = RateLimit(10), RateLimit(10)
     for each in (brake, other):
         assert each.wait("survey", "192.0.2.7", NOON) == 0
     assert brake._used.keys() != other._used.keys(), "the same network has another name in every process"
@@ -79,7 +79,7 @@ def test_what_is_counted_names_nobody_and_is_forgotten(monkeypatch: pytest.Monke
 
 
 def test_networks_are_told_apart_as_customers_have_them() -> None:
-    brake = Brake(1)
+    brake = RateLimit(1)
     assert brake.wait("s", "2001:db8::1", NOON) == 0
     assert brake.wait("s", "2001:db8::ffff", NOON) == 3600
     assert brake.wait("s", "2001:db8:0:1::1", NOON) == 0
@@ -90,7 +90,7 @@ def test_networks_are_told_apart_as_customers_have_them() -> None:
 def test_many_threads_take_no_more_than_there_is() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    brake = Brake(50)
+    brake = RateLimit(50)
     with ThreadPoolExecutor(8) as threads:
         waits = list(threads.map(lambda _: brake.wait("s", "192.0.2.7", NOON), range(200)))
     assert waits.count(0) == 50

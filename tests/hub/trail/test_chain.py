@@ -107,7 +107,7 @@ def test_an_undone_transaction_leaves_no_line(hub):
 
 
 def test_a_line_outside_a_transaction_is_refused(hub):
-    if hub.database.grown_up:
+    if hub.database.is_postgres:
         return  # every session of PostgreSQL is a transaction
     with Session(hub.database.engine) as db, pytest.raises(RuntimeError, match="in a transaction"):
         write(db, hub, ADA, "dataset.see")
@@ -153,7 +153,7 @@ def test_lines_that_are_gone_are_found(hub):
     execute(hub, "DELETE FROM trail_about WHERE number IN (2, 5)")
     execute(hub, "DELETE FROM trail WHERE number = 2")
     assert str(verify(hub)) == "line 2: it is missing"
-    execute(hub, "UPDATE trail SET number = number - 1 WHERE number > 2") if not hub.database.grown_up else None
+    execute(hub, "UPDATE trail SET number = number - 1 WHERE number > 2") if not hub.database.is_postgres else None
     assert verify(hub).number == 2
 
 
@@ -251,7 +251,7 @@ def test_a_loss_under_a_running_hub_is_written_down_too(hub):
 
 def test_another_history_of_the_same_length_is_found(hub, opens, settings, clock):
     """A copy of the folder goes on by itself, and its database comes back in the place of the first."""
-    if hub.database.grown_up:
+    if hub.database.is_postgres:
         return
     fill(hub, 3)
     with hub.database.engine.connect() as connection:

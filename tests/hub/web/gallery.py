@@ -15,8 +15,8 @@ from fastapi import FastAPI, Request
 from starlette.responses import PlainTextResponse, Response
 
 from cloister.hub.caller import Caller
-from cloister.hub.gates import POLICY
 from cloister.hub.keys import hub_keyring
+from cloister.hub.middleware import POLICY
 from cloister.hub.problems import Problem
 from cloister.hub.service import Card, Link, Service
 from cloister.hub.settings import Settings

@@ -11,15 +11,15 @@ import pytest
 
 import cloister
 from cloister.hub.policy import Ask, Decision, denied
-from cloister.hub.services.asking.ready import QUERY
+from cloister.hub.services.asking.authorised import QUERY
 from cloister.hub.services.catalogue.registering import UNITS
 from cloister.hub.services.catalogue.windows import EVERY
-from cloister.hub.services.learning.ready import MODEL
+from cloister.hub.services.learning.authorised import MODEL
 from cloister.hub.web.languages import language_of
 from cloister.hub.web.retelling import TERMS, WORDS
 from cloister.hub.web.words import TERMS as TOLD
-from cloister.tables import columns
-from cloister.tables.table import _WORDS as HELD
+from cloister.tables.declaring import columns
+from cloister.tables.declaring.table import _WORDS as HELD
 from scripts import translations
 
 SOURCE = Path(cloister.__file__).parent
@@ -154,7 +154,10 @@ def test_messages_of_values_alone_are_told_too() -> None:
         ("unit", set(UNITS)),
         ("kind", {each.kind for each in vars(columns).values() if isinstance(getattr(each, "kind", None), str)}),
         ("kind", set(HELD.values())),
-        ("kind", constants("session/sharing.py", "._number", 1) | constants("session/builder.py", "._number", 1)),
+        (
+            "kind",
+            constants("session/planning/sharing.py", "._number", 1) | constants("session/planning/builder.py", "._number", 1),
+        ),
         ("wanted", constants("ledger/operations.py", "_refused", 2)),
         ("state", {"reserved", "settled", "unknown", "voided"}),
         ("kinds", {"days", "numbers", "persons", "texts", "truth values", "values of 7"}),

@@ -9,8 +9,8 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.local import Duchi, LocalLaplace, Piecewise
-from cloister.local.hybrid import Hybrid
 from cloister.local.learning import LocalGaussianNB, equal_width
+from cloister.local.numbers.hybrid import Hybrid
 from cloister.noise import Random
 
 

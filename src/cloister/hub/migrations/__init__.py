@@ -43,7 +43,7 @@ def bring_up_to_date(database: Database) -> None:
     0
     """
     with _readable(), database.engine.connect() as connection:
-        if database.grown_up:
+        if database.is_postgres:
             connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
             connection.commit()
         else:
@@ -54,7 +54,7 @@ def bring_up_to_date(database: Database) -> None:
             _check_tables(connection)
             connection.commit()
         finally:
-            if database.grown_up:
+            if database.is_postgres:
                 connection.rollback()
                 connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": _LOCK})
                 connection.commit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cloister.errors import InvalidDeclaration
-from cloister.learn.catalogue import METHODS, Method
+from cloister.learn.frame.catalogue import METHODS, Method
 
 __all__ = ["check_methods", "offered", "titled"]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from cloister.privacy import Guarantee
 from cloister.session import Frame, Release
-from cloister.session.frames import Kind
+from cloister.session.releases.frames import Kind
 from cloister.tables import PrivateTable, PublicTable
 
 __all__ = ["AnswerColumn", "Asking", "Backend", "Explained", "PgSession", "Tables"]

@@ -12,9 +12,9 @@ from cloister.errors import AccessDenied
 from cloister.hub.postgres.backend import AnswerColumn, Asking, Explained, Tables
 from cloister.query import Session, parse
 from cloister.session import Plan, Release
-from cloister.session.frames import Kind
-from cloister.session.grid import Axis
-from cloister.session.spend import amount_of
+from cloister.session.planning.grid import Axis
+from cloister.session.questions.spend import amount_of
+from cloister.session.releases.frames import Kind
 from cloister.tables import Category
 
 __all__ = ["LocalBackend", "LocalSession", "shape_of"]

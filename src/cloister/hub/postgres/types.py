@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cloister.printable import json_of, shown
-from cloister.session.frames import Kind
+from cloister.session.releases.frames import Kind
 
 __all__ = ["OF_KIND", "TYPES", "WireType", "named", "to_binary", "to_text", "type_called"]
 

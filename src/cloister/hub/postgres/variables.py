@@ -12,7 +12,7 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.postgres.backend import Asking
 from cloister.hub.postgres.failures import Refused
 from cloister.privacy import exact_positive, text_of
-from cloister.session.uncertainty import check_confidence
+from cloister.session.releases.uncertainty import check_confidence
 
 __all__ = ["REPORTED", "VERSION", "Variables", "known", "spelled"]
 

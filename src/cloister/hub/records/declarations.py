@@ -15,9 +15,9 @@ from cloister.errors import InvalidDeclaration, MissingBound
 from cloister.hub.records.catalogue import DataSet
 from cloister.printable import LONGEST_VALUE, is_text
 from cloister.tables import Domain, PrivateTable, PublicTable
-from cloister.tables.plain import domain_of
-from cloister.tables.sources import Source
-from cloister.tables.table import check_printable
+from cloister.tables.declaring.plain import domain_of
+from cloister.tables.declaring.table import check_printable
+from cloister.tables.sourcing.sources import Source
 
 __all__ = ["check_against", "check_declaration", "check_reasons", "declaration_of", "domains_of", "no_reason", "table_of"]
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cloister.errors import AccessDenied, InvalidParameter
-from cloister.tables.guard import tried
+from cloister.tables.engines.guard import tried
 
 __all__ = ["IP", "Allowed", "Resolve", "folded", "looked_at", "resolved"]
 

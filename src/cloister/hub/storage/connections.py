@@ -17,8 +17,8 @@ from cloister.crypto import Keyring
 from cloister.hub.storage.allowed import Allowed, Resolve, resolved
 from cloister.hub.storage.postgres_address import PostgresAddress, guarded_postgres
 from cloister.hub.storage.spark_address import SparkAddress, guarded_spark
-from cloister.tables.sources import Source
-from cloister.tables.spark_connect import SparkConnectSource
+from cloister.tables.engines.spark_connect import SparkConnectSource
+from cloister.tables.sourcing.sources import Source
 
 __all__ = ["KeptAddress", "connect", "guarded_address", "keep", "reopen", "shown_of"]
 

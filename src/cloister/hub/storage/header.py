@@ -20,11 +20,11 @@ from cloister.crypto import DecryptedReader, decrypted
 from cloister.hub.storage.texts import Content
 from cloister.hub.storage.uploads import in_memory
 from cloister.printable import json_of
-from cloister.tables.encrypted import ONLY_MEMORY, MemoryFile
-from cloister.tables.guard import guarded
-from cloister.tables.lines import Place
-from cloister.tables.reading import read_days, read_number, read_truth, read_whole
-from cloister.tables.sources import CsvSource, ParquetSource, Source
+from cloister.tables.engines.guard import guarded
+from cloister.tables.sourcing.encrypted import ONLY_MEMORY, MemoryFile
+from cloister.tables.sourcing.lines import Openable
+from cloister.tables.sourcing.reading import read_days, read_number, read_truth, read_whole
+from cloister.tables.sourcing.sources import CsvSource, ParquetSource, Source
 
 __all__ = ["Header", "HeaderColumn", "SealedPlace", "UploadedCsv", "header", "suggestion"]
 
@@ -94,7 +94,7 @@ class SealedPlace:
 class UploadedCsv(CsvSource):
     """A CSV file that is no file: what `lines.py` says of rows holds for it word by word."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Openable) -> None:
         super().__init__(place)  # type: ignore[arg-type]
 
     def identity(self) -> None:  # type: ignore[override]

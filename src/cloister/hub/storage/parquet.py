@@ -15,9 +15,9 @@ from typing import Any
 
 from cloister.errors import CloisterError
 from cloister.hub.storage.limits import Limits, RefusedUpload
-from cloister.tables.encrypted import ONLY_MEMORY, MemoryFile
-from cloister.tables.guard import tried
-from cloister.tables.sources import check_names
+from cloister.tables.engines.guard import tried
+from cloister.tables.sourcing.encrypted import ONLY_MEMORY, MemoryFile
+from cloister.tables.sourcing.sources import check_names
 
 __all__ = ["check_parquet"]
 

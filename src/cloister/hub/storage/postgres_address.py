@@ -15,9 +15,9 @@ from typing import Any
 
 from cloister.errors import InvalidParameter, MissingDependency
 from cloister.hub.storage.allowed import Allowed, Resolve, folded, looked_at
-from cloister.tables.guard import tried
-from cloister.tables.postgres import PostgresSource
-from cloister.tables.sources import Source
+from cloister.tables.engines.guard import tried
+from cloister.tables.engines.postgres import PostgresSource
+from cloister.tables.sourcing.sources import Source
 
 __all__ = ["PostgresAddress", "guarded_postgres"]
 

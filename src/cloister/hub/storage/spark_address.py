@@ -15,10 +15,10 @@ from pathlib import Path
 
 from cloister.errors import InvalidParameter
 from cloister.hub.storage.allowed import Allowed, Resolve, folded, looked_at
-from cloister.tables.guard import tried
-from cloister.tables.sources import Source
-from cloister.tables.spark_connect import EXAMPLE, SparkConnectSource, read_address
-from cloister.tables.spark_connection import USER, SparkPlace
+from cloister.tables.engines.guard import tried
+from cloister.tables.engines.spark_connect import EXAMPLE, SparkConnectSource, read_address
+from cloister.tables.engines.spark_connection import USER, SparkPlace
+from cloister.tables.sourcing.sources import Source
 
 __all__ = ["SparkAddress", "guarded_spark", "system_authorities"]
 

@@ -29,10 +29,10 @@ from cloister.hub.storage.header import Header, SealedPlace, UploadedCsv, header
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.storage.uploads import Received, Upload, in_memory, settle
 from cloister.hub.web.languages import N_
-from cloister.tables.encrypted import EncryptedSource, Written, write_encrypted
-from cloister.tables.folder import PrivateFolder, sweep
-from cloister.tables.guard import tried
-from cloister.tables.sources import ParquetSource, Source
+from cloister.tables.engines.folder import PrivateFolder, sweep
+from cloister.tables.engines.guard import tried
+from cloister.tables.sourcing.encrypted import EncryptedRows, EncryptedSource, write_encrypted
+from cloister.tables.sourcing.sources import ParquetSource, Source
 
 __all__ = ["DamagedTable", "StoredTable", "TableStore"]
 
@@ -147,7 +147,7 @@ class TableStore:
         """Where the file of a table lies."""
         return self.folder / "tables" / _plain(stored.file)
 
-    def _written(self, path: Path, upload_key: bytes, kind: str, part: Path, key: bytes) -> Written:
+    def _written(self, path: Path, upload_key: bytes, kind: str, part: Path, key: bytes) -> EncryptedRows:
         if kind == "csv":
             return write_encrypted(UploadedCsv(SealedPlace(path, upload_key)), part, key, memory_limit=self.limits.memory)
         with in_memory(path, upload_key) as file:

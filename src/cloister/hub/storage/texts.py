@@ -14,8 +14,8 @@ from typing import IO, Literal
 from cloister.errors import CloisterError
 from cloister.hub.storage.limits import Limits, RefusedUpload
 from cloister.hub.web.languages import N_
-from cloister.tables.lines import LONGEST_LINE, Header, read_header
-from cloister.tables.sources import check_names
+from cloister.tables.sourcing.lines import LONGEST_LINE, Header, read_header
+from cloister.tables.sourcing.sources import check_names
 
 __all__ = ["Content", "TextCheck", "header_of"]
 

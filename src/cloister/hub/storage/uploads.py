@@ -20,9 +20,9 @@ from cloister.hub.ids import new_id
 from cloister.hub.storage.limits import KINDS, Limits, RefusedUpload
 from cloister.hub.storage.parquet import check_parquet
 from cloister.hub.storage.texts import TextCheck
-from cloister.tables.encrypted import MemoryFile
-from cloister.tables.folder import PrivateFolder
-from cloister.tables.guard import guarded
+from cloister.tables.engines.folder import PrivateFolder
+from cloister.tables.engines.guard import guarded
+from cloister.tables.sourcing.encrypted import MemoryFile
 
 __all__ = ["Received", "Upload", "in_memory", "settle"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloister.session.drawing import svg
+from cloister.session.releases.drawing import svg
 
 __all__ = ["INK", "LINE", "MAIN", "SOFT", "svg_of", "themed"]
 

@@ -22,7 +22,7 @@ from starlette.responses import HTMLResponse, JSONResponse
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, caller_of
-from cloister.hub.guard import gate
+from cloister.hub.guard import check_action
 from cloister.hub.hub import hub_of
 from cloister.hub.service import Link
 from cloister.hub.web.environment import PAGE, Page, environment
@@ -51,7 +51,7 @@ THEMES = ("auto", "light", "dark")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class NavigationLink:
     """A link of the navigation, as it stands on one page."""
 
     title: str
@@ -118,18 +118,21 @@ def respond(
     return response
 
 
-def places(links: list[Link], caller: Caller, path: str) -> list[Place]:
+def places(links: list[Link], caller: Caller, path: str) -> list[NavigationLink]:
     """The links that the caller may follow; the longest that leads to `path` or above it is the current one."""
     shown = [link for link in links if _may(caller, link.action)] if caller.logged_in else []
     here = [link.path for link in shown if path == link.path or path.startswith(link.path.rstrip("/") + "/")]
     current = max(here, key=len, default=None)
-    return [Place(title=link.title, path=link.path, icon=link.icon or "arrow", current=link.path == current) for link in shown]
+    return [
+        NavigationLink(title=link.title, path=link.path, icon=link.icon or "arrow", current=link.path == current)
+        for link in shown
+    ]
 
 
 def _may(caller: Caller, action: str) -> bool:
     """Whether a page shows the way to an action: what a role may not do at all is not offered."""
     try:
-        gate(caller, action)
+        check_action(caller, action)
     except CloisterError:
         return False
     return True

@@ -23,7 +23,7 @@ from cloister.hub.work.bounds import account_of, bounded, bounds_of, money_of
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.query.views import row_conditions
-from cloister.session.touched import Touched
+from cloister.session.questions.touched import Touched
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

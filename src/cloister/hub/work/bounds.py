@@ -18,16 +18,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cloister.hub.floor import check_floor
+from cloister.hub.max_delta import check_max_delta
 from cloister.hub.policy import Context, Decision, Object, Spend, ceilings
 from cloister.hub.policy.risk import most_within
-from cloister.hub.services.access import Facts, check, purse, who_of
+from cloister.hub.services.access import Facts, check, project_account, who_of
 from cloister.hub.web.languages import N_
 from cloister.ledger import Bound
 from cloister.privacy import Guarantee, advantage, zero_of
 from cloister.privacy.rational import text_of
-from cloister.session.buying import Bounds
-from cloister.session.spend import amount_of, less
+from cloister.session.execution.buying import Bounds
+from cloister.session.questions.spend import amount_of, less
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -43,7 +43,7 @@ _WHY = N_("the risk would pass the most that the grant allows: {limit}")
 def account_of(facts: Facts, caller: Caller, project: str) -> str:
     """The name under which the ledger counts: the project's, whose members share an allotment, or the person's."""
     found = facts.projects.get(project)
-    return caller.email if found is None else purse(found.name)
+    return caller.email if found is None else project_account(found.name)
 
 
 def money_of(hub: Hub, objects: Sequence[Object], who: str, costs: Mapping[str, Guarantee], what: str) -> dict[str, Spend]:
@@ -54,7 +54,7 @@ def money_of(hub: Hub, objects: Sequence[Object], who: str, costs: Mapping[str, 
         cost = costs.get(population)
         asked = cost if cost is not None and amount_of(cost) > 0 else None
         drawn, spent = hub.ledger.spent_by(population, who), hub.ledger.spent(population)
-        check_floor(hub.settings.delta_floor, what, asked, spent)
+        check_max_delta(hub.settings.delta_floor, what, asked, spent)
         found[population] = Spend(asked=asked, spent=spent, drawn=drawn)
     return found
 

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Seats", "looking", "working"]
+__all__ = ["ConcurrencyLimit", "looking", "working"]
 
 _WORKING, _LOOKING = "asking seats", "explaining seats"
 _WAITING = 2
 """How many of one person may be there for each seat of the hub."""
 
 
-class Seats:
+class ConcurrencyLimit:
     """A number of seats, of which one person takes at most a part.
 
-    >>> seats = Seats(8)
+    >>> seats = ConcurrencyLimit(8)
     >>> seats.each, seats.most
     (4, 16)
     """
@@ -73,12 +73,12 @@ class Seats:
 
 def working(hub: Hub, caller: Caller) -> AbstractContextManager[None]:
     """A seat for a question that is answered."""
-    seats: Seats = hub.parts.get(_WORKING) or hub.parts.setdefault(_WORKING, Seats(hub.settings.asking))
+    seats: ConcurrencyLimit = hub.parts.get(_WORKING) or hub.parts.setdefault(_WORKING, ConcurrencyLimit(hub.settings.asking))
     return seats.taken(caller.id)
 
 
 @contextmanager
 def looking(hub: Hub, caller: Caller) -> Iterator[None]:
     """A seat for a question that is only looked at: these keep to seats of their own, and leave the others to answers."""
-    with hub.parts.setdefault(_LOOKING, Seats(max(hub.settings.asking // 2, 1))).taken(caller.id):
+    with hub.parts.setdefault(_LOOKING, ConcurrencyLimit(max(hub.settings.asking // 2, 1))).taken(caller.id):
         yield

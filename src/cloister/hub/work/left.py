@@ -11,7 +11,7 @@ from cloister.hub.policy import Decision, Object
 from cloister.hub.services.budgets import sees_budget
 from cloister.hub.work.bounds import own_share
 from cloister.privacy import Guarantee, zero_of
-from cloister.session.spend import amount_of, less
+from cloister.session.questions.spend import amount_of, less
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.work.authorise import Authorised
 
-__all__ = ["Moment", "charged", "check_standing", "present", "withheld"]
+__all__ = ["Recheck", "charged", "check_standing", "present", "withheld"]
 
 
 def present(hub: Hub, db: Db, caller: Caller) -> Caller:
@@ -54,7 +54,7 @@ def _come(person: Caller, caller: Caller) -> Caller:
     )
 
 
-class Moment:
+class Recheck:
     """What several releases that leave in one transaction need to know once: who asked for them, as they are now, and of which
     facts it is to be asked.
 
@@ -79,10 +79,10 @@ class Moment:
         return self._generation
 
 
-def check_standing(hub: Hub, db: Db, caller: Caller, found: Authorised, moment: Moment | None = None) -> None:
+def check_standing(hub: Hub, db: Db, caller: Caller, found: Authorised, moment: Recheck | None = None) -> None:
     """Refuse to let something leave that could not be asked for any more. Money is not asked about again: it is paid. What the
     grants of now let be risked, and drawn, is: nothing has left yet."""
-    terms, words, moment = found.terms, found.words, moment or Moment()
+    terms, words, moment = found.terms, found.words, moment or Recheck()
     try:
         now = moment.present(hub, db, caller)
         if moment.generation(db) == found.generation and (now.roles, now.projects) == (caller.roles, caller.projects):

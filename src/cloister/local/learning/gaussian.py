@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.local.domain import Domain, domain_of
-from cloister.local.hybrid import Hybrid
-from cloister.local.interval import Interval
+from cloister.local.frequency.domain import Domain, domain_of
+from cloister.local.frequency.oracle import Reports, Sketch
 from cloister.local.learning.moments import Bounds, Floats, scaled
-from cloister.local.numeric import NumericMechanism
-from cloister.local.oracle import Reports, Sketch
+from cloister.local.numbers.hybrid import Hybrid
+from cloister.local.numbers.interval import Interval
+from cloister.local.numbers.numeric import NumericMechanism
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy import PureDP

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.local.hybrid import Hybrid
-from cloister.local.interval import Interval
-from cloister.local.oracle import Reports, Sketch
+from cloister.local.frequency.oracle import Reports, Sketch
+from cloister.local.numbers.hybrid import Hybrid
+from cloister.local.numbers.interval import Interval
 from cloister.noise import Random
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.local.direct import DirectEncoding
-from cloister.local.domain import Domain, domain_of
-from cloister.local.estimates import norm_sub
-from cloister.local.finite import drawn_coordinates
-from cloister.local.hashing import LocalHashing
-from cloister.local.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.frequency.direct import DirectEncoding
+from cloister.local.frequency.domain import Domain, domain_of
+from cloister.local.frequency.estimates import norm_sub
+from cloister.local.frequency.hashing import LocalHashing
+from cloister.local.frequency.oracle import FrequencyOracle, Reports, Sketch
+from cloister.local.numbers.finite import drawn_coordinates
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy import PureDP

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from cloister.errors import InvalidParameter
-from cloister.local.domain import domain_of
-from cloister.local.hybrid import Hybrid
-from cloister.local.interval import Interval
+from cloister.local.frequency.domain import domain_of
+from cloister.local.frequency.oracle import Reports, Sketch
 from cloister.local.learning.moments import Bounds, Floats, LocalMoments, scaled, unscaled
-from cloister.local.oracle import Reports, Sketch
+from cloister.local.numbers.hybrid import Hybrid
+from cloister.local.numbers.interval import Interval
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy import PureDP

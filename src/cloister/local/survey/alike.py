@@ -9,8 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-from cloister.local.estimates import Estimate, beyond, half_width
-from cloister.local.levels import OUTSIDE, Homogeneity, homogeneity
+from cloister.local.frequency.estimates import Estimate, beyond, half_width
+from cloister.local.protocols.levels import OUTSIDE, Homogeneity, homogeneity
 from cloister.local.survey.findings import Finding
 from cloister.local.survey.question import Question
 from cloister.local.survey.questions import Number
@@ -25,7 +25,7 @@ def alike_of(question: Question, groups: Mapping[Fraction, Finding]) -> Homogene
     """The test of homogeneity of one question's groups, by their ε; None where fewer than two have respondents, and for words,
     which were found in the very reports that would test them.
 
-    Shares are compared answer by answer, two groups at a time (`cloister.local.levels`). Of numbers, the shares of who gave one,
+    Shares are compared answer by answer, two groups at a time (`cloister.local.protocols.levels`). Of numbers, the shares of who gave one,
     and the means: not
     the bins of a distribution, whose estimates lean towards smoothness, the more so the smaller ε. The p-value is that of the
     one that differs most, times the number of comparisons (Bonferroni).

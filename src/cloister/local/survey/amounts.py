@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from cloister.local.coins import check_epsilon, probability
-from cloister.local.direct import RandomizedResponse
-from cloister.local.estimates import Estimate, Number
-from cloister.local.hybrid import Hybrid
-from cloister.local.oracle import Sketch
-from cloister.local.piecewise import SquareWave
+from cloister.local.frequency.direct import RandomizedResponse
+from cloister.local.frequency.estimates import Estimate, Number
+from cloister.local.frequency.oracle import Sketch
+from cloister.local.numbers.hybrid import Hybrid
+from cloister.local.numbers.piecewise import SquareWave
+from cloister.local.protocols.coins import check_epsilon, probability
 from cloister.local.survey.anomalies import Anomaly, within_reach
 from cloister.local.survey.channel import Channel, read_number
 from cloister.local.survey.counts import Counts

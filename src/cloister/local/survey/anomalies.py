@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.local.coins import probability
+from cloister.local.protocols.coins import probability
 
 __all__ = ["Anomaly", "bits_of_one", "chi_square_tail", "fits_law", "within_reach"]
 

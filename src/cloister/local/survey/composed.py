@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from cloister.errors import InvalidParameter
-from cloister.local.coins import check_epsilon
-from cloister.local.estimates import quantile_of
+from cloister.local.frequency.estimates import quantile_of
+from cloister.local.protocols.coins import check_epsilon
 from cloister.local.survey.channel import Channel
 from cloister.local.survey.channels import channel_of
 from cloister.local.survey.choosing import Chosen, capped, chosen_levels, spent_on

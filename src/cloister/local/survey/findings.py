@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cloister.local.estimates import Estimate, Number, add_estimates, half_width, quantile_of
+from cloister.local.frequency.estimates import Estimate, Number, add_estimates, half_width, quantile_of
 from cloister.local.survey.poisoning import Lift, sway_of_ratio
 from cloister.privacy.rational import Exact
 

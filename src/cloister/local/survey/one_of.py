@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.local.direct import DirectEncoding, RandomizedResponse
-from cloister.local.hashing import LocalHashing
-from cloister.local.oracle import FrequencyOracle, Sketch
-from cloister.local.subset import SubsetSelection
+from cloister.local.frequency.direct import DirectEncoding, RandomizedResponse
+from cloister.local.frequency.hashing import LocalHashing
+from cloister.local.frequency.oracle import FrequencyOracle, Sketch
+from cloister.local.frequency.subset import SubsetSelection
+from cloister.local.frequency.unary import UnaryEncoding
 from cloister.local.survey.anomalies import Anomaly, bits_of_one, fits_law, within_reach
 from cloister.local.survey.channel import Channel, hex_row, read_hex_row, read_number
 from cloister.local.survey.counts import Counts
 from cloister.local.survey.findings import Finding
 from cloister.local.survey.poisoning import reach, sway_of_coins
-from cloister.local.unary import UnaryEncoding
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 

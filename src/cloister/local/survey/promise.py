@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from cloister.errors import InvalidParameter
-from cloister.local.coins import WORD, least_epsilon
+from cloister.local.protocols.coins import WORD, least_epsilon
 from cloister.local.survey.question import OneOf, Question
 from cloister.local.survey.questions import Several, Word
 from cloister.local.survey.ticks import odds_of_ticks

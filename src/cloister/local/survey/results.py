@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cloister.local.levels import Homogeneity
+from cloister.local.protocols.levels import Homogeneity
 from cloister.local.survey.alike import alike_of
 from cloister.local.survey.anomalies import Anomaly
 from cloister.local.survey.composed import Survey

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.local.coins import lanes_of, probability
-from cloister.local.estimates import Estimate
+from cloister.local.frequency.estimates import Estimate
+from cloister.local.protocols.coins import lanes_of, probability
 from cloister.local.survey.anomalies import Anomaly, within_reach
 from cloister.local.survey.channel import Channel, hex_row, read_hex_row
 from cloister.local.survey.counts import Counts

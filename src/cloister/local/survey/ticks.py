@@ -11,8 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.local.coins import WORD, bit_rows, check_epsilon, heads_above, heads_below, lanes_of, odds_below, probability
-from cloister.local.packed import column_counts, fits
+from cloister.local.frequency.packed import column_counts, fits
+from cloister.local.protocols.coins import (
+    WORD,
+    bit_rows,
+    check_epsilon,
+    heads_above,
+    heads_below,
+    lanes_of,
+    odds_below,
+    probability,
+)
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy.rational import Exact

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from cloister.local.coins import probability
-from cloister.local.estimates import Estimate
-from cloister.local.fields import Lines, field_of
-from cloister.local.heavy import HeavyHitters
-from cloister.local.heavy import _places as prefix_places
+from cloister.local.frequency.estimates import Estimate
+from cloister.local.frequency.fields import Lines, field_of
+from cloister.local.frequency.heavy import HeavyHitters
+from cloister.local.frequency.heavy import _places as prefix_places
+from cloister.local.protocols.coins import probability
 from cloister.local.survey.anomalies import Anomaly, fits_law
 from cloister.local.survey.channel import Channel, read_number
 from cloister.local.survey.counts import LISTED, Counts

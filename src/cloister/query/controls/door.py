@@ -31,7 +31,7 @@ from cloister.query.controls.policy import Controls
 from cloister.query.controls.records import Records
 from cloister.query.parse import parse
 from cloister.session import Door, Question
-from cloister.session.sealed import sealed
+from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Expression, Key
 
 __all__ = ["ControlledSession", "OwnerReport"]
@@ -248,7 +248,7 @@ class ControlledSession:
 
     def _answered(self, work: Callable[[Inside], tuple[Result, int]], what: str) -> Result:
         try:
-            result, line = sealed(lambda: work(self._opened()))
+            result, line = scrubbed(lambda: work(self._opened()))
         except KeyboardInterrupt:
             if self._inside is not None:
                 self._inside.prepared.cancel()

@@ -54,7 +54,7 @@ __all__ = [
     "members_text",
     "named_algorithm",
     "names_in",
-    "purse",
+    "project_account",
     "refusal_of",
     "revoke",
     "say",
@@ -88,10 +88,10 @@ def revoke(hub: Hub, caller: Caller, number: str) -> None:
     granting.revoke(hub, caller, number)
 
 
-def purse(project: str) -> str:
+def project_account(project: str) -> str:
     """The name under which the ledger counts what is asked in a project, by the project's name.
 
-    >>> purse("heart-study")
+    >>> project_account("heart-study")
     'project heart-study'
     """
     return f"project {project}"

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from cloister.hub.description import example
 from cloister.hub.records.access import Algorithm
 from cloister.hub.services.access.preview import Foreseen
-from cloister.hub.services.access.sentences import Line as Sentence
+from cloister.hub.services.access.sentences import GrantSentence as Sentence
 from cloister.hub.services.access.views import GrantView, RequestView, RuleView
 from cloister.printable import is_printable
 

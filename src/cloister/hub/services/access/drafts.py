@@ -18,7 +18,7 @@ from cloister.hub.policy.methods import check_methods
 from cloister.hub.policy.strict import load
 from cloister.hub.policy.texts_write import guarantee_text
 from cloister.hub.records.catalogue import DataSet
-from cloister.session.spend import spend_of
+from cloister.session.questions.spend import spend_of
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub

@@ -13,14 +13,14 @@ from cloister.hub.services.access.names import Names
 from cloister.hub.web.languages import N_, NC_
 from cloister.privacy.rational import text_of
 
-__all__ = ["Line", "grant_lines", "members_text", "rule_lines"]
+__all__ = ["GrantSentence", "grant_lines", "members_text", "rule_lines"]
 
 Gettext: TypeAlias = Callable[[str], str]
 _DAYS = (N_("Mon"), N_("Tue"), N_("Wed"), N_("Thu"), N_("Fri"), N_("Sat"), N_("Sun"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class GrantSentence:
     """One condition: what it is about, what it says, and the moment where it is one."""
 
     name: str
@@ -53,7 +53,7 @@ def members_text(members: Members, names: Names, _: Gettext = str) -> str:
     return ", ".join(parts)
 
 
-def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[Line]:
+def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[GrantSentence]:
     """What those in a grant may do, and under which conditions, one line each.
 
     >>> rules = Rules(actions=frozenset({"question.ask"}), purposes=frozenset({"research"}), rows="age >= 18")
@@ -64,21 +64,21 @@ def grant_lines(grant: GrantFacts, names: Names, _: Gettext = str) -> list[Line]
     Rows - only those with age >= 18
     """
     rules = grant.rules
-    lines = [Line(name=_("May"), text=", ".join(_titles(rules.actions, _)))]
+    lines = [GrantSentence(name=_("May"), text=", ".join(_titles(rules.actions, _)))]
     if rules.purposes is not None:
-        lines.append(Line(name=_("For"), text=_either(rules.purposes, _) or _("no purpose")))
+        lines.append(GrantSentence(name=_("For"), text=_either(rules.purposes, _) or _("no purpose")))
     if rules.not_before is not None:
-        lines.append(Line(name=_("From"), text="", moment=rules.not_before))
+        lines.append(GrantSentence(name=_("From"), text="", moment=rules.not_before))
     if rules.until is not None:
-        lines.append(Line(name=_("Until"), text="", moment=rules.until))
+        lines.append(GrantSentence(name=_("Until"), text="", moment=rules.until))
     if rules.hours is not None:
-        lines.append(Line(name=_("Hours"), text="; ".join(_hours(each, names, _) for each in rules.hours)))
+        lines.append(GrantSentence(name=_("Hours"), text="; ".join(_hours(each, names, _) for each in rules.hours)))
     if rules.networks is not None:
-        lines.append(Line(name=_("Networks"), text=", ".join(str(each) for each in rules.networks)))
+        lines.append(GrantSentence(name=_("Networks"), text=", ".join(str(each) for each in rules.networks)))
     return lines + _reach(rules, names, _)
 
 
-def rule_lines(rule: MandatoryRule, names: Names, _: Gettext = str) -> list[Line]:
+def rule_lines(rule: MandatoryRule, names: Names, _: Gettext = str) -> list[GrantSentence]:
     """Where a rule of the institution applies, and what it demands there.
 
     >>> rule = MandatoryRule(id="m1", labels=frozenset({"clinical"}), second_factor=True)
@@ -94,12 +94,12 @@ def rule_lines(rule: MandatoryRule, names: Names, _: Gettext = str) -> list[Line
         where.append(_("the population {names}").format(names=_either(rule.populations, _)))
     if rule.for_institutions is not None:
         where.append(_("people of {names}").format(names=_either(rule.for_institutions, _)))
-    lines = [Line(name=_("Where"), text=", ".join(where) or _("everywhere"))]
+    lines = [GrantSentence(name=_("Where"), text=", ".join(where) or _("everywhere"))]
     if rule.actions is not None:
-        lines.append(Line(name=_(NC_("actions", "To")), text=", ".join(_titles(rule.actions, _))))
-    lines += [Line(name=_("Requires"), text=text) for text in _demands(rule, _)]
+        lines.append(GrantSentence(name=_(NC_("actions", "To")), text=", ".join(_titles(rule.actions, _))))
+    lines += [GrantSentence(name=_("Requires"), text=text) for text in _demands(rule, _)]
     lines += [
-        Line(name=_("Never together"), text=" + ".join(_part(part, names, _) for part in sorted(each)))
+        GrantSentence(name=_("Never together"), text=" + ".join(_part(part, names, _) for part in sorted(each)))
         for each in sorted(rule.forbidden, key=sorted)
     ]
     return lines
@@ -126,23 +126,27 @@ def _demands(rule: MandatoryRule, _: Gettext) -> Iterable[str]:
         yield _("from these networks: {names}").format(names=", ".join(str(each) for each in rule.networks) or "–")
 
 
-def _reach(rules: Rules, names: Names, _: Gettext) -> list[Line]:
+def _reach(rules: Rules, names: Names, _: Gettext) -> list[GrantSentence]:
     lines = []
     if rules.columns is not None:
-        lines.append(Line(name=_("Columns"), text=", ".join(sorted(rules.columns)) or _("none")))
+        lines.append(GrantSentence(name=_("Columns"), text=", ".join(sorted(rules.columns)) or _("none")))
     if rules.rows:
-        lines.append(Line(name=_("Rows"), text=_("only those with {condition}").format(condition=rules.rows)))
+        lines.append(GrantSentence(name=_("Rows"), text=_("only those with {condition}").format(condition=rules.rows)))
     if rules.share is not None:
-        lines.append(Line(name=_("Share of the budget"), text=_("{number} each person").format(number=rules.share)))
+        lines.append(GrantSentence(name=_("Share of the budget"), text=_("{number} each person").format(number=rules.share)))
     if rules.risk is not None:
-        lines.append(Line(name=_("Risk"), text=_("at most {number}").format(number=text_of(rules.risk))))
+        lines.append(GrantSentence(name=_("Risk"), text=_("at most {number}").format(number=text_of(rules.risk))))
     if rules.algorithms is not None:
-        lines.append(Line(name=_("Algorithms"), text=", ".join(sorted(map(names.object, rules.algorithms))) or _("none")))
+        lines.append(
+            GrantSentence(name=_("Algorithms"), text=", ".join(sorted(map(names.object, rules.algorithms))) or _("none"))
+        )
     if rules.methods is not None:
-        lines.append(Line(name=_("Methods"), text=", ".join(_methods(rules.methods, _))))
+        lines.append(GrantSentence(name=_("Methods"), text=", ".join(_methods(rules.methods, _))))
     if rules.only_with is not None:
         other = ", ".join(sorted(map(names.object, rules.only_with)))
-        lines.append(Line(name=_("Together with"), text=_("only {names}").format(names=other) if other else _("nothing else")))
+        lines.append(
+            GrantSentence(name=_("Together with"), text=_("only {names}").format(names=other) if other else _("nothing else"))
+        )
     return lines
 
 

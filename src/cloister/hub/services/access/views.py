@@ -17,7 +17,7 @@ from cloister.hub.services.access.conflicts import conflicts
 from cloister.hub.services.access.facts import Facts
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.requests import state_of
-from cloister.hub.services.access.sentences import Line, grant_lines, members_text, rule_lines
+from cloister.hub.services.access.sentences import GrantSentence, grant_lines, members_text, rule_lines
 from cloister.hub.web.languages import N_
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class GrantView:
     id: str
     role: str
     who: str
-    lines: list[Line]
+    lines: list[GrantSentence]
     state: str
     by: str
     created: datetime
@@ -68,7 +68,7 @@ class RequestView:
     institution: str
     project: str
     purpose: str
-    lines: list[Line]
+    lines: list[GrantSentence]
     state: str
     created: datetime
     decided: datetime | None
@@ -81,7 +81,7 @@ class RuleView:
 
     id: str
     title: str
-    lines: list[Line]
+    lines: list[GrantSentence]
     by: str
     created: datetime
     ended: datetime | None
@@ -207,8 +207,8 @@ def unreadable_views(db: Session, facts: Facts, _: Gettext = str) -> list[Unread
     return found
 
 
-def _not_read(unread: Unreadable, _: Gettext) -> Line:
-    return Line(name=_("Unreadable"), text=unread.why)
+def _not_read(unread: Unreadable, _: Gettext) -> GrantSentence:
+    return GrantSentence(name=_("Unreadable"), text=unread.why)
 
 
 def _institutions(db: Session, people: set[str]) -> dict[str, str]:

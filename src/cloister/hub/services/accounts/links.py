@@ -18,8 +18,8 @@ from cloister.hub.policy.actions import ADMINISTRATOR, STEWARD, actions
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person
 from cloister.hub.records.people import folded, person_by_email
+from cloister.hub.services.accounts.audit import log_event
 from cloister.hub.services.accounts.people import check_roles, roles_of
-from cloister.hub.services.accounts.told import told
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -89,7 +89,7 @@ def invite(db: Session, hub: Hub, caller: Caller, *, email: str, roles: Iterable
     if person_by_email(db, known) is not None:
         raise Conflict("The invitation was not made", why="this person is here already", instead="give them the role at /people")
     db.execute(delete(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation", OneTimeLink.email == known))
-    told(db, hub, caller, "people.invite", kind="invitation", roles=list(given))
+    log_event(db, hub, caller, "people.invite", kind="invitation", roles=list(given))
     return _make(db, hub, "invitation", email=known, roles=given, made_by=caller.id)
 
 
@@ -98,7 +98,7 @@ def password_link(db: Session, hub: Hub, caller: Caller, person: Person) -> str:
     if person.blocked:
         raise Conflict("The link was not made", why="the person is blocked", instead="unblock them first")
     db.execute(delete(OneTimeLink).where(OneTimeLink.kind == "password", OneTimeLink.email == person.email))
-    told(db, hub, caller, "people.password-link", person.id)
+    log_event(db, hub, caller, "people.password-link", person.id)
     return _make(db, hub, "password", email=person.email, made_by=caller.id)
 
 
@@ -159,7 +159,7 @@ def withdraw(db: Session, hub: Hub, caller: Caller, name: str) -> None:
     for row in db.scalars(select(OneTimeLink).where(_open(hub.now()), OneTimeLink.kind == "invitation")).all():
         if same(_name(hub, row.digest), name):
             db.delete(row)
-            told(db, hub, caller, "people.withdraw-invitation", kind="invitation")
+            log_event(db, hub, caller, "people.withdraw-invitation", kind="invitation")
             return
     raise Missing("There is no such invitation", why="it was taken up, withdrawn, or has expired", instead="/people")
 

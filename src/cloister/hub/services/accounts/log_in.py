@@ -15,10 +15,10 @@ from cloister.hub.problems import Conflict, Unauthenticated
 from cloister.hub.records.accounts import OneTimeLink, Person
 from cloister.hub.records.people import folded, person_by_email
 from cloister.hub.services.accounts import links, second_factor, sessions, throttle
+from cloister.hub.services.accounts.audit import as_person, log_event
 from cloister.hub.services.accounts.parts import parts_of
 from cloister.hub.services.accounts.password_rules import check_password
 from cloister.hub.services.accounts.people import add_person, revoke_tokens
-from cloister.hub.services.accounts.told import as_person, told
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -58,9 +58,11 @@ def enter_by_password(hub: Hub, request: Request, email: str, password: str) -> 
             person.password = anew or kept
             throttle.forgive(db, hub, mine, shared)
             secret = sessions.begin(db, hub, person.id, request)
-            told(db, hub, as_person(person, address), "session.begin", person.id, by="password")
+            log_event(db, hub, as_person(person, address), "session.begin", person.id, by="password")
         else:
-            told(db, hub, Caller(address=address), "session.fail", person.id if person else "", outcome="failed", by="password")
+            log_event(
+                db, hub, Caller(address=address), "session.fail", person.id if person else "", outcome="failed", by="password"
+            )
     if not secret:
         raise Unauthenticated(
             "You could not be signed in",
@@ -77,7 +79,7 @@ def pass_second_factor(hub: Hub, request: Request, caller: Caller, typed: str) -
     how = prove_code(hub, caller, person, typed)
     with hub.database.begin() as db:
         secret = sessions.renew(db, hub, caller.session, second_factor=True)
-        told(db, hub, as_person(person, caller.address), "session.second-factor", person.id, by=how)
+        log_event(db, hub, as_person(person, caller.address), "session.second-factor", person.id, by=how)
     return Entered(secret=secret, email=person.email)
 
 
@@ -90,7 +92,7 @@ def prove_code(hub: Hub, caller: Caller, person: Person, typed: str) -> str:
         if how:
             throttle.forgive(db, hub, mine, shared)
         else:
-            told(db, hub, as_person(person, caller.address), "session.fail", person.id, outcome="failed", by="code")
+            log_event(db, hub, as_person(person, caller.address), "session.fail", person.id, outcome="failed", by="code")
     if not how:
         raise InvalidParameter("The code is invalid", why="it is wrong, or was used before", instead="the next code")
     return how
@@ -111,7 +113,7 @@ def enter_by_link(hub: Hub, request: Request, secret: str, *, email: str = "", n
             person = add_person(
                 db, hub, email=row.email or email, name=name, roles=row.roles, password=kept, given_by=row.made_by
             )
-            told(db, hub, as_person(person, address), "people.join", person.id, by=row.kind, roles=list(row.roles))
+            log_event(db, hub, as_person(person, address), "people.join", person.id, by=row.kind, roles=list(row.roles))
         else:
             found = person_by_email(db, row.email)
             if found is None or found.blocked:
@@ -122,9 +124,9 @@ def enter_by_link(hub: Hub, request: Request, secret: str, *, email: str = "", n
             sessions.end_all(db, person.id)
             ended = revoke_tokens(db, hub, person)
             mine, maker = as_person(person, address), row.made_by
-            told(db, hub, mine, "password.change", person.id, by="link", made_by=maker, tokens_revoked=ended)
+            log_event(db, hub, mine, "password.change", person.id, by="link", made_by=maker, tokens_revoked=ended)
         begun = sessions.begin(db, hub, person.id, request)
-        told(db, hub, as_person(person, address), "session.begin", person.id, by="link")
+        log_event(db, hub, as_person(person, address), "session.begin", person.id, by="link")
         return Entered(secret=begun, email=person.email)
 
 
@@ -155,7 +157,7 @@ def change_password(hub: Hub, caller: Caller, old: str, new: str, *, keep_tokens
         person.password = anew
         sessions.end_all(db, person.id, but=caller.session)
         ended = 0 if keep_tokens else revoke_tokens(db, hub, person)
-        told(db, hub, caller, "password.change", person.id, by="person", tokens_revoked=ended)
+        log_event(db, hub, caller, "password.change", person.id, by="person", tokens_revoked=ended)
         return sessions.renew(db, hub, caller.session)
 
 

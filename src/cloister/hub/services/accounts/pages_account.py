@@ -14,11 +14,11 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.services.accounts import second_factor, sessions, tokens
+from cloister.hub.services.accounts.audit import log_event
 from cloister.hub.services.accounts.log_in import change_password
 from cloister.hub.services.accounts.notices import notices
 from cloister.hub.services.accounts.pages_common import again, password_twice
 from cloister.hub.services.accounts.people import clean
-from cloister.hub.services.accounts.told import told
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import LANGUAGES
@@ -53,7 +53,7 @@ def routes(router: APIRouter) -> None:
         with hub.database.begin() as db:
             person = db.get_one(Person, caller.id)
             person.name, person.locale = name, language
-            told(db, hub, caller, "profile.change", caller.id)
+            log_event(db, hub, caller, "profile.change", caller.id)
         return go(request, "/account", request_gettext(request)("Your profile was saved."))
 
     @router.get("/account/password", dependencies=_OWN)
@@ -91,7 +91,7 @@ def routes(router: APIRouter) -> None:
                 ended, said = "", _("All your other sessions have ended.")
             else:
                 ended, said = sessions.end_named(db, hub, caller.id, form.text("which")), _("The session has ended.")
-            told(db, hub, caller, "session.end", caller.id)
+            log_event(db, hub, caller, "session.end", caller.id)
         response = go(request, "/login" if ended == caller.session else "/account/sessions", said)
         if ended == caller.session:
             sessions.forget_cookie(response, hub)

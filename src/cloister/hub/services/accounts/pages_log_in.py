@@ -13,10 +13,10 @@ from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.services.accounts import links, second_factor, sessions, sign_on
+from cloister.hub.services.accounts.audit import log_event
 from cloister.hub.services.accounts.log_in import enter_by_link, enter_by_password, pass_second_factor
 from cloister.hub.services.accounts.notices import said_at_log_in
 from cloister.hub.services.accounts.pages_common import again, back_to, entered_by, onward, password_twice
-from cloister.hub.services.accounts.told import told
 from cloister.hub.web.flashes import flash
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -55,7 +55,7 @@ def routes(router: APIRouter) -> None:
         if caller.session:
             with hub.database.begin() as db:
                 sessions.end(db, caller.session)
-                told(db, hub, caller, "session.end", caller.id)
+                log_event(db, hub, caller, "session.end", caller.id)
         response = RedirectResponse("/login", 303)
         sessions.forget_cookie(response, hub)
         return response

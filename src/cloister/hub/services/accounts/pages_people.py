@@ -15,8 +15,8 @@ from cloister.hub.hub import HubDep
 from cloister.hub.policy.actions import ADMINISTRATOR, OFFERED_ROLES, STEWARD
 from cloister.hub.records.people import names_of, person_by_id
 from cloister.hub.services.accounts import links, people, second_factor, sessions
+from cloister.hub.services.accounts.audit import log_event
 from cloister.hub.services.accounts.pages_common import again
-from cloister.hub.services.accounts.told import told
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -128,7 +128,7 @@ def routes(router: APIRouter) -> None:
                 found = person_by_id(db, person)
                 second_factor.remove(db, found)
                 sessions.end_all(db, found.id)
-                told(db, hub, caller, "second-factor.remove", found.id)
+                log_event(db, hub, caller, "second-factor.remove", found.id)
 
         return _done(request, hub, person, act, request_gettext(request)("Two-step verification is off."))
 

@@ -14,10 +14,10 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.records.accounts import Person
 from cloister.hub.services.accounts import second_factor, sessions, totp
+from cloister.hub.services.accounts.audit import as_person, log_event
 from cloister.hub.services.accounts.identification import must_have_second_factor
 from cloister.hub.services.accounts.log_in import prove_code
 from cloister.hub.services.accounts.pages_common import again, back_to, onward
-from cloister.hub.services.accounts.told import as_person, told
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
@@ -64,7 +64,7 @@ def routes(router: APIRouter) -> None:
                 codes = second_factor.finish_setup(db, hub, caller, form.get("code", ""))
                 sessions.end_all(db, person.id, but=caller.session)
                 secret = sessions.renew(db, hub, caller.session, second_factor=True)
-                told(db, hub, as_person(person, caller.address), "second-factor.set", person.id)
+                log_event(db, hub, as_person(person, caller.address), "second-factor.set", person.id)
         except CloisterError as error:
             return again(request, "accounts/second_factor_setup.html", error, **_setup(hub, caller, back))
         page = render(request, "accounts/second_factor_codes.html", codes=codes, back=back if back != "/" else "/account")
@@ -80,7 +80,7 @@ def routes(router: APIRouter) -> None:
             return again(request, "accounts/second_factor.html", error, **_kept(hub, caller))
         with hub.database.begin() as db:
             codes = second_factor.new_codes(db, hub, db.get_one(Person, caller.id))
-            told(db, hub, caller, "second-factor.codes", caller.id)
+            log_event(db, hub, caller, "second-factor.codes", caller.id)
         return render(request, "accounts/second_factor_codes.html", codes=codes, back="/account")
 
     @router.post("/account/second-factor/remove", dependencies=_OWN)
@@ -96,7 +96,7 @@ def routes(router: APIRouter) -> None:
         with hub.database.begin() as db:
             second_factor.remove(db, db.get_one(Person, caller.id))
             secret = sessions.renew(db, hub, caller.session, second_factor=False)
-            told(db, hub, caller, "second-factor.remove", caller.id)
+            log_event(db, hub, caller, "second-factor.remove", caller.id)
         response = go(request, "/account", request_gettext(request)("Two-step verification is off."), "warn")
         sessions.give_cookie(response, hub, secret)
         return response

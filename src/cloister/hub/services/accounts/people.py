@@ -18,7 +18,7 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.accounts import ApiToken, OneTimeLink, Person, PersonRole
 from cloister.hub.records.people import folded, person_by_id
 from cloister.hub.services.accounts import sessions
-from cloister.hub.services.accounts.told import told
+from cloister.hub.services.accounts.audit import log_event
 from cloister.printable import is_printable
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def set_roles(db: Session, hub: Hub, caller: Caller, person: Person, roles: Iter
     sessions.end_all(db, person.id, but=caller.session if caller.id == person.id else "")
     if had - wanted:
         _end_links(db, person)
-    told(db, hub, caller, "roles.give", person.id, given=sorted(wanted - had), taken=sorted(had - wanted))
+    log_event(db, hub, caller, "roles.give", person.id, given=sorted(wanted - had), taken=sorted(had - wanted))
     return True
 
 
@@ -158,7 +158,7 @@ def block(db: Session, hub: Hub, caller: Caller, person: Person) -> None:
     sessions.end_all(db, person.id)
     revoke_tokens(db, hub, person)
     _end_links(db, person)
-    told(db, hub, caller, "people.block", person.id)
+    log_event(db, hub, caller, "people.block", person.id)
 
 
 def revoke_tokens(db: Session, hub: Hub, person: Person) -> int:
@@ -171,7 +171,7 @@ def revoke_tokens(db: Session, hub: Hub, person: Person) -> int:
 def unblock(db: Session, hub: Hub, caller: Caller, person: Person) -> None:
     """Let a person in again; tokens stay revoked."""
     person.blocked = False
-    told(db, hub, caller, "people.unblock", person.id)
+    log_event(db, hub, caller, "people.unblock", person.id)
 
 
 def describe(
@@ -191,7 +191,7 @@ def describe(
         person.training = {_key(name): _day(until) for name, until in _few(training).items()}
     if attributes is not None:
         person.attributes = {_key(name): clean(value, "the attribute") for name, value in _few(attributes).items()}
-    told(db, hub, caller, "people.describe", person.id)
+    log_event(db, hub, caller, "people.describe", person.id)
 
 
 def page_of_people(db: Session, *, search: str = "", after: str = "", limit: int = 50) -> tuple[list[Row], str]:

@@ -20,12 +20,12 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import OneTimeLink, Person, SignOn
 from cloister.hub.records.people import folded, person_by_email
 from cloister.hub.services.accounts import sessions
+from cloister.hub.services.accounts.audit import as_person, log_event
 from cloister.hub.services.accounts.links import still_good
 from cloister.hub.services.accounts.log_in import Entered
 from cloister.hub.services.accounts.oidc import Identity, Provider
 from cloister.hub.services.accounts.parts import parts_of
 from cloister.hub.services.accounts.people import add_person
-from cloister.hub.services.accounts.told import as_person, told
 from cloister.hub.settings import listed
 from cloister.printable import UNPRINTABLE
 
@@ -96,7 +96,7 @@ def come_back(hub: Hub, request: Request, caller: Caller, given: Mapping[str, st
         if person.blocked:
             raise _refused("the account is closed")
         secret = sessions.begin(db, hub, person.id, request)
-        told(db, hub, as_person(person, caller.address), "session.begin", person.id, by="sign-on")
+        log_event(db, hub, as_person(person, caller.address), "session.begin", person.id, by="sign-on")
         return Returned(entered=Entered(secret=secret, email=person.email), back=visit.back)
 
 
@@ -117,7 +117,7 @@ def _connect(db: Session, hub: Hub, caller: Caller, who: Identity) -> None:
     if holder not in (None, caller.id):
         raise Conflict("The accounts were not connected", why="another person here has this identity", instead="/account")
     db.execute(update(Person).where(Person.id == caller.id).values(subject=who.subject))
-    told(db, hub, caller, "sign-on.connect", caller.id)
+    log_event(db, hub, caller, "sign-on.connect", caller.id)
 
 
 def _new_person(db: Session, hub: Hub, who: Identity, address: str) -> Person:
@@ -152,7 +152,7 @@ def _new_person(db: Session, hub: Hub, who: Identity, address: str) -> Person:
     person = add_person(db, hub, email=email, name=name or email.partition("@")[0], roles=roles, given_by=by)
     person.subject = who.subject
     db.flush()
-    told(db, hub, as_person(person, address), "people.join", person.id, by="sign-on", roles=list(roles))
+    log_event(db, hub, as_person(person, address), "people.join", person.id, by="sign-on", roles=list(roles))
     return person
 
 

@@ -129,7 +129,7 @@ def _remembered(row: Attempts, now: datetime) -> int:
 
 
 def _row(db: Session, hub: Hub, subject: Subject, now: datetime) -> tuple[Attempts, Subject]:
-    insert: Any = postgresql.insert if hub.database.grown_up else sqlite.insert
+    insert: Any = postgresql.insert if hub.database.is_postgres else sqlite.insert
     db.execute(insert(Attempts).values(subject=subject.key, failures=0, last=now).on_conflict_do_nothing())
     found = db.scalars(select(Attempts).where(Attempts.subject == subject.key).with_for_update()).one()
     return found, subject

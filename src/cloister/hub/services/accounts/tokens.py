@@ -17,9 +17,9 @@ from cloister.hub.ids import digest, new_id, new_secret
 from cloister.hub.policy.actions import ANYBODY, NOBODY, Action, actions
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import ApiToken
+from cloister.hub.services.accounts.audit import log_event
 from cloister.hub.services.accounts.identification import TOKEN_PREFIX
 from cloister.hub.services.accounts.people import clean
-from cloister.hub.services.accounts.told import told
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -81,7 +81,7 @@ def make_token(
         expires=now + timedelta(days=lasts),
     )
     db.add(row)
-    told(db, hub, caller, "token.make", row.id, kind="token", scopes=wanted, days=lasts)
+    log_event(db, hub, caller, "token.make", row.id, kind="token", scopes=wanted, days=lasts)
     return row, secret
 
 
@@ -107,11 +107,11 @@ def page_of_tokens(db: Session, caller: Caller, *, after: str = "", limit: int =
 def rename(db: Session, hub: Hub, caller: Caller, row: ApiToken, name: str) -> None:
     """Another name for a token; what it may do and how long it lasts stay."""
     row.name = clean(name, "the name", longest=100, needed=True)
-    told(db, hub, caller, "token.rename", row.id, kind="token")
+    log_event(db, hub, caller, "token.rename", row.id, kind="token")
 
 
 def revoke(db: Session, hub: Hub, caller: Caller, row: ApiToken) -> None:
     """End a token: the next request with it is refused."""
     if row.revoked is None:
         row.revoked = hub.now()
-        told(db, hub, caller, "token.revoke", row.id, kind="token")
+        log_event(db, hub, caller, "token.revoke", row.id, kind="token")

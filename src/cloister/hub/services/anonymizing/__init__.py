@@ -1,6 +1,6 @@
 """Anonymised tables: tried for the owner's eyes, released by the marked door, attacked first, and a data set of their own then.
 
-- `order.py`, `ready.py`, `submitting.py`: what an owner wants, and whether it may be.
+- `order.py`, `authorised.py`, `submitting.py`: what an owner wants, and whether it may be.
 - `trying.py`: risk against loss, to choose from; `trees.py`: the hierarchies; `picture.py`: the frontier.
 - `releasing.py`: the table leaves, with its report and its certificate. `reading.py`: who sees what.
 - `shapes.py`, `api.py`, `pages.py` (`typed.py`, `showing.py`, `words.py`): the routes.

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.services.anonymizing.authorised import ACTION
 from cloister.hub.services.anonymizing.reading import rows_sent, seen_table, seen_trial, source_of_table, tables_of
-from cloister.hub.services.anonymizing.ready import ACTION
 from cloister.hub.services.anonymizing.shapes import (
     Anonymized,
     AnonymizedPage,

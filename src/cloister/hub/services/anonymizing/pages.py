@@ -17,10 +17,10 @@ from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import policy_in
 from cloister.hub.releases.words import policy_words
 from cloister.hub.services.access import facts_of
+from cloister.hub.services.anonymizing.authorised import ACTION, open_for_anonymising
 from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.services.anonymizing.papers import page_in, words_in
 from cloister.hub.services.anonymizing.reading import order_of, rows_sent, seen_table, seen_trial, source_of_table, tables_of
-from cloister.hub.services.anonymizing.ready import ACTION, open_for_anonymising
 from cloister.hub.services.anonymizing.showing import order_page, trial_page
 from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
 from cloister.hub.services.anonymizing.typed import chosen, order_typed

@@ -22,17 +22,17 @@ from cloister.hub.records.anonymizing import TRIAL_KEPT, AnonymizedTable, Trial
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.releases.derived import check_derived, newest_open
 from cloister.hub.services.access import allowed, check, context_of, data_set_object, facts_of
-from cloister.hub.services.anonymizing.ready import ACTION
+from cloister.hub.services.anonymizing.authorised import ACTION
 from cloister.hub.services.catalogue import source_of
 from cloister.hub.spreadsheets import safe
-from cloister.tables.public_values import read
+from cloister.tables.relations.public_values import read
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.tables.sources import Source
+    from cloister.tables.sourcing.sources import Source
 
 __all__ = ["csv_digest", "csv_of", "order_of", "rows_sent", "seen_table", "seen_trial", "source_of_table", "tables_of"]
 

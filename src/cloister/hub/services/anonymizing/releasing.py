@@ -21,15 +21,15 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.anonymizing import AnonymizedTable
 from cloister.hub.records.policies import parts_of
 from cloister.hub.service import JobType
+from cloister.hub.services.anonymizing.authorised import ACTION, AuthorisedTable, check_free, ready, unsaid
 from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.services.anonymizing.reading import csv_digest
-from cloister.hub.services.anonymizing.ready import ACTION, Ready, check_free, ready, unsaid
 from cloister.hub.services.catalogue import register, steadily
 from cloister.hub.services.jobs import Stopped, Superseded, caller_of_job
 from cloister.hub.services.trail import write
 from cloister.hub.work.recheck import present, withheld
 from cloister.hub.work.refusals import note_refusal
-from cloister.session.sealed import sealed
+from cloister.session.state.scrubbed import scrubbed
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import DataSet, DataSetVersion
     from cloister.hub.service import Progress
-    from cloister.tables.sources import Source
+    from cloister.tables.sourcing.sources import Source
 
 __all__ = ["RELEASE"]
 
@@ -50,7 +50,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
 
-    def decide() -> Ready:
+    def decide() -> AuthorisedTable:
         with hub.database.reading() as db:
             found = ready(hub, db, present(hub, db, caller), order)
             check_free(db, order.name)
@@ -141,7 +141,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     return result
 
 
-def _published(hub: Hub, caller: Caller, found: Ready, progress: Progress) -> tuple[Published, Certificate]:
+def _published(hub: Hub, caller: Caller, found: AuthorisedTable, progress: Progress) -> tuple[Published, Certificate]:
     """The table and its certificate, out of the rows that were decided on."""
     from cloister.anonymize.from_tables import publish_rows
 
@@ -158,7 +158,7 @@ def _published(hub: Hub, caller: Caller, found: Ready, progress: Progress) -> tu
             )
         _go_on(progress)
         progress.tell("simulating attacks", 0.5)
-        certificate: Certificate = sealed(lambda: anonymizer.certificate(published.table))
+        certificate: Certificate = scrubbed(lambda: anonymizer.certificate(published.table))
         _go_on(progress)
     except CloisterError as error:
         stopped = progress.stopped()
@@ -174,7 +174,7 @@ def _failed(hub: Hub, caller: Caller, order: Order, name: str, error: CloisterEr
     note_refusal(hub, caller, ACTION, error, kind="data-set", purpose=order.purpose, table=name)
 
 
-def _still(hub: Hub, db: Db, caller: Caller, order: Order) -> Ready:
+def _still(hub: Hub, db: Db, caller: Caller, order: Order) -> AuthorisedTable:
     """The order as it stands now: what was deleted, given to another or forbidden while the rows were worked on stays here."""
     try:
         return ready(hub, db, present(hub, db, caller), order)
@@ -191,12 +191,12 @@ def _go_on(progress: Progress) -> None:
         raise Stopped
 
 
-def _about(order: Order, found: Ready) -> str:
+def _about(order: Order, found: AuthorisedTable) -> str:
     models = ", ".join(model.name for model in order.models())
     return f"Made of {found.row.name} ({found.row.title}), version {found.row.version}: {models}. Not differentially private."
 
 
-def _metadata(found: Ready, columns: list[str]) -> dict[str, Any]:
+def _metadata(found: AuthorisedTable, columns: list[str]) -> dict[str, Any]:
     """The policies of the data set and of the columns that are left: they travel."""
     given = parts_of(found.row)
     return {

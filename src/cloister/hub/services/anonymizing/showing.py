@@ -12,12 +12,12 @@ from cloister.hub.ids import new_secret
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import policies_in_row
+from cloister.hub.services.anonymizing.authorised import open_for_anonymising
 from cloister.hub.services.anonymizing.modelling import DISTANCES, DIVERSITIES, LIKENESSES
 from cloister.hub.services.anonymizing.order import METRICS, SEARCHES
 from cloister.hub.services.anonymizing.order import MISSING as MISSING_WORDS
 from cloister.hub.services.anonymizing.picture import frontier_svg, named
 from cloister.hub.services.anonymizing.reading import order_of
-from cloister.hub.services.anonymizing.ready import open_for_anonymising
 from cloister.hub.services.anonymizing.trees import tree_of_lines
 from cloister.hub.services.anonymizing.typed import SIMPLE, lines_typed, values_typed
 from cloister.hub.services.anonymizing.words import ABSENT, COUNTED, LIKENED, MEASURED, SEARCHED, SPREAD

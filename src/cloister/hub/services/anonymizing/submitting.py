@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.services.anonymizing.ready import ACTION, check_free, ready
+from cloister.hub.services.anonymizing.authorised import ACTION, check_free, ready
 from cloister.hub.services.jobs import came_of, submit
 from cloister.hub.work.refusals import note_refusal
 

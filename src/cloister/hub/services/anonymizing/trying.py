@@ -15,14 +15,14 @@ from cloister.errors import CloisterError
 from cloister.hub.ids import new_id
 from cloister.hub.records.anonymizing import Trial, forget_trials
 from cloister.hub.service import JobType
+from cloister.hub.services.anonymizing.authorised import ACTION, AuthorisedTable, ready, unsaid
 from cloister.hub.services.anonymizing.order import ORDER, Order
-from cloister.hub.services.anonymizing.ready import ACTION, Ready, ready, unsaid
 from cloister.hub.services.anonymizing.trees import trees_of
 from cloister.hub.services.catalogue import steadily
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write
 from cloister.hub.work.recheck import present
-from cloister.session.sealed import sealed
+from cloister.session.state.scrubbed import scrubbed
 
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer, Choice, Risk
@@ -47,14 +47,14 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     with hub.database.reading() as db:
         caller = present(hub, db, caller_of_job(progress, payload))
 
-    def decide() -> Ready:
+    def decide() -> AuthorisedTable:
         with hub.database.reading() as db:
             return ready(hub, db, present(hub, db, caller), order)
 
-    def tried(found: Ready) -> dict[str, Any] | None:
+    def tried(found: AuthorisedTable) -> dict[str, Any] | None:
         prepared = found.session.house.row_access(found.row.name).prepare()
         try:
-            return sealed(lambda: _tried(found.order, frame_of(prepared, Random()), found.row.title, progress))
+            return scrubbed(lambda: _tried(found.order, frame_of(prepared, Random()), found.row.title, progress))
         except CloisterError as error:
             raise unsaid(error) from None
 

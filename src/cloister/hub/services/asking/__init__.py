@@ -1,10 +1,10 @@
 """Questions: explained, rehearsed, asked; and the releases that left, kept, shown, shared and downloaded.
 
-- `wish.py`, `ready.py`, `money.py`, `answering.py`, `keeping.py`: a query in the frame (`hub/work`), from what somebody wants to
+- `question_request.py`, `authorised.py`, `money.py`, `answering.py`, `keeping.py`: a query in the frame (`hub/work`), from what somebody wants to
   what leaves; `algorithms.py`: under which settings; `preview.py`: what is known before; `watching.py`: profiles, looked at
-  after. `rush.py`: who waits for whom. `later.py`: queries as jobs.
+  after. `group_commit.py`: who waits for whom. `later.py`: queries as jobs.
 - `reading.py`, `sharing.py`, `downloads.py`, `charts.py`: releases; `saved.py`: queries that are kept.
-- `opened.py`, `places.py`, `cards.py`: what the pages say besides.
+- `opened.py`, `error_positions.py`, `cards.py`: what the pages say besides.
 - `api*.py`, `shapes.py`, `pages*.py`: the routes. `pg.py`: the front for PostgreSQL clients.
 
 What may not live here: a decision about who may what (`access`), and rows (the session's door).
@@ -19,8 +19,8 @@ from cloister.hub.services.asking.algorithms import check_settings
 from cloister.hub.services.asking.answering import Answered, ask, ask_together, stored
 from cloister.hub.services.asking.later import QUESTION
 from cloister.hub.services.asking.preview import explain, preview, rehearse
+from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.services.asking.watching import watched, watching
-from cloister.hub.services.asking.wish import Wish
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.access import Project
 
-__all__ = ["SERVICE", "Answered", "Wish", "ask", "ask_together", "explain", "preview", "rehearse", "stored"]
+__all__ = ["SERVICE", "Answered", "QuestionRequest", "ask", "ask_together", "explain", "preview", "rehearse", "stored"]
 
 _SHOWN = 50
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.services.asking.wish import Wish
+    from cloister.hub.services.asking.question_request import QuestionRequest
 
 __all__ = ["NAME", "check_settings", "settled"]
 
@@ -42,7 +42,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         raise InvalidDeclaration("settings is invalid", why="sql is not a text", instead='{"sql": "SELECT …"}')
 
 
-def settled(hub: Hub, db: Db, caller: Caller, wish: Wish) -> str:
+def settled(hub: Hub, db: Db, caller: Caller, wish: QuestionRequest) -> str:
     """The id of the algorithm that a wish names; refused where it is missing, or asks something else. Empty for none."""
     if not wish.algorithm:
         return ""

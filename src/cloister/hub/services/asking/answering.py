@@ -13,17 +13,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
-from cloister.hub.generation import glanced, take
+from cloister.hub.generation import claim_generation, read_generation
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
 from cloister.hub.services.access import known_generation
+from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready
+from cloister.hub.services.asking.group_commit import group_commit
 from cloister.hub.services.asking.keeping import Keeping, Kept, keep
 from cloister.hub.services.asking.money import spend_for
-from cloister.hub.services.asking.ready import Ready, ready
-from cloister.hub.services.asking.rush import rushing
+from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.services.asking.watching import look_later
-from cloister.hub.services.asking.wish import Wish
 from cloister.hub.services.catalogue import live_of, steadily
 from cloister.hub.services.trail import act_of, question_details
 from cloister.hub.work.concurrency import working
@@ -60,7 +60,7 @@ Beside = Callable[["Db", Sequence[Answered]], None]
 def ask(
     hub: Hub,
     caller: Caller,
-    wish: Wish,
+    wish: QuestionRequest,
     *,
     progress: Callable[[str], None] | None = None,
     title: str = "",
@@ -68,7 +68,7 @@ def ask(
 ) -> Answered:
     """The private answer to a wish, charged, kept and written down."""
 
-    def answer(found: Ready) -> list[Release]:
+    def answer(found: AuthorisedQuestion) -> list[Release]:
         sql, spend = wish.sql, found.spend
         return [found.session.sql(sql, spend, purpose=wish.purpose, dialect=wish.dialect, fresh=wish.fresh)]
 
@@ -76,19 +76,19 @@ def ask(
     return answered
 
 
-def ask_together(hub: Hub, caller: Caller, wish: Wish, *, beside: Beside | None = None) -> list[Answered]:
+def ask_together(hub: Hub, caller: Caller, wish: QuestionRequest, *, beside: Beside | None = None) -> list[Answered]:
     """The private answers to several questions under one charge, measured together so that they agree."""
 
-    def answer(found: Ready) -> list[Release]:
+    def answer(found: AuthorisedQuestion) -> list[Release]:
         return found.session.workload(wish.texts, wish.spend, purpose=wish.purpose, dialect=wish.dialect)
 
     return _way(hub, caller, wish, answer, None, "", beside)
 
 
-def stored(hub: Hub, caller: Caller, wish: Wish, *, beside: Beside | None = None) -> Answered:
+def stored(hub: Hub, caller: Caller, wish: QuestionRequest, *, beside: Beside | None = None) -> Answered:
     """An answer that was paid for already, whoever paid: never a charge of a population; missing where there is none."""
 
-    def answer(found: Ready) -> list[Release]:
+    def answer(found: AuthorisedQuestion) -> list[Release]:
         again = found.session.stored(wish.sql, found.spend, purpose=wish.purpose, dialect=wish.dialect)
         if again is None:
             raise Missing(
@@ -105,8 +105,8 @@ def stored(hub: Hub, caller: Caller, wish: Wish, *, beside: Beside | None = None
 def _way(
     hub: Hub,
     caller: Caller,
-    wish: Wish,
-    answer: Callable[[Ready], list[Release]],
+    wish: QuestionRequest,
+    answer: Callable[[AuthorisedQuestion], list[Release]],
     progress: Callable[[str], None] | None,
     title: str,
     beside: Beside | None,
@@ -115,7 +115,7 @@ def _way(
 ) -> list[Answered]:
     paid: dict[str, str] = {}
     try:
-        with rushing(hub):
+        with group_commit(hub):
             with working(hub, caller):
                 if wish.pilot:  # its answer is bought first; what follows from it is put to the policy once more
                     asked = wish
@@ -136,21 +136,23 @@ def _way(
     return kept
 
 
-def _ready(hub: Hub, caller: Caller, wish: Wish, progress: Callable[[str], None] | None, *, charges: bool = True) -> Ready:
+def _ready(
+    hub: Hub, caller: Caller, wish: QuestionRequest, progress: Callable[[str], None] | None, *, charges: bool = True
+) -> AuthorisedQuestion:
     with hub.database.looking(once=True) as connection:
-        now = glanced(connection)
+        now = read_generation(connection)
     settled = known_generation(hub) == now and live_of(hub).is_of(now)  # nothing has changed: all that is asked of it is known
     with hub.database.reading(late=settled) as db:
         if settled:
-            take(db, now)
+            claim_generation(db, now)
         return ready(hub, db, caller, wish, "question.ask", progress=progress, charges=charges)
 
 
 def _keep(
     hub: Hub,
     caller: Caller,
-    wish: Wish,
-    found: Ready,
+    wish: QuestionRequest,
+    found: AuthorisedQuestion,
     releases: Sequence[Release],
     title: str,
     beside: Beside | None,
@@ -204,7 +206,7 @@ def _keep(
     return kept
 
 
-def _tree(found: Ready, sql: str, dialect: str | None) -> exp.Query | None:
+def _tree(found: AuthorisedQuestion, sql: str, dialect: str | None) -> exp.Query | None:
     """The text as it was read; None where it cannot be any more, since the table was declared anew: its answer is paid for."""
     try:
         return found.session.tree_of(sql, dialect=dialect)
@@ -212,7 +214,7 @@ def _tree(found: Ready, sql: str, dialect: str | None) -> exp.Query | None:
         return None
 
 
-def _refused(hub: Hub, caller: Caller, wish: Wish, error: Exception, paid: dict[str, str]) -> None:
+def _refused(hub: Hub, caller: Caller, wish: QuestionRequest, error: Exception, paid: dict[str, str]) -> None:
     """With the asker's own words."""
     sql = "; ".join(wish.texts)[:2000]
     how: dict[str, Any] = {"kind": "question", "purpose": wish.purpose, "algorithm": wish.algorithm, "cost": paid}

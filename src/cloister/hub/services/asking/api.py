@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.guard import gate, needs
+from cloister.hub.guard import check_action, needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.service import Direct
 from cloister.hub.services.asking import api_releases, api_saved
@@ -140,7 +140,7 @@ def _plain(request: Request, body: bytes) -> tuple[Question, str] | None:
 
 def _directly(hub: Hub, request: Request, caller: Caller, asked: tuple[Question, str]) -> Response:
     request.state.ticked = True
-    gate(caller, DIRECT.action)
+    check_action(caller, DIRECT.action)
     return _asked(hub, caller, *asked)
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.hub.web.pictures import INK, LINE, MAIN, SOFT, themed
 from cloister.session import Release
-from cloister.session.chart import drawable
-from cloister.session.drawing import svg
+from cloister.session.releases.chart import drawable
+from cloister.session.releases.drawing import svg
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub

@@ -27,9 +27,9 @@ from cloister.hub.services.asking.shapes import finite, plain
 from cloister.hub.spreadsheets import safe
 from cloister.printable import json_of
 from cloister.session import Frame, Release
-from cloister.session.frames import Series
-from cloister.session.release import Provenance
-from cloister.session.stored_kinds import BY_FIELDS
+from cloister.session.releases.frames import Series
+from cloister.session.releases.release import Provenance
+from cloister.session.releases.stored_kinds import BY_FIELDS
 
 if TYPE_CHECKING:
     from cloister.hub.records.asking import StoredRelease

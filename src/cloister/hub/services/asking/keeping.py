@@ -19,10 +19,10 @@ from sqlalchemy import insert
 from cloister.errors import AccessDenied
 from cloister.hub.database import DatabaseUnavailable
 from cloister.hub.records.asking import StoredRelease
-from cloister.hub.services.asking.rush import coming
+from cloister.hub.services.asking.group_commit import arriving_commits
 from cloister.hub.services.trail import write_all
 from cloister.hub.statements import Statement
-from cloister.hub.work.recheck import Moment, check_standing
+from cloister.hub.work.recheck import Recheck, check_standing
 from cloister.ledger.commit import Entry, GroupCommit
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class _Keeper:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self.group: GroupCommit[Keeping] = GroupCommit(self._run)
-        self.group.coming = coming(hub)
+        self.group.coming = arriving_commits(hub)
 
     def _run(self, batch: list[Entry[Keeping]]) -> None:
         """All in one transaction; or, where that fails, each in its own."""
@@ -121,7 +121,7 @@ class _Keeper:
             entry.done = True
 
     def _transaction(self, batch: list[Entry[Keeping]]) -> None:
-        hub, moment = self._hub, Moment()
+        hub, moment = self._hub, Recheck()
         with hub.database.writing() as db:
             may_leave: list[Entry[Keeping]] = []
             for entry in batch:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.hub.caller import Caller
 from cloister.hub.services.asking.answering import Answered, ask
+from cloister.hub.services.asking.question_request import WISH, QuestionRequest
 from cloister.hub.services.asking.showing import page_of
-from cloister.hub.services.asking.wish import WISH, Wish
 from cloister.hub.services.jobs import JobType, caller_of_job, came_of, submit
 from cloister.hub.work.idempotency import OWN_KEYS, Claim, once
 from cloister.hub.work.recheck import present
@@ -28,7 +28,7 @@ LONG = 600.0
 _STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "asking the engine": 0.3, "settling the charge": 0.9}
 
 
-def ask_later(db: Db, hub: Hub, caller: Caller, wish: Wish) -> str:
+def ask_later(db: Db, hub: Hub, caller: Caller, wish: QuestionRequest) -> str:
     """Put a question into the queue; the id of its job. From where and how the person came is kept for the policy."""
     return submit(db, hub, caller, "question", {"wish": WISH.told(wish), "came": came_of(caller)}, purpose=wish.purpose)
 

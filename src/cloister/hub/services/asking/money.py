@@ -10,16 +10,16 @@ from cloister.errors import InvalidParameter
 from cloister.privacy import Guarantee, text_of
 from cloister.privacy.rational import exact_positive
 from cloister.query import Session, parse
-from cloister.session.spend import amount_of
+from cloister.session.questions.spend import amount_of
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
-    from cloister.hub.services.asking.wish import Wish
+    from cloister.hub.services.asking.question_request import QuestionRequest
 
 __all__ = ["costs_of", "spend_for"]
 
 
-def spend_for(session: Session, wish: Wish, *, buy: bool) -> str | Guarantee | None:
+def spend_for(session: Session, wish: QuestionRequest, *, buy: bool) -> str | Guarantee | None:
     """What a wish may spend. For a margin that needs a pilot, that first answer is bought with `buy`; without, it is the price of
     the pilot. A margin that costs more than the wish allows is refused. None: the question names its cost itself.
     """
@@ -47,7 +47,7 @@ def spend_for(session: Session, wish: Wish, *, buy: bool) -> str | Guarantee | N
     return found
 
 
-def _too_much(wish: Wish, cost: str, *, paid: bool = False) -> InvalidParameter:
+def _too_much(wish: QuestionRequest, cost: str, *, paid: bool = False) -> InvalidParameter:
     return InvalidParameter(
         "The margin is invalid",
         why=f"it costs {cost}, of which its pilot of {wish.pilot} is already charged, and at most {wish.most} may be spent on it"
@@ -57,7 +57,9 @@ def _too_much(wish: Wish, cost: str, *, paid: bool = False) -> InvalidParameter:
     )
 
 
-def costs_of(hub: Hub, session: Session, wish: Wish, spend: str | Guarantee | None, who: str) -> Mapping[str, Guarantee]:
+def costs_of(
+    hub: Hub, session: Session, wish: QuestionRequest, spend: str | Guarantee | None, who: str
+) -> Mapping[str, Guarantee]:
     """What is still to be paid of each population: what was bought before is counted in, and what this account was charged for an
     attempt that died before its answer left. (If that is not taken over after all, the ledger holds the charge against the same
     bounds.)"""

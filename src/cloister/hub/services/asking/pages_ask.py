@@ -28,16 +28,16 @@ from cloister.hub.records.access import Project
 from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.algorithms import NAME
 from cloister.hub.services.asking.answering import Answered, ask
+from cloister.hub.services.asking.error_positions import error_position
 from cloister.hub.services.asking.later import LONG, ask_later
 from cloister.hub.services.asking.opened import example_of, open_data_sets
 from cloister.hub.services.asking.pictures import retold
-from cloister.hub.services.asking.places import place_of
 from cloister.hub.services.asking.preview import explain, preview, rehearse
+from cloister.hub.services.asking.question_request import WISH, QuestionRequest
 from cloister.hub.services.asking.reading import releases_of, seen_release
 from cloister.hub.services.asking.runnable import runnable
 from cloister.hub.services.asking.saved import save, seen_question
 from cloister.hub.services.asking.showing import page_of, shown
-from cloister.hub.services.asking.wish import WISH, Wish
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.pictures import themed
@@ -47,7 +47,7 @@ from cloister.hub.work.idempotency import Claim, once
 from cloister.hub.work.submitting import store_job
 from cloister.privacy import text_of
 from cloister.privacy.rational import exact_positive
-from cloister.session.spend import amount_of
+from cloister.session.questions.spend import amount_of
 from cloister.stored import canonical
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _last(hub: Hub, db: Db, caller: Caller) -> dict[str, str]:
     return {name: str(getattr(row, name)) for row in fresh for name in kept}
 
 
-def _asked(hub: Hub, caller: Caller, wish: Wish, key: str) -> str:
+def _asked(hub: Hub, caller: Caller, wish: QuestionRequest, key: str) -> str:
     """Where the answer is, or will be."""
 
     def work(claim: Claim) -> tuple[int, bytes]:
@@ -164,12 +164,12 @@ def _asked(hub: Hub, caller: Caller, wish: Wish, key: str) -> str:
 
     if not key:
         raise InvalidParameter("The query is invalid", why="its form has no key", instead="load the page again: /ask")
-    status, body = once(hub, caller, f"form {key}", canonical(wish, {Wish: WISH}).encode(), work)
+    status, body = once(hub, caller, f"form {key}", canonical(wish, {QuestionRequest: WISH}).encode(), work)
     told = json.loads(body)
     return f"/jobs/{told['job']}" if status == 202 else page_of(told["release"], wish.confidence)
 
 
-def _long(hub: Hub, caller: Caller, wish: Wish) -> bool:
+def _long(hub: Hub, caller: Caller, wish: QuestionRequest) -> bool:
     """Whether it runs as a job. What is refused here is refused again by asking, which writes that to the trail."""
     try:
         return not wish.pilot and explain(hub, caller, wish).time_limit > LONG
@@ -204,10 +204,10 @@ def _told(hub: Hub, caller: Caller, form: Form, language: Language) -> dict[str,
     }
 
 
-def _wish(hub: Hub, caller: Caller, form: Form) -> Wish:
+def _wish(hub: Hub, caller: Caller, form: Form) -> QuestionRequest:
     """What the form asks for. The spend decides, or the margin: which, the form says where it names both."""
     within = _number(form, "within") if _decides(form) == "margin" else None
-    return Wish(
+    return QuestionRequest(
         sql=_sql(hub, caller, form),
         spend="" if within is not None else form.text("spend", most=100),
         within=within,
@@ -285,7 +285,7 @@ def _values(form: Form) -> dict[str, str]:
 
 def _refused(request: Request, hub: Hub, caller: Caller, form: Form, error: CloisterError) -> Response:
     """The question again, with what was wrong: by its three parts, and where in the text."""
-    problem, place = problem_of(error), place_of(form.get("sql", "")[:60_000], error)
+    problem, place = problem_of(error), error_position(form.get("sql", "")[:60_000], error)
     if is_fragment(request):
         return render(request, "asking/explained.html", told=None, problem=problem, place=place)
     return _page(request, hub, caller, _values(form), status=problem.status, problem=problem, place=place)

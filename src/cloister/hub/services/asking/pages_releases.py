@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.guard import gate, needs
+from cloister.hub.guard import check_action, needs
 from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.problems import problem_of
@@ -215,7 +215,7 @@ def _may(hub: Hub, db: Db, caller: Caller, number: str, action: str) -> bool:
 def _open(caller: Caller, action: str) -> bool:
     """Whether the caller's roles have an action."""
     try:
-        gate(caller, action)
+        check_action(caller, action)
     except CloisterError:
         return False
     return True

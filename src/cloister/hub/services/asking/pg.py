@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING
 
 from cloister.crypto import server_context
 from cloister.errors import AccessDenied
-from cloister.hub.guard import gate
+from cloister.hub.guard import check_action
 from cloister.hub.postgres import AnswerColumn, Asking, Explained, PostgresFront, Tables, shape_of
 from cloister.hub.problems import Missing, Unauthenticated
 from cloister.hub.services.access import facts_of, named_algorithm
 from cloister.hub.services.accounts import caller_of_token
 from cloister.hub.services.asking.algorithms import NAME
 from cloister.hub.services.asking.answering import ask, stored
+from cloister.hub.services.asking.authorised import ready
 from cloister.hub.services.asking.opened import open_tables
 from cloister.hub.services.asking.preview import explain
-from cloister.hub.services.asking.ready import ready
-from cloister.hub.services.asking.wish import Wish
+from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.session import Release
 
 if TYPE_CHECKING:
@@ -124,14 +124,14 @@ class HubSession:
     def close(self) -> None:
         """Nothing is held for one person."""
 
-    def _wished(self, caller: Caller, sql: str, how: Asking) -> Wish:
+    def _wished(self, caller: Caller, sql: str, how: Asking) -> QuestionRequest:
         with self._hub.database.reading() as db:
             return self._wish(db, caller, sql, how)
 
-    def _wish(self, db: Db, caller: Caller, sql: str, how: Asking) -> Wish:
+    def _wish(self, db: Db, caller: Caller, sql: str, how: Asking) -> QuestionRequest:
         """A question without its price. The text of an algorithm is that very text, in the hub's own SQL."""
         own = how.algorithm and named_algorithm(self._hub, db, caller, how.algorithm, NAME).settings.get("sql") is not None
-        return Wish(
+        return QuestionRequest(
             sql=sql,
             confidence=how.confidence,
             purpose=how.purpose,
@@ -142,7 +142,7 @@ class HubSession:
 
     def _may(self, action: str) -> Caller:
         caller = self.caller()
-        gate(caller, action)
+        check_action(caller, action)
         return caller
 
     @contextmanager

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from cloister.errors import AccessDenied
 from cloister.hub.policy import Decision
 from cloister.hub.services.access import check_together, facts_of
+from cloister.hub.services.asking.authorised import QUERY, AuthorisedQuestion, ready
 from cloister.hub.services.asking.money import costs_of, spend_for
-from cloister.hub.services.asking.ready import QUERY, Ready, ready
-from cloister.hub.services.asking.wish import Wish
+from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.work.bounds import account_of, money_of
 from cloister.hub.work.concurrency import looking
 from cloister.hub.work.left import Left, left_of
@@ -44,7 +44,7 @@ class Preview:
         return all(each.enough for each in self.left)
 
 
-def explain(hub: Hub, caller: Caller, wish: Wish) -> Plan:
+def explain(hub: Hub, caller: Caller, wish: QuestionRequest) -> Plan:
     """What an answer would measure, with which error, at which cost: spends nothing and reads no row."""
     with looking(hub, caller), hub.database.reading() as db:
         found = ready(hub, db, caller, wish, "question.explain")
@@ -52,7 +52,7 @@ def explain(hub: Hub, caller: Caller, wish: Wish) -> Plan:
             return _plan(found, wish)
 
 
-def preview(hub: Hub, caller: Caller, wish: Wish) -> Preview:
+def preview(hub: Hub, caller: Caller, wish: QuestionRequest) -> Preview:
     """The same, with what would be left, and with what the policy would say to asking it now."""
     with looking(hub, caller), hub.database.reading() as db:
         found = ready(hub, db, caller, wish, "question.explain")
@@ -63,7 +63,7 @@ def preview(hub: Hub, caller: Caller, wish: Wish) -> Preview:
             return Preview(plan=plan, left=left, denied=_denied(hub, db, caller, wish, found, who))
 
 
-def rehearse(hub: Hub, caller: Caller, wish: Wish) -> Release:
+def rehearse(hub: Hub, caller: Caller, wish: QuestionRequest) -> Release:
     """An answer from made-up rows that follow the declarations: nothing private is touched and nothing is spent."""
     with looking(hub, caller):
         with hub.database.reading() as db:
@@ -80,7 +80,7 @@ def rehearse(hub: Hub, caller: Caller, wish: Wish) -> Release:
             )
 
 
-def afford(hub: Hub, caller: Caller, wish: Wish) -> Affordable:
+def afford(hub: Hub, caller: Caller, wish: QuestionRequest) -> Affordable:
     """The margins to expect over a range of spends: spends nothing."""
     from cloister.hub.services.budgets import sees_budget
 
@@ -93,7 +93,7 @@ def afford(hub: Hub, caller: Caller, wish: Wish) -> Affordable:
             return found.session.afford(wish.sql, spends, confidence=wish.confidence, dialect=wish.dialect)
 
 
-def _plan(found: Ready, wish: Wish) -> Plan:
+def _plan(found: AuthorisedQuestion, wish: QuestionRequest) -> Plan:
     spend = spend_for(found.session, wish, buy=False)
     plan = found.session.explain(wish.sql, spend, dialect=wish.dialect)
     if wish.pilot:
@@ -102,7 +102,7 @@ def _plan(found: Ready, wish: Wish) -> Plan:
     return plan
 
 
-def _asked(hub: Hub, db: Db, caller: Caller, found: Ready) -> Mapping[str, Decision]:
+def _asked(hub: Hub, db: Db, caller: Caller, found: AuthorisedQuestion) -> Mapping[str, Decision]:
     """By which grants it would be asked, the money left aside; those by which it is explained, where none lets it be asked."""
     try:
         context = found.terms.context(hub, caller, found.read, found.behind)
@@ -111,7 +111,7 @@ def _asked(hub: Hub, db: Db, caller: Caller, found: Ready) -> Mapping[str, Decis
         return found.decisions
 
 
-def _denied(hub: Hub, db: Db, caller: Caller, wish: Wish, found: Ready, who: str) -> AccessDenied | None:
+def _denied(hub: Hub, db: Db, caller: Caller, wish: QuestionRequest, found: AuthorisedQuestion, who: str) -> AccessDenied | None:
     """Why asking it would be denied now; the money counts, as it would then."""
     try:
         costs = costs_of(hub, found.session, wish, spend_for(found.session, wish, buy=False), who)

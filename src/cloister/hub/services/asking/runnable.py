@@ -17,7 +17,7 @@ from cloister.hub.policy import Decision, Object
 from cloister.hub.records.access import Algorithm
 from cloister.hub.services.access import algorithms_of, check_together, context_of, facts_of
 from cloister.hub.services.asking.algorithms import NAME
-from cloister.hub.services.asking.ready import meant
+from cloister.hub.services.asking.authorised import meant
 from cloister.hub.work.authorise import visible
 
 if TYPE_CHECKING:

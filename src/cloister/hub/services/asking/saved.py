@@ -13,7 +13,7 @@ from cloister.hub.problems import Missing
 from cloister.hub.records.asking import SavedQuestion
 from cloister.hub.services.access import check
 from cloister.hub.services.asking.algorithms import settled
-from cloister.hub.services.asking.wish import Wish
+from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.services.trail import write
 from cloister.printable import is_text
 
@@ -28,7 +28,7 @@ __all__ = ["remove", "save", "saved_of", "seen_question"]
 _MOST = 1000
 
 
-def save(db: Db, hub: Hub, caller: Caller, wish: Wish, title: str) -> SavedQuestion:
+def save(db: Db, hub: Hub, caller: Caller, wish: QuestionRequest, title: str) -> SavedQuestion:
     """Keep a question under a name; in a project, for its members too. An algorithm that it names is looked at as when it is
     asked: one that is missing, or asks something else, is refused."""
     name = " ".join(title.split())

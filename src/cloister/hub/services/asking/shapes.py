@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from cloister.hub.description import example
 from cloister.hub.releases.derived import told_policy
-from cloister.hub.services.asking.wish import Wish
+from cloister.hub.services.asking.question_request import QuestionRequest
 
 if TYPE_CHECKING:
     from cloister.hub.records.asking import SavedQuestion, StoredRelease
@@ -80,9 +80,9 @@ class Question(_Asked):
     fresh: bool = False
     algorithm: _Algorithm = ""
 
-    def wish(self) -> Wish:
+    def wish(self) -> QuestionRequest:
         """As the hub works with it."""
-        return Wish(**self.model_dump())
+        return QuestionRequest(**self.model_dump())
 
 
 class Questions(_Asked):
@@ -96,11 +96,11 @@ class Questions(_Asked):
     spend: Annotated[Exact, Field(min_length=1)]
     algorithm: _Algorithm = ""
 
-    def wish(self) -> Wish:
+    def wish(self) -> QuestionRequest:
         """As the hub works with it."""
         first, *more = self.questions
         told = self.model_dump(exclude={"questions"})
-        return Wish(sql=first, more=tuple(more), **told)
+        return QuestionRequest(sql=first, more=tuple(more), **told)
 
 
 class Saving(_Asked):
@@ -114,9 +114,9 @@ class Saving(_Asked):
     within: Annotated[float | None, Field(gt=0, le=1e300, allow_inf_nan=False)] = None
     algorithm: _Algorithm = ""
 
-    def wish(self) -> Wish:
+    def wish(self) -> QuestionRequest:
         """As the hub works with it."""
-        return Wish(**self.model_dump(exclude={"title"}))
+        return QuestionRequest(**self.model_dump(exclude={"title"}))
 
 
 class Sharing(_Sent):

@@ -11,7 +11,7 @@ from typing import Any
 
 from cloister.hub.web.languages import N_
 from cloister.session import Release
-from cloister.session.frames import Series
+from cloister.session.releases.frames import Series
 
 __all__ = ["MOST_ROWS", "Cell", "Shown", "mechanism_words", "name_of", "page_of", "shown"]
 

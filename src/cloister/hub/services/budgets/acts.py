@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.floor import check_floor
 from cloister.hub.ids import new_id
+from cloister.hub.max_delta import check_max_delta
 from cloister.hub.policy import Object, Spend, check_amount
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Project
@@ -19,13 +19,13 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.budgets import BudgetRequest
 from cloister.hub.records.catalogue import Population
 from cloister.hub.records.people import folded
-from cloister.hub.services.access import check, context_of, facts_of, purse, say, spoken
+from cloister.hub.services.access import check, context_of, facts_of, project_account, say, spoken
 from cloister.hub.services.budgets.reading import population_object, seen_population
 from cloister.hub.services.trail import write
 from cloister.privacy import Guarantee, exact
 from cloister.privacy.rational import exact_probability
-from cloister.session.spend import Spend as Amount
-from cloister.session.spend import measure_of, spend_of
+from cloister.session.questions.spend import Spend as Amount
+from cloister.session.questions.spend import measure_of, spend_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -176,8 +176,8 @@ def _allot(
 
 def _check_ceilings(hub: Hub, db: Session, caller: Caller, action: str, which: Object, spend: Spend) -> None:
     """The hub's floor on δ, and the institution's ceilings, for every institution whose data the population holds."""
-    check_floor(hub.settings.delta_floor, "The budget", spend.budget)
-    check_floor(hub.settings.delta_floor, "The share", spend.allotment)
+    check_max_delta(hub.settings.delta_floor, "The budget", spend.budget)
+    check_max_delta(hub.settings.delta_floor, "The share", spend.allotment)
     tables = [each for each in facts_of(hub, db).data_sets.values() if each.population == which.population]
     for institution in sorted({each.institution for each in tables} | {which.institution}):
         context = context_of(hub, caller, spend={which.population: spend})
@@ -191,7 +191,7 @@ def _purse(db: Session, who: str) -> str:
     name = who.strip().removeprefix("project ").strip()
     found = db.scalar(select(Project.name).where(Project.name == name, Project.closed.is_(None)))
     if found is not None:
-        return purse(found)
+        return project_account(found)
     raise InvalidParameter(
         "The share is invalid", why="it is not an e-mail address, and no open project has this name", instead="ada@example.org"
     )
@@ -199,7 +199,7 @@ def _purse(db: Session, who: str) -> str:
 
 def _purse_of(db: Session, row: BudgetRequest) -> str:
     if row.project:
-        return purse(db.get_one(Project, row.project).name)
+        return project_account(db.get_one(Project, row.project).name)
     return db.get_one(Person, row.person).email
 
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from cloister.hub.web.formats import figures
 from cloister.ledger import Charge
 from cloister.privacy.rational import text_of
-from cloister.session.spend import amount_of
+from cloister.session.questions.spend import amount_of
 
 __all__ = ["LOOKS", "Step", "drawn", "steps"]
 

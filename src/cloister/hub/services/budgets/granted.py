@@ -18,9 +18,9 @@ from cloister.hub.policy import GrantFacts
 from cloister.hub.records.access import Grant, ProjectDataSet
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row
-from cloister.hub.services.access import Names, facts_of, members_text, names_in, purse
+from cloister.hub.services.access import Names, facts_of, members_text, names_in, project_account
 from cloister.privacy import zero_of
-from cloister.session.spend import less
+from cloister.session.questions.spend import less
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -104,10 +104,10 @@ def shares_of_project(hub: Hub, db: Session, row: Project) -> list[tuple[str, Gu
     populations = select(DataSet.population).where(DataSet.id.in_(inside)).distinct().order_by(DataSet.population)
     found = []
     for name in filter(None, db.scalars(populations)):
-        allotted = hub.ledger.allotment(name, purse(row.name))
+        allotted = hub.ledger.allotment(name, project_account(row.name))
         if allotted is not None:
             found.append((name, *allotted))
-        mine = [each for each in granted_shares(hub, db, name) if each.stands and each.who == purse(row.name)]
+        mine = [each for each in granted_shares(hub, db, name) if each.stands and each.who == project_account(row.name)]
         found += [(name, each.share, each.left or zero_of(each.share)) for each in mine]
     return found
 
@@ -128,7 +128,7 @@ def _purses(facts: GrantFacts, names: Names, caller: Caller | None, _: Callable[
     members = facts.members
     if members.projects is not None:
         mine: Iterable[str] = members.projects if caller is None else members.projects & caller.projects
-        yield from sorted((purse(names.project(each)), True) for each in mine)
+        yield from sorted((project_account(names.project(each)), True) for each in mine)
     elif members.people is not None:
         addresses = {each if "@" in each else names.emails.get(each, "") for each in members.people} - {""}
         yield from sorted((each, True) for each in addresses if caller is None or each == caller.email)

@@ -16,7 +16,7 @@ from cloister.hub.web.languages import N_
 from cloister.privacy import ZCDP, About, Guarantee, Inference
 from cloister.privacy.precision import rounded_up
 from cloister.privacy.rational import text_of
-from cloister.session.spend import amount_of
+from cloister.session.questions.spend import amount_of
 
 __all__ = ["USUAL", "Advice", "advice", "number_of_questions", "odds"]
 

@@ -35,7 +35,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
 from cloister.privacy import ZCDP
-from cloister.session.spend import amount_of, less
+from cloister.session.questions.spend import amount_of, less
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,9 +19,9 @@ from cloister.hub.policy import Object, Policy, closing_policy
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
 from cloister.hub.records.catalogue import Population
-from cloister.hub.services.access import allowed, facts_of, purse
+from cloister.hub.services.access import allowed, facts_of, project_account
 from cloister.ledger.measure import decode
-from cloister.session.spend import Spend, amount_of, less, measure_of
+from cloister.session.questions.spend import Spend, amount_of, less, measure_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -169,7 +169,7 @@ def balance_of(hub: Hub, db: Session, caller: Caller, row: Population, which: Ob
 def purses_of(db: Session, caller: Caller) -> set[str]:
     """The names under which the ledger counts what somebody asks: their own, and their projects'."""
     names = db.scalars(select(Project.name).where(Project.id.in_(caller.projects)))
-    return {caller.email, *(purse(name) for name in names)}
+    return {caller.email, *(project_account(name) for name in names)}
 
 
 def shares_of(hub: Hub, population: str, only: Iterable[str] | None = None) -> list[Share]:

@@ -31,7 +31,7 @@ from cloister.hub.storage import (
     keep,
     shown_of,
 )
-from cloister.tables.table import check_printable
+from cloister.tables.declaring.table import check_printable
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from sqlalchemy import select
 
 from cloister.errors import CloisterError, UnknownTable
-from cloister.hub.generation import generation, glanced
+from cloister.hub.generation import generation, read_generation
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.services.catalogue.origins import whole_of
 from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, TableStore, reopen
 from cloister.query import Session
-from cloister.session.lineage import SharedRows
-from cloister.tables.folder import sweep
+from cloister.session.state.lineage import SharedRows
+from cloister.tables.engines.folder import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
     from cloister.tables import PrivateTable, PublicTable
-    from cloister.tables.sources import Source
+    from cloister.tables.sourcing.sources import Source
 
 __all__ = [
     "Exchanged",
@@ -179,7 +179,9 @@ class Live:
             wanted = select(DataSet, DataSetVersion).join(DataSetVersion, present).where(DataSet.state == "open")
             rows = db.execute(wanted.order_by(DataSet.created, DataSet.id)).all()  # the older one is whose the rows are
             found = {row.name: (row, version) for row, version in rows}
-            then = glanced(db.connection())  # the rows may be of a later moment than the number; none is later than this one
+            then = read_generation(
+                db.connection()
+            )  # the rows may be of a later moment than the number; none is later than this one
             self._towards = then
             for name in [name for name in self._states if name not in found]:
                 self._remove(name)

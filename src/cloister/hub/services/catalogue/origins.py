@@ -20,7 +20,7 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.records.catalogue import DataSet, DataSetVersion, Population
 from cloister.hub.services.catalogue.series import apart, populations_ever
 from cloister.hub.services.trail import raise_alert
-from cloister.session.lineage import SharedRows, identity_digest, marks_of
+from cloister.session.state.lineage import SharedRows, identity_digest, marks_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -88,8 +88,8 @@ def _elsewhere(db: Db, data_set: DataSet, origin: str) -> list[DataSet]:
 def whole_of(hub: Hub, db: Db, data_set: DataSet, source: object) -> dict[str, str]:
     """Of a table of a database of which this is a window: by what the ledger knows all of it, each with the population whose it
     is as a whole, the first window's. One that is no window's of this data set is refused."""
-    from cloister.tables.postgres import PostgresSource
-    from cloister.tables.spark_connect import SparkConnectSource
+    from cloister.tables.engines.postgres import PostgresSource
+    from cloister.tables.engines.spark_connect import SparkConnectSource
 
     if not isinstance(source, PostgresSource | SparkConnectSource) or not source.part:
         return {}

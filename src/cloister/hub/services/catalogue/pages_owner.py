@@ -20,9 +20,9 @@ from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import is_readable, parts_of, policies_in_row, readable_parts
 from cloister.hub.services.access import UnreadableView, facts_of, unreadable_views
 from cloister.hub.services.catalogue import managing, reading
-from cloister.hub.services.catalogue.as_read import as_read
 from cloister.hub.services.catalogue.live import live_of
 from cloister.hub.services.catalogue.pages import Name
+from cloister.hub.services.catalogue.preparation import preparation_report
 from cloister.hub.services.catalogue.series import next_window, windows_of
 from cloister.hub.services.catalogue.shared import others_of
 from cloister.hub.services.catalogue.windows import column_of
@@ -55,7 +55,7 @@ def routes(router: APIRouter) -> None:
     @router.get("/datasets/{name}/reading", dependencies=_MANAGE)
     def read(request: Request, hub: HubDep, caller: PersonDep, name: Name) -> Response:
         try:
-            row, report = as_read(hub, caller, name)
+            row, report = preparation_report(hub, caller, name)
         except Conflict as error:
             return manage_page(request, hub, caller, name, problem_of(error))
         with hub.database.reading() as db:

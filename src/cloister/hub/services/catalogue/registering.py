@@ -17,9 +17,9 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
-from cloister.hub.floor import check_floor
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
+from cloister.hub.max_delta import check_max_delta
 from cloister.hub.policy import Spend
 from cloister.hub.policy.populations import alike
 from cloister.hub.problems import Conflict
@@ -28,26 +28,26 @@ from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Pop
 from cloister.hub.records.declarations import check_against, check_declaration, domains_of, table_of
 from cloister.hub.services.access import check, context_of, data_set_object
 from cloister.hub.services.catalogue.arrivals import connected, discard, kept, sent
-from cloister.hub.services.catalogue.given import Arrived, Given
 from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.metadata import metadata_of, provider_of
 from cloister.hub.services.catalogue.names import checked_text, plain_word
 from cloister.hub.services.catalogue.origins import check_origin, not_told, noticed, whole_of
+from cloister.hub.services.catalogue.row_sources import RowSource, UploadedRows
 from cloister.hub.services.catalogue.series import check_series, lock_series
 from cloister.hub.services.trail import write
 from cloister.printable import is_text
 from cloister.privacy import Guarantee
 from cloister.query import Session
-from cloister.session.lineage import SharedRows
+from cloister.session.state.lineage import SharedRows
 from cloister.tables import PrivateTable
-from cloister.tables.table import check_events, check_printable
+from cloister.tables.declaring.table import check_events, check_printable
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.tables.sources import Source
+    from cloister.tables.sourcing.sources import Source
 
 __all__ = [
     "LISTED",
@@ -143,11 +143,11 @@ def registered(
     hub: Hub, caller: Caller, number: str, wanted: Wanted, along: Along | None = None, looked: Looked | None = None
 ) -> DataSet:
     """The data set that is made of an arrival; `along` is called in its transaction, before it is there, and `looked` before."""
-    return made_of(hub, caller, Arrived.find(hub, caller, number), wanted, along, looked)
+    return made_of(hub, caller, UploadedRows.find(hub, caller, number), wanted, along, looked)
 
 
 def made_of(
-    hub: Hub, caller: Caller, given: Given, wanted: Wanted, along: Along | None = None, looked: Looked | None = None
+    hub: Hub, caller: Caller, given: RowSource, wanted: Wanted, along: Along | None = None, looked: Looked | None = None
 ) -> DataSet:
     """The data set that is made of rows, wherever they come from."""
     provider = provider_of(wanted.provider)
@@ -328,7 +328,7 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
 def _check_allowed(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
     """The hub's floor on δ and the institution's rules, such as a ceiling on budgets, stand above what the owner wants."""
     if not data_set.public and db.get(Population, wanted.population) is None:
-        check_floor(hub.settings.delta_floor, f"The budget of {wanted.population!r}", wanted.budget)
+        check_max_delta(hub.settings.delta_floor, f"The budget of {wanted.population!r}", wanted.budget)
     spend = {wanted.population: Spend(budget=wanted.budget)} if wanted.budget is not None and not data_set.public else {}
     check(hub, db, caller, "dataset.register", data_set_object(data_set), context_of(hub, caller, spend=spend))
 

@@ -19,8 +19,8 @@ from cloister.hub.services.catalogue.windows import check_cut, check_window, win
 from cloister.hub.storage import HeaderColumn
 from cloister.privacy import Guarantee
 from cloister.tables import Identifier
-from cloister.tables.plain import domain_of
-from cloister.tables.table import check_events
+from cloister.tables.declaring.plain import domain_of
+from cloister.tables.declaring.table import check_events
 
 __all__ = ["COLUMN_FIELDS", "FIELDS", "KINDS", "beginning", "keep", "wanted_of"]
 

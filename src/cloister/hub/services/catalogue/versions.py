@@ -19,11 +19,11 @@ from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion, Pop
 from cloister.hub.records.declarations import check_against, table_of
 from cloister.hub.records.policies import policies_in_row
 from cloister.hub.services.catalogue.arrivals import discard
-from cloister.hub.services.catalogue.given import Arrived, Shared
 from cloister.hub.services.catalogue.live import source_of, table_store_of
 from cloister.hub.services.catalogue.managing import now_version
 from cloister.hub.services.catalogue.origins import check_origin, noticed
 from cloister.hub.services.catalogue.registering import Wanted, made_of, open_table, registered
+from cloister.hub.services.catalogue.row_sources import SharedRowsOf, UploadedRows
 from cloister.hub.services.catalogue.series import next_window, windows_of
 from cloister.hub.services.catalogue.windows import (
     base_of,
@@ -48,7 +48,7 @@ __all__ = ["add_version", "add_window", "check_open", "dropped"]
 def add_version(hub: Hub, caller: Caller, data_set: str, number: str, *, others: bool = False) -> int:
     """What arrived becomes the version that questions read; its number. The declaration stays, and is checked against it. With
     `others`, the other open windows of the data set are served from it too, each the rows of its own days."""
-    given = Arrived.find(hub, caller, number)
+    given = UploadedRows.find(hub, caller, number)
     with hub.database.reading() as db:
         row = db.get_one(DataSet, data_set)
         rows = [row, *(_others(db, caller, row) if others else ())]
@@ -66,7 +66,7 @@ def add_version(hub: Hub, caller: Caller, data_set: str, number: str, *, others:
             first = given.version(caller, row, _newest(db, row) + 1)
             _put(hub, db, caller, row, first, tables[row.id])
             for other in [each for each in locked.values() if each.id != data_set and each.state == "open"]:
-                version = Shared(hub, row, first).version(caller, other, _newest(db, other) + 1)
+                version = SharedRowsOf(hub, row, first).version(caller, other, _newest(db, other) + 1)
                 _put(hub, db, caller, other, version, tables[other.id])
             given.take(db)
             db.flush()
@@ -121,7 +121,7 @@ def add_window(hub: Hub, caller: Caller, data_set: str, number: str = "", label:
         return registered(hub, caller, number, wanted)
     if version is None or version.destroyed is not None:
         raise Conflict("The window was not opened", why="the key of the rows of this one was destroyed", instead="a file")
-    return made_of(hub, caller, Shared(hub, row, version), wanted)
+    return made_of(hub, caller, SharedRowsOf(hub, row, version), wanted)
 
 
 def _others(db: Db, caller: Caller, row: DataSet) -> list[DataSet]:

@@ -2,7 +2,7 @@
 so that a data set which grows doesn't die of its budget.
 
 *What is cut.* The owner names a column of dates and a length. A row is in the window in whose days its own date lies, and in no
-other (`tables/during.py`): every engine leaves the rest out before anything is counted, whatever the file holds and whatever is
+other (`tables/declaring/during.py`): every engine leaves the rest out before anything is counted, whatever the file holds and whatever is
 asked. A row without a date is in none. Where no column is named, the windows are files that the owner cuts by hand: nothing here
 looks at dates then, and that no row is in two of them is the owner's word.
 
@@ -39,7 +39,7 @@ from typing import Any
 from cloister.errors import CloisterError, InvalidDeclaration, InvalidParameter
 from cloister.privacy import Guarantee
 from cloister.tables import Date
-from cloister.tables.plain import domain_of
+from cloister.tables.declaring.plain import domain_of
 
 __all__ = [
     "EVERY",

@@ -14,11 +14,11 @@ from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Missing
 from cloister.hub.services.learning import reading
+from cloister.hub.services.learning.authorised import ACTION
 from cloister.hub.services.learning.files import file_of
 from cloister.hub.services.learning.fitting import submit_order
 from cloister.hub.services.learning.predicting import predictions
 from cloister.hub.services.learning.previewing import preview
-from cloister.hub.services.learning.ready import ACTION
 from cloister.hub.services.learning.shapes import (
     Curve,
     JobOfModel,

@@ -14,7 +14,7 @@ from cloister.errors import CloisterError
 from cloister.hub.services.learning.order import Order, model_of
 from cloister.privacy import Guarantee, zero_of
 from cloister.session import Delegate
-from cloister.session.spend import less, spend_of
+from cloister.session.questions.spend import less, spend_of
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def _first_question(session: Session, order: Order, table: PrivateTable) -> _Rea
     model, target = model_of(order), order.target or None
     if not hasattr(model, "_learn_table"):
         return None
-    from cloister.learn.encoding import Encoder
-    from cloister.learn.from_tables import check_target, declare
+    from cloister.learn.frame.encoding import Encoder
+    from cloister.learn.frame.from_tables import check_target, declare
 
     check_target(model, list(order.features), target)
     encoder = Encoder.of(table.columns, list(order.features))

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.policy.methods import offered
+from cloister.hub.services.learning.cache import cached, shape_of
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.order import Order, model_of
-from cloister.hub.services.learning.worked_out import shape_of, worked_out
 from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import INK, MAIN, SOFT, svg_of
 from cloister.noise import Random
@@ -27,9 +27,9 @@ from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
-    from cloister.learn.base import PrivateModel
-    from cloister.learn.curve import Curve
-    from cloister.learn.encoding import Encoder
+    from cloister.learn.assessment.curve import Curve
+    from cloister.learn.frame.base import PrivateModel
+    from cloister.learn.frame.encoding import Encoder
 
 __all__ = ["EPSILONS", "LOST", "Expected", "expected", "lost", "picture"]
 
@@ -89,7 +89,7 @@ def expected(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> Ex
     pure, delta = _promise(order, cost)
     model.delta = None if pure else delta
     key = repr(shape_of(order, model, encoder, table))
-    found = worked_out(hub, _PART, key, lambda: _worked_out(model, encoder, table))
+    found = cached(hub, _PART, key, lambda: _worked_out(model, encoder, table))
     return replace(found, at=float(_epsilon(cost)))
 
 
@@ -106,7 +106,7 @@ def lost(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> dict[s
         pure, delta = _promise(order, cost)
         model.delta, at = None if pure else delta, _epsilon(cost)
         key = repr((*shape_of(order, model, encoder, table), at))
-        return worked_out(hub, _PART_LOST, key, lambda: _lost(model, encoder, table, at))
+        return cached(hub, _PART_LOST, key, lambda: _lost(model, encoder, table, at))
     except (CloisterError, TypeError, ValueError, ArithmeticError, LookupError):
         return None
 
@@ -156,8 +156,8 @@ def _epsilon(cost: Guarantee) -> Fraction:
 
 
 def _declared(order: Order, table: PrivateTable) -> tuple[PrivateModel, Encoder]:
-    from cloister.learn.encoding import Encoder
-    from cloister.learn.from_tables import declare
+    from cloister.learn.frame.encoding import Encoder
+    from cloister.learn.frame.from_tables import declare
 
     model, encoder = model_of(order), Encoder.of(table.columns, list(order.features))
     declare(model, encoder, table, order.target or None)
@@ -165,7 +165,7 @@ def _declared(order: Order, table: PrivateTable) -> tuple[PrivateModel, Encoder]
 
 
 def _measured(model: PrivateModel) -> bool:
-    from cloister.learn.captured import captures
+    from cloister.learn.decomposition.captured import captures
 
     return model._target != "none" or captures(model)
 
@@ -174,7 +174,7 @@ def _curve(
     model: PrivateModel, encoder: Encoder, table: PrivateTable, epsilons: Sequence[Fraction], runs: int
 ) -> tuple[Curve, dict[Fraction, Fraction], int, int]:
     """On made-up rows; which ε each of its own stands for; for how many rows it is meant, and how many it was trained on."""
-    from cloister.learn.curve import price_of_privacy
+    from cloister.learn.assessment.curve import price_of_privacy
 
     meant = table.size or _UNSAID
     trained = max(min(meant, _ROWS), 50)

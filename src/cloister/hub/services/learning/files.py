@@ -29,7 +29,7 @@ def card_of(hub: Hub, caller: Caller, number: str) -> Response:
     """The card of a model in Markdown, for the same people."""
     row = _leaving(hub, caller, number, "card")
     class_of(row.method)  # refuses where learning is not installed
-    from cloister.learn.card import Card
+    from cloister.learn.frame.card import Card
 
     headers = {"Content-Disposition": f'attachment; filename="card-{row.id}.md"'}
     return Response(Card.from_json(row.card).markdown().encode(), headers=headers, media_type="text/markdown; charset=utf-8")

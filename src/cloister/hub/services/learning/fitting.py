@@ -23,11 +23,11 @@ from cloister.hub.service import JobType
 from cloister.hub.services.access import under
 from cloister.hub.services.catalogue import steadily
 from cloister.hub.services.jobs import Superseded, caller_of_job, came_of, submit
+from cloister.hub.services.learning.authorised import ACTION, MODEL, AuthorisedFit, ready
 from cloister.hub.services.learning.expected import lost
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.membership import attacked, lines_of
 from cloister.hub.services.learning.order import ORDER, Order, model_of
-from cloister.hub.services.learning.ready import ACTION, MODEL, Ready, ready
 from cloister.hub.services.trail import write
 from cloister.hub.work.attempts import AttemptSession, Charges
 from cloister.hub.work.recheck import check_standing, present
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from cloister.attacks import MembershipResult
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
-    from cloister.learn.base import PrivateModel
+    from cloister.learn.frame.base import PrivateModel
 
 __all__ = ["FIT", "submit_order"]
 
@@ -48,7 +48,7 @@ _STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "learning": 0
 _FEW = 60
 
 
-def _looked(hub: Hub, caller: Caller, order: Order) -> Ready:
+def _looked(hub: Hub, caller: Caller, order: Order) -> AuthorisedFit:
     """Whether an order may be carried out now: refused where it may not, and written down then."""
     try:
         with hub.database.reading() as db:
@@ -63,7 +63,7 @@ def _looked(hub: Hub, caller: Caller, order: Order) -> Ready:
 def submit_order(hub: Hub, caller: Caller, key: str, request: bytes, order: Order) -> str:
     """Put an order into the queue; the id of its job. From where and how the person came is kept for the policy."""
 
-    def submitted(db: Db, found: Ready) -> str:
+    def submitted(db: Db, found: AuthorisedFit) -> str:
         payload = {"order": ORDER.told(found.order) | {"parameters": dict(found.order.parameters)}, "came": came_of(caller)}
         return submit(db, hub, caller, "learning.fit", payload, purpose=order.purpose)
 
@@ -78,7 +78,7 @@ def _fit(hub: Hub, caller: Caller, order: Order, progress: Progress, tell: Calla
         with charges.standing(MODEL.withheld), hub.database.reading() as db:
             caller = present(hub, db, caller)
 
-        def decide() -> Ready:
+        def decide() -> AuthorisedFit:
             with charges.standing(MODEL.withheld), hub.database.reading() as db:
                 return ready(hub, db, caller, order, progress=tell, paid=charges.before)
 
@@ -101,7 +101,7 @@ class _Done:
     loss: dict[str, str] | None
 
 
-def _fitted(hub: Hub, found: Ready, charges: Charges, tell: Callable[[str], None]) -> _Done:
+def _fitted(hub: Hub, found: AuthorisedFit, charges: Charges, tell: Callable[[str], None]) -> _Done:
     """The model, learnt from the rows that were decided on, however many questions it asks of them."""
     order = found.order
     _tried(order, found)
@@ -120,11 +120,11 @@ def _fitted(hub: Hub, found: Ready, charges: Charges, tell: Callable[[str], None
     return _Done(model=model, attack=attack, loss=loss)
 
 
-def _tried(order: Order, found: Ready) -> None:
+def _tried(order: Order, found: AuthorisedFit) -> None:
     """Learn from a few made-up rows first: a wrong parameter is found before anything is charged."""
     model, target = model_of(order), order.target or None  # first: it refuses where learning is not installed
-    from cloister.learn.encoding import Encoder
-    from cloister.learn.from_tables import check_target, declare
+    from cloister.learn.frame.encoding import Encoder
+    from cloister.learn.frame.from_tables import check_target, declare
 
     check_target(model, list(order.features), target)
     encoder = Encoder.of(found.table.columns, list(order.features))
@@ -144,7 +144,7 @@ def _tried(order: Order, found: Ready) -> None:
 def _keep(
     hub: Hub,
     caller: Caller,
-    found: Ready,
+    found: AuthorisedFit,
     done: _Done,
     charges: Charges,
     progress: Progress,

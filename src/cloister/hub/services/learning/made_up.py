@@ -17,8 +17,8 @@ from cloister.noise import Random
 from cloister.tables import Category
 
 if TYPE_CHECKING:
-    from cloister.learn.base import PrivateModel
-    from cloister.learn.encoding import Encoder
+    from cloister.learn.frame.base import PrivateModel
+    from cloister.learn.frame.encoding import Encoder
 
 __all__ = ["made_up"]
 
@@ -37,14 +37,14 @@ def made_up(model: PrivateModel, encoder: Encoder, rows: int) -> tuple[npt.NDArr
     sum by the table's engine learns from these as from arrays.
 
     >>> from cloister.learn import GaussianNB
-    >>> from cloister.learn.encoding import Encoder
+    >>> from cloister.learn.frame.encoding import Encoder
     >>> from cloister.tables import Integer
     >>> encoder = Encoder.of({"age": Integer(17, 90)}, ["age"])
     >>> X, y = made_up(GaussianNB(bounds=encoder.bounds, classes=["F", "M"]), encoder, 100)
     >>> X.shape, sorted(set(y.tolist())), float(X.min()) >= 17
     ((100, 1), ['F', 'M'], True)
     """
-    from cloister.learn.bounds import box_of
+    from cloister.learn.frame.bounds import box_of
 
     if getattr(model, "method", "") in _BY_ENGINE:
         model.set_params(method="auto")

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
+from cloister.hub.services.learning.cache import cached, shape_of
 from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.order import Order, model_of
-from cloister.hub.services.learning.worked_out import shape_of, worked_out
 from cloister.hub.web.languages import N_
 from cloister.noise import Random
 from cloister.privacy import ZCDP, Guarantee
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from cloister.attacks import MembershipResult
     from cloister.attacks.confidences import Confidence
     from cloister.hub.hub import Hub
-    from cloister.learn.base import PrivateModel
-    from cloister.learn.encoding import Encoder
+    from cloister.learn.frame.base import PrivateModel
+    from cloister.learn.frame.encoding import Encoder
     from cloister.tables import PrivateTable
 
 __all__ = ["LINES", "attacked", "lines_of", "most_found"]
@@ -87,14 +87,14 @@ def most_found(promise: Guarantee, at: Fraction = _AT) -> float:
 def attacked(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> MembershipResult | None:
     """A likelihood-ratio attack on the method under this promise, on made-up rows; None where no attack looks at such a model, or
     where it can't learn from half of so few rows. It is worked out once in a process."""
-    from cloister.learn.encoding import Encoder
-    from cloister.learn.from_tables import declare
+    from cloister.learn.frame.encoding import Encoder
+    from cloister.learn.frame.from_tables import declare
 
     model = model_of(order)
     encoder = Encoder.of(table.columns, list(order.features))
     declare(model, encoder, table, order.target or None)
     key = repr((*shape_of(order, model, encoder, table), str(cost)))
-    return worked_out(hub, _PART, key, lambda: _attacked(model, encoder, table.size, cost))
+    return cached(hub, _PART, key, lambda: _attacked(model, encoder, table.size, cost))
 
 
 def _attacked(model: PrivateModel, encoder: Encoder, size: int | None, cost: Guarantee) -> MembershipResult | None:
@@ -125,7 +125,7 @@ def _attacked(model: PrivateModel, encoder: Encoder, size: int | None, cost: Gua
 def _sure_of(model: PrivateModel) -> Confidence | None:
     """What the attack looks at: how well a model fits a row; None of one that says nothing of rows."""
     from cloister.attacks.confidences import confidence_of
-    from cloister.learn.captured import captures, distances
+    from cloister.learn.decomposition.captured import captures, distances
 
     if model._target != "none":
         return confidence_of

@@ -11,9 +11,9 @@ from cloister.hub.policy.methods import offered
 from cloister.hub.services.access import Facts, algorithms_of, allowed, context_of, facts_of
 from cloister.hub.services.catalogue import live_of
 from cloister.hub.services.learning.algorithms import NAME
-from cloister.hub.services.learning.ready import ACTION
+from cloister.hub.services.learning.authorised import ACTION
 from cloister.hub.work.authorise import visible
-from cloister.session.spend import Measure, measure_of
+from cloister.session.questions.spend import Measure, measure_of
 from cloister.tables import PrivateTable, Text
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive
 from cloister.stored import Stored
 
 if TYPE_CHECKING:
-    from cloister.learn.base import PrivateModel
+    from cloister.learn.frame.base import PrivateModel
     from cloister.session import Spending
 
 __all__ = ["ORDER", "Kind", "Order", "class_of", "model_of"]

@@ -24,6 +24,7 @@ from cloister.hub.records.access import Algorithm, Project
 from cloister.hub.records.policies import policy_in
 from cloister.hub.releases.words import policy_words
 from cloister.hub.services.access import facts_of
+from cloister.hub.services.learning.authorised import ACTION
 from cloister.hub.services.learning.expected import picture
 from cloister.hub.services.learning.files import card_of, file_of
 from cloister.hub.services.learning.fitting import submit_order
@@ -32,7 +33,6 @@ from cloister.hub.services.learning.order import ORDER, Order, class_of
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
 from cloister.hub.services.learning.previewing import preview
 from cloister.hub.services.learning.reading import models_of, seen_model
-from cloister.hub.services.learning.ready import ACTION
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, Form, FormDep, token_of
 from cloister.hub.web.languages import N_
@@ -234,7 +234,7 @@ def _model_page(request: Request, hub: Hub, caller: Caller, number: str, problem
         data_sets = facts_of(hub, db).data_sets
         by = db.get(Algorithm, row.algorithm) if row.algorithm else None
     class_of(row.method)  # refuses where learning is not installed
-    from cloister.learn.card import Card
+    from cloister.learn.frame.card import Card
 
     policy = policy_words(policy_in(row.policy), data_sets, request_gettext(request))
     return render(

@@ -15,7 +15,7 @@ from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.hub.services.learning.order import class_of
 from cloister.hub.spreadsheets import safe
 from cloister.tables import Boolean, Category, Date, Domain
-from cloister.tables.plain import domain_of
+from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
     from cloister.hub.records.learning import LearntModel
@@ -54,7 +54,7 @@ def _told(model: Any, domains: dict[str, Domain], columns: dict[str, list[str]])
     """What the model says of each row."""
     import numpy as np
 
-    from cloister.learn.encoding import Encoder
+    from cloister.learn.frame.encoding import Encoder
 
     encoder = Encoder(columns=tuple(domains.items()))
     frame = {name: [_value(domains[name], each) for each in values] for name, values in columns.items()}

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cloister.hub.services.access import facts_of
+from cloister.hub.services.learning.authorised import ready
 from cloister.hub.services.learning.expected import Expected, expected
-from cloister.hub.services.learning.ready import ready
 from cloister.hub.work.bounds import account_of
 from cloister.hub.work.concurrency import looking
 from cloister.hub.work.left import Left, left_of
 from cloister.privacy import Guarantee
-from cloister.session.spend import amount_of
+from cloister.session.questions.spend import amount_of
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller

@@ -1,7 +1,7 @@
 """Surveys: composed by a researcher, answered by anybody without an account, randomised in the respondent's own browser.
 
 - `drafts.py`, `typed.py`, `composing.py`: a survey from its first draft to its end.
-- `counting.py`, `brake.py`: what a respondent's machine sent, and what holds floods back.
+- `counting.py`, `rate_limit.py`: what a respondent's machine sent, and what holds floods back.
 - `results.py`, `words.py`, `exporting.py`: estimates with their margins, as pages and as files; words are looked for by a job.
 - `pages.py`, `pages_respond.py`, `api.py`, `shapes.py`: the routes.
 

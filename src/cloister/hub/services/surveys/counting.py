@@ -19,8 +19,8 @@ from cloister.errors import AccessDenied, InvalidParameter
 from cloister.hub.ids import new_id
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.surveys import HeldSurvey, SurveyRefusal, SurveyReport, SurveyTicket
-from cloister.hub.services.surveys.brake import held_back
 from cloister.hub.services.surveys.composing import of_text
+from cloister.hub.services.surveys.rate_limit import check_rate_limit
 from cloister.local.survey import Report, Tally, hash_of, read_report
 from cloister.local.survey.reports import fingerprint_of
 from cloister.local.survey.tokens import new_token
@@ -61,7 +61,7 @@ def receive(hub: Hub, number: str, sent: Mapping[str, Any], *, address: str = ""
     if state != "open":
         raise Conflict("The report was not accepted", why="the survey is closed", instead="another survey")
     if not invited:
-        held_back(hub, number, address)
+        check_rate_limit(hub, number, address)
     read = read_report(survey, sent)
     if isinstance(read, str):
         _refuse(hub, number, read)

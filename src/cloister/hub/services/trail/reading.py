@@ -186,7 +186,7 @@ def by_day(db: Session, hub: Hub, filters: Filters, scope: Scope) -> list[tuple[
     until = min(_end(filters.until) - timedelta(seconds=1), hub.now()) if filters.until else hub.now()
     since = max(_moment(filters.since), until - timedelta(days=_MOST_DAYS - 1)) if filters.since else until - timedelta(days=29)
     start = datetime.combine(since.astimezone(UTC).date(), datetime.min.time(), UTC)
-    if hub.database.grown_up:
+    if hub.database.is_postgres:
         day: ColumnElement[str] = func.to_char(func.timezone("UTC", TrailLine.when), "YYYY-MM-DD")
     else:
         day = func.strftime("%Y-%m-%d", TrailLine.when)

@@ -1,0 +1,377 @@
+"""What every request passes, as one ASGI layer: the size of its body, where it comes from, who asks; and the headers of every
+answer.
+
+*Origin.* A browser tells where a request comes from (Sec-Fetch-Site, Origin). One that writes and comes from another site is
+refused before anything reads it; forms carry a token besides (`web/forms.py`).
+
+*Host.* A request names the host that it is meant for. One that names none of the hub's is refused: it comes from a page of
+another site whose name leads here. Nothing is ever decided by that name but this.
+
+*Query.* One with a character of code 0 is refused, whatever is looked for with it: PostgreSQL takes none in a text.
+
+*HEAD.* It is answered as GET is, and the body stays here.
+
+*Directly.* A plain question with an API token, as programs ask by the thousand, is answered in one step: who asks, whether they
+may, and the answer, all in one thread. What the framework does between (routes, dependencies, a thread for each of them) takes
+longer than all of that. Any other request goes the long way, as does a question that is malformed, long, or asked by a browser.
+
+*Turns.* So many questions are inside at once as the hub works on (`asking`); the others wait here, first come first served, and
+hold no thread while they do, so that pages are served meanwhile. A turn begins when the whole body is here: who sends slowly
+takes nobody's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import ipaddress
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+
+from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.hub.problems import Problem, problem_of
+from cloister.hub.settings import listed
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from cloister.hub.hub import Hub
+    from cloister.hub.service import Direct
+
+__all__ = ["POLICY", "Middleware"]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self';"
+    " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+_FORWARDING = frozenset({b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"forwarded", b"via"})
+"""What a proxy adds."""
+_IP: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_METHODS = (*_SAFE, "POST", "PUT", "PATCH", "DELETE")
+_API = "/api/v1"
+_BODY = 4 * 2**20
+_SHORT, _SHORT_NAME = 2**16, 300
+_UPLOADS = ("/api/v1/uploads", "/uploads")
+_QUESTIONS = ("/api/v1/questions", "/ask")
+
+
+class Middleware:
+    """The layer around the application."""
+
+    def __init__(self, app: ASGIApp, hub: Hub) -> None:
+        self.app = app
+        self.hub = hub
+        self._direct = {_API + each.path: each for service in hub.services if service.direct for each in service.direct()}
+        self._threads = ThreadPoolExecutor(max(hub.settings.asking, 1), thread_name_prefix="cloister-asking")
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        told = {**_HEADERS, **({"Strict-Transport-Security": "max-age=31536000"} if hub.settings.secure else {})}
+        self._headers = [(name.lower().encode(), value.encode()) for name, value in told.items()]
+        self._private = [*self._headers, (b"cache-control", b"no-store")]
+        self._known_host = functools.lru_cache(maxsize=256)(hub.settings.known_host)  # settings never change
+        self._proxies = [ipaddress.ip_network(each) for each in listed(hub.settings.proxies)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it here."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        from cloister.hub.app import answer
+        from cloister.hub.services.accounts import identify
+
+        if scope["method"] == "HEAD":
+            scope, send = {**scope, "method": "GET"}, _bodiless(send)
+        request = Request(scope, receive)
+        state = scope.setdefault("state", {})
+        state["address"] = self._address(request)
+        state["forwarded"] = self._forwarded(request)
+        path = scope["path"]
+        begun = time.perf_counter()
+        send_on = self._with_headers(send, path)
+        limited = receive
+        try:
+            self._check_host(request)
+            _check_query(request)
+            self._check_origin(request)
+            limited = self._limited(request, receive)
+            direct = self._direct.get(path)
+            if direct is not None and _is_plain(request):
+                limited = await _whole(limited)
+                given = direct.read(request, limited.body())
+                if given is not None:
+                    scope["route"] = direct
+                    await self._directly(request, direct, given, limited, self._counted(scope, send_on, begun))
+                    return
+            if not path.startswith("/static/"):
+                request.state.caller = await run_in_threadpool(identify, self.hub, request)
+        except _Misdirected:
+            scope["headers"] = [each for each in scope["headers"] if each[0] != b"host"]  # nothing is made of that name
+            why, line = (
+                "the Host header names no address of this hub",
+                'address = "https://…", or hosts = "…", in the hub\'s settings',
+            )
+            problem = Problem(status=421, code="misdirected", title="The request was refused", why=why, instead=line)
+            await answer(Request(scope), problem)(scope, receive, send_on)
+            return
+        except _TooLarge:
+            problem = Problem(status=413, code="too-large", title="The request is too large", instead="an upload for files")
+            await answer(request, problem)(scope, receive, send_on)
+            return
+        except CloisterError as error:
+            await answer(request, problem_of(error))(scope, receive, send_on)
+            return
+        passed = self._counted(scope, send_on, begun)
+        if scope["method"] != "POST" or not path.startswith(_QUESTIONS):
+            await self._passed(scope, limited, passed)
+            return
+        whole = limited if isinstance(limited, _Whole) else await _whole(limited)
+        async with self._turn():
+            await self._passed(scope, whole, passed)
+
+    async def _directly(self, request: Request, direct: Direct, given: Any, receive: Receive, send: Send) -> None:
+        """One step in one thread, and what it answers."""
+        async with self._turn():
+            response = await asyncio.wrap_future(self._threads.submit(self._answered, request, direct, given))
+        await response(request.scope, receive, send)
+
+    def _answered(self, request: Request, direct: Direct, given: Any) -> Response:
+        from cloister.hub.app import failed, refusal
+        from cloister.hub.services.accounts import identify
+
+        try:
+            request.state.caller = caller = identify(self.hub, request)
+            return direct.answer(self.hub, request, caller, given)
+        except CloisterError as error:
+            return refusal(request, error)
+        except Exception as error:
+            return failed(request, error)
+
+    def _turn(self) -> asyncio.Semaphore:
+        """The door of this loop's questions; a process that serves has one loop."""
+        loop = asyncio.get_running_loop()
+        return self._turns.setdefault(loop, asyncio.Semaphore(max(self.hub.settings.asking, 1)))
+
+    async def _passed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What nobody foresaw ends here, inside the headers, and shows nothing of itself."""
+        from cloister.hub.app import failed
+
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        except ClientDisconnect:  # whoever asked is gone: there is nobody to tell
+            return
+        except Exception as error:
+            response = failed(Request(scope), error)
+            if not begun:
+                await response(scope, receive, send)
+
+    def _check_host(self, request: Request) -> None:
+        """Refuse a request that calls the hub by a name that it does not have."""
+        named = request.headers.getlist("host")
+        if len(named) > 1 or (named and not (len(named[0]) <= _SHORT_NAME and self._known_host(named[0]))):
+            raise _Misdirected
+
+    def _check_origin(self, request: Request) -> None:
+        if request.method in _SAFE:
+            return
+        site = request.headers.get("sec-fetch-site")
+        origin = request.headers.get("origin")
+        here = {self.hub.settings.origin}
+        if not self.hub.settings.address:  # nothing says how people reach it; the name was looked at in `_check_host`
+            here.add(f"{request.scope['scheme']}://{request.headers.get('host', '')}")
+        foreign = site not in (None, "same-origin", "none") or (origin is not None and origin not in here)
+        if foreign:
+            raise AccessDenied(
+                "The request was denied", why="it comes from another site", instead="the hub's own pages, or an API token"
+            )
+
+    def _limited(self, request: Request, receive: Receive) -> Receive:
+        """The body in pieces, up to the limit; uploads have a limit of their own (`services/catalogue`)."""
+        if request.scope["path"].startswith(_UPLOADS):  # never `request.url`, which is made of what the client calls the host
+            return receive
+        told = request.headers.get("content-length")
+        if told is not None and (not told.isdigit() or int(told) > _BODY):
+            raise _TooLarge
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            if message["type"] == "http.request":
+                seen += len(message.get("body", b""))
+                if seen > _BODY:
+                    from starlette.exceptions import HTTPException
+
+                    raise HTTPException(413)
+            return message
+
+        return counted
+
+    def _with_headers(self, send: Send, path: str) -> Send:
+        wanted = self._headers if path.startswith("/static/") else self._private
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = message.get("headers", [])
+                named = {name.lower() for name, _ in given}
+                message["headers"] = [*given, *(each for each in wanted if each[0] not in named)]
+            await send(message)
+
+        return sent
+
+    def _counted(self, scope: Scope, send: Send, begun: float) -> Send:
+        """Answers about rows leave at fixed ticks: how long the work took is seen to a tick and no closer."""
+        tick = self.hub.settings.tick_ms / 1000
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                if scope["state"].get("ticked"):
+                    passed = time.perf_counter() - begun
+                    await asyncio.sleep(math.ceil(passed / tick) * tick - passed)
+                method = scope["method"] if scope["method"] in _METHODS else "(other)"
+                self.hub.meter.request(_template(scope), method, message["status"], time.perf_counter() - begun)
+            await send(message)
+
+        return counted
+
+    def _address(self, request: Request) -> str:
+        """The client's address; that of a proxy's client where the proxy is believed. Lines of the header are one list."""
+        peer = request.client.host if request.client else ""
+        known = _ip(peer)
+        if known is None:
+            return peer
+        if not self._believed(known):
+            return str(known)
+        told = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
+        for each in reversed([part.strip() for part in told if part.strip()]):
+            address = _ip(each)
+            if address is None:
+                return str(known)
+            if not self._believed(address):
+                return str(address)
+        return str(known)
+
+    def _believed(self, address: _IP) -> bool:
+        return any(address in network for network in self._proxies)
+
+    def _forwarded(self, request: Request) -> bool:
+        """Whether somebody passed the request on who is none of the proxies that are believed: it may come from anywhere."""
+        peer = _ip(request.client.host if request.client else "")
+        return (peer is None or not self._believed(peer)) and not _FORWARDING.isdisjoint(
+            name for name, _ in request.scope["headers"]
+        )
+
+
+class _Whole:
+    """A body that was read to its end, to be received again; what it was refused with is raised again to who reads it."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._messages: list[Message] = []
+        self._refused: Exception | None = None
+        self._next = 0
+
+    async def read(self) -> None:
+        """To its end."""
+        try:
+            while not self._messages or self._messages[-1].get("more_body", False):
+                self._messages.append(await self._receive())
+        except Exception as error:
+            self._refused = error
+
+    def body(self) -> bytes:
+        """What has come."""
+        return b"".join(message.get("body", b"") for message in self._messages)
+
+    async def __call__(self) -> Message:
+        """The next message, as it came."""
+        if self._next < len(self._messages):
+            self._next += 1
+            return self._messages[self._next - 1]
+        if self._refused is not None:
+            raise self._refused
+        return await self._receive()
+
+
+async def _whole(receive: Receive) -> _Whole:
+    whole = _Whole(receive)
+    await whole.read()
+    return whole
+
+
+def _bodiless(send: Send) -> Send:
+    """What HEAD asks for: all that GET would answer, but its body."""
+
+    async def sent(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return sent
+
+
+def _check_query(request: Request) -> None:
+    if b"%00" in request.scope["query_string"]:
+        raise InvalidParameter(
+            "The request is invalid", why="its address holds a character of code 0", instead="the address without %00"
+        )
+
+
+def _is_plain(request: Request) -> bool:
+    """Whether a program posts a short text of JSON with an API token: short, since nobody knows yet whose it is."""
+    headers = request.headers
+    length = headers.get("content-length", "")
+    return (
+        request.method == "POST"
+        and length.isdigit()
+        and int(length) <= _SHORT
+        and headers.get("content-type", "") == "application/json"
+        and headers.get("authorization", "")[:7].lower() == "bearer "
+    )
+
+
+def _template(scope: Scope) -> str:
+    """The route of a request, never its address: that may hold a name. (A router knows only what stands behind its prefix.)"""
+    path: str = getattr(scope.get("route"), "path", "(none)")
+    return _API + path if scope["path"].startswith(_API) and path.startswith("/") and not path.startswith(_API) else path
+
+
+def _ip(text: str) -> _IP | None:
+    """An address, None where it is none; one of IPv4 inside IPv6 is itself."""
+    return _read_ip(text) if len(text) <= _SHORT_NAME else None  # what is kept is short
+
+
+@functools.lru_cache(maxsize=4096)
+def _read_ip(text: str) -> _IP | None:
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
+
+
+class _Misdirected(Exception):
+    """The request was meant for another host, or for several."""
+
+
+class _TooLarge(Exception):
+    """The announced body is over the limit."""

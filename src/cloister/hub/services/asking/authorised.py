@@ -1,0 +1,170 @@
+"""A query as the frame authorises it (`hub/work/authorise.py`): which data sets its text may mean, what it touches and costs.
+
+The data sets that the text may mean are those whose names stand in it and that the person may see; any other name is unknown, in
+the words for what does not exist; but whoever holds a grant on it is told why that does not hold just now. A wanted margin is
+turned into its spend before the policy is asked with the money; what was paid for already costs nothing and passes no ceiling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from cloister.errors import CloisterError, UnknownTable
+from cloister.hub.policy import Decision, Object, actions, decide
+from cloister.hub.policy.grants import kept_for_now
+from cloister.hub.records.catalogue import DataSet
+from cloister.hub.services.access import Facts, context_of, facts_of, refusal_of, who_of
+from cloister.hub.services.asking.algorithms import settled
+from cloister.hub.services.asking.money import costs_of, spend_for
+from cloister.hub.services.asking.question_request import QuestionRequest
+from cloister.hub.web.languages import N_
+from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, sight
+from cloister.hub.work.bounds import account_of
+from cloister.privacy import Guarantee
+from cloister.query import Session
+from cloister.session.questions.touched import Touched
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+
+__all__ = ["QUERY", "AuthorisedQuestion", "meant", "ready"]
+
+QUERY = Words(
+    name="The question",
+    invalid=N_("The query is invalid"),
+    denied=N_("The query was denied"),
+    withheld=N_("The answer was not released"),
+)
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthorisedQuestion(Authorised):
+    """A wish that may be answered."""
+
+    spend: str | Guarantee | None
+    """What may be spent; None where the question names it itself."""
+
+
+class _Query:
+    """A wish as the frame asks about it."""
+
+    words = QUERY
+
+    def __init__(
+        self,
+        hub: Hub,
+        wish: QuestionRequest,
+        who: str,
+        terms: Terms,
+        *,
+        buys: bool,
+        unknown: Callable[[Session, UnknownTable], CloisterError],
+    ) -> None:
+        self.terms = terms
+        self._hub, self._wish, self._who, self._buys, self._unknown = hub, wish, who, buys, unknown
+        self._spend: tuple[Session, str | Guarantee | None] | None = None
+
+    def touches(self, session: Session) -> Touched:
+        found = Touched({})
+        try:
+            for text in self._wish.texts:
+                found |= session.touched(text, dialect=self._wish.dialect)
+        except UnknownTable as error:
+            raise self._unknown(session, error) from None
+        return found
+
+    def costs(self, session: Session) -> Mapping[str, Guarantee]:
+        return costs_of(self._hub, session, self._wish, self.spend(session), self._who) if self._buys else {}
+
+    def spend(self, session: Session) -> str | Guarantee | None:
+        """What may be spent in that session: a wanted margin is looked for once."""
+        if not self._buys:
+            return self._wish.spend or None
+        if self._spend is None or self._spend[0] is not session:
+            self._spend = session, spend_for(session, self._wish, buy=False)
+        return self._spend[1]
+
+
+def ready(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    wish: QuestionRequest,
+    action: str,
+    *,
+    progress: Callable[[str], None] | None = None,
+    charges: bool = True,
+) -> AuthorisedQuestion:
+    """The session that may answer a wish, or the refusal. `charges`: whether anything may be charged to a population."""
+    facts, asks = facts_of(hub, db), action == "question.ask"
+    sees = sight(hub, caller, facts)
+    seen = {each.name: each for each in meant(facts, wish.texts) if sees(each)}
+
+    def unknown(session: Session, error: UnknownTable) -> CloisterError:
+        return _unknown(hub, db, caller, wish, action, facts, seen, session, error)
+
+    terms = Terms(action=action, purpose=wish.purpose, project=wish.project, algorithm=settled(hub, db, caller, wish))
+    who = account_of(facts, caller, wish.project)
+    query = _Query(hub, wish, who, terms, buys=asks and charges, unknown=unknown)
+    found = authorise(hub, db, caller, query, seen, priced=asks, progress=progress)
+    with found.held.steady():
+        return AuthorisedQuestion(**vars(found), spend=query.spend(found.session))
+
+
+def meant(facts: Facts, texts: Iterable[str]) -> list[Object]:
+    """The data sets whose names stand in questions as words."""
+    words = {word.casefold() for text in texts for word in _WORD.findall(text)}
+    return [each for each in facts.data_sets.values() if each.name.casefold() in words]
+
+
+def _unknown(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    wish: QuestionRequest,
+    action: str,
+    facts: Facts,
+    seen: Mapping[str, Object],
+    session: Session,
+    error: UnknownTable,
+) -> CloisterError:
+    """The refusal of a name that the session does not know: in the same words whether there is no such data set, or none to be
+    seen. Its owner is told that it is closed, and whoever holds a grant on it why that does not hold just now."""
+    named = {word.casefold() for word in _WORD.findall(error.what)}
+    for each in meant(facts, wish.texts):
+        if each.name in session.tables or each.name.casefold() not in named:
+            continue
+        if each.name in seen and each.owner == caller.id and _is_closed(db, each):
+            return UnknownTable(
+                error.what,
+                why="the data set is closed to queries",
+                instead=f"open it again: /datasets/{each.name}/manage",
+            )
+        denied = None if each.name in seen else _for_now(hub, caller, facts, each)
+        if denied is not None:
+            return refusal_of(db, replace(denied, action=action))
+    return UnknownTable(error.what, why="no data set of that name is open to you", instead="one of those on the page Data")
+
+
+def _is_closed(db: Db, which: Object) -> bool:
+    return db.scalar(select(DataSet.state).where(DataSet.id == which.id)) == "closed"
+
+
+def _for_now(hub: Hub, caller: Caller, facts: Facts, which: Object) -> Decision | None:
+    """Why somebody does not see a data set at this moment, from where they are, by a grant that they hold; None where they hold
+    none."""
+    who, context, sees = replace(who_of(caller, facts), token_scopes=None), context_of(hub, caller), actions()["dataset.see"]
+    held = tuple(each for each in which.grants if kept_for_now(each, who, sees, which, context))
+    if not held:
+        return None
+    found = decide(who, sees.name, replace(which, grants=held), context, facts.mandatory)
+    return found if found.rule.startswith("grant:") else None

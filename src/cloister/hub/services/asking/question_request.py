@@ -1,0 +1,78 @@
+"""What somebody wants to know: the question, what it may cost, and what it is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloister.errors import InvalidParameter
+from cloister.printable import is_text
+from cloister.privacy import Guarantee
+from cloister.stored import Stored
+
+__all__ = ["WISH", "QuestionRequest"]
+
+_LONGEST = 50_000
+_MOST = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionRequest:
+    """A question as it was sent, not yet looked at.
+
+    >>> QuestionRequest(sql="SELECT COUNT(*) FROM people", spend="0.1").spend
+    '0.1'
+    """
+
+    sql: str
+    more: tuple[str, ...] = ()
+    """Further questions that are answered together with it, under one charge."""
+    spend: str | Guarantee = ""
+    within: float | None = None
+    pilot: str = ""
+    most: str = ""
+    """What a wanted margin may cost at most, its pilot counted in; empty: no more is said of it."""
+    confidence: float = 0.95
+    purpose: str = ""
+    project: str = ""
+    """The id of the project in which it is asked."""
+    algorithm: str = ""
+    """Under which it is asked: its name, or its id."""
+    dialect: str | None = None
+    fresh: bool = False
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every question of the wish."""
+        return self.sql, *self.more
+
+    def __post_init__(self) -> None:
+        if not all(each.strip() for each in self.texts):
+            raise InvalidParameter("The query is invalid", why="it is empty", instead="a SELECT over your data sets")
+        if any(len(each) > _LONGEST for each in self.texts) or len(self.more) >= _MOST:
+            raise InvalidParameter(
+                "The query is invalid",
+                why=f"it is longer than {_LONGEST:,} characters, or there are more than {_MOST} of them",
+                instead="a shorter query",
+            )
+        if self.within is not None and (self.spend or self.more):
+            raise InvalidParameter(
+                "The query is invalid",
+                why="it names both a spend and a wanted margin, or a margin for several queries",
+                instead='spend="0.1", or within=50 for one question',
+            )
+        if self.pilot and self.within is None:
+            raise InvalidParameter(
+                "The pilot is invalid", why="it goes with a wanted margin", instead='within=50 beside pilot="0.01"'
+            )
+        if self.purpose and not is_text(self.purpose, 1000):
+            raise InvalidParameter(
+                "The purpose is invalid", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
+            )
+
+
+WISH = Stored(
+    QuestionRequest,
+    "Wish",
+    *("sql", "more", "spend", "within", "pilot", "most", "confidence", "purpose", "project", "algorithm", "dialect", "fresh"),
+)
+"""As a job holds it, and as the digest of a form that was sent has it."""

@@ -1,0 +1,233 @@
+"""The price of privacy: how good a model is at each ε, run many times, against the same model without noise.
+
+A curve that is computed on private rows is not private: it is for public or synthetic rows, or for the owner's own eyes. That
+is why it says where its rows are from, and why a chart carries a mark.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from sklearn.base import clone
+
+from cloister.errors import InvalidParameter
+from cloister.learn.assessment.evaluation import split
+from cloister.learn.assessment.judging import Measure, judge_of, measure_of, rows_for
+from cloister.learn.decomposition.captured import captured, captures
+from cloister.learn.frame.catalogue import name_of
+from cloister.noise import Random
+from cloister.privacy import Exact, exact_positive, text_of
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from cloister.learn.frame.base import PrivateModel
+
+__all__ = ["Curve", "Point", "price_of_privacy"]
+
+Measured: TypeAlias = Measure | Literal["captured"]
+_NAMES = {"accuracy": "accuracy", "captured": "explained variance", "mean_squared_error": "mean squared error", "r2": "R²"}
+_MARK = "not private: for public rows, or the owner's own eyes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """What came out of so many runs with one ε (None: without privacy).
+
+    >>> point = Point(epsilon=Fraction(1), values=(0.5, 0.7))
+    >>> round(point.mean, 3), round(point.spread, 3), round(point.margin(), 3)
+    (0.6, 0.141, 0.196)
+    """
+
+    epsilon: Fraction | None
+    values: tuple[float, ...]
+
+    @property
+    def runs(self) -> int:
+        """How many."""
+        return len(self.values)
+
+    @property
+    def mean(self) -> float:
+        """Of the runs."""
+        return sum(self.values) / len(self.values)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of one run; 0 of a single one."""
+        if len(self.values) < 2:
+            return 0.0
+        return math.sqrt(sum((value - self.mean) ** 2 for value in self.values) / (len(self.values) - 1))
+
+    def margin(self) -> float:
+        """Of the mean, at about 95 %: 1.96 standard errors."""
+        return 1.96 * self.spread / math.sqrt(len(self.values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """A model's measure by ε, with the one without privacy. NOT PRIVATE where its rows are.
+
+    >>> curve = Curve(model="GaussianNB", measure="accuracy", rows="public rows", delta=None, plain=None,
+    ...               points=(Point(epsilon=Fraction(1), values=(0.5, 0.7)),))
+    >>> curve.data()[0]["epsilon"], curve.nearest(Fraction(2)).mean
+    (1.0, 0.6)
+    """
+
+    model: str
+    measure: str
+    rows: str
+    """Where the rows are from, in the caller's words."""
+    delta: Fraction | None
+    plain: Point | None
+    points: tuple[Point, ...]
+
+    def nearest(self, epsilon: Fraction | None) -> Point | None:
+        """The point whose ε is nearest, in proportion."""
+        if epsilon is None or not epsilon or not self.points:
+            return None
+        return min(self.points, key=lambda point: abs(math.log(float(point.epsilon or 1) / float(epsilon))))
+
+    def data(self) -> list[dict[str, Any]]:
+        """One row a point, the one without privacy last, with epsilon None."""
+        points = [*self.points, *([self.plain] if self.plain is not None else [])]
+        return [
+            {
+                "epsilon": None if point.epsilon is None else float(point.epsilon),
+                "mean": point.mean,
+                "spread": point.spread,
+                "margin": point.margin(),
+                "runs": point.runs,
+            }
+            for point in points
+        ]
+
+    def to_json(self) -> str:
+        """As JSON, with the mark."""
+        delta = None if self.delta is None else text_of(self.delta)
+        about = {"model": self.model, "measure": self.measure, "rows": self.rows, "delta": delta, "private": False, "mark": _MARK}
+        return json.dumps({**about, "points": self.data()}, ensure_ascii=False)
+
+    def text(self) -> str:
+        """A table for a terminal."""
+        lines = [f"{self.model}, {_NAMES.get(self.measure, self.measure)}, from {self.rows} ({_MARK})"]
+        for point in (*self.points, *([self.plain] if self.plain is not None else [])):
+            label = "no privacy" if point.epsilon is None else f"ε = {float(point.epsilon):g}"
+            lines.append(
+                f"  {label:<12} {point.mean:8.4f} ± {point.margin():.4f}   one run ± {point.spread:.4f}   {point.runs} runs"
+            )
+        return "\n".join(lines)
+
+    def chart(self) -> alt.LayerChart:
+        """The means over ε on a logarithmic axis, bars of one standard deviation, and a dashed line without privacy."""
+        import altair as alt
+
+        from cloister.notebook import offline
+
+        name = _NAMES.get(self.measure, self.measure)
+        rows = [
+            {**row, "low": row["mean"] - row["spread"], "high": row["mean"] + row["spread"], "series": "with privacy"}
+            for row in self.data()
+            if row["epsilon"] is not None
+        ]
+        delta = "" if self.delta is None else f", δ = {text_of(self.delta)}"
+        title = alt.Title(
+            f"{self.model}: what privacy costs", subtitle=[f"{self.rows}{delta}; bars: one standard deviation of a run", _MARK]
+        )
+        base = alt.Chart(alt.Data(values=rows)).properties(width=420, height=260, title=title)
+        x = alt.X("epsilon:Q", scale=alt.Scale(type="log"), title="ε (less is more private)")
+        y = alt.Y("mean:Q", title=name, scale=alt.Scale(zero=False))
+        layers = [
+            base.mark_rule(strokeWidth=1.5).encode(x=x, y=alt.Y("low:Q", title=name, scale=alt.Scale(zero=False)), y2="high:Q"),
+            base.mark_line(point=True).encode(x=x, y=y, tooltip=["epsilon:Q", "mean:Q", "spread:Q", "runs:Q"]),
+        ]
+        if self.plain is not None:
+            data = alt.Data(values=[{"mean": self.plain.mean, "label": "no privacy"}])
+            layers.append(alt.Chart(data).mark_rule(strokeDash=[6, 4]).encode(y=y))
+            ends = max(row["epsilon"] for row in rows)
+            text = alt.Data(values=[{"mean": self.plain.mean, "epsilon": ends, "label": "no privacy"}])
+            layers.append(alt.Chart(text).mark_text(align="right", baseline="bottom", dy=-4).encode(x=x, y=y, text="label:N"))
+        return offline(alt.layer(*layers))
+
+
+def price_of_privacy(
+    model: PrivateModel,
+    X: Any,
+    y: Any = None,
+    *,
+    epsilons: Sequence[Exact] = ("0.1", "0.3", "1", "3", "10"),
+    runs: int = 10,
+    measure: Measured | None = None,
+    test: Exact = "0.25",
+    rows: str = "these rows",
+    random: Random | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Curve:
+    """The curve of a model on arrays. Each run parts the rows again, alike for every ε, so that all are compared on the same.
+
+    The measure is accuracy for classes, R² for numbers, and "captured" for groups and directions, which have no y: the share of
+    the spread of rows that the middles of groups, or the directions, keep (`cloister.learn.decomposition.captured`).
+
+    No guarantee: scores are exact, and runs many. It is for public or synthetic rows, or for the owner's own eyes.
+
+    >>> from cloister.learn.frame.examples import Threshold
+    >>> curve = price_of_privacy(Threshold(bounds=(0, 1)), [[0.2], [0.8]] * 100, [0, 1] * 100, epsilons=[1, 10], runs=3)
+    >>> curve.plain.mean, [float(point.epsilon) for point in curve.points]
+    (1.0, [1.0, 10.0])
+    """
+    wanted = sorted({exact_positive(epsilon, "epsilon") for epsilon in epsilons})
+    if not wanted or isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= 10_000:
+        raise InvalidParameter(
+            f"runs={runs!r} with {len(wanted)} values of ε is invalid",
+            why="a curve has at least one ε, and between 1 and 10000 runs of each",
+            instead='epsilons=["0.1", 1, 10], runs=10',
+        )
+    chosen: Measured = "captured" if captures(model) and measure in (None, "captured") else measure_of(model, _judged(measure))
+    if chosen == "confusion":
+        raise InvalidParameter("measure='confusion' is invalid", why="a curve is of one number", instead='measure="accuracy"')
+    found: dict[Fraction | None, list[float]] = {epsilon: [] for epsilon in [*wanted, None]}
+    for run in range(runs):
+        if progress is not None:
+            progress(f"run {run + 1} of {runs}")
+        parts = split(X, y, test=test, random=random)
+        for epsilon, values in found.items():
+            values.append(_one(model, epsilon, chosen, parts, random))
+    points = tuple(Point(epsilon=epsilon, values=tuple(found[epsilon])) for epsilon in wanted)
+    delta = None if getattr(model, "delta", None) in (None, 0) else exact_positive(model.delta, "delta")
+    return Curve(
+        model=name_of(model),
+        measure=chosen,
+        rows=rows,
+        delta=delta,
+        plain=Point(epsilon=None, values=tuple(found[None])),
+        points=points,
+    )
+
+
+def _judged(measure: Measured | None) -> Measure | None:
+    if measure == "captured":
+        raise InvalidParameter(
+            "measure='captured' is invalid",
+            why="it is the measure of groups and directions, and of nothing else",
+            instead='measure="accuracy"',
+        )
+    return measure
+
+
+def _one(
+    model: PrivateModel, epsilon: Fraction | None, measure: Measured, parts: tuple[Any, ...], random: Random | None
+) -> float:
+    twin: PrivateModel = clone(model).set_params(**({"privacy": None} if epsilon is None else {"epsilon": epsilon}))
+    twin.random = random
+    if measure == "captured":
+        return captured(twin.fit(parts[0]), parts[1])
+    X, X_test, y, y_test = parts
+    twin.fit(X, y)
+    judge = judge_of(twin, measure)
+    features, truth = rows_for(twin, X_test, y_test, judge)
+    return float(judge.answer(judge.released(twin, features, truth, None, None), None, None, marked=False).value)

@@ -1,0 +1,279 @@
+"""How good a model is, found out privately: accuracy, confusion matrix, mean squared error and R², each with a margin.
+
+The rows that a model is judged by are as private as those that it learnt from. `split` parts rows by coins, so that training on
+one part and judging by the other costs the greater of the two, and not their sum; `fit_and_score` does both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from cloister.learn.assessment.judging import Measure, judge_of, measure_of, rows_for
+from cloister.learn.assessment.scores import Confusion, Determination, Proportion, Score
+from cloister.learn.frame.base import PrivateModel, Rows
+from cloister.noise import Random, default_random
+from cloister.noise.allowance import Allowance
+from cloister.privacy import ApproxDP, Exact, PureDP, exact_probability
+
+if TYPE_CHECKING:
+    from cloister.session import Measurer
+    from cloister.session.questions.spend import Spending
+
+__all__ = [
+    "accuracy",
+    "confusion_matrix",
+    "evaluate_table",
+    "fit_and_score",
+    "fit_and_score_table",
+    "mean_squared_error",
+    "parted",
+    "r2_score",
+    "score",
+    "split",
+    "taken",
+]
+
+
+def accuracy(
+    model: Any, X: Any, y: Any, *, epsilon: Exact = 1, delta: Exact | None = None, random: Random | None = None
+) -> Proportion:
+    """The share of rows whose class the model says, with a margin.
+
+    Guarantee: ε, or (ε, δ), for the rows that are judged by, one person more or less. Released are two whole numbers, the hits
+    and the misses. A row is in one of them, so one person moves them by 1 in the sum of sizes and of squares: Laplace noise of
+    scale 1/ε in each (Dwork & Roth 2014, Theorem 3.6), or Gaussian noise. The quotient is post-processing.
+
+    >>> from cloister.learn.assessment.evaluation import accuracy
+    >>> class Sign:
+    ...     classes_ = np.array([0, 1])
+    ...     def predict(self, X): return (X[:, 0] > 0).astype(int)
+    >>> found = accuracy(Sign(), [[-1.0], [1.0]] * 500, [0, 1] * 500, epsilon=1)
+    >>> found.value > 0.95, 0 < found.margin(0.95) < 0.02
+    (True, True)
+    """
+    found = score(model, X, y, measure="accuracy", epsilon=epsilon, delta=delta, random=random)
+    assert isinstance(found, Proportion)
+    return found
+
+
+def confusion_matrix(
+    model: Any, X: Any, y: Any, *, epsilon: Exact = 1, delta: Exact | None = None, random: Random | None = None
+) -> Confusion:
+    """How many rows of each class are taken for each; with the accuracy, and what a guess of the commonest class would reach.
+
+    Guarantee: as `accuracy`: a row is in one cell, so the sensitivity of the whole table is 1.
+
+    >>> from cloister.learn import confusion_matrix
+    >>> from cloister.learn.frame.examples import Threshold
+    >>> X, y = [[0.2], [0.8]] * 500, [0, 1] * 500
+    >>> found = confusion_matrix(Threshold(bounds=(0, 1)).fit(X, y), X, y, epsilon=1)
+    >>> found.value.shape, found.accuracy.value > 0.9, round(found.silence.value, 1), found.worse_than_silence
+    ((2, 2), True, 0.5, False)
+    """
+    found = score(model, X, y, measure="confusion", epsilon=epsilon, delta=delta, random=random)
+    assert isinstance(found, Confusion)
+    return found
+
+
+def mean_squared_error(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    bounds_y: Any = None,
+    epsilon: Exact = 1,
+    delta: Exact | None = None,
+    random: Random | None = None,
+) -> Proportion:
+    """The mean of (y − ŷ)², target and prediction clipped to the target's declared bounds: the model's, where none are given.
+
+    Guarantee: ε, or (ε, δ), for the rows that are judged by. With e = (y − ŷ)²/width² in [0, 1], in steps of 2⁻²⁰, Σe and
+    Σ(1 − e) are released. One row moves them by e and 1 − e: by 1 in the sum of sizes, and at most 1 in that of squares.
+
+    >>> from cloister.learn import mean_squared_error
+    >>> class Half:
+    ...     def predict(self, X): return np.full(len(X), 0.5)
+    >>> found = mean_squared_error(Half(), [[0.0]] * 1000, [0.0, 1.0] * 500, bounds_y=(0, 1), epsilon=1)
+    >>> abs(found.value - 0.25) < 0.02, found.margin() < 0.02
+    (True, True)
+    """
+    found = score(model, X, y, measure="mean_squared_error", bounds_y=bounds_y, epsilon=epsilon, delta=delta, random=random)
+    assert isinstance(found, Proportion)
+    return found
+
+
+def r2_score(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    bounds_y: Any = None,
+    epsilon: Exact = 1,
+    delta: Exact | None = None,
+    random: Random | None = None,
+) -> Determination:
+    """R² = 1 − Σ(y − ŷ)² / Σ(y − ȳ)², within the declared bounds of the target.
+
+    Guarantee: ε, or (ε, δ), for the rows that are judged by. Released are Σe and Σ(1 − e) as for `mean_squared_error`, and with
+    z, the target in [−1, 1], Σz and Σ(z² − ½), all in steps of 2⁻²⁰. One row moves them by at most 1 + 1 + ½ in the sum of
+    sizes, and 1 + 1 + ¼ in that of squares.
+
+    >>> from cloister.learn import r2_score
+    >>> class First:
+    ...     def predict(self, X): return X[:, 0]
+    >>> found = r2_score(First(), [[0.0], [1.0]] * 1000, [0.0, 1.0] * 1000, bounds_y=(0, 1), epsilon=5)
+    >>> found.value > 0.95
+    True
+    """
+    found = score(model, X, y, measure="r2", bounds_y=bounds_y, epsilon=epsilon, delta=delta, random=random)
+    assert isinstance(found, Determination)
+    return found
+
+
+def score(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    measure: Measure | None = None,
+    bounds_y: Any = None,
+    epsilon: Exact = 1,
+    delta: Exact | None = None,
+    random: Random | None = None,
+) -> Score:
+    """One of the four by its name; without one, accuracy for a model of classes and R² for one of numbers."""
+    promise = PureDP(epsilon) if delta in (None, 0) else ApproxDP(epsilon, delta)
+    chosen = measure_of(model, measure)
+    judge = judge_of(model, chosen, bounds_y)
+    features, target = rows_for(model, X, y, judge)
+    share = Allowance(promise).rest(chosen)
+    numbers = judge.released(model, features, target, share, random)
+    return judge.answer(numbers, share, promise, marked=bool(random is not None and random.marked))
+
+
+def split(X: Any, y: Any = None, *, test: Exact = "0.25", random: Random | None = None) -> tuple[Any, ...]:
+    """Rows for training and rows for judging: X_train, X_test, and y_train, y_test where y is given.
+
+    Each row falls by a coin of its own, so one person more or less changes one part and leaves the other as it is. What is
+    released of the one with ε₁ and of the other with ε₂ then costs max(ε₁, ε₂) together (parallel composition: McSherry 2009,
+    Theorem 4). A permutation of all rows would not do: one row more moves many others. The sizes of the parts are private.
+
+    >>> left, right = split(np.arange(8).reshape(8, 1), test="0.5", random=Random.deterministic(1))
+    >>> sorted([*left.ravel().tolist(), *right.ravel().tolist()])
+    [0, 1, 2, 3, 4, 5, 6, 7]
+    """
+    count = X.shape[0] if hasattr(X, "shape") else len(X)
+    tested = _coins(count, test, random)
+    parts = [part for rows in ((X,) if y is None else (X, y)) for part in (taken(rows, ~tested), taken(rows, tested))]
+    return tuple(parts)
+
+
+def fit_and_score(
+    model: PrivateModel, X: Any, y: Any, *, test: Exact = "0.25", measure: Measure | None = None
+) -> tuple[PrivateModel, Score]:
+    """Fits a copy of the model to one part of the rows and judges it by the other: both together cost what the model costs.
+
+    Guarantee: that of the model's ε and δ. Each row is in one part (`split`), and each part is read under the whole promise.
+
+    >>> from cloister.learn import fit_and_score
+    >>> from cloister.learn.frame.examples import Threshold
+    >>> model, found = fit_and_score(Threshold(bounds=(0, 1), epsilon=1), [[0.2], [0.8]] * 500, [0, 1] * 500)
+    >>> str(model.guarantee_), str(found.guarantee), found.value > 0.9
+    ('ε = 1', 'ε = 1', True)
+    """
+    measure_of(model, measure)
+    X_train, X_test, y_train, y_test = split(X, y, test=test, random=model.random)
+    fitted: PrivateModel = clone(model).fit(X_train, y_train)
+    promise = fitted._promise()
+    chosen = measure_of(fitted, measure)
+    judge = judge_of(fitted, chosen, None)
+    features, target = rows_for(fitted, X_test, y_test, judge)
+    share = None if promise is None else Allowance(promise).rest(chosen)
+    numbers = judge.released(fitted, features, target, share, model.random)
+    return fitted, judge.answer(numbers, share, promise, marked=fitted.marked_)
+
+
+def fit_and_score_table(
+    session: Measurer,
+    model: PrivateModel,
+    table: str,
+    *,
+    features: Sequence[str],
+    target: str,
+    spend: Spending | None = None,
+    test: Exact = "0.25",
+    measure: Measure | None = None,
+    purpose: str = "",
+) -> tuple[PrivateModel, Score]:
+    """Fits a copy of the model to some rows of a table and judges it by the others: one charge for both.
+
+    Guarantee: the spend, or the model's ε and δ; `judged_tables.Trial` says why once is enough. Rows come into memory.
+
+    >>> from cloister.learn import fit_and_score_table
+    >>> from cloister.learn.frame.examples import Threshold
+    >>> from cloister.session.examples import small_door
+    >>> with small_door() as door:
+    ...     model, found = fit_and_score_table(door, Threshold(), "people", features=["age"], target="sex", spend="0.5")
+    ...     str(door.spent), str(model.guarantee_), str(found.guarantee)
+    ('ε = 0.5', 'ε = 0.5', 'ε = 0.5')
+    """
+    from cloister.learn.assessment.judged_tables import fit_and_evaluate
+
+    return fit_and_evaluate(
+        session, model, table, features=features, target=target, spend=spend, test=test, measure=measure, purpose=purpose
+    )
+
+
+def evaluate_table(
+    session: Measurer,
+    model: PrivateModel,
+    table: str,
+    target: str,
+    spend: Spending,
+    *,
+    measure: Measure | None = None,
+    purpose: str = "",
+) -> Score:
+    """A score by the rows of a table of a session, charged to its population. The model learnt from columns of the same names.
+
+    Guarantee: the spend; as the score of the same name, with the noise of a person with `max_rows` rows.
+
+    >>> from cloister.learn import evaluate_table
+    >>> from cloister.learn.frame.examples import Threshold
+    >>> from cloister.session.examples import small_door
+    >>> with small_door() as door:
+    ...     model = Threshold(epsilon="0.5").fit_table(door, "people", features=["age"], target="sex")
+    ...     found = evaluate_table(door, model, "people", "sex", "0.5")
+    >>> str(found.guarantee), 0 <= found.value <= 1
+    ('ε = 0.5', True)
+    """
+    from cloister.learn.assessment.judged_tables import evaluate
+
+    return evaluate(session, model, table, target, spend, measure=measure, purpose=purpose)
+
+
+def _coins(count: int, test: Exact, random: Random | None) -> npt.NDArray[np.bool_]:
+    share = exact_probability(test, "test")
+    return np.asarray((random or default_random()).below(share.denominator, count) < share.numerator)
+
+
+def taken(rows: Any, kept: npt.NDArray[np.bool_]) -> Any:
+    """Those rows of an array, a frame or a list."""
+    if hasattr(rows, "iloc"):
+        return rows.iloc[np.flatnonzero(kept)]
+    if isinstance(rows, Sequence):
+        return [row for row, wanted in zip(rows, kept.tolist(), strict=True) if wanted]
+    return rows[kept]
+
+
+def parted(rows: Rows, test: Exact, random: Random | None) -> tuple[Rows, Rows]:
+    """Checked rows, parted by coins as in `split`."""
+    tested = _coins(len(rows.X), test, random)
+    return tuple(  # type: ignore[return-value]
+        Rows(X=rows.X[kept], y=None if rows.y is None else rows.y[kept], box=rows.box) for kept in (~tested, tested)
+    )

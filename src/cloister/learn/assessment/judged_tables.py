@@ -1,0 +1,219 @@
+"""Judging a model by the rows of a table: the same sums as for arrays, let out by the one door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.learn.assessment.evaluation import parted
+from cloister.learn.assessment.judging import Judge, Measure, judge_of, measure_of
+from cloister.learn.assessment.scores import Score
+from cloister.learn.frame.base import PrivateModel
+from cloister.learn.frame.catalogue import name_of
+from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.from_tables import check_target, declare, read, released, rows_of
+from cloister.learn.frame.portable import plain, to_json
+from cloister.noise import Random
+from cloister.noise.allowance import Allowance, Share
+from cloister.privacy import Exact, Guarantee, exact_probability
+from cloister.tables import Category, PrivateTable
+
+if TYPE_CHECKING:
+    from cloister.session import Measurer
+    from cloister.session.questions.spend import Spending
+
+__all__ = ["encoder_of", "evaluate", "fit_and_evaluate"]
+
+
+def evaluate(
+    session: Measurer, model: PrivateModel, table: str, target: str, spend: Spending, *, measure: Measure | None, purpose: str
+) -> Score:
+    """As `cloister.learn.assessment.evaluation.evaluate_table`."""
+    check_is_fitted(model)
+    declaration = session.declared(table)
+    if not isinstance(declaration, PrivateTable):
+        raise InvalidParameter(
+            f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="model.score(X, y)"
+        )
+    chosen = measure_of(model, measure)
+    judge = judge_of(model, chosen)
+    method = Judging(model=model, judge=judge, encoder=encoder_of(model, declaration), target=target)
+    outcome = session.run(method, table, spend, purpose=purpose)
+    numbers = np.asarray(outcome.values["sums"], dtype=np.float64)
+    share = Allowance(outcome.cost, rows=declaration.max_rows or 1).rest(chosen)
+    return judge.answer(numbers, share, outcome.cost, marked=outcome.marked)
+
+
+def fit_and_evaluate(
+    session: Measurer,
+    model: PrivateModel,
+    table: str,
+    *,
+    features: Sequence[str],
+    target: str,
+    spend: Spending | None,
+    test: Exact,
+    measure: Measure | None,
+    purpose: str,
+) -> tuple[PrivateModel, Score]:
+    """As `cloister.learn.assessment.evaluation.fit_and_score_table`."""
+    chosen = measure_of(model, measure)
+    declaration = session.declared(table)
+    if not isinstance(declaration, PrivateTable) or not model.private:
+        raise InvalidParameter(
+            f"{table!r} is invalid", why="a private model learns from a private table", instead="fit_and_score(model, X, y)"
+        )
+    check_target(model, features, target)
+    encoder = Encoder.of(declaration.columns, list(features))
+    fitted: PrivateModel = clone(model)
+    declare(fitted, encoder, declaration, target)
+    method = Trial(model=fitted, measure=chosen, encoder=encoder, target=target, test=exact_probability(test, "test"))
+    wanted = model._promise() if spend is None else spend
+    assert wanted is not None
+    outcome = session.run(method, table, wanted, purpose=purpose)
+    read(fitted, outcome.values["model"], outcome.cost)
+    fitted._named(encoder.names)
+    share = method.share(outcome.cost, declaration)
+    numbers = np.asarray(outcome.values["sums"], dtype=np.float64)
+    return fitted, judge_of(fitted, chosen).answer(numbers, share, outcome.cost, marked=outcome.marked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """Training on some rows and judging by the others, as one method that needs rows.
+
+    Guarantee: the spend, once. Each row falls by a coin of its own into one part; a person with up to m rows may have a in one
+    and b in the other, a + b ≤ m. A row costs ε/m, μ²/m² or ρ/m² in its part, so all cost (a + b)ε/m ≤ ε, and, since a² + b² ≤
+    (a + b)², no more than μ² or ρ: both parts are counted in the same currency.
+    """
+
+    stored: ClassVar[tuple[str, str]] = ("cloister.learn.assessment.judged_tables", "Trial")
+
+    model: PrivateModel
+    measure: Measure
+    encoder: Encoder
+    target: str
+    test: Fraction
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        return tuple(dict.fromkeys([*(name for name, _ in self.encoder.columns), self.target]))
+
+    def describe(self) -> dict[str, Any]:
+        """The model with its parameters, the measure, and the share of rows that judge."""
+        parameters = {name: plain(value) for name, value in self.model.get_params(deep=False).items() if name != "random"}
+        about = {"model": name_of(self.model), "parameters": parameters, "features": list(self.encoder.names)}
+        return {**about, "measure": self.measure, "test": str(self.test)}
+
+    def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
+        """All that was given, if the model and the sums can keep such a promise."""
+        self.share(spend, declaration)
+        return spend
+
+    def share(self, spend: Guarantee, declaration: PrivateTable) -> Share:
+        """What judging may spend on its rows: everything, in the currency of the model."""
+        rows = declaration.max_rows or 1
+        training = self.model._allowance(spend, rows=rows)
+        assert training is not None
+        return Allowance(spend, currency=training.currency, rows=rows).rest(self.measure)
+
+    def release(
+        self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
+    ) -> Mapping[str, Any]:
+        """The model, and the noisy sums."""
+        model = _probe(self.model)
+        model.random, model.n_features_in_ = random, len(self.encoder.names)
+        train, test = parted(rows_of(model, self.encoder, self.target, rows, declaration), self.test, random)
+        model._fitted(train, model._allowance(guarantee, rows=declaration.max_rows or 1))
+        assert test.y is not None
+        sums = judge_of(model, self.measure).released(model, test.X, test.y, self.share(guarantee, declaration), random)
+        return {"model": released(model), "sums": sums}
+
+
+def encoder_of(model: PrivateModel, declaration: PrivateTable) -> Encoder:
+    """The columns that the model's features were made of, by their names."""
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    columns = []
+    for name in names:
+        found = [
+            column
+            for column, domain in declaration.columns.items()
+            if name == column or (isinstance(domain, Category) and name.startswith(f"{column}="))
+        ]
+        if not found:
+            raise UnknownColumn(
+                f"The feature {name!r} is unknown",
+                why=f"declared are {', '.join(declaration.columns)}",
+                instead="a table with the columns that the model learnt from",
+            )
+        longest = max(found, key=len)  # "a=b" may be a value of the column a, or the column a=b
+        if longest not in columns:
+            columns.append(longest)
+    encoder = Encoder.of(declaration.columns, columns)
+    if list(encoder.names) != names:
+        raise InvalidParameter(
+            "The table is invalid",
+            why=f"its columns become the features {', '.join(encoder.names)}, and the model learnt from {', '.join(names)}",
+            instead="the declaration that the model learnt under",
+        )
+    return encoder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """A score as a method that needs rows (`cloister.session.RowMethod`)."""
+
+    stored: ClassVar[tuple[str, str]] = ("cloister.learn.assessment.judged_tables", "Judging")
+
+    model: PrivateModel
+    judge: Judge
+    encoder: Encoder
+    target: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        return tuple(dict.fromkeys([*(name for name, _ in self.encoder.columns), self.target]))
+
+    def describe(self) -> dict[str, Any]:
+        """The measure and the model, as it is."""
+        return {"measure": self.judge.measure, "model": to_json(self.model), "target": self.target}
+
+    def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
+        """All that was given, if sums can be noised under such a promise."""
+        Allowance(spend, rows=declaration.max_rows or 1)
+        probe = _probe(self.model)
+        rows_of(probe, self.encoder, self.target, {name: np.empty(0, dtype=np.int64) for name in self.columns}, declaration)
+        if self.judge.classes is not None and probe.classes_.tolist() != self.judge.classes.tolist():
+            raise InvalidParameter(
+                f"The target {self.target!r} is invalid",
+                why=f"its classes are declared otherwise than the model's, {self.judge.classes.tolist()}",
+                instead="the declaration that the model learnt under",
+            )
+        return spend
+
+    def release(
+        self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
+    ) -> Mapping[str, Any]:
+        """The noisy sums."""
+        found = rows_of(_probe(self.model), self.encoder, self.target, rows, declaration)
+        share = Allowance(guarantee, rows=declaration.max_rows or 1).rest(self.judge.measure)
+        truth = found.y
+        assert truth is not None
+        if self.judge.bounds is not None:
+            truth = np.clip(truth, *self.judge.bounds)
+        return {"sums": self.judge.released(self.model, found.X, truth, share, random)}
+
+
+def _probe(model: PrivateModel) -> PrivateModel:
+    """Something to hold the declared classes, so that the model stays as it is."""
+    probe: PrivateModel = clone(model)
+    return probe

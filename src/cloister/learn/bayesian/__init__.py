@@ -1,0 +1,1 @@
+"""Naive Bayes and discriminants: noisy counts, sums and sums of squares of classes."""

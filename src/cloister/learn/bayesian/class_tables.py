@@ -1,0 +1,196 @@
+"""Class counts, sums and sums of squares from the engine of a table: no row comes into memory.
+
+A number is measured as its quadratic block (`cloister.session.planning.moments`), which has the count, the sum and the sum of squares
+for the price of one count; a category as counts by class and value. All share one spend, in one charge; a person is in one
+class, so the classes compose in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.errors import UnsupportedQuery
+from cloister.learn.bayesian.moments import ClassMoments, Floats
+from cloister.learn.frame.encoding import Encoder
+from cloister.noise.allowance import Allowance
+from cloister.session.planning.moments import Moments, lowered
+from cloister.session.questions.question import Count, Question, Statistic, Variance
+from cloister.session.questions.spend import Spending
+from cloister.session.releases.uncertainty import variance
+from cloister.tables import Category, Domain
+
+if TYPE_CHECKING:
+    from cloister.session import Measurer
+    from cloister.session.releases.release import Release
+
+__all__ = ["ClassCounts", "TableMoments", "allowance_for", "from_table", "joined"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassCounts:
+    """Counts of the values of one categorical feature (a column a value) in each class (a row), and the variance of each."""
+
+    counts: Floats
+    variance: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableMoments:
+    """What the engine summed: of the numbers, in their order, and of the categories, in theirs."""
+
+    numbers: ClassMoments
+    categories: tuple[ClassCounts, ...]
+    allowance: Allowance
+
+
+def allowance_for(release: Release, parts: Mapping[str, Fraction]) -> Allowance:
+    """What was promised for all readings of the release, those that were bought before included, and how it was shared."""
+    promised = release.spent_by[release.provenance.population]
+    allowance = Allowance(promised, marked=release.marked)
+    whole = sum(parts.values(), Fraction(0))
+    for name, part in parts.items():
+        allowance.share(name, part / whole)
+    return allowance
+
+
+def from_table(
+    session: Measurer, table: str, encoder: Encoder, target: str, classes: Sequence[Any], spend: Spending, purpose: str
+) -> TableMoments:
+    """Measure all that is needed, by class."""
+    numbers = [(name, domain) for name, domain in encoder.columns if not isinstance(domain, Category)]
+    listed = [(name, domain) for name, domain in encoder.columns if isinstance(domain, Category)]
+    for name, domain in numbers:
+        if domain.kind == "date":
+            raise UnsupportedQuery(
+                f"The feature {name!r} is not supported",
+                why="days are not summed",
+                instead=f'columns={{"{name}": cl.Integer(1900, 2030)}}',
+            )
+    questions = []
+    if numbers:
+        statistics: tuple[Statistic, ...] = (Count(), *(Variance(column=name) for name, _ in numbers))
+        questions.append(Question(table=table, by=(target,), statistics=statistics))
+    questions += [Question(table=table, by=(target, name), statistics=(Count(),)) for name, _ in listed]
+    releases = session.measure_all(questions, spend, purpose=purpose)
+    parts: dict[str, Fraction] = {}
+    if numbers:
+        parts["class counts, sums and sums of squares"] = Fraction(len(numbers))
+    parts |= {f"counts of {name}": Fraction(1) for name, _ in listed}
+    categories = tuple(
+        _counts(release, target, classes, name, domain)
+        for release, (name, domain) in zip(releases[len(releases) - len(listed) :], listed, strict=True)
+    )
+    found = (
+        _moments(releases[0], target, classes, numbers)
+        if numbers
+        else ClassMoments(
+            sizes=np.mean([each.counts.sum(axis=1) for each in categories], axis=0),
+            counts=np.zeros((len(classes), 0)),
+            sums=np.zeros((len(classes), 0)),
+            squares=np.zeros((len(classes), 0)),
+            size_variance=float(sum(each.variance * each.counts.shape[1] for each in categories)) / len(categories) ** 2,
+            size_step=1.0,
+        )
+    )
+    return TableMoments(numbers=found, categories=categories, allowance=allowance_for(releases[0], parts))
+
+
+def joined(found: TableMoments, encoder: Encoder) -> ClassMoments:
+    """Numbers and categories as moments of the encoder's features: a value's count makes the sums of its 0-or-1 feature.
+
+    Such a feature has c = 1 in the rows with the value and −1 in the others, so Σc = 2 · count − rows, and Σc² = rows: the noise
+    of the rows lies in all three.
+    """
+    numbers, classes = found.numbers, len(found.numbers.sizes)
+    rows, spread = numbers.sizes[:, None], np.asarray(numbers.size_variance)
+    parts: list[tuple[Floats, ...]] = []
+    at_number = at_category = 0
+    for _, domain in encoder.columns:
+        if isinstance(domain, Category):
+            each = found.categories[at_category]
+            width = each.counts.shape[1]
+            own = np.repeat(rows, width, axis=1)
+            noises = (spread, 4 * np.asarray(each.variance) + spread, spread, spread, -spread)
+            parts.append((own, 2 * each.counts - own, own, *(np.full(width, float(noise)) for noise in noises)))
+            at_category += 1
+        else:
+            here = slice(at_number, at_number + 1)
+            given = (numbers.count_variance, numbers.sum_variance, numbers.square_variance, numbers.covariance, 0.0)
+            noise = (np.full(1, float(np.asarray(one))) for one in given)
+            parts.append((numbers.counts[:, here], numbers.sums[:, here], numbers.squares[:, here], *noise))
+            at_number += 1
+    counts, sums, squares = (np.concatenate([part[i] for part in parts], axis=1).reshape(classes, -1) for i in range(3))
+    noises_by_feature = [np.concatenate([part[i] for part in parts]) for i in range(3, 8)]
+    return ClassMoments(
+        sizes=numbers.sizes,
+        counts=counts,
+        sums=sums,
+        squares=squares,
+        size_variance=numbers.size_variance,
+        count_variance=noises_by_feature[0],
+        sum_variance=noises_by_feature[1],
+        square_variance=noises_by_feature[2],
+        covariance=noises_by_feature[3],
+        sum_covariance=noises_by_feature[4],
+        size_step=numbers.size_step,
+    )
+
+
+def _moments(release: Release, target: str, classes: Sequence[Any], numbers: Sequence[tuple[str, Domain]]) -> ClassMoments:
+    """Σc and Σc² from the parts of the quadratic blocks B₀ = Σ(1−p)², B₁ = Σ2p(1−p), B₂ = Σp²: c = 2p − 1, so Σc = B₂ − B₀ and
+    Σc² = B₀ + B₂ − B₁, and the number of values is B₀ + B₁ + B₂. With noise of variance V in each part these have variances 2V,
+    3V, 3V.
+    """
+    places = _places(release, target, classes)
+    counts, sums, squares, sizes = [], [], [], []
+    part, own, nullable = 0.0, [], False
+    for name, domain in numbers:
+        block = Moments(sides=(lowered(2, domain.low_code, domain.high_code, name),))
+        below, mixed, above = (release.readings[block.raw((i,))] for i in range(3))
+        width = block.width
+        part = max(variance(below.terms), variance(mixed.terms), variance(above.terms)) / width**2
+        b0, b1, b2 = (reading.values.astype(np.float64)[places] / width for reading in (below, mixed, above))
+        counts.append(b0 + b1 + b2)
+        varied = domain.high_code > domain.low_code
+        sums.append((b2 - b0) * varied)
+        squares.append((b0 + b2 - b1) * varied)
+        missing = release.readings.get(f"nulls:{name}") if domain.nullable else None
+        nullable = nullable or domain.nullable
+        sizes.append(counts[-1] + (0.0 if missing is None else missing.values.astype(np.float64)[places]))
+        own.append(3 * part + (0.0 if missing is None else variance(missing.terms)))
+    size, size_variance = np.mean(sizes, axis=0), float(sum(own)) / len(own) ** 2
+    each = np.stack(counts, axis=1) if nullable else np.repeat(size[:, None], len(numbers), axis=1)
+    return ClassMoments(
+        sizes=size,
+        counts=each,
+        sums=np.stack(sums, axis=1),
+        squares=np.stack(squares, axis=1),
+        size_variance=size_variance,
+        count_variance=3 * part if nullable else size_variance,
+        sum_variance=2 * part,
+        square_variance=3 * part,
+        covariance=part if nullable else part / len(numbers),
+        size_step=1.0,
+    )
+
+
+def _counts(release: Release, target: str, classes: Sequence[Any], name: str, domain: Domain) -> ClassCounts:
+    values = list(domain.values())
+    keys = list(zip(release.groups[target].values.tolist(), release.groups[name].values.tolist(), strict=True))
+    where = {key: place for place, key in enumerate(keys)}
+    reading = next(iter(release.readings.values()))
+    noisy = reading.values.astype(np.float64)
+    counts = np.array([[noisy[where[label, value]] for value in values] for label in classes])
+    return ClassCounts(counts=counts, variance=variance(reading.terms))
+
+
+def _places(release: Release, target: str, classes: Sequence[Any]) -> npt.NDArray[np.int64]:
+    """The row of each class in a release: the rows without a class are no class."""
+    where = {value: place for place, value in enumerate(release.groups[target].values.tolist())}
+    return np.array([where[label] for label in classes], dtype=np.int64)

@@ -1,0 +1,1 @@
+"""k-means and mixtures: rounds of noisy counts and sums."""

@@ -1,0 +1,200 @@
+"""A mixture of normal groups: a few rounds of noisy moments (DP-EM), begun at private centres."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import DensityMixin
+
+from cloister.errors import InvalidParameter
+from cloister.learn.clustering.expectations import Groups, log_densities, moved, noisy_moments, reach_of, responsibilities
+from cloister.learn.clustering.kmeans import KMeans
+from cloister.learn.frame.base import PrivateModel, Rows
+from cloister.noise import Gaussian, Random, default_random
+from cloister.noise.allowance import Allowance, Share
+from cloister.privacy import ZCDP, PureDP
+
+__all__ = ["GaussianMixture"]
+
+Floats = npt.NDArray[np.float64]
+
+_STARTS = Fraction(2, 5)
+_GROWTH = Fraction(3, 2)
+"""Each round gets this much more than the one before: the last one is what is released."""
+_MOST_ROUNDS = 6
+_ENOUGH = 14.0
+"""Persons of a group over the noise of their count, from which on one more round is worth its share."""
+_START_WIDTH, _LEAST_START, _ALONE = 0.5, 0.05, 0.5
+"""The first deviation over the distance of the nearest centre and √d; the least; and that of a single group."""
+
+
+class GaussianMixture(DensityMixin, PrivateModel):  # type: ignore[misc]
+    """Rows as a mixture of normal groups, in each of which features are independent (diagonal covariances).
+
+    Guarantee: ε, or (ε, δ), or ρ, for one row more or less (the number of rows is private). A part of the allowance buys starts
+    (`KMeans`, with its guarantee); each round then buys, for every group, Σr, Σr·u and Σr·(u² − 1), r the part of a row that the
+    group has and u the row in the group's units, by the groups released before. Sensitivity: a row's (1, u, (u² − 1)/√2) is
+    drawn in to a public length, and its parts sum to 1, so it moves all sums together by at most that length
+    (`expectations.row_moments`). Shares add up, each round being chosen by the releases of those before it (adaptive
+    composition, `Allowance`). How many rounds there are follows from public facts and the noisy sizes of the starts.
+    Under a pure ε the starts' sums draw their noise in floating point: that adds to δ = 0 what `KMeans` says; all else is exact.
+
+    After Park, Foulds, Chaudhuri & Welling (2017), DP-EM. A group that is mostly noise stays where it started; variances are
+    repaired, so they are above 0 always (`expectations.moved`).
+
+    Parameters: `n_components` (how many groups), `rounds` (None: by public facts). Learned: `weights_`, `means_`,
+    `covariances_` (of the diagonal, as scikit-learn's covariance_type="diag"), `rounds_`, `low_`, `high_`.
+
+    >>> spread = np.linspace(-0.05, 0.05, 1000)[:, None]
+    >>> X = np.concatenate([0.2 + spread, 0.7 + spread])
+    >>> model = GaussianMixture(2, epsilon=5, bounds=(0, 1), random=Random.deterministic(1)).fit(X)
+    >>> sorted(model.means_.round(1).ravel().tolist()), model.predict_proba([[0.2]]).round(2).max()
+    ([0.2, 0.7], np.float64(1.0))
+    """
+
+    _stored: ClassVar[str] = "GaussianMixture"
+    _target: ClassVar[str] = "none"
+    _learned: ClassVar[tuple[str, ...]] = ("weights_", "means_", "covariances_", "rounds_", "low_", "high_")
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        epsilon: Any = 1,
+        delta: Any = None,
+        bounds: Any = None,
+        rounds: int | None = None,
+        privacy: Any = "central",
+        random: Random | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.rounds = rounds
+        self.privacy = privacy
+        self.random = random
+
+    # ── learning ─────────────────────────────────────────────────────────────────────────────────
+
+    def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
+        count = _whole(self.n_components, "n_components")
+        rounds = None if self.rounds is None else _whole(self.rounds, "rounds")
+        self.low_, self.high_ = rows.box.low, rows.box.high
+        if allowance is None:
+            self._without_noise(rows.X, count)
+            if self.bounds is None:
+                self.low_, self.high_ = np.full(rows.box.features, -np.inf), np.full(rows.box.features, np.inf)
+            return
+        random = self.random or default_random()
+        groups, size = self._starts(rows, count, allowance, random)
+        scaled = np.ascontiguousarray(rows.box.centred(rows.X))
+        shares = _shares(allowance, rounds, size=size / count, dimension=rows.box.features)
+        for share in shares:
+            groups = moved(groups, noisy_moments(scaled, groups, share=share, random=random))
+        half = rows.box.width / 2
+        self.weights_, self.rounds_ = groups.weights, len(shares)
+        self.means_ = np.clip(rows.box.middle + half * groups.means, rows.box.low, rows.box.high)
+        self.covariances_ = np.maximum(half**2 * groups.variances, np.finfo(np.float64).tiny)
+
+    def _starts(self, rows: Rows, count: int, allowance: Allowance, random: Random) -> tuple[Groups, float]:
+        """Centres by k-means, equally wide in all directions, as far as half-way to the nearest other; and the noisy size."""
+        start = KMeans(count, bounds=(rows.box.low, rows.box.high), random=random)
+        start._learn(rows, _alone(allowance.share("starts", _STARTS)))
+        means = rows.box.centred(start.cluster_centers_)
+        width = _ALONE
+        if count > 1:
+            apart = np.sqrt(((means[:, None] - means[None]) ** 2).sum(axis=2)) + np.diag(np.full(count, np.inf))
+            width = np.clip(apart.min(axis=1) * (_START_WIDTH / math.sqrt(means.shape[1])), _LEAST_START, 1.0)[:, None]
+        sizes = np.maximum(start.cluster_sizes_, 1.0)
+        groups = Groups(weights=sizes / sizes.sum(), means=means, variances=np.ones_like(means) * width**2)
+        return groups, float(sizes.sum())
+
+    def _without_noise(self, X: Floats, count: int) -> None:
+        from sklearn.mixture import GaussianMixture as Plain
+
+        found = Plain(count, covariance_type="diag", n_init=3, random_state=0).fit(X)
+        self.weights_, self.means_, self.covariances_ = found.weights_, found.means_, found.covariances_
+        self.rounds_ = int(found.n_iter_)
+
+    # ── what it says ─────────────────────────────────────────────────────────────────────────────
+
+    def _logs(self, X: Any) -> Floats:
+        """log(weight · density) of each row, clipped to the bounds, in each group."""
+        asked = np.clip(self._asked(X), self.low_, self.high_)
+        return log_densities(asked, Groups(weights=self.weights_, means=self.means_, variances=self.covariances_))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """How likely each row is of each group."""
+        return responsibilities(self._logs(X))
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """The number of the most likely group of each row."""
+        return np.asarray(self._logs(X).argmax(axis=1), dtype=np.int64)
+
+    def score_samples(self, X: Any) -> Floats:
+        """The logarithm of the density at each row."""
+        logs = self._logs(X)
+        top = logs.max(axis=1)
+        return np.asarray(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of `score_samples`. Of private rows it is private."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n: int = 1, *, random: Random | None = None) -> tuple[Floats, npt.NDArray[np.int64]]:
+        """Rows of the model, clipped to the bounds, and their groups. They follow from what was released, and cost nothing.
+
+        >>> X = np.linspace(0, 1, 1000)[:, None]
+        >>> rows, groups = GaussianMixture(1, bounds=(0, 1)).fit(X).sample(5)
+        >>> rows.shape, groups.tolist()
+        ((5, 1), [0, 0, 0, 0, 0])
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        source = random or self.random or default_random()
+        wanted = _whole(n, "n")
+        even = (source.words(wanted) >> np.uint64(11)) * 2.0**-53
+        groups = np.minimum(np.searchsorted(np.cumsum(self.weights_), even, side="right"), len(self.weights_) - 1)
+        normal = Gaussian(scale=1, sensitivity=1, step="0.000001").sample(wanted * self.means_.shape[1], random=source)
+        away = np.asarray(normal, dtype=np.float64).reshape(wanted, -1) * np.sqrt(self.covariances_[groups])
+        return np.clip(self.means_[groups] + away, self.low_, self.high_), groups.astype(np.int64)
+
+
+def _alone(share: Share) -> Allowance:
+    """A share as an allowance of its own: as much of the same currency, for one row, as the share is."""
+    if share.currency == "epsilon":
+        return Allowance(PureDP(share.amount))
+    rho = share.amount if share.currency == "rho" else share.amount / 2
+    return Allowance(ZCDP(rho), currency=share.currency)
+
+
+def _shares(allowance: Allowance, rounds: int | None, *, size: float, dimension: int) -> Sequence[Share]:
+    """One for each round, of all that is left. By themselves as many rounds as leave the last with persons well above noise.
+
+    `size` is the noisy number of persons a group.
+    """
+    pure, left = allowance.currency == "epsilon", allowance.left
+    whole = float(allowance.size * left)
+    if allowance.currency == "rho":
+        whole *= 2
+    reach = float(reach_of(dimension, pure=pure))
+    strength = size * (whole if pure else math.sqrt(whole)) / reach
+    usual = int(strength / _ENOUGH) if pure else int((strength / _ENOUGH) ** 2)
+    wanted = rounds or max(1, min(usual, _MOST_ROUNDS))
+    weights = [_GROWTH**place for place in range(wanted)]
+    return [
+        allowance.share(f"moments of round {place + 1}", left * weight / sum(weights)) for place, weight in enumerate(weights)
+    ]
+
+
+def _whole(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidParameter(f"{name}={value!r} is invalid", why="it is a whole number, 1 or more", instead=f"{name}=2")
+    return int(value)

@@ -1,0 +1,1 @@
+"""Principal components: noisy second moments, private directions, and what they capture."""

@@ -1,0 +1,444 @@
+"""Principal components: four ways to find directions under a promise, and a fifth that is pure.
+
+place.py buys the mean and the spread, which fix the ball that rows are drawn into; second_moments.py, subspaces.py and power.py
+are the ways.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from cloister.errors import InvalidParameter
+from cloister.learn.clustering.noisy_mean import (
+    NoisyMean,
+    declared_radius,
+    mean_of,
+    noisy_size,
+    size_variance,
+    spread_of,
+    wide_enough,
+)
+from cloister.learn.decomposition.covariance_tables import TableMoments, moments_of, question_of
+from cloister.learn.decomposition.power import powered_subspace
+from cloister.learn.decomposition.second_moments import (
+    BITS,
+    gaussian_moments,
+    laplace_moments,
+    moment_steps,
+    wishart_bits,
+    wishart_moments,
+)
+from cloister.learn.decomposition.spectral_margins import Law, Variances
+from cloister.learn.decomposition.subspaces import chosen_components
+from cloister.learn.frame.ball import in_ball, projected, reach_of
+from cloister.learn.frame.base import PrivateModel, Rows
+from cloister.learn.frame.bounds import Box
+from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.from_tables import Learning, read
+from cloister.learn.frame.margins import wider_quantile
+from cloister.noise import Random
+from cloister.noise.allowance import Allowance, Currency, Share
+from cloister.privacy import ZCDP, Guarantee, PureDP, zcdp_within
+from cloister.privacy.rational import exact_square_root
+
+if TYPE_CHECKING:
+    from cloister.session import Measurer
+    from cloister.session.questions.spend import Spending
+
+__all__ = ["METHODS", "PCA"]
+
+Floats = npt.NDArray[np.float64]
+
+METHODS = ("gaussian", "power", "exponential", "wishart", "laplace")
+_SIZE, _SPREAD, _VARIANCES = Fraction(3, 100), Fraction(5, 100), Fraction(8, 100)
+_MEAN = {"epsilon": Fraction(1, 4), "mu_squared": Fraction(1, 10), "rho": Fraction(1, 10)}
+_PRODUCTS = 2
+_LARGE, _CLEAR = 1_000_000, 30
+_REACH, _FEW = 1.2, 12
+"""Rows count as no farther from the mean than the root of 1.2 + 12/d times their mean squared distance: in many dimensions most
+rows are about equally far, in few some are much farther."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Found:
+    """Directions (one a row), how much the rows vary along each (a noisy sum of squares), the deviation of that noise, and its
+    law as `spectral_margins.norm_of` takes it."""
+
+    directions: Floats
+    squares: Floats
+    deviation: float
+    law: Law
+    scale: float
+    degrees: int = 0
+    rounded: float = 0.0
+    rounded_square: float = 0.0
+
+
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # type: ignore[misc]
+    """Principal components of rows within declared bounds.
+
+    Guarantee: ε, or (ε, δ), or ρ, for one row more or less (the number of rows is private). Measured are the number of rows, the
+    sum (within the box, or the declared radius), the mean squared distance from the released mean, and the second moments about
+    that mean, of rows that are drawn into a ball of a released radius B. Each has its share. The ways:
+
+    - "gaussian": the moments with symmetric Gaussian noise (Analyze Gauss; needs a δ or ρ);
+    - "power": noisy products with a subspace (Hardt & Price 2014; needs a δ or ρ);
+    - "exponential": components drawn one by one with density ∝ exp(ε·uᵀMu/B²), by an exact sampler (subspaces.py);
+    - "wishart": the moments with Wishart noise, less its mean (needs a δ; refused for many features, where floating point could
+      cost more than δ; the other measurements are pure, and ε adds: basic composition);
+    - "laplace": the moments with discrete Laplace noise on their upper triangle (pure);
+    - "moments" (`fit_table` only): the covariances by the table's own engine, no row in memory (covariance_tables.py);
+    - "auto": "moments" for a table of numbers that is declared to have 10⁶ rows or more; else "gaussian" where there is a δ or
+      ρ; else "laplace" for more components than 1.4·√d, and "exponential" for fewer, as the noise's spectral norm is some
+      √2·d^1.5·B²/ε for the one, and the loss some k·d·B²/ε for the other; "laplace" also where εn (n as released) is 30·d^2.5 or
+      more: there its noise is far below what the rows add up to, and then its loss falls with the square of the noise.
+
+    Sums are whole numbers, and their noise too; the sum's noise under a pure ε, the directions of "exponential" and Wishart
+    noise are continuous, and the docstrings of ball.py, subspaces.py and `WishartMechanism` say what bounds the harm.
+
+    Parameters: `n_components` (None: all); `centered` (True: the rows have mean 0 already, and nothing is paid for it);
+    `radius` (no row is farther from the middle of the box, or from 0 where centred; None: the farthest corner).
+
+    Learned: `components_`, `explained_variance_` (noisy; "gaussian", "laplace" and "wishart" read it off the noisy moments, whose
+    greatest eigenvalues are too great by what the noise adds), `deviations_` (of its noise along a fixed direction, to first
+    order), `measured_` (what `margin` is made of), `radius_` (rows farther from the mean count as drawn in to it),
+    `explained_variance_ratio_`, `total_variance_`, `mean_`, `size_`, `method_`, `low_` and `high_`.
+
+    >>> t = np.linspace(-1, 1, 3000)
+    >>> model = PCA(1, epsilon=1, bounds=(-1, 1), random=Random.deterministic(1)).fit(np.column_stack([t, t]))
+    >>> np.abs(model.components_).round(1).tolist()
+    [[0.7, 0.7]]
+    """
+
+    _stored: ClassVar[str] = "PCA"
+    _target: ClassVar[str] = "none"
+    _learned: ClassVar[tuple[str, ...]] = (
+        "components_",
+        "explained_variance_",
+        "deviations_",
+        "measured_",
+        "radius_",
+        "explained_variance_ratio_",
+        "total_variance_",
+        "mean_",
+        "size_",
+        "method_",
+        "low_",
+        "high_",
+    )
+    measured_: Mapping[str, Any] | None = None
+    radius_: float = math.inf
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        epsilon: Any = 1,
+        delta: Any = None,
+        bounds: Any = None,
+        method: Literal["auto", "gaussian", "power", "exponential", "wishart", "laplace", "moments"] = "auto",
+        centered: bool = False,
+        radius: float | None = None,
+        privacy: Any = "central",
+        random: Random | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.method = method
+        self.centered = centered
+        self.radius = radius
+        self.privacy = privacy
+        self.random = random
+
+    def _currency_of(self, promised: Guarantee) -> Currency | None:
+        """Wishart noise and Laplace noise count in ε; choices in ε, or in ρ where there are so many that ρ adds up to less."""
+        if isinstance(promised, PureDP) or (promised.delta == 0 and not isinstance(promised, ZCDP)):
+            return "epsilon" if self.method not in ("gaussian", "power") else "mu_squared"
+        if self.method not in ("exponential", "wishart", "laplace"):
+            return "mu_squared"
+        if isinstance(promised, ZCDP):
+            return "rho"
+        if self.method == "exponential":
+            rho, many = zcdp_within(epsilon=promised.epsilon, delta=promised.delta).rho, self.n_components or self.n_features_in_
+            return "rho" if 8 * rho * many > promised.epsilon**2 else "epsilon"
+        return "epsilon"
+
+    def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
+        count = self._count(rows.X.shape[1])
+        self.low_, self.high_ = rows.box.low, rows.box.high
+        if allowance is None:
+            self._without_noise(rows.X)
+            return
+        way = self._way(allowance, rows.X.shape[1])
+        random = self.random
+        self.size_ = noisy_size(len(rows.X), allowance.share("number of rows", _SIZE), random)
+        if way == "auto":
+            few = count <= 1.4 * rows.X.shape[1] ** 0.5
+            exact = self.size_ * float(allowance.size) >= _CLEAR * rows.X.shape[1] ** 2.5
+            way = "exponential" if few and not exact else "laplace"
+        self.method_ = way
+        if self.centered:
+            place = _about_zero(rows.box, self.radius)
+        else:
+            radius = declared_radius(rows.box, self.radius)
+            share = allowance.share("mean", _MEAN[allowance.currency])
+            place = mean_of(rows.X, rows.box, size=self.size_, radius=radius, share=share, random=random)
+        self.mean_ = place.mean
+        share = allowance.share("spread", _SPREAD)
+        if place.most == 0:  # every declared interval is one value
+            allowance.rest("nothing: no feature can vary")
+            seen, farthest, nothing = None, np.zeros(1), np.eye(len(place.mean))[:count]
+            found = _Found(directions=nothing, squares=np.zeros(count), deviation=0.0, law="each laplace", scale=0.0)
+            spread = self.radius_ = 0.0
+        else:
+            centred = rows.X - place.mean
+            size_noise = size_variance(allowance.lines[0])
+            seen = spread_of(centred, place, size=self.size_, size_noise=size_noise, share=share, random=random)
+            spread = seen.value
+            farthest = np.maximum(rows.box.high - place.mean, place.mean - rows.box.low)
+            self.radius_ = float(np.sqrt(min((_REACH + _FEW / len(farthest)) * spread, (farthest**2).sum())))
+            found = self._found(way, in_ball(centred, self.radius_), self.radius_, count, allowance)
+        about = None if self.centered else (place.sums, place.sum_noise, place.moved, rows.box.width / 2)
+        ball = None if seen is None or self.radius_**2 >= float((farthest**2).sum()) * (1 - 1e-9) else tuple(seen)
+        self._keep(found, spread, size_noise=size_variance(allowance.lines[0]), mean=about, ball=ball)
+
+    def _found(self, way: str, rows: Floats, radius: float, count: int, allowance: Allowance) -> _Found:
+        random, features, step = self.random, rows.shape[1], radius * 2.0**-BITS
+        unit = step**2
+        if way == "wishart":
+            epsilon, delta = _wishart_part(allowance)
+            noisy, degrees, scale, step = wishart_moments(rows, radius=radius, epsilon=epsilon, delta=delta, random=random)
+            return _of_moments(noisy, np.sqrt(2 * degrees) * scale, count, "wishart", scale, degrees, step=step)
+        moments = moment_steps(rows, radius=radius)
+        if way == "gaussian":
+            noisy, variance = gaussian_moments(moments, allowance.rest("second moments"), random)
+            return _of_moments(noisy * unit, np.sqrt(variance) * unit, count, "gaussian", np.sqrt(variance) * unit, step=step)
+        if way == "laplace":
+            noisy, variance = laplace_moments(moments, allowance.rest("second moments"), random)
+            return _of_moments(
+                noisy * unit, np.sqrt(2 * variance) * unit, count, "laplace", np.sqrt(variance / 2) * unit, step=step
+            )
+        reach_squared = reach_of(features, BITS) ** 2
+        last = allowance.share("variances", _VARIANCES)
+        if way == "power":
+            shares = _equal(allowance, "product", _PRODUCTS)
+            columns = powered_subspace(moments, components=count, reach_squared=reach_squared, shares=shares, random=random)
+            directions = columns.T
+        else:
+            shares = _equal(allowance, "component", count)
+            directions = chosen_components(
+                moments.astype(np.float64), reach_squared=float(reach_squared), shares=shares, random=random
+            )
+        return _measured(rows, directions, radius=radius, share=last, random=random)
+
+    def _keep(
+        self,
+        found: _Found,
+        spread: float,
+        *,
+        size_noise: float,
+        mean: tuple[Floats, Floats, Floats, Floats] | None = None,
+        ball: tuple[float, ...] | None = None,
+    ) -> None:
+        order = np.argsort(-found.squares, kind="stable")
+        directions, rest = found.directions[order], max(self.size_ - 1, 1.0)
+        largest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
+        self.components_ = directions * np.where(largest < 0, -1.0, 1.0)[:, None]
+        self.total_variance_ = spread * self.size_ / rest
+        self.explained_variance_ = np.clip(found.squares[order] / rest, 0.0, self.total_variance_)
+        known = Variances(
+            squares=found.squares[order] / (rest if found.law == "table" else 1.0),
+            law=found.law,
+            scale=float(found.scale),
+            features=directions.shape[1],
+            size=self.size_,
+            size_noise=size_noise,
+            radius=self.radius_,
+            degrees=found.degrees,
+            rounded=found.rounded,
+            rounded_square=found.rounded_square,
+            mean=mean,
+            spread=ball,
+            corner=float((np.maximum(self.high_ - self.mean_, self.mean_ - self.low_) ** 2).sum()),
+        )
+        self.measured_ = known.written()
+        noise = np.full(len(directions), found.deviation / rest)
+        self.deviations_ = noise if found.law == "table" else known.deviations(found.deviation)
+        self.explained_variance_ratio_ = self.explained_variance_ / (self.total_variance_ or 1.0)
+
+    def _without_noise(self, X: Floats) -> None:
+        from sklearn import decomposition
+
+        found = decomposition.PCA(self.n_components, svd_solver="full").fit(X)
+        self.components_, self.mean_ = found.components_, found.mean_
+        self.explained_variance_, self.explained_variance_ratio_ = found.explained_variance_, found.explained_variance_ratio_
+        self.deviations_, self.radius_ = np.zeros(len(found.components_)), math.inf
+        self.total_variance_ = float(X.var(axis=0).sum() * len(X) / max(len(X) - 1, 1))
+        self.method_, self.size_ = "plain", float(len(X))
+
+    def _learn_table(
+        self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
+    ) -> Allowance:
+        """By covariances from the table's engine ("moments", and "auto" where the declared size is large), else from rows."""
+        columns, large = [name for name, _ in encoder.columns], (getattr(session.tables[table], "size", None) or 0) >= _LARGE
+        plain = len(encoder.names) == len(columns) and not self.centered and self.radius is None
+        if self.method == "moments" and not plain:
+            raise InvalidParameter(
+                'method="moments" is invalid',
+                why="the engine's covariances are of numbers about their mean, within their declared bounds",
+                instead='method="auto"',
+            )
+        if self.method != "moments" and not (self.method == "auto" and large and plain):
+            outcome = session.run(Learning(model=self, encoder=encoder, target=target), table, spend, purpose=purpose)
+            read(self, outcome.values, outcome.cost)
+            allowance = Allowance(outcome.cost, currency=self._currency_of(outcome.cost))
+            allowance.lines = list(self.spent_)
+            return allowance
+        count = self._count(len(columns))
+        answer = session.measure(question_of(table, columns), spend, purpose=purpose)
+        found = moments_of(answer.to_arrow().to_pydict(), answer.margin().to_pydict(), len(columns))
+        self.low_, self.high_ = (np.array(side, dtype=np.float64) for side in encoder.bounds)
+        self.method_, self.size_, self.mean_ = "moments", found.size, np.clip(found.mean, self.low_, self.high_)
+        rest = max(found.size - 1, 1.0)
+        self.radius_ = float(np.linalg.norm(self.high_ - self.low_))
+        wide = found.widest
+        directions = _of_moments(found.covariance * rest, wide / 1.96 * rest, count, "table", wide)
+        self._keep(directions, _trace(found) * rest / found.size, size_noise=0.0)
+        allowance = Allowance(answer.cost)
+        allowance.rest("count, means and covariances, by the table's engine")
+        return allowance
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def transform(self, X: Any) -> Floats:
+        """Rows, clipped to the bounds, as their coordinates along the components."""
+        return np.asarray((np.clip(self._asked(X), self.low_, self.high_) - self.mean_) @ self.components_.T)
+
+    def inverse_transform(self, X: Any) -> Floats:
+        """Coordinates along the components as rows."""
+        return np.asarray(np.asarray(X, dtype=np.float64) @ self.components_ + self.mean_)
+
+    def margin(self, confidence: Any = 0.95) -> Floats:
+        """A half-width of each explained variance, of the noise alone.
+
+        Within it lies, each component by itself with that confidence, the variance of the rows along the component; and for
+        "gaussian", "laplace", "wishart" and "moments" also the variance along the component that would have been found without
+        noise. Rows farther than `radius_` from the released mean count as drawn in to it: what that takes is not in it.
+        `spectral_margins.py` says how.
+        """
+        if self.measured_ is None:  # without noise, or of an older version, which kept no more than this
+            return np.asarray(self.deviations_ * wider_quantile(confidence))
+        return Variances.read(self.measured_).margin(self.explained_variance_, confidence)
+
+    def _count(self, features: int) -> int:
+        wanted = self.n_components
+        if wanted is None:
+            return features
+        whole = isinstance(wanted, int | np.integer) and not isinstance(wanted, bool)
+        if not whole or not 1 <= wanted <= features:
+            raise InvalidParameter(
+                f"n_components={wanted!r} is invalid",
+                why=f"it is a whole number between 1 and the number of features, {features}",
+                instead="n_components=1",
+            )
+        return int(wanted)
+
+    def _way(self, allowance: Allowance, features: int) -> str:
+        if self.method == "auto":
+            return "auto" if allowance.currency == "epsilon" else "gaussian"
+        if self.method not in METHODS:
+            raise InvalidParameter(
+                f"method={self.method!r} is invalid", why=f"known are auto, {', '.join(METHODS)}", instead='method="auto"'
+            )
+        if self.method == "wishart":
+            if allowance.currency != "epsilon" or not allowance.whole.delta:
+                raise InvalidParameter(
+                    'method="wishart" is invalid', why="Wishart noise is private with an ε and a δ only", instead='delta="1e-5"'
+                )
+            epsilon, delta = _wishart_budget(allowance, allowance.size * Fraction(1, 2))
+            wishart_bits(features=features, epsilon=epsilon, delta=delta)
+        return str(self.method)
+
+
+def _trace(found: TableMoments) -> float:
+    """The sum of the noisy eigenvalues above 0: no ratio is above 1."""
+    return float(np.clip(np.linalg.eigvalsh(found.covariance), 0.0, None).sum())
+
+
+def _about_zero(box: Box, radius: float | None) -> NoisyMean:
+    farthest = np.maximum(np.abs(box.low), np.abs(box.high))
+    corner = wide_enough(float(farthest.max())) and float((farthest**2).sum())
+    most = corner if radius is None else min(corner, declared_radius(box, radius) ** 2)
+    none = np.zeros_like(box.low)
+    return NoisyMean(mean=none, variance=none, most=most, sums=none, sum_noise=none, moved=none, step=none)
+
+
+def _of_moments(
+    noisy: Floats, deviation: float, count: int, law: Law, scale: float, degrees: int = 0, *, step: float = 0.0
+) -> _Found:
+    """`step`: to which the coordinates of rows were rounded."""
+    values, vectors = np.linalg.eigh(noisy)
+    directions, squares = vectors[:, ::-1][:, :count].T, values[::-1][:count]
+    return _Found(
+        directions=directions,
+        squares=squares,
+        deviation=float(deviation),
+        law=law,
+        scale=float(scale),
+        degrees=degrees,
+        rounded=math.sqrt(len(noisy)) / 2 * step,
+    )
+
+
+def _measured(rows: Floats, directions: Floats, *, radius: float, share: Share, random: Random | None) -> _Found:
+    """Noisy sums of squares along orthonormal directions that are released.
+
+    Guarantee: the share, one row more or less: the squares along orthonormal directions sum to ‖z‖² ≤ B² in all, so they change
+    by B² in the sum of sizes, and by B⁴ at most in the sum of squares; half a step is added for each, for its rounding, and for
+    all that `projected` rounds (that k axes in d dimensions are no more quite orthonormal: squares grow by 1 + √(kd)·2^−24).
+    """
+    along = projected(rows, directions.T, reach=radius) / radius
+    steps = np.rint(along**2 * 2.0**20).astype(np.int64).sum(axis=0)
+    most = Fraction(2**20) + Fraction(len(directions), 2) + 1 + exact_square_root(Fraction(directions.size)) / 16
+    sizes: dict[str, Any] = {"l1": most, "l2_squared": most**2}
+    unit = radius**2 * 2.0**-20
+    noisy = share.add(steps, random=random, **sizes) * unit
+    deviation, pure = float(np.sqrt(share.variance(**sizes))) * unit, share.currency == "epsilon"
+    return _Found(
+        directions=directions,
+        squares=noisy,
+        deviation=deviation,
+        law="each laplace" if pure else "each gaussian",
+        scale=deviation / math.sqrt(2) if pure else deviation,
+        rounded_square=radius**2 * (2.0**-21 + math.sqrt(directions.size) * 2.0**-24),
+    )
+
+
+def _equal(allowance: Allowance, what: str, many: int) -> Sequence[Share]:
+    part = allowance.left / many
+    return [allowance.share(f"{what} {place + 1}", part) for place in range(many)]
+
+
+def _wishart_part(allowance: Allowance) -> tuple[Fraction, Fraction]:
+    return _wishart_budget(allowance, allowance.rest("second moments").epsilon)
+
+
+def _wishart_budget(allowance: Allowance, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    """ε and half of δ for one row: where a person has m rows, δ grows by m·e^((m−1)ε) at most (group privacy), so it is divided
+    by that, rounded up; e^x is below 3^⌈x⌉."""
+    whole = Fraction(getattr(allowance.whole, "epsilon", allowance.size))
+    rows = round(whole / allowance.size)
+    growth = rows * 3 ** -(-(rows - 1) * whole // rows) if rows > 1 else 1
+    return epsilon, Fraction(allowance.whole.delta) / (2 * Fraction(growth))

@@ -1,0 +1,1 @@
+"""Trees, forests and boosting: private splits and noisy leaves."""

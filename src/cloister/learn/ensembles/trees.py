@@ -1,0 +1,297 @@
+"""A decision tree and a forest whose splits and leaves are private.
+
+Splits are chosen among public thresholds by permute-and-flip, level by level (`splits.py`), or drawn without looking at anybody
+(`method="random"`, an extremely random forest: the whole budget goes to the leaves). Leaves hold noisy class counts. Trees are
+complete, and their depth follows from public facts alone, so nothing of their shape depends on rows.
+
+Guarantee, of both models: the ε that was given, for neighbours that differ by one person (one more or less); under ZCDP the ρ
+that was given. Bounds and classes are declared. Proof: the levels and the leaves are drawn one after the other, and their shares
+add up (Dwork & Roth 2014, Theorem 3.16); a level costs its share by `splits.py`; a person is in one leaf of a tree and counts
+there in one class, so the counts move by 1 in all, and the discrete Laplace noise of their share has the scale 1/ε (Ghosh,
+Roughgarden & Sundararajan 2009). The trees of a forest:
+
+- persons="apart": each person is sent to one tree, by a coin that nobody's data had a say in. Given the coins, neighbours differ
+  in one tree's rows by one person: every tree may spend the whole (parallel composition, McSherry 2009, Theorem 4; a mixture over
+  coins of ε-close laws is ε-close).
+- persons="all": each person is in all trees; each tree's levels get an equal part of the share, and the leaf counts of all trees
+  together move by as much as there are trees.
+
+What happens to the counts afterwards (shrinking towards the node above, by public weights) is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from cloister.errors import InvalidParameter
+from cloister.learn.ensembles.splits import Criterion, Floats, Tree, descend, grow, random_tree
+from cloister.learn.frame.base import PrivateModel, Rows
+from cloister.noise import Random, default_random
+from cloister.noise.allowance import Allowance, Currency
+from cloister.privacy import Exact, exact_positive
+
+__all__ = ["DecisionTreeClassifier", "RandomForestClassifier"]
+
+_LEAF_SHARE = Fraction(3, 10)
+_ENOUGH = 100  # persons a leaf at ε = 1: with fewer, the noise of deeper splits costs more than they bring (measured)
+_DEEPEST = 12
+_USUAL_DEPTH, _USUALLY_DEEPEST, _USUAL_TREES = 4, 7, 3
+
+
+class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+    """What a tree and a forest share: a forest of one is a tree."""
+
+    _learned: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "depth_", "feature_", "threshold_", "value_")
+    _currency: ClassVar[Currency | None] = "epsilon"
+
+    method: Any
+    criterion: Any
+    max_depth: Any
+    bins: Any
+    size: Any
+    classes: Any
+
+    def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
+        trees, apart, features = self._plan(rows.X.shape[1], allowance)
+        depth = self._depth(trees, allowance)
+        random = self._source(allowance)
+        X, y, k = rows.X, np.asarray(rows.y, dtype=np.int64), len(self.classes_)
+        owner = random.below(trees, len(y)) if apart and trees > 1 else None
+        epsilon = self._epsilon_of_a_level(allowance, depth, 1 if apart else trees)
+        planted: list[Tree] = []
+        counts = np.empty((trees, 2**depth, k), dtype=np.int64)
+        for number in range(trees):
+            X_here, y_here = (X, y) if owner is None else (X[owner == number], y[owner == number])
+            if self.method == "random":
+                tree = random_tree(low=rows.box.low, high=rows.box.high, depth=depth, random=random)
+            else:
+                tree = grow(
+                    X_here,
+                    y_here,
+                    low=rows.box.low,
+                    high=rows.box.high,
+                    classes=k,
+                    depth=depth,
+                    bins=_whole(self.bins, "bins", 2, 4096),
+                    criterion=self.criterion,
+                    features=features,
+                    epsilon=epsilon,
+                    random=random,
+                )
+            planted.append(tree)
+            counts[number] = np.bincount(descend(X_here, tree, depth) * k + y_here, minlength=2**depth * k).reshape(-1, k)
+        noisy, variance = counts.astype(np.float64), 0.0
+        if allowance is not None:
+            share, moved = allowance.rest("leaf counts"), 1 if apart else trees
+            noisy = share.add(counts, l1=moved, l2_squared=moved, random=random)
+            variance = share.variance(l1=moved, l2_squared=moved)
+        self.low_, self.high_, self.depth_ = rows.box.low, rows.box.high, depth
+        self.feature_ = np.stack([tree.feature for tree in planted])
+        self.threshold_ = np.stack([tree.threshold for tree in planted])
+        self.value_ = np.stack([_shrunk(one, variance) for one in noisy])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """How likely each class is, in the order of `classes_`: the mean of the trees."""
+        asked = self._asked(X)
+        asked = np.clip(asked, self.low_, self.high_)
+        found = np.zeros((len(asked), len(self.classes_)))
+        for feature, threshold, value in zip(self.feature_, self.threshold_, self.value_, strict=True):
+            found += value[descend(asked, Tree(feature=feature, threshold=threshold), int(self.depth_))]
+        return np.asarray(found / len(self.value_))
+
+    def predict(self, X: Any) -> Any:
+        """The most likely class of each row."""
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[likeliest]
+
+    def _plan(self, features: int, allowance: Allowance | None) -> tuple[int, bool, int]:
+        """How many trees, whether persons are apart, how many features are candidates of a split."""
+        if self.method not in ("greedy", "random"):
+            raise _unknown("method", self.method, '"greedy" and "random"', 'method="greedy"')
+        if self.criterion not in ("max", "gini"):
+            raise _unknown("criterion", self.criterion, '"max" and "gini"', 'criterion="max"')
+        return 1, True, features
+
+    def _depth(self, trees: int, allowance: Allowance | None) -> int:
+        """By public facts: the depth that was asked for, else what the size hint and ε can carry, else a usual one."""
+        if self.max_depth is not None:
+            return _whole(self.max_depth, "max_depth", 1, _DEEPEST)
+        if self.size is None:
+            return _USUAL_DEPTH
+        return min(max(int(math.log2(max(self._weight(allowance) / trees / _ENOUGH, 1.0))), 1), _USUALLY_DEEPEST)
+
+    def _weight(self, allowance: Allowance | None) -> float:
+        """Persons by the size hint, times ε up to 8."""
+        persons = float(exact_positive(self.size, "size"))
+        if allowance is None:
+            return persons * 8
+        epsilon = allowance.size if allowance.currency == "epsilon" else math.sqrt(2 * allowance.size)
+        return persons * min(float(epsilon), 8.0)
+
+    def _epsilon_of_a_level(self, allowance: Allowance | None, depth: int, trees: int) -> Fraction | None:
+        """What one tree may spend at a level: the level's share, in equal parts for trees that share persons."""
+        if allowance is None or self.method == "random":
+            return None
+        portion = (1 - _LEAF_SHARE) / depth
+        drawn = [allowance.share(f"splits, level {level + 1}", portion) for level in range(depth)]
+        return replace(drawn[0], amount=drawn[0].amount / trees).epsilon
+
+    def _source(self, allowance: Allowance | None) -> Random:
+        """Without privacy the same rows give the same model, as scikit-learn wants it."""
+        if self.random is not None:
+            return self.random
+        return default_random() if allowance is not None else Random.deterministic(0)
+
+
+class DecisionTreeClassifier(_Trees):
+    """A decision tree.
+
+    `max_depth`: as asked, else by ε and the public `size=` hint, else 4. `criterion`: "max" (the better at small ε) or "gini"
+    (with plenty of rows). `bins`: thresholds are multiples of a node's width over this. `method`: "greedy" or "random". The
+    guarantee and its proof stand at the top of this module.
+
+    References: Friedman & Schuster (2010), Data mining with differential privacy. Fletcher & Islam (2019), Decision tree
+    classification with differential privacy: a survey. McKenna & Sheldon (2020), Permute-and-flip.
+
+    >>> X, y = [[0.1, 5.0], [0.9, 5.0]] * 300, [0, 1] * 300
+    >>> tree = DecisionTreeClassifier(epsilon=1, bounds=([0, 0], [1, 10]), max_depth=2).fit(X, y)
+    >>> tree.predict([[0.05, 1.0], [0.95, 1.0]]).tolist()
+    [0, 1]
+    """
+
+    _stored: ClassVar[str] = "DecisionTreeClassifier"
+
+    def __init__(
+        self,
+        *,
+        epsilon: Exact = 1,
+        delta: Exact | None = None,
+        bounds: Any = None,
+        method: Literal["greedy", "random"] = "greedy",
+        criterion: Criterion = "max",
+        max_depth: int | None = None,
+        bins: int = 32,
+        size: Exact | None = None,
+        classes: Any = None,
+        privacy: str | None = "central",
+        random: Random | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.method = method
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.bins = bins
+        self.size = size
+        self.classes = classes
+        self.privacy = privacy
+        self.random = random
+
+
+class RandomForestClassifier(_Trees):
+    """A forest of decision trees, each on people of its own (`persons="apart"`) or on all of them with a part of ε.
+
+    `n_estimators` trees; by themselves as many as the size hint times ε has digits, less one, and 3 at most (3 without a hint):
+    with few people each, trees of their own are mostly noise. In each node `max_features` of the features are candidates, drawn
+    without looking; by itself all. The rest as in `DecisionTreeClassifier`. The guarantee and its proof stand at the top of this
+    module.
+
+    References: Fletcher & Islam (2017), Differentially private random decision forests using smooth sensitivity (people apart).
+    Geurts, Ernst & Wehenkel (2006), Extremely randomized trees.
+
+    >>> X, y = [[0.1, 5.0], [0.9, 5.0]] * 300, [0, 1] * 300
+    >>> forest = RandomForestClassifier(epsilon=1, bounds=([0, 0], [1, 10]), max_depth=2).fit(X, y)
+    >>> forest.predict([[0.05, 1.0], [0.95, 1.0]]).tolist()
+    [0, 1]
+    """
+
+    _stored: ClassVar[str] = "RandomForestClassifier"
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int | None = None,
+        epsilon: Exact = 1,
+        delta: Exact | None = None,
+        bounds: Any = None,
+        method: Literal["greedy", "random"] = "greedy",
+        persons: Literal["apart", "all"] = "apart",
+        criterion: Criterion = "max",
+        max_depth: int | None = None,
+        max_features: int | None = None,
+        bins: int = 32,
+        size: Exact | None = None,
+        classes: Any = None,
+        privacy: str | None = "central",
+        random: Random | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.method = method
+        self.persons = persons
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.max_features = max_features
+        self.bins = bins
+        self.size = size
+        self.classes = classes
+        self.privacy = privacy
+        self.random = random
+
+    def _plan(self, features: int, allowance: Allowance | None) -> tuple[int, bool, int]:
+        super()._plan(features, allowance)
+        if self.persons not in ("apart", "all"):
+            raise _unknown("persons", self.persons, '"apart" and "all"', 'persons="apart"')
+        if self.n_estimators is not None:
+            trees = _whole(self.n_estimators, "n_estimators", 1, 1000)
+        else:
+            trees = (
+                _USUAL_TREES
+                if self.size is None
+                else min(max(int(math.log10(max(self._weight(allowance), 1.0))), 1), _USUAL_TREES)
+            )
+        wanted = features if self.max_features is None else _whole(self.max_features, "max_features", 1, 10**6)
+        return trees, self.persons == "apart", min(wanted, features)
+
+
+def _shrunk(counts: Floats, variance: float) -> Floats:
+    """Noisy class counts of the leaves, as probabilities: each node's shares are drawn towards those of the node above.
+
+    A node's count of a class is the sum of its leaves', and so is the variance of its noise. What is drawn weighs as much as the
+    noise of a node's total, and one person: a node that is mostly noise says what its parent says. Negative counts are 0.
+
+    >>> _shrunk(np.array([[30.0, 0.0], [-2.0, 1.0]]), 2.0).round(2).tolist()
+    [[0.99, 0.01], [0.65, 0.35]]
+    """
+    levels = [counts]
+    while len(levels[-1]) > 1:
+        levels.append(levels[-1].reshape(-1, 2, counts.shape[1]).sum(axis=1))
+    shares = np.full((1, counts.shape[1]), 1 / counts.shape[1])
+    for height, found in reversed(list(enumerate(levels))):
+        if len(found) > 1:
+            shares = np.repeat(shares, 2, axis=0)
+        whole = np.maximum(found, 0.0)
+        weight = 1 + math.sqrt(variance * 2**height)
+        shares = (whole + weight * shares) / (whole.sum(axis=1, keepdims=True) + weight)
+    return np.asarray(shares)
+
+
+def _whole(value: Any, name: str, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise InvalidParameter(
+            f"{name}={value!r} is invalid", why=f"it is a whole number from {least} to {most}", instead=f"{name}={max(least, 5)}"
+        )
+    return int(value)
+
+
+def _unknown(name: str, value: Any, known: str, instead: str) -> InvalidParameter:
+    return InvalidParameter(f"{name}={value!r} is invalid", why=f"known are {known}", instead=instead)

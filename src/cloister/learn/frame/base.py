@@ -1,0 +1,265 @@
+"""What every model has: parameters, checks, an allowance, learned values that may be published, and a table to learn from.
+
+A model is a scikit-learn estimator. `fit` checks and clips, opens an `Allowance`, calls the model's own `_learn`, and keeps what
+was spent. What `_learn` leaves in the attributes that `_learned` names is the whole model: it is what is saved, and nothing else
+of the rows stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from cloister.errors import InvalidParameter
+from cloister.learn.frame.bounds import Box, box_of, interval_of
+from cloister.learn.frame.reading import matrix_of, numbers_of, width_of
+from cloister.learn.frame.targets import classes_of, column_of, places_of
+from cloister.noise import Random
+from cloister.noise.allowance import Allowance, Currency, Share
+from cloister.privacy import ApproxDP, Guarantee, PureDP
+
+if TYPE_CHECKING:
+    from cloister.learn.frame.card import Card
+    from cloister.session import Measurer
+    from cloister.session.questions.spend import Spending
+
+__all__ = ["PrivateModel", "Rows", "classes_of", "places_of"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows:
+    """Private rows, checked: features within their bounds, the target as whole class numbers or as numbers within its bounds.
+
+    Rows with a missing value, or with a class that is not declared, are not in it: they count for nothing, as in a table.
+    """
+
+    X: npt.NDArray[np.float64]
+    y: npt.NDArray[Any] | None
+    box: Box
+
+
+class PrivateModel(BaseEstimator):  # type: ignore[misc]
+    """The base of all models.
+
+    Parameters that all have: `epsilon` and `delta` (the promise: pure without a δ), `bounds` (a pair: the lowest and the highest
+    values of the features), `privacy` ("central", or None for the same model without noise, marked as not private) and `random`
+    (tests inject a generator; what it produced is marked).
+
+    After `fit`: `guarantee_` (None without privacy), `spent_` (a tuple of `Share`: what was spent on what), `marked_`,
+    `n_features_in_`, and what the model learned.
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = ()
+    """The attributes that are the model: plain numbers, texts and arrays, all of them released values or public facts.
+    What a later version added has a default in the class: a model that an older one stored opens without it."""
+    _stored: ClassVar[str]
+    """The name that the model is stored under (`catalogue.name_of`): a literal, whatever the class is called."""
+    _target: ClassVar[str] = "class"
+    """"class", "number" or "none"."""
+    _currency: ClassVar[Currency | None] = None
+    """What the allowance is counted in: by itself ε for a pure promise and μ² else."""
+    _frameless: bool = False
+    """Whether the names of its features were never those of a frame (`_named`)."""
+
+    epsilon: Any
+    delta: Any
+    bounds: Any
+    privacy: Any
+    random: Random | None
+
+    # ── arrays ───────────────────────────────────────────────────────────────────────────────────
+
+    def fit(self, X: Any, y: Any = None, **refused: Any) -> Self:
+        """Learn from arrays, out of the model's own budget."""
+        _refuse(refused)
+        rows = self._checked(X, y)
+        return self._fitted(rows, self._allowance())
+
+    def _learn(self, rows: Rows, allowance: Allowance | None) -> None:
+        """Set the learned attributes; without an allowance, without noise."""
+        raise NotImplementedError
+
+    @property
+    def private(self) -> bool:
+        """Whether there is a promise."""
+        if self.privacy not in ("central", None):
+            raise InvalidParameter(
+                f"privacy={self.privacy!r} is invalid", why='known are "central" and None', instead='privacy="central"'
+            )
+        return self.privacy is not None
+
+    def _promise(self) -> Guarantee | None:
+        if not self.private:
+            return None
+        return PureDP(self.epsilon) if self.delta in (None, 0) else ApproxDP(self.epsilon, self.delta)
+
+    def _allowance(self, whole: Guarantee | None = None, *, rows: int = 1) -> Allowance | None:
+        promised = whole or self._promise()
+        return None if promised is None else Allowance(promised, currency=self._currency_of(promised), rows=rows)
+
+    def _currency_of(self, promised: Guarantee) -> Currency | None:
+        """A model whose method counts otherwise says so here."""
+        return self._currency
+
+    def _fitted(self, rows: Rows, allowance: Allowance | None) -> Self:
+        if allowance is None:
+            self._learn(rows, allowance)
+        else:
+            with np.errstate(all="ignore"):  # an overflow may tell of rows: no warning speaks of it
+                self._learn(rows, allowance)
+        return self._settled(allowance)
+
+    def _settled(self, allowance: Allowance | None, *, marked: bool | None = None) -> Self:
+        self.guarantee_: Guarantee | None = None if allowance is None else allowance.whole
+        self.spent_: tuple[Share, ...] = () if allowance is None else tuple(allowance.lines)
+        self.marked_: bool = marked if marked is not None else bool(self.random is not None and self.random.marked)
+        return self
+
+    def _checked(self, X: Any, y: Any) -> Rows:
+        """Shapes, kinds and declarations are checked aloud; values never: they are clipped, or their row counts for nothing.
+
+        Rows lie one after the other in memory, whatever came in and whichever rows were left out: the order in which numbers of
+        a row are added up, and so its last bits, must not depend on other rows.
+        """
+        X, target = self._arrays(X, y)
+        box = self._box(X)
+        kept = ~np.isnan(X).any(axis=1)
+        if target is not None:
+            target, known = self._class_numbers(target) if self._target == "class" else self._numbers(target)
+            kept = kept & known
+            target = target if kept.all() else target[kept]
+        return Rows(X=np.ascontiguousarray(box.clipped(X if kept.all() else X[kept])), y=target, box=box)
+
+    def _arrays(self, X: Any, y: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
+        """As arrays, cell by cell (`reading.py`). The twin without noise reads likewise where its bounds are declared; where it
+        looks them up, it is read and refused as scikit-learn does."""
+        self._frameless = False
+        if not self.private and self.bounds is None:
+            if self._target == "none":
+                return np.asarray(validate_data(self, X, dtype=np.float64)), None
+            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=self._target == "number")
+            return X, y
+        rows = matrix_of(X, features=width_of(self.bounds))
+        validate_data(self, X if hasattr(X, "columns") else rows, skip_check_array=True)  # names and number of features
+        if self._target == "none":
+            return rows, None
+        column = column_of(y, rows=len(rows))
+        if not self.private and getattr(self, "classes" if self._target == "class" else "bounds_y", None) is None:
+            check_array(column, ensure_2d=False, dtype=None)
+        return rows, column
+
+    def _box(self, X: npt.NDArray[np.float64]) -> Box:
+        if self.bounds is None and not self.private:
+            return Box(low=X.min(axis=0), high=X.max(axis=0))
+        return box_of(self.bounds, features=X.shape[1])
+
+    def _class_numbers(self, y: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """The number of each row's class, and whether it is declared."""
+        declared = getattr(self, "classes", None)
+        if not self.private and declared is None:
+            check_classification_targets(y)
+            self.classes_, numbers = np.unique(y, return_inverse=True)
+            return numbers.astype(np.int64), np.ones(len(y), dtype=bool)
+        self.classes_ = classes_of(declared)
+        numbers = places_of(y, self.classes_)
+        return np.maximum(numbers, 0), numbers >= 0
+
+    def _numbers(self, y: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        numbers = numbers_of(y)
+        declared = getattr(self, "bounds_y", None)
+        if not self.private and declared is None:
+            self.bounds_y_ = (float(numbers.min()), float(numbers.max()))
+            return numbers, np.ones(len(numbers), dtype=bool)
+        self.bounds_y_ = interval_of(declared)
+        return np.nan_to_num(np.clip(numbers, *self.bounds_y_), nan=self.bounds_y_[0]), ~np.isnan(numbers)
+
+    def _asked(self, X: Any, *, finite: bool = True) -> npt.NDArray[np.float64]:
+        """What is to be predicted, checked against what was learnt; with `finite=False` it is read as rows to learn from are.
+
+        scikit-learn warns of an array where the model learnt from a frame, since the order of columns may differ. Names that came
+        from a table, or from a file, stand in the order in which an array must have them: of that nothing warns.
+        """
+        check_is_fitted(self)
+        named = not self._frameless or hasattr(X, "columns")
+        if finite and named:
+            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        if finite:
+            found = check_array(X, dtype=np.float64, estimator=self, input_name="X")
+        else:
+            found = matrix_of(X, features=self.n_features_in_)
+            if named:
+                validate_data(self, X if hasattr(X, "columns") else found, skip_check_array=True, reset=False)
+        if found.shape[1] != self.n_features_in_:
+            raise InvalidParameter(
+                "X is invalid",
+                why=f"it has {found.shape[1]} columns, and the model learnt from {self.n_features_in_}",
+                instead=f"X[:, :{self.n_features_in_}]" if found.shape[1] > self.n_features_in_ else "all of its features",
+            )
+        return np.asarray(found)
+
+    def _named(self, names: npt.ArrayLike) -> None:
+        """Name the features otherwise than by the columns of a frame."""
+        self.feature_names_in_, self._frameless = np.asarray(names, dtype=object), True
+
+    # ── tables ───────────────────────────────────────────────────────────────────────────────────
+
+    def fit_table(
+        self,
+        session: Measurer,
+        table: str,
+        *,
+        features: Sequence[str],
+        target: str | None = None,
+        spend: Spending | None = None,
+        purpose: str = "",
+    ) -> Self:
+        """Learn from a table of a session, charged to its population. Bounds and classes are those that the table declares.
+
+        The spend is the model's ε and δ, or `spend=` where it is given (as in `session.sql`).
+        """
+        from cloister.learn.frame.from_tables import fit_table
+
+        fit_table(self, session, table, features=features, target=target, spend=spend, purpose=purpose)
+        return self
+
+    # ── what is told of it ───────────────────────────────────────────────────────────────────────
+
+    def card(self, **about: Any) -> Card:
+        """The model card: data, bounds, what was spent on what, and what was found out about it (see `cloister.learn.frame.card`)."""
+        from cloister.learn.frame.card import card_of
+
+        return card_of(self, **about)
+
+    def to_json(self) -> str:
+        """The model as portable text, with no pickle; `cloister.learn.load` reads it."""
+        from cloister.learn.frame.portable import to_json
+
+        return to_json(self)
+
+    def report(self) -> str:
+        """What was spent on what, a line each."""
+        check_is_fitted(self)
+        if self.guarantee_ is None:
+            return "NOT PRIVATE: learnt without noise; to be compared with, never to be published"
+        return "\n".join([str(self.guarantee_), *(f"  {line} ({float(line.portion):.1%})" for line in self.spent_)])
+
+    def _learned_values(self) -> Mapping[str, Any]:
+        return {name: getattr(self, name) for name in ("n_features_in_", *self._learned)}
+
+
+def _refuse(arguments: dict[str, Any]) -> None:
+    if arguments.pop("sample_weight", None) is not None:
+        raise InvalidParameter(
+            "sample_weight is invalid",
+            why="one person would count as much as their weight, and the noise is made for people who count once",
+            instead="fit(X, y)",
+        )
+    if arguments:
+        raise InvalidParameter(f"{sorted(arguments)[0]}= is invalid", why="fit takes X and y", instead="fit(X, y)")

@@ -1,0 +1,197 @@
+"""Learning from a table of a session: bounds and classes from its declaration, noise and charge by the one door.
+
+A model whose method is made of sums (`_learn_table`) asks the door for them, and no row comes into memory. Any other reads rows
+through `Door.run`, which charges first and lets out nothing but the learned values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+
+from cloister.errors import InvalidParameter, MissingBound
+from cloister.learn.frame.base import PrivateModel, Rows, classes_of
+from cloister.learn.frame.bounds import box_of, interval_of
+from cloister.learn.frame.catalogue import name_of
+from cloister.learn.frame.encoding import Encoder
+from cloister.learn.frame.portable import from_plain, plain, read_spent, spent_of
+from cloister.noise import Random
+from cloister.privacy import Guarantee
+from cloister.tables import Boolean, Category, Date, Domain, Integer, PrivateTable, Real
+
+if TYPE_CHECKING:
+    from cloister.session import Measurer
+    from cloister.session.questions.spend import Spending
+
+__all__ = ["Learning", "check_target", "declare", "fit_table", "read", "released", "rows_of"]
+
+
+def fit_table(
+    model: PrivateModel,
+    session: Measurer,
+    table: str,
+    *,
+    features: Sequence[str],
+    target: str | None,
+    spend: Spending | None,
+    purpose: str,
+) -> None:
+    """Fit the model to a table."""
+    if not model.private:
+        raise InvalidParameter(
+            "privacy=None is invalid", why="what leaves a session has a promise", instead="fit(X, y), with rows of your own"
+        )
+    check_target(model, features, target)
+    wanted = model._promise() if spend is None else spend
+    assert wanted is not None
+    remote = getattr(session, "fit_model", None)
+    if remote is not None:  # a hub learns there, as a job
+        remote(model, table, features=list(features), target=target, spend=wanted, purpose=purpose)
+        return
+    declaration = session.declared(table)
+    if not isinstance(declaration, PrivateTable):
+        raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="fit(X, y)")
+    encoder = Encoder.of(declaration.columns, list(features))
+    declare(model, encoder, declaration, target)
+    if hasattr(model, "_learn_table"):
+        with np.errstate(all="ignore"):
+            allowance = model._learn_table(session, table, encoder, target, wanted, purpose)
+        marked = allowance is not None and allowance.marked  # by noise that was bought before, in another session perhaps
+        model._settled(allowance, marked=marked or session.marked)
+    else:
+        outcome = session.run(Learning(model=model, encoder=encoder, target=target), table, wanted, purpose=purpose)
+        read(model, outcome.values, outcome.cost)
+    model._named(encoder.names)
+
+
+def check_target(model: PrivateModel, features: Sequence[str], target: str | None) -> None:
+    """A target where the model learns one, and not among the features."""
+    if (target is None) != (model._target == "none"):
+        raise InvalidParameter(
+            f"target={target!r} is invalid",
+            why="this model has no target" if target else "this model learns a target",
+            instead="target=None" if target else f'target="{features[-1] if features else "income"}"',
+        )
+    if target is not None and target in features:
+        raise InvalidParameter(
+            f"features={list(features)!r} is invalid",
+            why=f"the target {target!r} is among them",
+            instead=f"features={[name for name in features if name != target]!r}",
+        )
+
+
+def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, target: str | None) -> None:
+    """Put the declared bounds, classes and groups of features into the model's parameters."""
+    model.bounds = encoder.bounds
+    model.n_features_in_ = len(encoder.names)
+    if hasattr(model, "groups"):
+        model.groups = encoder.groups
+    if target is None:
+        return
+    domain = declaration.column(target)
+    if model._target == "class":
+        model.classes = list(_classes(domain, target))
+        return
+    if not isinstance(domain, Integer | Real | Date | Boolean):
+        raise MissingBound(
+            f"The target {target!r} needs bounds",
+            why="it has no declared bounds",
+            instead=f'columns={{"{target}": cl.Real(0, 100)}}',
+        )
+    model.bounds_y = _interval(domain)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """A model as a method that needs rows (`cloister.session.RowMethod`)."""
+
+    stored: ClassVar[tuple[str, str]] = ("cloister.learn.frame.from_tables", "Learning")
+
+    model: PrivateModel
+    encoder: Encoder
+    target: str | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it reads."""
+        names = [name for name, _ in self.encoder.columns]
+        return tuple(dict.fromkeys([*names, self.target] if self.target else names))
+
+    def describe(self) -> dict[str, Any]:
+        """The model and its parameters."""
+        parameters = {name: plain(value) for name, value in self.model.get_params(deep=False).items() if name != "random"}
+        return {"model": name_of(self.model), "parameters": parameters, "features": list(self.encoder.names)}
+
+    def guarantee(self, spend: Guarantee, declaration: PrivateTable) -> Guarantee:
+        """All that was given, if the method can keep such a promise."""
+        self.model._allowance(spend, rows=declaration.max_rows or 1)
+        return spend
+
+    def release(
+        self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
+    ) -> Mapping[str, Any]:
+        """Learn, and let out what was learnt."""
+        model = clone(self.model)  # so that nothing is learnt but what the door lets out
+        model.random, model.n_features_in_ = random, len(self.encoder.names)
+        allowance = model._allowance(guarantee, rows=declaration.max_rows or 1)
+        model._fitted(rows_of(model, self.encoder, self.target, rows, declaration), allowance)
+        return released(model)
+
+
+def rows_of(
+    model: PrivateModel, encoder: Encoder, target: str | None, rows: Mapping[str, Any], declaration: PrivateTable
+) -> Rows:
+    """A table's codes as the rows of a model, whose classes or bounds of the target are set as they are declared."""
+    X = encoder.codes(rows)
+    kept = ~np.isnan(X).any(axis=1)
+    box = box_of(encoder.bounds, features=X.shape[1])
+    if target is None:
+        return Rows(X=np.ascontiguousarray(box.clipped(X[kept])), y=None, box=box)
+    domain = declaration.column(target)
+    codes = np.asarray(rows[target])
+    kept &= codes != domain.null_code
+    if model._target == "class":
+        model.classes_ = classes_of(_classes(domain, target))
+        return Rows(X=np.ascontiguousarray(box.clipped(X[kept])), y=(codes - domain.low_code)[kept].astype(np.int64), box=box)
+    model.bounds_y_ = interval_of(_interval(domain))
+    numbers = np.clip(float(domain.origin) + codes * float(domain.step), *model.bounds_y_)
+    return Rows(X=np.ascontiguousarray(box.clipped(X[kept])), y=numbers[kept], box=box)
+
+
+def released(model: PrivateModel) -> dict[str, Any]:
+    """What a fitted model lets out, as plain data; `read` reads it."""
+    extra = {name: plain(getattr(model, name)) for name in ("classes_", "bounds_y_") if hasattr(model, name)}
+    learned = {name: plain(value) for name, value in model._learned_values().items()}
+    return {"learned": {**extra, **learned}, "spent": spent_of(model.spent_), "marked": model.marked_}
+
+
+def read(model: PrivateModel, values: Mapping[str, Any], guarantee: Guarantee) -> None:
+    """Put a released model into the estimator."""
+    for name, value in values["learned"].items():
+        setattr(model, name, from_plain(value))
+    model.spent_ = read_spent(values["spent"])
+    model.guarantee_ = guarantee
+    model.marked_ = bool(values["marked"])
+
+
+def _interval(domain: Domain) -> tuple[float, float]:
+    low, high = (float(domain.origin + code * domain.step) for code in (domain.low_code, domain.high_code))
+    return low, high
+
+
+def _classes(domain: Domain, target: str) -> Sequence[Any]:
+    if isinstance(domain, Category):
+        return domain.values()
+    if isinstance(domain, Boolean):
+        return [False, True]
+    if domain.size is not None and domain.size <= 100:
+        return [domain.decode(code) for code in range(domain.low_code, domain.high_code + 1)]
+    raise MissingBound(
+        f"The target {target!r} needs bounds",
+        why="its classes are not declared",
+        instead=f'columns={{"{target}": cl.Category([…])}}',
+    )

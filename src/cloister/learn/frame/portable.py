@@ -1,0 +1,231 @@
+"""Models as portable text: plain JSON with a loader, and no pickle, so that a model from elsewhere cannot run anything.
+
+What is saved is the parameters, the learned values (all released, or public) and what was spent. Nothing of the rows is there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.learn.frame.catalogue import METHODS, class_of, name_of
+from cloister.noise.allowance import Currency, Share
+from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, exact, text_of
+
+if TYPE_CHECKING:
+    from cloister.learn.frame.base import PrivateModel
+
+__all__ = ["from_plain", "load", "plain", "read_guarantee", "read_spent", "spent_of", "to_json", "write_guarantee"]
+
+_FORMAT = 1
+_KINDS = {"float64", "int64", "bool"}
+
+
+def to_json(model: PrivateModel) -> str:
+    """A fitted model as JSON.
+
+    >>> from cloister.learn import GaussianNB
+    >>> model = GaussianNB(epsilon=1, bounds=(0, 1)).fit([[0.1], [0.9]] * 50, [0, 1] * 50)
+    >>> load(model.to_json()).classes_.tolist()
+    [0, 1]
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "random"}
+    document = {
+        "format": _FORMAT,
+        "model": name_of(model),
+        "parameters": {name: plain(value) for name, value in parameters.items()},
+        "learned": {name: plain(value) for name, value in model._learned_values().items()},
+        "features": plain(getattr(model, "feature_names_in_", None)),
+        "guarantee": write_guarantee(model.guarantee_),
+        "spent": spent_of(model.spent_),
+        "marked": model.marked_,
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False)
+
+
+def load(source: str | Path) -> Any:
+    """A model from its JSON, or from a file that holds it. Only what this library knows is made: no code runs.
+
+    >>> load('{"format": 1, "model": "os.system"}')
+    Traceback (most recent call last):
+    cloister.errors.InvalidParameter: The model is invalid: 'os.system' is not a model of this library...
+    """
+    try:
+        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+    except OSError:
+        raise InvalidParameter(
+            f"The model {str(source)!r} is invalid", why="no file of that name can be read", instead='load(Path("model.json"))'
+        ) from None
+    except ValueError:
+        raise _refused("it is not a model that this library wrote") from None
+    try:
+        document = json.loads(text)
+        if document["format"] != _FORMAT:
+            raise _refused("its format is another version's")
+        name = document["model"]
+        if name not in METHODS:
+            raise _refused(f"{name!r} is not a model of this library")
+        kind = class_of(name)
+        model = kind(**{key: from_plain(value) for key, value in document["parameters"].items()})
+        learned = {key: from_plain(value) for key, value in document["learned"].items()}
+        known = {"n_features_in_", *kind._learned}
+        if not known - {name for name in kind._learned if hasattr(kind, name)} <= set(learned) <= known:
+            raise _refused("it does not hold what such a model learns")
+        for key, value in learned.items():
+            setattr(model, key, value)
+        if document["features"] is not None:
+            model._named(from_plain(document["features"]))
+        model.guarantee_ = read_guarantee(document["guarantee"])
+        model.spent_ = read_spent(document["spent"])
+        model.marked_ = bool(document["marked"])
+    except CloisterError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, ArithmeticError):
+        raise _refused("it is not a model that this library wrote") from None
+    return model
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it; arrays and fractions say what they are.
+
+    >>> plain(np.array([1.5])), plain(Fraction(1, 3))
+    ({'array': [1.5], 'dtype': 'float64', 'shape': [1]}, {'fraction': '1/3'})
+    """
+    if isinstance(value, np.ndarray):
+        return _array(value)
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, Fraction):
+        return {"fraction": str(value)}
+    if isinstance(value, Mapping):
+        return {"mapping": [[plain(key), plain(item)] for key, item in value.items()]}
+    if isinstance(value, tuple):
+        return {"tuple": [plain(item) for item in value]}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if type(value) is float and not math.isfinite(value):
+        return {"number": repr(value)}
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if hasattr(value, "_learned") and hasattr(value, "get_params"):
+        return {"model": to_json(value)}
+    raise _refused(f"a {type(value).__name__} cannot be saved")
+
+
+def from_plain(value: Any) -> Any:
+    """The value again.
+
+    >>> from_plain(plain((np.array([1, 2]), Fraction(1, 3))))
+    (array([1, 2]), Fraction(1, 3))
+    """
+    if isinstance(value, list):
+        return [from_plain(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"array": items, "dtype": dtype, "shape": shape}:
+            if dtype in _KINDS:
+                return np.asarray(items, dtype=dtype).reshape(shape)
+            if dtype == "text":
+                return np.asarray([str(item) for item in items]).reshape(shape)
+            if dtype == "object":
+                return np.array([str(item) for item in items], dtype=object).reshape(shape)
+        case {"fraction": text}:
+            return exact(text)
+        case {"number": "nan" | "inf" | "-inf" as text}:
+            return float(text)
+        case {"tuple": items}:
+            return tuple(from_plain(item) for item in items)
+        case {"mapping": pairs}:
+            return {from_plain(key): from_plain(item) for key, item in pairs}
+        case {"model": text}:
+            return load(text)
+    raise _refused("it holds something unknown")
+
+
+def _array(value: npt.NDArray[Any]) -> dict[str, Any]:
+    shape = list(value.shape)
+    if value.dtype.kind == "U":
+        return {"array": value.ravel().tolist(), "dtype": "text", "shape": shape}
+    if value.dtype.kind == "O" and all(isinstance(item, str) for item in value.ravel().tolist()):
+        return {"array": value.ravel().tolist(), "dtype": "object", "shape": shape}
+    kind = {"f": "float64", "i": "int64", "u": "int64", "b": "bool"}.get(value.dtype.kind)
+    if kind is None:
+        raise _refused(f"an array of {value.dtype} cannot be saved")
+    items = value.astype(kind).ravel().tolist()
+    if kind == "float64" and not np.isfinite(value).all():  # plain JSON knows neither
+        items = [item if math.isfinite(item) else repr(item) for item in items]
+    return {"array": items, "dtype": kind, "shape": shape}
+
+
+def write_guarantee(guarantee: Guarantee | None) -> dict[str, str] | None:
+    """As exact texts.
+
+    >>> write_guarantee(PureDP("0.1"))
+    {'kind': 'pure', 'epsilon': '0.1'}
+    """
+    match guarantee:
+        case None:
+            return None
+        case PureDP():
+            return {"kind": "pure", "epsilon": text_of(guarantee.epsilon)}
+        case ApproxDP():
+            return {"kind": "approx", "epsilon": text_of(guarantee.epsilon), "delta": text_of(guarantee.delta)}
+        case ZCDP():
+            return {"kind": "zcdp", "rho": text_of(guarantee.rho), "delta": text_of(guarantee.delta)}
+
+
+def read_guarantee(written: Mapping[str, str] | None) -> Guarantee | None:
+    """The other way.
+
+    >>> read_guarantee({"kind": "approx", "epsilon": "1", "delta": "0.00001"})
+    ApproxDP(epsilon='1', delta='0.00001')
+    """
+    if written is None:
+        return None
+    match written["kind"]:
+        case "pure":
+            return PureDP(written["epsilon"])
+        case "approx":
+            return ApproxDP(written["epsilon"], written["delta"])
+        case "zcdp":
+            return ZCDP(written["rho"], written["delta"])
+    raise _refused("its guarantee is of an unknown kind")
+
+
+def spent_of(lines: Iterable[Share]) -> list[dict[str, str]]:
+    """What was spent on what, as exact texts."""
+    return [_spent(line) for line in lines]
+
+
+def read_spent(lines: Iterable[Mapping[str, str]]) -> tuple[Share, ...]:
+    """The other way."""
+    return tuple(_share(line) for line in lines)
+
+
+def _spent(line: Share) -> dict[str, str]:
+    return {"what": line.what, "currency": line.currency, "amount": str(line.amount), "portion": str(line.portion)}
+
+
+def _share(line: Mapping[str, str]) -> Share:
+    return Share(
+        what=str(line["what"]),
+        currency=cast(Currency, line["currency"]),
+        amount=exact(line["amount"]),
+        portion=exact(line["portion"]),
+    )
+
+
+def _refused(why: str) -> InvalidParameter:
+    return InvalidParameter("The model is invalid", why=why, instead="cloister.learn.load(model.to_json())")

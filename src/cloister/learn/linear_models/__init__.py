@@ -1,0 +1,1 @@
+"""Lines and linear classifiers: from noisy moments, perturbed objectives, private descent; and their margins."""

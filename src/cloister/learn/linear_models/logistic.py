@@ -1,0 +1,101 @@
+"""Logistic regression with a guarantee: two classes or several."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.learn.linear_models.linear_classes import LinearClassifier, Method
+from cloister.learn.linear_models.losses import Logistic, Loss, Softmax, softmax
+from cloister.noise import Random
+
+__all__ = ["LogisticRegression"]
+
+_SLOPE = 0.7
+
+
+class LogisticRegression(LinearClassifier):
+    """Linear scores whose logistic function is a probability.
+
+    Guarantee: `epsilon`, `delta`, for one person (row) more or less. A fifth to a quarter of it buys class counts, a radius
+    and, where it is worth it, a centre of the rows (`cloister.learn.linear_models.prepared`), the rest one of::
+
+        method        where the noise goes       pure ε                          with δ
+        "objective"   into the objective         K-norm a column                 (the ε alone is spent)
+        "gradient"    into every gradient's sum  vector mechanism a round        Gaussian, μ² divided by the rounds
+        "newton"      into every gradient     not: Gaussian noise only        Gaussian, the gradient's and the
+                      and every Hessian                                       Hessian's; two classes
+        "output"      onto the minimum           vector mechanism                Gaussian
+        "centroids"   into the classes' sums     K-norm a class                  Gaussian
+
+    each proved where it is written, all under the norm ‖row‖₂ ≤ 1 of prepared rows. `method="auto"` takes, under pure ε, the
+    objective where n̂·ε ≥ 15·d, for k > 2 classes 15·d·k² (n̂ the noisy count, d the features and the intercept), else the
+    centroids; with a δ, gradients, but the objective for two classes and up to 8 features. What that rests on, accuracies on
+    test rows (AUTO marks what is taken; no privacy: 0.965, 0.964, 0.810, 0.852)::
+
+                            objective     gradient      output   centroids
+        cancer ε = 0.5      0.87                                 0.83 AUTO
+        cancer ε = 1        0.91          0.94          0.89     0.94 AUTO
+        cancer ε = 8        0.96 AUTO     0.94          0.95     0.94
+          with δ = 1e-5: 1                0.94 AUTO     0.94     0.94
+                         8                0.97 AUTO     0.95     0.94
+        digits ε = 1                      0.18          0.22     0.64 AUTO
+        digits ε = 8        0.75          0.80          0.82     0.90 AUTO
+        digits ε = 32, 128  0.85, 0.95                           0.91, 0.91
+          with δ = 1e-5: 1                0.89 AUTO     0.83     0.89
+                         8                0.94 AUTO     0.89     0.91
+        Adult, 5  ε = 1     0.810 AUTO    0.803         0.804    0.766
+                  ε = 0.01  0.783 AUTO    0.776         0.767    0.769
+          with δ = 1e-5: 1  0.810 AUTO    0.811         0.802    0.766
+        Adult, all ε = 1    0.833 AUTO
+          with δ = 1e-5                   0.845 AUTO
+
+    Newton steps were no better in any of these than the descent (means of 50, 8 and 3 fits, δ = 1e-5): cancer ε = 1 0.947 and
+    0.948, ε = 8 0.968 and 0.971; Adult, 5, ε = 1 0.811 and 0.811; Adult, all, ε = 1 0.842 and 0.847. So "auto" takes none.
+
+    Coefficients are for the features as they came; rows are clipped to the bounds before they are scored. With
+    `method="output"`, `margins_` holds for each coefficient how far, with 95 % confidence, the noise can have moved it.
+
+    >>> from cloister.noise import Random
+    >>> rows, classes = [[0.1], [0.2], [0.8], [0.9]] * 500, [0, 0, 1, 1] * 500
+    >>> model = LogisticRegression(epsilon=1, bounds=(0, 1), random=Random.deterministic(1)).fit(rows, classes)
+    >>> model.predict([[0.0], [1.0]]).tolist(), model.method_
+    ([0, 1], 'objective')
+    """
+
+    _stored: ClassVar[str] = "LogisticRegression"
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1,
+        delta: Any = None,
+        bounds: Any = None,
+        method: Method = "auto",
+        ridge: float | None = None,
+        classes: Any = None,
+        privacy: str | None = "central",
+        random: Random | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.method = method
+        self.ridge = ridge
+        self.classes = classes
+        self.privacy = privacy
+        self.random = random
+
+    def _loss(self, classes: int, *, private: bool) -> Loss:
+        return Logistic(slope=_SLOPE if private else 1.0) if classes == 2 else Softmax(classes=classes)
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The probability of each class, a row for each row."""
+        scores = self.decision_function(X)
+        return softmax(np.stack([np.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores)
+
+    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Its logarithm."""
+        return np.asarray(np.log(np.maximum(self.predict_proba(X), 1e-300)))

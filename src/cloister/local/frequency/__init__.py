@@ -1,0 +1,1 @@
+"""How many people have each value: frequency oracles, sketches, RAPPOR, heavy hitters."""

@@ -1,0 +1,1 @@
+"""Which keys people hold and the values of these."""

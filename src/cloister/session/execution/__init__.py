@@ -1,0 +1,1 @@
+"""From a plan to a stored answer: reserve, aggregate, add noise, settle; and what was bought before."""

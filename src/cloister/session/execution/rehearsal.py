@@ -1,0 +1,57 @@
+"""A rehearsal: the whole way of a question on rows that follow the declarations and on nothing else.
+
+Scripts are written first and pay later: the answer has the shape, the types and the margins of the real one, and its values mean
+nothing. Made-up rows spread evenly over the declared values; people have the same names in every table of a population, so that
+joins find partners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cloister.noise import Random
+from cloister.session.state.table_snapshot import Table
+from cloister.tables import Domain, PrivateTable
+
+NOTE = "REHEARSAL: made-up rows that follow the declarations; nothing private was read, nothing was spent"
+
+_SEED = 20_260_101
+_ROWS = 1000
+_MOST_ROWS = 20_000
+_TEXTS = 12
+
+
+def rehearsal_tables(tables: Mapping[str, Table]) -> dict[str, Table]:
+    """The same declarations over made-up rows; public tables as they are.
+
+    >>> from cloister.tables import Category, Integer
+    >>> people = PrivateTable({"age": [1], "sex": ["F"]}, columns={"age": Integer(17, 90), "sex": Category(["F", "M"])})
+    >>> rehearsal_tables({"people": people})["people"].columns["age"]
+    Integer(low=17, high=90, nullable=False)
+    """
+    random = Random.deterministic(_SEED)
+    return {name: _made_up(table, random) if isinstance(table, PrivateTable) else table for name, table in tables.items()}
+
+
+def _made_up(table: PrivateTable, random: Random) -> PrivateTable:
+    rows = min(table.size or _ROWS, _MOST_ROWS)
+    columns = {name: _values(domain, rows, random) for name, domain in table.columns.items()}
+    if table.unit is not None and table.unit not in columns:
+        persons = max(1, rows // max(1, (table.max_rows or 1) // 2))
+        columns[table.unit] = [f"p{number}" for number in _below(persons, rows, random)]
+    return PrivateTable.declared(columns, dict(table.columns), like=table, version="rehearsal", during=None)
+
+
+def _values(domain: Domain, rows: int, random: Random) -> list[Any]:
+    if domain.size is None:
+        return [f"p{number}" for number in _below(_TEXTS, rows, random)]
+    places = _below(domain.size, rows, random)
+    values: list[Any] = [domain.decode(domain.low_code + place) for place in places]
+    if domain.nullable:
+        values[:: max(2, _TEXTS)] = [None] * len(values[:: max(2, _TEXTS)])
+    return values
+
+
+def _below(bound: int, count: int, random: Random) -> list[int]:
+    return [int(number) for number in random.below(bound, count)]

@@ -1,0 +1,1 @@
+"""What leaves: released tables with their margins, read from noisy values alone; as frames, pictures, text and back."""

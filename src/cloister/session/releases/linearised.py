@@ -1,0 +1,148 @@
+"""Numbers made from noisy ones by a curved formula, with their first-order error and a bound on the rest.
+
+A `Linearised` number v stands for a true number t with |t − (v − Σ wᵢ·noiseᵢ)| ≤ rest, but for a small, fixed part of the
+confidence. Its margin is the half-width of Σ wᵢ·noiseᵢ plus the rest. The arithmetic below keeps that statement true through
+sums, products and quotients: each rule is an identity, and what it leaves out of the first order is bounded by *radii*,
+half-widths at a confidence so high that all radii of one formula together take only a twentieth of what may be missed.
+
+Where nothing was left out, all of the confidence goes to the first order, and a sum of counts has the margin of a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.session.releases.uncertainty import Terms, half_widths
+
+Floats = npt.NDArray[np.float64]
+Weights = Mapping[str, Floats]
+
+_OTHERS = 0.05
+_RADII = 8
+_SUREST = 1 - 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Certainty:
+    """The noises of all noisy numbers, and the confidence that a margin is to have."""
+
+    terms: Mapping[str, Terms]
+    confidence: float
+    radius_confidence: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        miss = (1 - self.confidence) * _OTHERS / _RADII
+        object.__setattr__(self, "radius_confidence", min(1 - miss, _SUREST))
+
+    def radius(self, weights: Weights) -> Floats:
+        """A bound on |Σ wᵢ·noiseᵢ| that hardly ever fails."""
+        return half_widths(weights, self.terms, self.radius_confidence)
+
+    def margin(self, number: Linearised) -> Floats:
+        """The half-width of the interval of a number."""
+        curved = bool(np.any(number.rest > 0))
+        confidence = 1 - (1 - self.confidence) * (1 - _OTHERS) if curved else self.confidence
+        width = half_widths(number.weights, self.terms, confidence) + number.rest if number.weights else number.rest
+        found: Floats = np.broadcast_to(width, number.value.shape).copy()
+        return found
+
+    def margin_about(self, number: Linearised, shown: Floats) -> Floats:
+        """The half-width of an interval around another value, which was released for the same number."""
+        with np.errstate(invalid="ignore"):
+            moved: Floats = np.nan_to_num(np.abs(number.value - shown), nan=0.0, posinf=np.inf)
+        return self.margin(number) + moved
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """A number in each group, the weights of the noises in it, and a bound on what they leave out."""
+
+    value: Floats
+    weights: Weights
+    rest: Floats
+
+    def reach(self, certainty: Certainty) -> Floats:
+        """How far the truth may be, with the confidence of a radius."""
+        return np.asarray(certainty.radius(self.weights) + self.rest) if self.weights else self.rest
+
+    def within(self, low: Floats | float, high: Floats | float, certainty: Certainty) -> Linearised:
+        """The same number, where it is known that the truth lies in [low, high]: there the error is never more than the longer
+        way to an end."""
+        value = np.clip(self.value, low, high)
+        worst = np.maximum(value - low, high - value)
+        moved = np.abs(value - self.value)
+        loose = ~(self.reach(certainty) + moved < worst)
+        weights = {name: np.where(loose, 0.0, weight) for name, weight in self.weights.items()}
+        return Linearised(value, weights, np.where(loose, worst, self.rest + moved))
+
+
+def constant(value: float, size: int) -> Linearised:
+    """A public number.
+
+    >>> constant(2.0, 3).value.tolist()
+    [2.0, 2.0, 2.0]
+    """
+    return Linearised(np.full(size, value), {}, np.zeros(size))
+
+
+def unknown(value: Floats, rest: Floats) -> Linearised:
+    """A number of which only an interval is known."""
+    return Linearised(value, {}, rest)
+
+
+def weighed(parts: list[tuple[Floats | float, Weights]]) -> dict[str, Floats]:
+    """The weights of a sum of factors times noises.
+
+    >>> weighed([(2.0, {"a": np.array([1.0])}), (1.0, {"a": np.array([3.0])})])["a"].tolist()
+    [5.0]
+    """
+    found: dict[str, Floats] = {}
+    for factor, weights in parts:
+        for name, weight in weights.items():
+            found[name] = found[name] + factor * weight if name in found else np.asarray(factor * weight)
+    return found
+
+
+def added(one: Linearised, other: Linearised, sign: float = 1.0) -> Linearised:
+    """one + sign · other: errors add with their signs, so that shared noise cancels."""
+    weights = weighed([(1.0, one.weights), (sign, other.weights)])
+    return Linearised(one.value + sign * other.value, weights, one.rest + abs(sign) * other.rest)
+
+
+def multiplied(one: Linearised, other: Linearised, certainty: Certainty) -> Linearised:
+    """t·u − v·w = w(t − v) + v(u − w) + (t − v)(u − w); the last is at most the product of the radii."""
+    weights = weighed([(other.value, one.weights), (one.value, other.weights)])
+    rest = np.abs(other.value) * one.rest + np.abs(one.value) * other.rest
+    return Linearised(one.value * other.value, weights, rest + _product(one.reach(certainty), other.reach(certainty)))
+
+
+def divided(one: Linearised, other: Linearised, certainty: Certainty) -> Linearised:
+    """With θ = v/w: t/u − θ = ((t − v) − θ(u − w))/u, and |u| ≥ |w| − radius.
+
+    Where the radius reaches |w|, nothing is known of the quotient: its margin is infinite. A quotient by exactly 0 is NaN.
+    """
+    reach = other.reach(certainty)
+    least = np.abs(other.value) - reach
+    sure = least > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(other.value != 0, one.value / other.value, np.nan)
+        plain = np.where(sure, share, 0.0)
+        safe = np.where(sure, other.value, 1.0)
+        kept = np.where(sure, 1.0, 0.0)
+        difference = weighed([(kept, one.weights), (-plain * kept, other.weights)])
+        rests = one.rest + np.abs(plain) * other.rest
+        moved = (certainty.radius(difference) if difference else 0.0) + rests
+        tight = np.where(sure, least, 1.0)
+        rest = rests / np.abs(safe) + moved * (1 / tight - 1 / np.abs(safe))
+    weights = {name: weight / safe for name, weight in difference.items()}
+    return Linearised(share, weights, np.where(sure, np.where(np.isfinite(rest), rest, np.inf), np.inf))
+
+
+def _product(one: Floats, other: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        found: Floats = np.nan_to_num(one * other, nan=0.0, posinf=np.inf)  # 0 · ∞: one of them is exact and 0
+    return found

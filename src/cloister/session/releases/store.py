@@ -1,0 +1,131 @@
+"""Readings as bytes, for the ledger, and back: plain JSON, so that a stored release can be read by anything and runs nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.noise import DiscreteGaussian, DiscreteLaplace
+from cloister.session.planning.zoom import Zoom
+from cloister.session.questions.threshold import Threshold
+from cloister.session.releases.formulas import Reading, reading_of
+from cloister.session.releases.uncertainty import Noise
+
+_FORMAT = 1
+_dumped = json.JSONEncoder(separators=(",", ":")).encode
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one part of a plan found: the keys of its groups (None where the plan fixes them), the reading of each raw, and the
+    threshold that undeclared keys passed.
+    """
+
+    keys: tuple[npt.NDArray[Any], ...] | None
+    readings: Mapping[str, Reading]
+    threshold: Threshold | None = None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """All parts of one release, and whether a test's generator made them."""
+
+    parts: tuple[Found, ...]
+    marked: bool
+
+
+def to_bytes(parts: list[Found], *, marked: bool) -> bytes:
+    """The stored form of fresh readings (one noise each)."""
+    return _dumped(
+        {
+            "format": _FORMAT,
+            "marked": marked,
+            "parts": [
+                {
+                    "keys": None if part.keys is None else [_array(key) for key in part.keys],
+                    "threshold": None if part.threshold is None else [part.threshold.least, str(part.threshold.delta)],
+                    "raws": {
+                        name: {"values": _array(reading.values), **_noise(reading.terms[0].noise)}
+                        for name, reading in part.readings.items()
+                    },
+                }
+                for part in parts
+            ],
+        },
+    ).encode()
+
+
+def from_bytes(stored: bytes) -> Stored:
+    """The readings again.
+
+    >>> reading = reading_of(np.array([3, 4]), DiscreteLaplace(scale="2"))
+    >>> found = from_bytes(to_bytes([Found(None, {"rows": reading})], marked=False)).parts[0]
+    >>> found.readings["rows"].values.tolist(), found.readings["rows"].terms == reading.terms
+    ([3, 4], True)
+    """
+    document = json.loads(stored)
+    parts = tuple(
+        Found(
+            None if part["keys"] is None else tuple(_values(key) for key in part["keys"]),
+            {name: reading_of(_values(raw["values"]), _noise_of(raw)) for name, raw in part["raws"].items()},
+            None if part["threshold"] is None else Threshold(least=part["threshold"][0], delta=Fraction(part["threshold"][1])),
+        )
+        for part in document["parts"]
+    )
+    return Stored(parts, document["marked"])
+
+
+def _array(values: npt.NDArray[Any]) -> dict[str, Any]:
+    if values.dtype == np.int64 and values.ndim > 1 and np.abs(values).max(initial=0) < 2**31:
+        # a hierarchy is large, and its noise does not compress: half as many bytes, packed as they are
+        return {"int32": base64.b64encode(values.astype("<i4").tobytes()).decode(), "shape": list(values.shape)}
+    if values.dtype == np.int64:
+        packed = base64.b64encode(zlib.compress(values.astype("<i8").tobytes(), 1)).decode()
+        return {"int64": packed} if values.ndim == 1 else {"int64": packed, "shape": list(values.shape)}
+    return {"list": values.tolist()}
+
+
+def _values(stored: Mapping[str, Any]) -> npt.NDArray[Any]:
+    if "int32" in stored:
+        small = np.frombuffer(base64.b64decode(stored["int32"]), dtype="<i4").astype(np.int64)
+        return small.reshape(stored["shape"])
+    if "int64" in stored:
+        values = np.frombuffer(zlib.decompress(base64.b64decode(stored["int64"])), dtype="<i8").astype(np.int64)
+        return values.reshape(stored["shape"]) if "shape" in stored else values
+    found = np.empty(len(stored["list"]), dtype=object)
+    found[:] = stored["list"]
+    return found
+
+
+def _noise(noise: Noise) -> dict[str, str]:
+    if isinstance(noise, Zoom):
+        asked = {"leaves": str(noise.leaves), "share": str(noise.share), "rows": str(noise.rows)}
+        return {**_noise(noise.noise), "zoom": json.dumps(asked)}
+    if isinstance(noise, DiscreteLaplace):
+        return {"noise": "laplace", "scale": str(noise.scale), "sensitivity": str(noise.sensitivity)}
+    return {"noise": "gaussian", "scale_squared": str(noise.scale_squared), "sensitivity_squared": str(noise.sensitivity_squared)}
+
+
+def _noise_of(raw: Mapping[str, str]) -> Noise:
+    if "zoom" in raw:
+        asked = json.loads(raw["zoom"])
+        return Zoom(
+            leaves=int(asked["leaves"]), share=Fraction(asked["share"]), rows=int(asked["rows"]), noise=_plain_noise_of(raw)
+        )
+    return _plain_noise_of(raw)
+
+
+def _plain_noise_of(raw: Mapping[str, str]) -> DiscreteLaplace | DiscreteGaussian:
+    if raw["noise"] == "laplace":
+        return DiscreteLaplace(scale=Fraction(raw["scale"]), sensitivity=Fraction(raw["sensitivity"]))
+    return DiscreteGaussian(
+        scale_squared=Fraction(raw["scale_squared"]), sensitivity_squared=Fraction(raw["sensitivity_squared"])
+    )

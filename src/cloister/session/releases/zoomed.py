@@ -1,0 +1,138 @@
+"""The quantile that a `Zoom` found, and its margin from the noisy rungs alone.
+
+Margin. D(k) = rows up to leaf k less q times all rows. The true quantile is the leaf k* with D(k* − 1) < 0 ≤ D(k*). It lies in
+one range between two neighbouring cuts, first to last; D never falls, so D(first − 1) < 0 ≤ D(last). Adding up noisy rungs gives
+D̂ at every cut, with w the half-width of its noise at the confidence 1 − α. The ranges with D̂(last) ≥ −w and D̂(first − 1) ≤ w
+hold k* with probability at least 1 − α: each of the two fails with probability at most α/2 for the one range that holds it. The
+noise is drawn after the choice and does not depend on it, so this is so for every choice. The margin is the way from the released
+value to the farther end of all such ranges: then it covers k* wherever the value lies, and nothing needs to be clipped.
+
+Several purchases. Each has its own choice and its own cuts. The ranges are then those between all cuts, and D̂ at the end of a
+range is the mean of what each ladder has, weighted by inverse variance, at its next cut from there outwards: there D is not below
+0, as it must be for the upper end, and below 0 for the lower, so the same argument holds. The released leaf is the one whose
+choice was bought with most, the mean of these where several were."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.noise import DiscreteLaplace
+from cloister.session.planning.zoom import Zoom, cuts_around
+from cloister.session.releases.formulas import Reading
+from cloister.session.releases.frames import Series
+from cloister.session.releases.linearised import Floats
+from cloister.session.releases.quantiles import OfLeaves
+from cloister.session.releases.uncertainty import spreads_at
+
+_EQUAL = 1e-9
+_ROUNDING = 1e-12  # of the rows, so that sums of floats decide nothing where the noise is nil
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ladder:
+    """What one purchase found, a row a group: cuts, and how many rungs of non-empty width and how many rows lie before each."""
+
+    chosen: npt.NDArray[np.int64]
+    cuts: npt.NDArray[np.int64]
+    rungs: Floats
+    rows: Floats
+    variance: float
+    kurtosis: float
+
+    def at(self, cuts: npt.NDArray[np.int64], share: float, *, up: bool) -> tuple[Floats, Floats, Floats]:
+        """D̂, its variance and its fourth cumulant for each asked cut, at the ladder's own next cut above it or below."""
+        apart = (np.arange(len(self.cuts)) * (int(self.cuts.max(initial=0)) + 1))[:, None]
+        own = (self.cuts + apart).ravel()
+        side = "left" if up else "right"
+        place = np.searchsorted(own, (cuts + apart).ravel(), side=side).reshape(cuts.shape)  # type: ignore[call-overload]
+        place = place - (np.arange(len(self.cuts)) * self.cuts.shape[1])[:, None] - (0 if up else 1)
+        rows, rungs = np.take_along_axis(self.rows, place, axis=1), np.take_along_axis(self.rungs, place, axis=1)
+        after = self.rungs[:, -1:] - rungs
+        noise = ((1 - share) ** 2 * rungs + share**2 * after) * self.variance
+        fourth = ((1 - share) ** 4 * rungs + share**4 * after) * self.variance**2 * self.kurtosis
+        return rows - share * self.rows[:, -1:], noise, fourth
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zoomed(OfLeaves):
+    """The value below which a share of the rows lies."""
+
+    share: Fraction
+
+    @property
+    def raws(self) -> tuple[str, ...]:
+        """The one raw that holds choice and ladder."""
+        return (self.leaves.levels_name,)
+
+    def series(self, readings: Mapping[str, Reading]) -> Series:
+        """The released column."""
+        return self._decoded(self._codes(self._ladders(readings)))
+
+    def margins(self, readings: Mapping[str, Reading], confidence: float) -> Floats:
+        """The longer way to an end of the interval; days for dates."""
+        ladders = self._ladders(readings)
+        share, leaves = float(self.share), self.leaves.count
+        cuts = np.sort(np.concatenate([ladder.cuts for ladder in ladders], axis=1), axis=1)
+        first, last = cuts[:, :-1], cuts[:, 1:]
+        plausible = (last > first) & ((last == leaves) | (self._margin_over(ladders, last, share, confidence, up=True) >= 0))
+        plausible &= (first == 0) | (self._margin_over(ladders, first, share, confidence, up=False) <= 0)
+        plausible[~plausible.any(axis=1)] = True
+        groups = np.arange(len(cuts))
+        low = first[groups, plausible.argmax(axis=1)]
+        high = last[groups, plausible.shape[1] - 1 - plausible[:, ::-1].argmax(axis=1)] - 1
+        return self._reach(self._codes(ladders), low, high)
+
+    def _margin_over(
+        self, ladders: list[_Ladder], cuts: npt.NDArray[np.int64], share: float, confidence: float, *, up: bool
+    ) -> Floats:
+        """D̂ + w at upper ends, D̂ − w at lower ones."""
+        whole = math.fsum(1 / ladder.variance for ladder in ladders)
+        over, noise, fourth = np.zeros(cuts.shape), np.zeros(cuts.shape), np.zeros(cuts.shape)
+        for ladder in ladders:
+            weight = 1 / ladder.variance / whole
+            value, square, fourth_power = ladder.at(cuts, share, up=up)
+            over, noise, fourth = over + weight * value, noise + weight**2 * square, fourth + weight**4 * fourth_power
+        heavy = np.divide(fourth, noise**2, out=np.zeros_like(noise), where=noise**2 > 0)
+        width = np.sqrt(noise) * spreads_at(heavy, confidence) + _ROUNDING * (1 + ladders[0].rows[:, -1:])
+        found: Floats = over + width if up else over - width
+        return found
+
+    def _codes(self, ladders: list[_Ladder]) -> Floats:
+        least = min(ladder.variance for ladder in ladders)
+        best = [ladder.chosen for ladder in ladders if ladder.variance <= least * (1 + _EQUAL)]
+        leaf = np.mean(np.array(best, dtype=np.float64), axis=0)
+        inside = self.leaves.low + leaf * self.leaves.stride + (self.leaves.stride - 1) / 2
+        return self._clipped(inside if self.kind == "real" else np.rint(inside))
+
+    def _ladders(self, readings: Mapping[str, Reading]) -> list[_Ladder]:
+        """One a purchase; one for all where the values are made up or borrowed, to say what such a sharpness would give."""
+        reading = readings[self.leaves.levels_name]
+        values = reading.values
+        noises = [term.noise.noise for term in reading.terms if isinstance(term.noise, Zoom)]
+        if values.ndim == 3 and values.shape[1] == len(noises):
+            found = [(values[:, place], [noise]) for place, noise in enumerate(noises)]
+        else:
+            found = [(values[:, -1] if values.ndim == 3 else values, noises)]
+        return [self._ladder(each, mine) for each, mine in found]
+
+    def _ladder(self, values: npt.NDArray[Any], noises: list[Any]) -> _Ladder:
+        chosen = np.clip(np.rint(values[:, 0].astype(np.float64)), 0, self.leaves.count - 1).astype(np.int64)
+        cuts = cuts_around(chosen, self.leaves.count)
+        real = np.diff(cuts, axis=1) > 0
+        counts = np.where(real, values[:, 1:].astype(np.float64), 0.0)
+        start = np.zeros((len(cuts), 1))
+        return _Ladder(
+            chosen=chosen,
+            cuts=cuts,
+            rungs=np.concatenate([start, np.cumsum(real, axis=1)], axis=1),
+            rows=np.concatenate([start, np.cumsum(counts, axis=1)], axis=1),
+            variance=1 / math.fsum(1 / max(float(noise.variance), 1e-300) for noise in noises),
+            kurtosis=3.0 if any(isinstance(noise, DiscreteLaplace) for noise in noises) else 0.0,
+        )

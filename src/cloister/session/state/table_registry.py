@@ -1,0 +1,179 @@
+"""What all sessions about the same tables share: the tables, their prepared rows, the ledger and the randomness.
+
+Tables come and go while questions are asked. The tables of one moment are a `TableSnapshot`, which never changes; adding, replacing or
+removing a table makes another one. A question keeps the registry that it began with, from its text to its answer (`pinned`); so
+it ends on the rows that it began with, under the bounds that were declared of them. The rows of a table that is gone are closed
+when the last such question has ended. Which registry that is belongs to the question's context.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+from cloister.errors import CloisterError
+from cloister.ledger import Ledger
+from cloister.noise import Random
+from cloister.privacy import Guarantee
+from cloister.session.execution.single_flight import SingleFlight
+from cloister.session.state.prepared_cache import PreparedCache
+from cloister.session.state.row_access import RowAccess
+from cloister.session.state.source_identities import SourceIdentities
+from cloister.session.state.table_snapshot import Table, TableSnapshot
+from cloister.tables import Prepared, PrivateTable, Workspace
+
+_BEGUN: ContextVar[Mapping[TableRegistry, TableSnapshot]] = ContextVar("cloister registries", default=MappingProxyType({}))
+"""The registries that the question which is asked here began with, by house."""
+
+
+class TableRegistry:
+    """Tables that come and go, over one ledger and one source of randomness."""
+
+    def __init__(self, tables: Mapping[str, Table], ledger: Ledger, random: Random, workspace: Workspace | None = None) -> None:
+        self.ledger, self.random = ledger, random
+        self.flights = SingleFlight()
+        self._stock = PreparedCache(workspace)
+        self._lock = threading.Lock()
+        self._changing = threading.Lock()
+        self._now = TableSnapshot(tables, ledger, random, self._stock, SourceIdentities())
+        self._asking: dict[TableSnapshot, int] = {}
+        self._narrowed: WeakKeyDictionary[PrivateTable, dict[tuple[str, ...], PrivateTable]] = WeakKeyDictionary()
+
+    @property
+    def registry(self) -> TableSnapshot:
+        """The tables as the question that is asked here began with them; without one, as they are now."""
+        return _BEGUN.get().get(self, self._now)
+
+    @property
+    def workspace(self) -> Workspace:
+        """What its engines may take of the machine."""
+        return self._stock.workspace
+
+    @contextmanager
+    def pinned(self) -> Iterator[None]:
+        """What is asked within it sees the tables as they were when it began."""
+        begun = _BEGUN.get()
+        if self in begun:
+            yield
+            return
+        with self._lock:
+            registry = self._now
+            self._asking[registry] = self._asking.get(registry, 0) + 1
+        token = _BEGUN.set({**begun, self: registry})
+        try:
+            yield
+        finally:
+            _BEGUN.reset(token)
+            with self._lock:
+                self._asking[registry] -= 1
+                if not self._asking[registry]:
+                    del self._asking[registry]
+                closing = [] if registry is self._now else self._unused()
+            _close(closing)
+
+    def open(self, budget: Guarantee | Mapping[str, Guarantee] | None, *, who: str) -> None:
+        """Open the populations of all tables."""
+        self._now.open(budget, who=who)
+
+    def add(self, name: str, table: Table, budget: Guarantee | None, *, who: str) -> None:
+        """One table more."""
+        with self._changing:
+            changed = self._now.adding(name, table)
+            changed.open(budget, who=who, names=[name])
+            self._become(changed)
+
+    def replace(self, name: str, table: Table, *, who: str) -> None:
+        """Another table of the same population under a name."""
+        with self._changing:
+            changed = self._now.replacing(name, table)
+            changed.open(None, who=who, names=[name])
+            self._become(changed)
+
+    def remove(self, name: str) -> None:
+        """One table fewer; what its population has spent stays spent."""
+        with self._changing:
+            self._become(self._now.removing(name))
+
+    def row_access(self, name: str) -> RowAccess:
+        """The rows of a table, for whoever holds the house: it asks on nobody's behalf, and whoever calls it has decided."""
+        registry = self.registry
+        entry = registry.entry(name)
+        return RowAccess(
+            declaration=entry.declaration,
+            population=entry.population,
+            version=entry.version,
+            secret=entry.secret,
+            prepare=functools.partial(registry.prepare, name),
+        )
+
+    def narrowed(self, table: PrivateTable, columns: tuple[str, ...]) -> PrivateTable:
+        """The declaration of a table with some of its columns; always the same object for the same ones."""
+        with self._lock:
+            known = self._narrowed.setdefault(table, {})
+            if columns not in known:
+                known[columns] = with_columns(table, columns)
+            return known[columns]
+
+    def close(self) -> None:
+        """Remove all prepared rows."""
+        _close(self._stock.without([]))
+
+    def _become(self, registry: TableSnapshot) -> None:
+        with self._lock:
+            self._now = registry
+            closing = self._unused()
+        _close(closing)
+
+    def _unused(self) -> list[Prepared]:
+        return self._stock.without([entry for each in (self._now, *self._asking) for entry in each.entries.values()])
+
+
+def with_columns(table: PrivateTable, columns: Sequence[str]) -> PrivateTable:
+    """The same table with some of its declared columns.
+
+    >>> from cloister.tables import Integer
+    >>> table = PrivateTable({"a": [1], "b": [2]}, columns={"a": Integer(0, 9), "b": Integer(0, 9)})
+    >>> list(with_columns(table, ["b"]).columns)
+    ['b']
+    """
+    kept = {name: domain for name, domain in table.columns.items() if name in columns}
+    return PrivateTable.declared(table.source, kept, like=table)
+
+
+def _close(rows: list[Prepared]) -> None:
+    for each in rows:
+        with suppress(CloisterError):  # whoever removed a table must not fail for a temporary file that is gone
+            each.close()
+
+
+class HasTables(Protocol):
+    """Something that lives in a house."""
+
+    @property
+    def house(self) -> TableRegistry:
+        """The house."""
+
+
+Holder = TypeVar("Lodger", bound=HasTables)
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+def pinned(method: Callable[Concatenate[Holder, Given], Answer]) -> Callable[Concatenate[Holder, Given], Answer]:
+    """A method that sees the same tables from its beginning to its end, whatever others add, replace or remove meanwhile."""
+
+    @functools.wraps(method)
+    def held(self: Holder, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        house = self.house
+        if house in _BEGUN.get():
+            return method(self, *args, **kwargs)
+        with house.steady():
+            return method(self, *args, **kwargs)
+
+    return held

@@ -1,0 +1,241 @@
+"""Several questions about the same rows, measured together: what is measured for them, and how they are read from it.
+
+Questions about the same rows and statistics that differ in their declared keys alone are *marginals* of one table. Not they
+themselves are measured, but those marginals from which all of them follow with the least error (`marginal_shares.py`); least
+squares then makes the answers agree with each other (`marginals.py`), and whole numbers are rounded so that they still add up
+(`marginal_rounding.py`). Counts over ranges of one column are put together too (`range_family.py`). Questions of other kinds in
+the same workload are measured as they are, under the same charge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.session.execution.answer import additive, cellwise, released_from, released_part
+from cloister.session.execution.history import History
+from cloister.session.planning.grid import Axis
+from cloister.session.planning.plan import Plan
+from cloister.session.planning.shape import Shape
+from cloister.session.questions.question import Question
+from cloister.session.questions.spend import Measure
+from cloister.session.releases.formulas import Formula, Linear, Reading, Rounded, combined
+from cloister.session.releases.release import Release
+from cloister.session.releases.stored_kinds import written
+from cloister.session.workloads.marginal_rounding import rounded
+from cloister.session.workloads.marginal_shares import alike, best_shares
+from cloister.session.workloads.marginals import Marginal, consistent
+from cloister.session.workloads.range_family import RangeFamily, range_families
+
+_MOST_AXES = 6
+_MOST_CELLS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Family:
+    """Questions that are marginals of one table: by their places among all questions, with the axes that they keep."""
+
+    wanted: Mapping[int, Marginal]
+    axes: tuple[Axis, ...]
+    example: Question
+    shares: Mapping[Marginal, Fraction]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many groups each axis has."""
+        return tuple(axis.size or 0 for axis in self.axes)
+
+    @property
+    def measured(self) -> tuple[Question, ...]:
+        """What is measured."""
+        return tuple(replace(self.example, by=tuple(self.axes[number].key for number in kept)) for kept in self.shares)
+
+    @property
+    def weights(self) -> tuple[Fraction, ...]:
+        """The part of the family's spend that each measurement takes."""
+        return tuple(self.shares.values())
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many numbers each measurement finds."""
+        return tuple(int(np.prod([self.sizes[number] for number in kept], dtype=np.int64)) for kept in self.shares)
+
+    def words(self, shape: Shape) -> str:
+        """What tells one of the questions from the others."""
+        return " × ".join(axis.name for axis in shape.grid.axes) or "all rows"
+
+    def answers(
+        self, shapes: Sequence[Shape], found: Sequence[Mapping[str, Reading]]
+    ) -> dict[int, tuple[tuple[Formula, ...], dict[str, Reading]]]:
+        """For each wanted question the formulas and the readings that its answer is made of, from the readings of what was
+        measured."""
+        raws: dict[str, dict[Marginal, Reading]] = {}
+        for name in found[0]:
+            tables = {
+                kept: (reading[name].values.reshape(tuple(self.sizes[number] for number in kept)), reading[name].terms)
+                for kept, reading in zip(self.shares, found, strict=True)
+            }
+            agreed = consistent(self.sizes, tables, list(dict.fromkeys(self.wanted.values())))
+            raws[name] = {kept: Reading(values, terms) for kept, (values, terms) in agreed.items()}
+        answers: dict[int, tuple[tuple[Formula, ...], dict[str, Reading]]] = {}
+        wholes = _wholes(self, shapes[next(iter(self.wanted))].formulas, raws)
+        for place, kept in self.wanted.items():
+            readings = {name: by[kept] for name, by in raws.items()}
+            formulas: list[Formula] = []
+            for formula in shapes[place].formulas:
+                if isinstance(formula, Linear) and formula.name in wholes:
+                    readings[_whole(formula.name)], slack = wholes[formula.name][kept]
+                    coefficients = ((_whole(formula.name), 1.0),)
+                    formula = Rounded(name=formula.name, kind=formula.kind, coefficients=coefficients, slack=slack)
+                formulas.append(formula)
+            order = _order(self, shapes[place], kept)
+            answers[place] = (tuple(formulas), {name: _flat(reading, order) for name, reading in readings.items()})
+        return answers
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is measured for several questions, with the part of the spend that each measurement takes."""
+
+    families: tuple[Family | RangeFamily, ...]
+    alone: tuple[int, ...]
+    """The places of the questions that are measured as they are."""
+    measured: tuple[Question | Shape, ...]
+    weights: tuple[Fraction, ...]
+
+    def place(self, family: int) -> int:
+        """Where the measurements of a family begin."""
+        return sum(len(each.weights) for each in self.families[:family])
+
+
+def workload_of(questions: Sequence[Question], shapes: Sequence[Shape], measure: Measure) -> Workload:
+    """Questions that share a table put together, and the best measurements for them."""
+    groups: dict[str, list[int]] = {}
+    for number, shape in enumerate(shapes):
+        groups.setdefault(_kin(shape) if _is_marginal(shape) else f"alone {number}", []).append(number)
+    families: list[Family | RangeFamily] = []
+    for places in groups.values():
+        family = _family(places, questions, shapes, measure) if len(places) > 1 else None
+        if family is not None:
+            families.append(family)
+    joined = {place for family in families for place in family.wanted}
+    families += range_families([number for number in range(len(shapes)) if number not in joined], shapes, measure)
+    joined = {place for family in families for place in family.wanted}
+    alone = tuple(number for number in range(len(shapes)) if number not in joined)
+    whole = Fraction(len(shapes))
+    measured = [each for family in families for each in family.measured] + [questions[number] for number in alone]
+    weights = [share * len(family.wanted) / whole for family in families for share in family.weights]
+    return Workload(tuple(families), alone, tuple(measured), (*weights, *(1 / whole for _ in alone)))
+
+
+def _wholes(
+    family: Family, formulas: Sequence[Formula], raws: Mapping[str, Mapping[Marginal, Reading]]
+) -> dict[str, dict[Marginal, tuple[Reading, float]]]:
+    """The counts and sums that are whole numbers, rounded so that those of one table are sums of those of another; and how much
+    further that moved a cell of each table than rounding it alone."""
+    found: dict[str, dict[Marginal, tuple[Reading, float]]] = {}
+    for formula in formulas:
+        if not isinstance(formula, Linear) or formula.kind != "integer":
+            continue
+        exact = replace(formula, kind="real")
+        tables, terms = {}, {}
+        for kept in dict.fromkeys(family.wanted.values()):
+            readings = {name: raws[name][kept] for name in formula.raws}
+            tables[kept] = exact.series(readings).values
+            terms[kept] = formula.terms(readings)
+        found[formula.name] = {
+            kept: (Reading(table, terms[kept]), _further(table, tables[kept]))
+            for kept, table in rounded(family.sizes, tables).items()
+        }
+    return found
+
+
+def _further(whole: npt.NDArray[Any], estimate: npt.NDArray[np.float64]) -> float:
+    """How much more than half a unit rounding has moved a cell of the table, at most: in whole units."""
+    moved = float(np.abs(whole.astype(np.float64) - estimate).max(initial=0.0))
+    return float(max(0, math.ceil(moved - 0.5 - 1e-9)))
+
+
+def _whole(name: str) -> str:
+    return f"whole:{name}"
+
+
+def _order(family: Family, shape: Shape, kept: Marginal) -> tuple[int, ...]:
+    """The axes of a marginal as the question has them."""
+    described = [str(family.axes[number].describe()) for number in kept]
+    return tuple(described.index(str(axis.describe())) for axis in shape.grid.axes)
+
+
+def _flat(reading: Reading, order: tuple[int, ...]) -> Reading:
+    return Reading(np.transpose(reading.values, order).reshape(-1), reading.terms)
+
+
+def _is_marginal(shape: Shape) -> bool:
+    """Whether the raws of its groups add up to those of coarser groups, every row being in exactly one group."""
+    return shape.grid.declared and cellwise(shape) and additive(shape) and all(axis.complete for axis in shape.grid.axes)
+
+
+def _kin(shape: Shape) -> str:
+    where = shape.question.where
+    blocks = [(block.name, block.l1, block.l2_squared) for block in shape.blocks]
+    formulas = [written(formula) for formula in shape.formulas]
+    condition = None if where is None else where.describe()
+    return repr((shape.population, shape.version, shape.fingerprint, condition, blocks, formulas))
+
+
+def _family(places: Sequence[int], questions: Sequence[Question], shapes: Sequence[Shape], measure: Measure) -> Family | None:
+    axes = {str(axis.describe()): axis for place in places for axis in shapes[place].grid.axes}
+    names = list(axes)
+    wanted = {place: tuple(sorted(names.index(str(axis.describe())) for axis in shapes[place].grid.axes)) for place in places}
+    sizes = tuple(axis.size or 0 for axis in axes.values())
+    finest = int(np.prod([float(size) for size in sizes]))
+    if len(axes) > _MOST_AXES or finest > _MOST_CELLS or len(set(wanted.values())) < 2:
+        return None
+    shares = _shares(sizes, tuple(dict.fromkeys(wanted.values())), measure)
+    return Family(wanted, tuple(axes.values()), questions[places[0]], shares)
+
+
+def assembled_workload(workload: Workload, shapes: Sequence[Shape], plan: Plan, history: History, *, who: str) -> list[Release]:
+    """The releases of questions that were measured together, in their order."""
+    released: dict[int, Release] = {}
+    for number, family in enumerate(workload.families):
+        first = workload.place(number)
+        parts = [[stored.parts[first + offset].readings for stored in history.stored] for offset in range(len(family.weights))]
+        found = [{name: combined([each[name] for each in part]) for name in part[0]} for part in parts]
+        for place, (formulas, readings) in family.answers(shapes, found).items():
+            released[place] = released_from(shapes[place], formulas, readings, history, who=who, repeated=plan.repeated)
+    start = len(plan.parts) - len(workload.alone)
+    for offset, place in enumerate(workload.alone):
+        released[place] = released_part(plan, start + offset, history, who=who)
+    return [released[place] for place in range(len(shapes))]
+
+
+def expected_workload(
+    workload: Workload, shapes: Sequence[Shape], plan: Plan, *, shown: Sequence[Shape]
+) -> tuple[tuple[str, dict[str, float]], ...]:
+    """For each question of a family its words, as those of `shown`, and the margin of its counts and sums, before anything is
+    measured."""
+    found: list[tuple[str, dict[str, float]]] = []
+    for number, family in enumerate(workload.families):
+        first = workload.place(number)
+        readings = [
+            {name: Reading(np.zeros(length), reading.terms) for name, reading in plan.parts[first + offset].sharpness().items()}
+            for offset, length in enumerate(family.lengths)
+        ]
+        for place, (formulas, known) in family.answers(shapes, readings).items():
+            margins = {each.name: float(each.margins(known, 0.95)[0]) for each in formulas if isinstance(each, Linear)}
+            found.append((family.words(shown[place]), margins))
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _shares(sizes: tuple[int, ...], wanted: tuple[Marginal, ...], measure: Measure) -> dict[Marginal, Fraction]:
+    """The best measurements, where every wanted table counts alike, however many cells it has."""
+    return best_shares(sizes, wanted, measure, weights=alike(sizes, wanted))

@@ -1,0 +1,1 @@
+"""What aggregates exactly: DuckDB, PostgreSQL, Spark, and what they share (requests, the compiler, memory, the order of rows)."""

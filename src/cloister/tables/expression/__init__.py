@@ -1,0 +1,1 @@
+"""Conditions and computed columns: one small typed language with one meaning on every engine."""

@@ -1,0 +1,193 @@
+"""What a condition sees when it is turned into SQL, and how questions that differ only in numbers share one compilation.
+
+Compiling takes milliseconds, more than asking a small table. So a condition is first walked with `Recorder`s in the place of
+columns: that gives its shape (a text) and its numbers, in order, in microseconds. A shape that is new is compiled with a marker
+for each number; after that the numbers are put in the markers' places. Only whole numbers that we computed are ever put in; text
+literals are part of the shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from cloister.errors import UnknownColumn
+from cloister.tables.declaring.columns import Domain
+from cloister.tables.expression.operations import Operations
+
+__all__ = ["Recorder", "RecordingScope", "Scope", "TemplateScope", "filled", "holds_markers"]
+
+_MARKER = 4_199_000_000_000_000_000
+_MARKERS = re.compile(r"\b4199\d{15}\b")
+
+
+class Scope:
+    """What a condition sees: the declared columns and the Ibis columns of their codes."""
+
+    def __init__(self, domains: Mapping[str, Domain], codes: Mapping[str, Any], dialect: str = "duckdb") -> None:
+        self.domains = domains
+        self.codes = codes
+        self.dialect = dialect
+
+    def domain(self, name: str) -> Domain:
+        """The declaration of a column."""
+        try:
+            return self.domains[name]
+        except KeyError:
+            raise UnknownColumn(
+                f"The column {name!r} is not known",
+                why=f"declared are {', '.join(map(repr, self.domains))}",
+                instead="a declared name",
+            ) from None
+
+    def code(self, name: str) -> Any:
+        """The Ibis column that holds the codes."""
+        self.domain(name)
+        return self.codes[name]
+
+    @property
+    def operations(self) -> Operations:
+        """What computed columns are made of, as this engine spells it."""
+        return Operations(self.dialect)
+
+    def plain(self) -> Scope:
+        """The same columns with numbers as they are: what is computed is part of a relation, and compiled with it."""
+        return self
+
+    def constant(self, number: int) -> Any:
+        """A whole number beside a code."""
+        return number
+
+    def truth(self, value: bool | None) -> Any:
+        """TRUE, FALSE or NULL."""
+        import ibis
+
+        return ibis.literal(value, "boolean")
+
+
+class TemplateScope(Scope):
+    """Ibis columns, with a marker for each number."""
+
+    def __init__(self, domains: Mapping[str, Domain], codes: Mapping[str, Any], dialect: str) -> None:
+        super().__init__(domains, codes, dialect)
+        self.count = 0
+
+    def plain(self) -> Scope:
+        """Without markers."""
+        return Scope(self.domains, self.codes, self.dialect)
+
+    def constant(self, number: int) -> Any:
+        """The next marker."""
+        self.count += 1
+        return _MARKER + self.count - 1
+
+
+class Recorder:
+    """Stands for a column or a condition, and writes down what is done with it."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _record(self, what: str, *others: object) -> Recorder:
+        return Recorder(f"({self.text} {what} {' '.join(map(repr, others))})")
+
+    def __eq__(self, other: object) -> Any:
+        return self._record("=", other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._record("!=", other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __le__(self, other: object) -> Recorder:
+        return self._record("<=", other)
+
+    def __ge__(self, other: object) -> Recorder:
+        return self._record(">=", other)
+
+    def __lt__(self, other: object) -> Recorder:
+        return self._record("<", other)
+
+    def __gt__(self, other: object) -> Recorder:
+        return self._record(">", other)
+
+    def __and__(self, other: object) -> Recorder:
+        return self._record("and", other)
+
+    def __or__(self, other: object) -> Recorder:
+        return self._record("or", other)
+
+    def __add__(self, other: object) -> Recorder:
+        return self._record("+", other)
+
+    def __mul__(self, other: object) -> Recorder:
+        return self._record("*", other)
+
+    def __invert__(self) -> Recorder:
+        return self._record("not")
+
+    def isnull(self) -> Recorder:
+        """As Ibis."""
+        return self._record("null")
+
+    def cast(self, dtype: str) -> Recorder:
+        """As Ibis."""
+        return self._record("cast", dtype)
+
+    def like(self, pattern: str) -> Recorder:
+        """As Ibis."""
+        return self._record("like", pattern)
+
+    def re_search(self, pattern: str) -> Recorder:
+        """As Ibis."""
+        return self._record("search", pattern)
+
+    def isin(self, values: list[Any]) -> Recorder:
+        """As Ibis."""
+        return self._record("in", *values)
+
+
+class RecordingScope(Scope):
+    """Recorders for columns; keeps the numbers."""
+
+    def __init__(self, domains: Mapping[str, Domain], dialect: str) -> None:
+        super().__init__(domains, {name: Recorder(repr(name)) for name in domains}, dialect)
+        self.numbers: list[int] = []
+
+    def constant(self, number: int) -> Any:
+        """Kept, and a question mark in the shape."""
+        self.numbers.append(number)
+        return Recorder("?")
+
+    def truth(self, value: bool | None) -> Any:
+        """Part of the shape."""
+        return Recorder(repr(value))
+
+
+@lru_cache(maxsize=1024)
+def holds_markers(sql: str, count: int) -> bool:
+    """Whether each marker stands in the SQL exactly once (a text literal may happen to hold the digits of one).
+
+    >>> holds_markers("x >= 4199000000000000001 AND x <= 4199000000000000000", 2)
+    True
+    >>> holds_markers("x <= 4199000000000000000 AND t = '4199000000000000000'", 1)
+    False
+    """
+    return sorted(_MARKERS.findall(sql)) == [str(_MARKER + i) for i in range(count)]
+
+
+def filled(sql: str, numbers: Sequence[int]) -> str:
+    """The numbers in the markers' places.
+
+    >>> filled("x >= 4199000000000000001 AND x <= 4199000000000000000", [3, -1])
+    'x >= (-1) AND x <= 3'
+    """
+    written = [str(number) if number >= 0 else f"({number})" for number in numbers]
+    return _MARKERS.sub(lambda found: written[int(found.group()) - _MARKER], sql)

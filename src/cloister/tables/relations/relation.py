@@ -1,0 +1,347 @@
+"""The simplest relations: a table, its rows with more columns, with fewer, with other names, and fewer of its rows.
+
+What they have in common, and what is proved of them, stands in `derived.py`; each docstring here has its step of the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from cloister.errors import InvalidParameter
+from cloister.tables.declaring.columns import Domain
+from cloister.tables.declaring.table import PrivateTable
+from cloister.tables.engines.compiler import Layout, storage
+from cloister.tables.expression.expressions import Expression
+from cloister.tables.relations.derived import WIDEST, OfOne, Relation, known, needs_unit, packed, unique
+
+if TYPE_CHECKING:
+    from cloister.tables.expression.scalar import Scalar
+
+__all__ = ["Base", "Capped", "Extended", "Filtered", "Projected", "Relation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Base(Relation):
+    """A private table after its cap.
+
+    Rows of a unit: those whose place is at most the declared `max_rows`; `order.py` proves that places of one unit do not depend
+    on another's rows. Every other relation stands on this one, so the cap acts before anything else.
+
+    >>> from cloister.tables import Integer
+    >>> visits = PrivateTable({"who": ["a", "b"], "cost": [3, 4]}, {"cost": Integer(0, 9)}, unit="who", max_rows=2)
+    >>> base = Base(name="visits", table=visits)
+    >>> base.bases(), base.unit, base.max_rows, list(base.columns)
+    (('visits',), 'who', 2, ['cost'])
+    """
+
+    name: str
+    table: PrivateTable
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.table, PrivateTable) or not isinstance(self.name, str):
+            raise InvalidParameter(
+                "Base(…) is invalid", why="it needs a name and a private table", instead='Base(name="people", table=people)'
+            )
+
+    @property
+    def columns(self) -> Mapping[str, Domain]:
+        """As declared."""
+        return self.table.columns
+
+    @property
+    def unit(self) -> str | None:
+        """As declared."""
+        return self.table.unit
+
+    @property
+    def max_rows(self) -> int | None:
+        """As declared."""
+        return self.table.max_rows
+
+    @property
+    def through(self) -> str | None:
+        """As declared."""
+        return self.table.through
+
+    @property
+    def unit_type(self) -> str:
+        """Whole numbers stay numbers in preparation; every other name is a text."""
+        return "int64" if self.unit is not None and self.table.source.schema[self.unit] == "integer" else "string"
+
+    @property
+    def span(self) -> int:
+        """The cap."""
+        return self.table.max_rows or 1
+
+    @property
+    def size(self) -> int | None:
+        """As declared."""
+        return self.table.size
+
+    @property
+    def parts(self) -> tuple[Relation, ...]:
+        """None."""
+        return ()
+
+    def origins(self, name: str) -> frozenset[str]:
+        """The declared column."""
+        return frozenset({f"{self.name}.{name}"})
+
+    def own_tables(self) -> dict[str, PrivateTable]:
+        """The table."""
+        return {self.name: self.table}
+
+    def describe(self) -> Any:
+        """`["table", name]`."""
+        return ["table", self.name]
+
+    def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
+        """The prepared rows up to the cap."""
+        rows = sources[self.name]
+        if self.max_rows is None:
+            return rows
+        rows = rows.filter(rows.place <= self.max_rows)
+        return rows.mutate(place=rows.place.cast("int64"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extended(OfOne):
+    """The same rows with computed columns.
+
+    Rows of a unit: its rows, each with values that follow from the row alone. Neither number nor place changes.
+
+    >>> from cloister.tables import Integer
+    >>> from cloister.tables.expression.scalars import Add, Ref
+    >>> people = Base(name="people", table=PrivateTable({"a": [1], "b": [2]}, {"a": Integer(0, 9), "b": Integer(0, 9)}))
+    >>> Extended(source=people, scalars=(("both", Add(Ref("a"), Ref("b"))),)).column("both").high_code
+    18
+    """
+
+    source: Relation
+    scalars: tuple[tuple[str, Scalar], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scalars", tuple((name, scalar) for name, scalar in self.scalars))
+        unique([*self.source.columns, *(name for name, _ in self.scalars)])
+        self._check_extent()
+        for _, scalar in self.scalars:
+            for name in sorted(scalar.columns()):
+                known(self.source, name)
+        _ = self.columns
+
+    @cached_property
+    def columns(self) -> Mapping[str, Domain]:
+        """Those of the source, then the computed ones."""
+        computed = {name: scalar.domain(self.source.columns) for name, scalar in self.scalars}
+        return MappingProxyType({**self.source.columns, **computed})
+
+    @property
+    def max_rows(self) -> int | None:
+        """That of the source."""
+        return self.source.max_rows
+
+    @property
+    def size(self) -> int | None:
+        """That of the source."""
+        return self.source.size
+
+    def origins(self, name: str) -> frozenset[str]:
+        """A column that is only named again keeps its origin; a computed one has none."""
+        scalar = dict(self.scalars).get(name)
+        if scalar is None:
+            return self.source.origins(name)
+        from cloister.tables.expression.scalar import Ref
+
+        return self.source.origins(scalar.name) if isinstance(scalar, Ref) else frozenset({""})
+
+    def _variety(self, names: frozenset[str]) -> int:
+        """What is computed follows from the columns that it reads, so the tuples are no more than theirs."""
+        scalars = dict(self.scalars)
+        read = [scalars[name].columns() if name in scalars else {name} for name in names]
+        return self.source.variety(frozenset().union(*read))
+
+    def describe(self) -> Any:
+        """The source and what is computed."""
+        return ["extended", self.source.describe(), [[name, scalar.describe()] for name, scalar in self.scalars]]
+
+    def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
+        """Each scalar's codes in their storage type."""
+        rows = self.source.build(sources, dialect)
+        scope = self.source._scope(rows, dialect)
+        first = len(self.source.columns)
+        return rows.mutate(
+            **{
+                f"c{first + i}": scalar.code(scope).cast(storage(self.columns[name]))
+                for i, (name, scalar) in enumerate(self.scalars)
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filtered(OfOne):
+    """The rows for which a condition is true.
+
+    Rows of a unit: some of its rows, chosen by each row alone; so at most as many, with the places that they had.
+
+    >>> from cloister.tables import Column, Compare, Integer, Literal
+    >>> people = Base(name="people", table=PrivateTable({"age": [39]}, {"age": Integer(0, 120)}))
+    >>> Filtered(source=people, where=Compare(">", Column("age"), Literal(40))).describe()
+    ['filtered', ['table', 'people'], ['compare', '>', ['column', 'age'], ['literal', 'number', '40']]]
+    """
+
+    source: Relation
+    where: Expression
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.where, Expression):
+            raise InvalidParameter(
+                f"where= of type {type(self.where).__name__} is invalid",
+                why="it is not a condition",
+                instead='where=Compare(">", Column("age"), Literal(40))',
+            )
+        self._check_extent()
+        for name in sorted(self.where.columns()):
+            known(self.source, name)
+        Layout(self.source.columns, self.source.unit is not None).shape(self.where, "duckdb")
+
+    @property
+    def columns(self) -> Mapping[str, Domain]:
+        """Those of the source."""
+        return self.source.columns
+
+    @property
+    def max_rows(self) -> int | None:
+        """That of the source."""
+        return self.source.max_rows
+
+    def _variety(self, names: frozenset[str]) -> int:
+        """Fewer rows hold no other tuples."""
+        return self.source.variety(names)
+
+    def describe(self) -> Any:
+        """The source and the condition."""
+        return ["filtered", self.source.describe(), self.where.describe()]
+
+    def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
+        """A filter."""
+        rows = self.source.build(sources, dialect)
+        return rows.filter(self.where.condition(self.source._scope(rows, dialect)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projected(OfOne):
+    """The same rows with some of the columns, under names of their own: pairs of (new name, old name).
+
+    Rows of a unit: its rows. Neither number nor place changes; equal rows stay different rows.
+
+    >>> from cloister.tables import Integer
+    >>> people = Base(name="people", table=PrivateTable({"age": [39]}, {"age": Integer(0, 120)}))
+    >>> list(Projected(source=people, names=(("years", "age"), ("again", "age"))).columns)
+    ['years', 'again']
+    """
+
+    source: Relation
+    names: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple((new, old) for new, old in self.names))
+        self._check_extent()
+        unique([new for new, _ in self.names])
+        for _, old in self.names:
+            known(self.source, old)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Domain]:
+        """The chosen ones."""
+        return MappingProxyType({new: self.source.columns[old] for new, old in self.names})
+
+    @property
+    def max_rows(self) -> int | None:
+        """That of the source."""
+        return self.source.max_rows
+
+    @property
+    def size(self) -> int | None:
+        """That of the source."""
+        return self.source.size
+
+    def origins(self, name: str) -> frozenset[str]:
+        """Those of the old name."""
+        return self.source.origins(dict(self.names)[name])
+
+    def _variety(self, names: frozenset[str]) -> int:
+        """That of the old names."""
+        old = dict(self.names)
+        return self.source.variety(frozenset(old[name] for name in names))
+
+    def describe(self) -> Any:
+        """The source and the names."""
+        return ["projected", self.source.describe(), [[new, old] for new, old in self.names]]
+
+    def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
+        """A choice of columns."""
+        rows = self.source.build(sources, dialect)
+        places = {name: i for i, name in enumerate(self.source.columns)}
+        codes = {f"c{i}": rows[f"c{places[old]}"] for i, (_, old) in enumerate(self.names)}
+        return packed(rows, codes, self.unit is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capped(OfOne):
+    """At most so many rows of each unit: the first by place.
+
+    Rows of a unit: its rows of the least places, numbered anew. Places follow from the unit's rows alone, so which rows stay does
+    too.
+
+    >>> from cloister.tables import Integer
+    >>> visits = PrivateTable({"who": ["a", "b"], "cost": [3, 4]}, {"cost": Integer(0, 9)}, unit="who", max_rows=9)
+    >>> Capped(source=Base(name="visits", table=visits), rows=2).max_rows
+    2
+    """
+
+    source: Relation
+    rows: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or not 1 <= self.rows <= WIDEST:
+            raise InvalidParameter(
+                f"rows={self.rows!r} is invalid", why="it must be a whole number from 1 to 2^31-1", instead="rows=10"
+            )
+        needs_unit(self.source, "A cap")
+        self._check_extent()
+
+    @property
+    def columns(self) -> Mapping[str, Domain]:
+        """Those of the source."""
+        return self.source.columns
+
+    @property
+    def max_rows(self) -> int | None:
+        """The cap, or fewer where the source has no more."""
+        return min(self.rows, self.source.max_rows or 1)
+
+    @property
+    def span(self) -> int:
+        """As many as there are rows."""
+        return self.max_rows or 1
+
+    def _variety(self, names: frozenset[str]) -> int:
+        """Fewer rows hold no other tuples."""
+        return self.source.variety(names)
+
+    def describe(self) -> Any:
+        """The source and the cap."""
+        return ["capped", self.source.describe(), self.rows]
+
+    def build(self, sources: Mapping[Hashable, Any], dialect: str) -> Any:
+        """A window over the unit's rows by place."""
+        import ibis
+
+        rows = self.source.build(sources, dialect)
+        number = ibis.row_number().over(ibis.window(group_by=rows.unit, order_by=rows.place)) + 1
+        rows = rows.mutate(place=number.cast("int64"))
+        return rows.filter(rows.place <= self.rows)

@@ -1,0 +1,546 @@
+"""Where the rows of a table come from: files, dictionaries of lists, frames, Ibis tables, PostgreSQL and Spark.
+
+`recognise` turns what the owner wrote into a `Source`, which knows the names and the kinds of its columns (its schema, from
+which a declaration is checked) and the engine that will hold it. A CSV file is read as text throughout: guessing types from its
+rows would make the schema depend on them; its first line is all that is read of it here (`lines.py`).
+
+For a dictionary of Python lists the kind is that of the Python values, so one value can change it. Hence a value means the same
+in every kind that holds it: a list of several types becomes the texts of `_text_of`, which declarations read as they read the
+value itself, and which are the names of units (`preparation.py`) whatever the kind.
+"""
+
+# ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
+
+from __future__ import annotations
+
+import datetime
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from cloister.errors import EngineError, InvalidDeclaration
+from cloister.tables.engines.guard import guarded, tried
+from cloister.tables.engines.ibis_compilers import sql_of
+from cloister.tables.engines.progress_bar import without_progress_bar
+from cloister.tables.sourcing.file_lineage import file_place, lineage_of, no_glob
+from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
+from cloister.tables.sourcing.reading import EPOCH, representable
+
+__all__ = ["CsvSource", "FileSource", "FrameSource", "ParquetSource", "Source", "StreamSource", "recognise"]
+
+Kind: TypeAlias = str
+"""The kind of a source column: integer, huge, float, decimal, text, boolean, date, days, timestamp, timestamptz, null, other."""
+
+_DUCKDB_KINDS = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "integer"),
+    **dict.fromkeys(("UBIGINT", "HUGEINT", "UHUGEINT"), "huge"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "float"),
+    **dict.fromkeys(("VARCHAR", "UUID"), "text"),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "timestamp"),
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "TIMESTAMP WITH TIME ZONE": "timestamptz",
+    '"NULL"': "null",
+}
+_RELATION = "cloister_source"
+_EXACT_TEXT = 2**62
+_OTHER_PROGRAM = "a file that another program can open"
+
+
+class Source(ABC):
+    """Names and kinds of the columns, and the engine that holds the rows."""
+
+    engine: ClassVar[str] = "duckdb"
+    schema: dict[str, Kind]
+    is_encrypted: bool = False
+    """Whether its rows are encrypted at rest, so that nothing of them may go to a disk in plain."""
+    origin: Any = None
+    """The very object that the owner gave, where it was one in memory: the same object (`is`) is the same rows."""
+
+    part: str = ""
+    """Which of its rows are meant, where tables of several populations share it and each reads rows of its own (`during=`). The
+    ledger then knows each by the source and the part; whoever gives one answers for that no row is of two."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What the source is, in a word that is safe to show."""
+
+    def identity(self) -> str | None:
+        """A name by which the same source is known again, under whatever name of a table; None where there is none."""
+        return None
+
+    def lineage(self) -> frozenset[str]:
+        """Names of all that its rows come from, as whoever holds them tells, looked up now: relations of a database by the names
+        that its server gives them, a file by its place on the disk and by what is in it. Two sources that have one in common hold
+        rows of the same people, however they are written. Empty where nothing can be told."""
+        return frozenset()
+
+    def state(self) -> str | None:
+        """A text that changes when the owner writes the source again, looked up now; None where there is nothing to look at."""
+        return None
+
+    def attach(self, connection: Any) -> str:
+        """Make the rows visible to a DuckDB connection; the SQL text that stands after FROM."""
+        raise NotImplementedError
+
+    def detach(self, connection: Any) -> None:
+        """Let go of what `attach` made visible."""
+        connection.unregister(_RELATION)
+
+    def malformed(self, connection: Any) -> int:
+        """How many lines of the source are no rows: for the owner only."""
+        return 0
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the prepared rows should go to a file instead of memory."""
+        return False
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is known to have so many rows that an array of millions of counts is no detour."""
+        return False
+
+
+class FileSource(Source):
+    """A file of this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def is_long(self) -> bool:
+        """More than 16 MiB."""
+        return self._bytes() > 2**24
+
+    def identity(self) -> str:
+        """The path."""
+        return f"file:{self.path}"
+
+    def lineage(self) -> frozenset[str]:
+        """Its place on the disk, and what is in it."""
+        return lineage_of(self.path)
+
+    def state(self) -> str | None:
+        """Size and time of the last write."""
+        found = tried(self.path.stat, OSError)
+        return None if found is None else f"{found.st_size}:{found.st_mtime_ns}"
+
+    def detach(self, connection: Any) -> None:
+        """Nothing was registered."""
+
+    def _bytes(self) -> int:
+        found = tried(self.path.stat, OSError)
+        return 0 if found is None else found.st_size
+
+
+class CsvSource(FileSource):
+    """A CSV file with a header line, every other line one row (`lines.py`), every field read as text. An empty field is NULL."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.header = guarded(
+            "The CSV file could not be read",
+            lambda: read_header(path),
+            why="its first line is not text, or nothing can be read",
+            instead=_OTHER_PROGRAM,
+        )
+        check_names(self.header.names)
+        self.schema = dict.fromkeys(self.header.names, "text")
+
+    def describe(self) -> str:
+        """`csv`."""
+        return "csv"
+
+    @property
+    def is_large(self) -> bool:
+        """More than 256 MiB, or 64 when compressed."""
+        return self._bytes() > (2**26 if self.path.suffix == ".gz" else 2**28)
+
+    def attach(self, connection: Any) -> str:
+        """Registers a stream of the lines; the SELECT takes them apart."""
+        connection.register(_RELATION, batches(self.path, self.header))
+        names = ['"' + name.replace('"', '""') + '"' for name in self.schema]
+        return f"({rows_sql(_RELATION, self.header, names)}) AS rows_of_lines"
+
+    def detach(self, connection: Any) -> None:
+        """Lets go of the stream."""
+        connection.unregister(_RELATION)
+
+    def malformed(self, connection: Any) -> int:
+        """Lines with unbalanced quotes, with too few or too many fields, not in UTF-8, or too long."""
+        connection.register(_RELATION, batches(self.path, self.header))
+        [(count,)] = connection.execute(malformed_sql(_RELATION, self.header)).fetchall()
+        self.detach(connection)
+        return int(count)
+
+
+class ParquetSource(FileSource):
+    """A Parquet file; its own schema says the kinds."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.schema = _described(self, "The Parquet file")
+
+    def describe(self) -> str:
+        """`parquet`."""
+        return "parquet"
+
+    @property
+    def is_large(self) -> bool:
+        """More than 128 MiB."""
+        return self._bytes() > 2**27
+
+    def attach(self, connection: Any) -> str:
+        """A `read_parquet`."""
+        return f"read_parquet({_quoted(no_glob(self.path))})"
+
+
+class FrameSource(Source):
+    """An Arrow table in memory (from pandas, polars, pyarrow, arro3 or a dictionary of lists)."""
+
+    def __init__(self, table: Any, name: str, kinds: Mapping[str, Kind] | None = None) -> None:
+        self.table = table
+        self.name = name
+        names = list(table.schema.names)
+        check_names(names)
+        self.schema = {**_described(self, f"The {name}"), **(kinds or {})} if names else {}
+
+    def describe(self) -> str:
+        """The kind of frame."""
+        return self.name
+
+    def attach(self, connection: Any) -> str:
+        """Registers the Arrow table under a fixed name."""
+        connection.register(_RELATION, self.table)
+        return _RELATION
+
+
+class StreamSource(Source):
+    """An Ibis table of any backend that is not pushed down: read as a stream of Arrow batches when it is prepared."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+        self.schema = {name: kind_of_ibis(dtype) for name, dtype in table.schema().items()}
+        check_names(list(self.schema))
+
+    def describe(self) -> str:
+        """`ibis`."""
+        return "ibis"
+
+    def lineage(self) -> frozenset[str]:
+        """The tables that it reads, each by the place of its database and by its name there. Nothing of a database in memory, of
+        a text of SQL, and of what is below a view."""
+        return tried(lambda: frozenset(_tables_below(self.table)), Exception) or frozenset()
+
+    def attach(self, connection: Any) -> str:
+        """Registers a reader of the backend's own batches."""
+        import arro3.core
+
+        connection.register(_RELATION, arro3.core.RecordBatchReader.from_stream(self._stream()))
+        return _RELATION
+
+    def _stream(self) -> Any:
+        backend = self.table.get_backend()
+        if backend.name != "duckdb":
+            return self.table.to_pyarrow_batches()
+        backend._run_pre_execute_hooks(self.table)  # makes in-memory tables visible, as Ibis does before it executes
+        # asked of DuckDB itself: Ibis 12 calls methods that DuckDB 2 no longer has
+        return backend.con.sql(sql_of(self.table, "duckdb"))
+
+
+def recognise(source: Any) -> Source:
+    """The source behind what an owner wrote. A refusal carries nothing of the rows: no history, no frames that hold them.
+
+    >>> recognise({"age": [39, None], "name": ["Ann", "Bob"]}).schema
+    {'age': 'integer', 'name': 'text'}
+    """
+    if isinstance(source, Source):
+        return source
+    given = [source]
+    del source  # whoever prints the names in the frames of a refusal must not find the rows
+    return guarded("The source could not be read", lambda: _held(given.pop()), why="it failed when it was opened")
+
+
+def _held(source: Any) -> Source:
+    found = _recognised(source)
+    if not isinstance(source, str | Path):
+        found.origin = source
+    return found
+
+
+def _recognised(source: Any) -> Source:
+    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
+        from cloister.tables.engines.postgres import PostgresSource
+
+        return PostgresSource.from_url(source)
+    if isinstance(source, str) and source.startswith("sc://"):
+        from cloister.tables.engines.spark_connect import SparkConnectSource
+
+        return SparkConnectSource.from_url(source)
+    if isinstance(source, str | Path):
+        return _file(Path(source))
+    if isinstance(source, Mapping):
+        return _from_lists(source, "dictionary of lists")
+    module = type(source).__module__.partition(".")[0]
+    if module == "pyspark":
+        from cloister.tables.engines.spark import SparkSource
+
+        return SparkSource(source)
+    if module == "ibis":
+        return _from_ibis(source)
+    if hasattr(source, "__arrow_c_stream__"):
+        import arro3.core
+
+        frame = tried(lambda: arro3.core.Table.from_arrow(source), Exception)
+        if frame is not None:
+            return FrameSource(frame, f"{module} frame")
+        if module != "pandas":
+            raise _unreadable(f"The {module} frame")
+    if module == "pandas":
+        return _from_lists({name: source[name].to_numpy() for name in source.columns}, "pandas frame")
+    raise InvalidDeclaration(
+        f"A source of type {type(source).__name__} is invalid",
+        why="it is not a path, a dictionary of lists, a frame, an Ibis table, a postgresql:// or an sc:// address",
+        instead='cl.PrivateTable("people.csv", columns={…})',
+    )
+
+
+def kind_of_ibis(dtype: Any) -> Kind:
+    """The kind of an Ibis type."""
+    if dtype.is_uint64():
+        return "huge"
+    if dtype.is_timestamp():
+        return "timestamptz" if dtype.timezone else "timestamp"
+    for kind, names in {
+        "integer": ("integer",),
+        "float": ("floating",),
+        "decimal": ("decimal",),
+        "text": ("string", "uuid"),
+        "boolean": ("boolean",),
+        "date": ("date",),
+        "null": ("null",),
+    }.items():
+        if any(getattr(dtype, f"is_{name}")() for name in names):
+            return kind
+    return "other"
+
+
+def _tables_below(table: Any) -> Iterator[str]:
+    import ibis.expr.operations as ops
+
+    backend = table.get_backend()
+    in_files = backend.name in ("duckdb", "sqlite")
+    if in_files:
+        files = {name: file for _, name, file in backend.con.execute("PRAGMA database_list").fetchall() if file}
+    else:
+        parts = ("host", "account", "project_id", "port", "database", "path")
+        server = " ".join(str(backend._con_kwargs.get(name) or "") for name in parts)
+    for each in table.op().find(ops.DatabaseTable):
+        catalog = each.namespace.catalog or getattr(backend, "current_catalog", None) or "main"
+        schema = each.namespace.database or getattr(backend, "current_database", None) or "main"
+        if backend.name == "sqlite":  # what it calls a database is what others call a catalogue
+            catalog, schema = schema, "main"
+        if in_files:
+            place = file_place(Path(files[catalog])) if catalog in files else None
+            catalog = ""  # the file may be attached under any name
+        else:
+            place = server if server.strip() else None
+        if place is not None:
+            yield f"{backend.name} {place} {catalog}.{schema}.{each.name}".casefold()
+
+
+def _from_ibis(table: Any) -> Source:
+    backend = tried(table.get_backend, Exception)
+    if backend is None:
+        raise InvalidDeclaration("The Ibis table is invalid", why="it belongs to no backend", instead="backend.table('people')")
+    if backend.name == "postgres":
+        from cloister.tables.engines.postgres import PostgresSource
+
+        return PostgresSource.from_ibis(table, backend)
+    if backend.name == "pyspark":
+        from cloister.tables.engines.spark import SparkSource
+
+        return SparkSource.from_ibis(table, backend)
+    return StreamSource(table)
+
+
+def _file(path: Path) -> Source:
+    if not path.is_file():
+        raise InvalidDeclaration(
+            "The source is invalid", why="there is no such file", instead='cl.PrivateTable("people.csv", columns={…})'
+        )
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in (".parquet", ".pq"):
+        return ParquetSource(path.resolve())
+    if any(suffix in (".csv", ".tsv", ".txt") for suffix in suffixes[-2:]):
+        return CsvSource(path.resolve())
+    raise InvalidDeclaration(
+        "The source is invalid", why="its name ends in neither .csv nor .parquet", instead='a path like "people.csv"'
+    )
+
+
+def _described(source: Source, what: str) -> dict[str, Kind]:
+    import duckdb
+
+    with without_progress_bar(duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})) as connection:
+        rows = tried(lambda: connection.execute(f"DESCRIBE SELECT * FROM {source.attach(connection)}").fetchall(), duckdb.Error)
+    if rows is None:
+        raise _unreadable(what)
+    schema = {name: _kind_of_duckdb(kind) for name, kind, *_ in rows}
+    check_names([name for name, *_ in rows])
+    return schema
+
+
+def _kind_of_duckdb(name: str) -> Kind:
+    if name.startswith("DECIMAL"):
+        return "decimal"
+    if name.startswith("ENUM"):
+        return "text"
+    return _DUCKDB_KINDS.get(name, "other")
+
+
+def check_names(names: Sequence[str]) -> None:
+    if not names:
+        raise InvalidDeclaration(
+            "The source is invalid", why="it has no columns", instead="a file whose first line names the columns"
+        )
+    for name in names:
+        if not isinstance(name, str) or not name or not representable(name):
+            raise InvalidDeclaration(f"The column name {name!r} is invalid", why="it is not plain text", instead='"age"')
+    folded = [name.casefold() for name in names]
+    for name, key in zip(names, folded, strict=True):
+        if folded.count(key) > 1:
+            raise InvalidDeclaration(
+                "The source is invalid", why=f"two of its columns are named {name!r}", instead="a name of its own for each"
+            )
+
+
+def _from_lists(source: Mapping[Any, Any], what: str) -> Source:
+    import arro3.core
+
+    check_names(list(source))
+    arrays, kinds, lengths = {}, {}, set()
+    for name, values in source.items():
+        if isinstance(values, str | bytes) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
+            raise InvalidDeclaration(
+                f"Column {name!r} is invalid", why="it is not a list of values", instead=f'{{"{name}": [1, 2, 3]}}'
+            )
+        arrays[name], kind = _array(name, values)
+        if kind is not None:
+            kinds[name] = kind
+        lengths.add(len(values))
+    if len(lengths) > 1:
+        raise InvalidDeclaration("The source is invalid", why="its columns are of unequal length", instead="lists of one length")
+    return FrameSource(arro3.core.Table.from_pydict(arrays), what, kinds)
+
+
+def _array(name: str, values: Any) -> tuple[Any, Kind | None]:
+    """An Arrow array and, where DuckDB's own type does not say it, the kind."""
+    from arro3.core import Array, DataType
+
+    if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray):
+        if values.ndim != 1:
+            raise InvalidDeclaration(
+                f"Column {name!r} is invalid", why="it has more than one dimension", instead="one list a column"
+            )
+        if values.dtype.kind in "iufb" and values.dtype.itemsize <= 8 and values.dtype != np.float16:
+            return Array.from_numpy(np.ascontiguousarray(values)), None
+        if values.dtype.kind == "M":
+            days = values.astype("datetime64[D]").astype(np.int64).tolist()
+            return Array([None if day == np.iinfo(np.int64).min else day for day in days], DataType.int64()), "days"
+    items = values.tolist() if hasattr(values, "tolist") else list(values)
+    items = [item.item() if isinstance(item, np.generic) else item for item in items]
+    alike = _of_one_type(items)
+    if alike is not None:
+        return alike, None
+    missing = [_is_missing(item) for item in items]
+    present = [item for item, gone in zip(items, missing, strict=True) if not gone]
+    kinds = {_python_kind(item) for item in present}
+    if kinds == {int, float} and all(not isinstance(item, int) or abs(item) <= 2**53 for item in present):
+        kinds = {float}
+    if len(kinds) > 1:  # as text, which the declaration then reads value by value
+        kinds = {str}
+        items = [None if gone else _text_of(item) for item, gone in zip(items, missing, strict=True)]
+        missing = [item is None for item in items]
+    kind = kinds.pop() if kinds else float if any(isinstance(item, float) for item in items) else None
+    if kind is None:
+        return Array([None] * len(items), DataType.float64()), "null"
+    if kind is datetime.date:
+        return Array([None if gone else _day(item) for item, gone in zip(items, missing, strict=True)], DataType.int64()), "days"
+    if kind is int and any(not -(2**63) <= item < 2**63 for item in present):
+        kind = str
+        items = [str(item) for item in items]
+    if kind is str:
+        texts = [None if gone or not representable(str(item)) else str(item) for item, gone in zip(items, missing, strict=True)]
+        return Array(texts, DataType.utf8()), None
+    dtype = {bool: DataType.bool(), int: DataType.int64(), float: DataType.float64()}[kind]
+    return Array([None if gone else kind(item) for item, gone in zip(items, missing, strict=True)], dtype), None
+
+
+def _of_one_type(items: list[Any]) -> Any:
+    """What `_array` makes of a list, where each item is a plain text, float or integer and no more need be asked of any; None for
+    another list. Most columns are such a one, and to look at each value costs more than to store it.
+    """
+    from arro3.core import Array, DataType
+
+    types = {*map(type, items)}
+    if types == {str} and {*items} != {"NaT"}:
+        lost = {text for text in {*items} if text == "NaT" or not representable(text)}
+        return Array([None if text in lost else text for text in items] if lost else items, DataType.utf8())
+    if types == {float}:
+        return Array([None if math.isnan(item) else item for item in items], DataType.float64())
+    if types == {int} and min(items) >= -(2**63) and max(items) < 2**63:
+        return Array(items, DataType.int64())
+    return None
+
+
+def _text_of(item: Any) -> str | None:
+    """The text of a value among values of other types: what it would be called, were it the name of a unit of its own kind."""
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if isinstance(item, float):
+        if not math.isfinite(item):
+            return None
+        return str(int(item)) if item.is_integer() and abs(item) < _EXACT_TEXT else repr(float(item))
+    if isinstance(item, datetime.date):
+        return (EPOCH + datetime.timedelta(days=_day(item))).isoformat()
+    return str(item)
+
+
+def _python_kind(item: Any) -> Any:
+    from decimal import Decimal
+
+    for kind in (bool, int, float, str):
+        if isinstance(item, kind):
+            return kind
+    if isinstance(item, Decimal):
+        return str
+    if isinstance(item, datetime.date):
+        return datetime.date
+    return None
+
+
+def _is_missing(item: Any) -> bool:
+    """None, NaN, the frames' own marks, and every object that is no value at all: of the wrong type, so NULL."""
+    if isinstance(item, float):
+        return math.isnan(item)
+    return _python_kind(item) is None or str(item) == "NaT"
+
+
+def _day(value: datetime.date) -> int:
+    if isinstance(value, datetime.datetime):
+        value = (value.astimezone(datetime.UTC) if value.tzinfo is not None else value).date()
+    return (value - EPOCH).days
+
+
+def _quoted(text: str) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _unreadable(what: str) -> Exception:
+    return EngineError(f"{what} could not be read", why="the engine refused it", instead=_OTHER_PROGRAM)
