@@ -90,7 +90,7 @@ def place_of(code: CodeType) -> tuple[str, str]:
 def room_of(file: str) -> str:
     """The room that a file is in.
 
-    >>> room_of("session/door.py"), room_of("errors.py"), room_of("hub/middleware.py"), room_of("hub/services/asking/authorised.py")
+    >>> room_of("session/door.py"), room_of("errors.py"), room_of("hub/hub.py"), room_of("hub/services/asking/preview.py")
     ('session', 'errors', 'hub', 'hub/services/asking')
     """
     parts = file.removesuffix(".py").split("/")

@@ -33,24 +33,30 @@ BELOW = (
     ),
     "crypto/keyring.py",
     "lazily.py",
-    *(f"learn/{each}.py" for each in ("class_tables", "from_tables", "kmeans_tables", "purse", "regression_tables", "trees")),
+    *(
+        f"learn/**/{each}.py"
+        for each in ("class_tables", "from_tables", "kmeans_tables", "budget_account", "regression_tables", "trees")
+    ),
     *(f"ledger/{each}.py" for each in ("book", "measure", "opening", "operations", "writer")),
-    *(f"local/{each}.py" for each in ("interval", "survey/composed", "survey/question", "survey/questions")),
+    *(f"local/{each}.py" for each in ("numbers/interval", "survey/composed", "survey/question", "survey/questions")),
     "noise/mechanism.py",
     *(f"privacy/{each}.py" for each in ("conversion", "guarantee", "precision", "rational")),
     "query/*.py",
     *(
-        f"session/{each}.py"
-        for each in ("answer", "buying", "door", "grid", "limits", "lineage", "narrowing", "plan", "refinement", "registry")
+        f"session/**/{each}.py"
+        for each in ("answer", "buying", "door", "grid", "limits", "lineage", "narrowing", "plan", "refinement", "table_snapshot")
     ),
-    *(f"session/{each}.py" for each in ("rehearsal", "sealed", "shape", "sharing", "spend", "threshold", "view", "within")),
-    *(f"tables/{each}.py" for each in ("casts", "choices", "columns", "dates", "derived", "encrypted", "expressions", "guard")),
+    *(f"session/**/{each}.py" for each in ("rehearsal", "scrubbed", "shape", "sharing", "spend", "threshold", "view", "within")),
     *(
-        f"tables/{each}.py"
+        f"tables/**/{each}.py"
+        for each in ("casts", "choices", "columns", "dates", "derived", "encrypted", "expressions", "guard")
+    ),
+    *(
+        f"tables/**/{each}.py"
         for each in ("joins", "lines", "plain", "quotients", "scalar", "sources", "table", "texts", "workspace")
     ),
     *(
-        f"tables/{each}.py"
+        f"tables/**/{each}.py"
         for each in ("postgres", "postgres_lineage", "spark", "spark_calls", "spark_connect", "spark_connection")
     ),
 )
@@ -69,8 +75,8 @@ SHOWN = (
     "app.py",
     "caller.py",
     "database.py",
-    "floor.py",
-    "gates.py",
+    "max_delta.py",
+    "middleware.py",
     "guard.py",
     "keys.py",
     "guidance.py",

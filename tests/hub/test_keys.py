@@ -21,8 +21,8 @@ from cloister.hub.records.jobs import Job
 from cloister.hub.rotation import ROTATED, _wrapped, rotate
 from cloister.hub.secrets import stored_secret
 from cloister.hub.services.asking import QuestionRequest, ask
+from cloister.hub.services.catalogue.arrivals import kept as kept_upload
 from cloister.hub.services.catalogue.arrivals import sent, stored
-from cloister.hub.services.catalogue.arrivals import stored_secret as kept_upload
 from cloister.hub.services.catalogue.registering import Wanted, registered
 from cloister.hub.settings import Settings
 from tests.hub.house import PEOPLE, Clock, House, Visitor

@@ -81,7 +81,7 @@ _lazily = Lazily(
         ".anonymizer": "Anonymizer HiddenRows",
         ".attackers": "Attack Target attack attack_tables",
         ".certificate": "Certificate certify",
-        ".files": "Written anonymize_file",
+        ".files": "WrittenFile anonymize_file",
         ".from_tables": "Published publish_table",
         ".hierarchies.hierarchy": "Hierarchy",
         ".metrics": "TaskAccuracy task_accuracy",

@@ -44,7 +44,7 @@ class Guidance:
     family_value_odds: float
     large_delta: bool
     """δ is more than 1 / (10 · size)."""
-    over_floor: bool
+    over_max_delta: bool
     """δ is more than the hub lets a release have."""
 
 
@@ -71,11 +71,11 @@ def usual() -> list[tuple[PureDP, float, float, str]]:
     return [(each, best_odds(each), best_odds(each, about="value"), _strength(each)) for each in budgets]
 
 
-def guidance(budget: Guarantee, people: int | None, delta_floor: str) -> Guidance:
+def guidance(budget: Guarantee, people: int | None, max_delta: str) -> Guidance:
     """What a budget means for a population of about so many.
 
     >>> found = guidance(ApproxDP(1, "1e-5"), 40_000, "1e-5")
-    >>> found.odds, found.value_odds, found.large_delta, found.over_floor, found.family.epsilon
+    >>> found.odds, found.value_odds, found.large_delta, found.over_max_delta, found.family.epsilon
     (73.2, 88.1, True, False, Fraction(4, 1))
     """
     return Guidance(
@@ -86,7 +86,7 @@ def guidance(budget: Guarantee, people: int | None, delta_floor: str) -> Guidanc
         family_odds=best_odds(budget, people=FAMILY),
         family_value_odds=best_odds(budget, about="value", people=FAMILY),
         large_delta=people is not None and budget.delta > Fraction(1, 10 * people),
-        over_floor=budget.delta > exact(delta_floor, "delta_floor"),
+        over_max_delta=budget.delta > exact(max_delta, "delta_floor"),
     )
 
 

@@ -60,7 +60,7 @@ class Hub:
         self.ledger = MaxDeltaLedger(
             settings.ledger or settings.path("ledger.db"), key=self.secret("ledger"), head=settings.path("ledger.head")
         )
-        self.ledger.floor = settings.delta_floor
+        self.ledger.max_delta = settings.max_delta
         self.meter = Meter()
         self.parts: dict[str, Any] = {}
         self.jobs: dict[str, JobType] = {job.kind: job for service in self.services for job in service.jobs}

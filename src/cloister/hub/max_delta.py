@@ -23,7 +23,7 @@ RULE = "delta-floor"
 """The name under which refusals quote it."""
 
 
-def check_max_delta(floor: str, what: str, added: Guarantee | None, before: Guarantee | None = None) -> None:
+def check_max_delta(max_delta: str, what: str, added: Guarantee | None, before: Guarantee | None = None) -> None:
     """Refuse what would bring δ above the floor; what adds no δ is never refused.
 
     >>> from cloister.privacy import ApproxDP
@@ -36,7 +36,7 @@ def check_max_delta(floor: str, what: str, added: Guarantee | None, before: Guar
     """
     if added is None or not added.delta:
         return
-    most, total = exact_probability(floor, "delta_floor"), added.delta + (Fraction(0) if before is None else before.delta)
+    most, total = exact_probability(max_delta, "delta_floor"), added.delta + (Fraction(0) if before is None else before.delta)
     if total > most:
         raise AccessDenied(
             f"{what} was refused",
@@ -51,7 +51,7 @@ class MaxDeltaLedger(Ledger):
 
     >>> from cloister.privacy import ApproxDP
     >>> ledger = MaxDeltaLedger()
-    >>> ledger.floor = "1e-6"
+    >>> ledger.max_delta = "1e-6"
     >>> _ = ledger.open("people", ApproxDP(1, "1e-3"), who="owner")
     >>> ledger.reserve({"people": ApproxDP("0.1", "1e-6")}, who="ada", what="plan-1").attempt
     1
@@ -60,7 +60,7 @@ class MaxDeltaLedger(Ledger):
     cloister.errors.BudgetExceeded: A charge of ... was refused: δ may be at most 0.000001 for all releases of a population...
     """
 
-    floor = "1e-5"
+    max_delta = "1e-5"
 
     def _standing(self, costs: Mapping[str, Guarantee]) -> Bounds:
         """The floor, for those populations that are charged a δ."""
@@ -68,6 +68,6 @@ class MaxDeltaLedger(Ledger):
         return {population: [self._bound(budget)] for population, budget in budgets.items() if not isinstance(budget, PureDP)}
 
     def _bound(self, budget: Guarantee) -> Bound:
-        most = exact_probability(self.floor, "delta_floor")
+        most = exact_probability(self.max_delta, "delta_floor")
         why = f"δ may be at most {text_of(most)} for all releases of a population together (rule {RULE})"
         return Bound(most=most_of(budget, None, most), why=why, rule=RULE)

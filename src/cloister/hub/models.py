@@ -20,5 +20,5 @@ def every_model() -> None:
     """
     for found in pkgutil.iter_modules(records.__path__):
         importlib.import_module(f"cloister.hub.records.{found.name}")
-    for frame in ("kept", "generation"):
+    for frame in ("secrets", "generation"):
         importlib.import_module(f"cloister.hub.{frame}")

@@ -83,8 +83,8 @@ class JobType:
 @dataclass(frozen=True, kw_only=True)
 class Direct:
     """A route of the API on which most requests come: where one is plain, it is answered without the web framework's way to it,
-    which takes longer than the answer (`middleware.py`). The route itself stands among `api` all the same, and answers what is not
-    plain; both must answer alike.
+    which takes longer than the answer (`middleware.py`). The route itself stands among `api` all the same, and answers what is
+    not plain; both must answer alike.
     """
 
     path: str

@@ -71,7 +71,7 @@ class Settings:
         " empty: none.",
     )
     source_authorities: str = _set("", "The authority for the certificates of those servers (PEM); empty: the system.")
-    delta_floor: str = _set("1e-5", "The largest δ that a budget, a share or all releases of a population may come to.")
+    max_delta: str = _set("1e-5", "The largest δ that a budget, a share or all releases of a population may come to.")
     survey_cap: str = _set("20", "The largest ε that all answers of one respondent to a survey may add up to.")
     survey_hourly: int = _set(600, "How many reports one network may send to an open survey in an hour; 0: any number.")
     workers: int = _set(1, "How many jobs run at once in the hub's own process; 0: only `cloister worker` processes run them.")
@@ -135,8 +135,8 @@ SETTINGS = Stored(
     *("data", "title", "institution", "host", "port", "address", "database", "ledger", "master_key", "master_key_file"),
     *("certificate", "certificate_key", "client_authority", "hosts", "proxies", "session_hours", "idle_minutes", "token_days"),
     *("second_factor", "password_length", "oidc_issuer", "oidc_client", "oidc_secret", "oidc_roles", "pg_port", "tick_ms"),
-    *("upload_megabytes", "sources", "source_authorities", "delta_floor", "survey_cap", "survey_hourly", "workers", "asking"),
-    *("zone", "memory", "log_level", "metrics_token"),
+    *("upload_megabytes", "sources", "source_authorities", ("delta_floor", "max_delta"), "survey_cap", "survey_hourly"),
+    *("workers", "asking", "zone", "memory", "log_level", "metrics_token"),
 )
 """What files and environments call the settings."""
 
@@ -246,7 +246,7 @@ def weaknesses(settings: Settings) -> list[Weakness]:
         weak("pg_port", "tokens would cross the network in the clear", "certificate =", grave=True)
     if not _positive(settings.survey_cap):
         weak("survey_cap", "it is not a number above 0", 'survey_cap = "20"', grave=True)
-    if not _probability(settings.delta_floor):
+    if not _probability(settings.max_delta):
         weak("delta_floor", "it is not a number from 0 to less than 1", 'delta_floor = "1e-5"', grave=True)
     if settings.survey_hourly < 0:
         weak("survey_hourly", "it is not a number of reports", "survey_hourly = 600", grave=True)

@@ -85,16 +85,16 @@ if TYPE_CHECKING:
     from cloister.learn.networks.neural import NeuralClassifier as NeuralClassifier
 
 _HOMES = {
-    ".accountant": "epsilon_for noise_for",
-    ".card": "Card",
-    ".catalogue": "METHODS",
-    ".curve": "Curve price_of_privacy",
-    ".encoding": "Encoder",
-    ".evaluation": """accuracy confusion_matrix evaluate_table fit_and_score fit_and_score_table mean_squared_error
+    ".networks.accountant": "epsilon_for noise_for",
+    ".frame.card": "Card",
+    ".frame.catalogue": "METHODS",
+    ".assessment.curve": "Curve price_of_privacy",
+    ".frame.encoding": "Encoder",
+    ".assessment.evaluation": """accuracy confusion_matrix evaluate_table fit_and_score fit_and_score_table mean_squared_error
         r2_score split""",
-    ".onnx_export": "to_onnx",
-    ".portable": "load",
-    ".selection": "PrivateSearch cross_validate",
+    ".frame.onnx_export": "to_onnx",
+    ".frame.portable": "load",
+    ".assessment.selection": "PrivateSearch cross_validate",
 }
 _lazily = Lazily(__name__, _HOMES, extras={"sklearn": "learn", "scipy": "learn"})
 _lazily.homes.update({name: method.module for name, method in METHODS.items()})

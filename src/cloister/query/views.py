@@ -1,7 +1,8 @@
 """What a person may see, as its owner writes it: a condition in SQL on the declared columns of one table.
 
 It is read by the parser of WHERE, over columns alone: no expression that would be a computed column, no aggregate, no question
-within it, no unit that is no column. What it means for questions, and why it keeps the guarantee, stands in `session/state/view.py`.
+within it, no unit that is no column. What it means for questions, and why it keeps the guarantee, stands in
+`session/state/view.py`.
 """
 
 from __future__ import annotations

@@ -140,11 +140,11 @@ def test_what_is_decided_on_older_facts_than_the_tables_is_not_read(bits: Stage)
                 for live in (here, there):
                     live.renew(db)
                     session = live.session(slow, "ana", tables=["bits"])
-                    with pytest.raises(Exchanged), live.held(session, ["bits"], old).steady():
+                    with pytest.raises(Exchanged), live.held(session, ["bits"], old).pinned():
                         pass
-                    with live.held(session, ["bits", "people"], generation(db)).steady():
+                    with live.held(session, ["bits", "people"], generation(db)).pinned():
                         pass
-                    with pytest.raises(CloisterError), live.held(session, ["bits", "none"], generation(db)).steady():
+                    with pytest.raises(CloisterError), live.held(session, ["bits", "none"], generation(db)).pinned():
                         pass
     finally:
         there.close()
@@ -299,9 +299,9 @@ def test_tables_are_never_newer_than_the_number_that_is_written_beside_them(bits
             new = generation(db)
             session = live.session(db, "ana", tables=["bits"])
         assert new > old
-        with pytest.raises(Exchanged), live.held(session, ["bits"], old).steady():
+        with pytest.raises(Exchanged), live.held(session, ["bits"], old).pinned():
             pass
-        with live.held(session, ["bits"], new).steady():
+        with live.held(session, ["bits"], new).pinned():
             pass
     finally:
         live.close()

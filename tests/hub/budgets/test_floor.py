@@ -118,7 +118,7 @@ def test_a_model_of_sums_that_needs_no_delta_is_not_refused_for_one(house: House
 
 def test_the_ledger_of_a_hub_keeps_to_its_setting(house: House, owner: Visitor, bob: Visitor) -> None:
     assert isinstance(house.hub.ledger, MaxDeltaLedger)
-    assert house.hub.ledger.floor == house.settings.delta_floor
+    assert house.hub.ledger.max_delta == house.settings.max_delta
     opened(house, owner, bob, ApproxDP(9, "1e-3"))
     ledger = house.hub.ledger
     ledger.reserve({"people": ApproxDP(1, "6e-6")}, who="bob", what="one")
@@ -135,7 +135,7 @@ def test_the_floor_of_a_budget_in_rho_and_of_none_beyond_a_setting_that_is_no_nu
     with pytest.raises(BudgetExceeded, match="delta-floor"):
         ledger.reserve({"people": ZCDP("0.1", "1e-4")}, who="ada", what="one")
     ledger.reserve({"people": ZCDP("0.1", "1e-5")}, who="ada", what="two")
-    ledger.floor = "much"
+    ledger.max_delta = "much"
     with pytest.raises(InvalidParameter, match="delta_floor"):
         ledger.reserve({"people": ZCDP("0.1", "1e-9")}, who="ada", what="three")
     assert len(ledger.charges("people")) == 1

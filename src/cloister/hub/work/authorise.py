@@ -148,7 +148,7 @@ def authorise(
     facts, live = facts_of(hub, db), live_of(hub)
     who = account_of(facts, caller, work.terms.project)
     first = live.session(db, who, tables=seen, progress=progress)
-    with live.held(first, [name for name in seen if name in first.tables], facts.generation).steady():  # a refusal tells of them
+    with live.held(first, [name for name in seen if name in first.tables], facts.generation).pinned():  # a refusal tells of them
         touched = work.touches(first)
         held = live.held(first, touched, facts.generation)
         objects = tuple(seen[name] for name in touched)

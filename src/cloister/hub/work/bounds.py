@@ -54,7 +54,7 @@ def money_of(hub: Hub, objects: Sequence[Object], who: str, costs: Mapping[str, 
         cost = costs.get(population)
         asked = cost if cost is not None and amount_of(cost) > 0 else None
         drawn, spent = hub.ledger.spent_by(population, who), hub.ledger.spent(population)
-        check_max_delta(hub.settings.delta_floor, what, asked, spent)
+        check_max_delta(hub.settings.max_delta, what, asked, spent)
         found[population] = Spend(asked=asked, spent=spent, drawn=drawn)
     return found
 

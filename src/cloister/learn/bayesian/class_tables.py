@@ -1,8 +1,8 @@
 """Class counts, sums and sums of squares from the engine of a table: no row comes into memory.
 
-A number is measured as its quadratic block (`cloister.session.planning.moments`), which has the count, the sum and the sum of squares
-for the price of one count; a category as counts by class and value. All share one spend, in one charge; a person is in one
-class, so the classes compose in parallel.
+A number is measured as its quadratic block (`cloister.session.planning.moments`), which has the count, the sum and the sum of
+squares for the price of one count; a category as counts by class and value. All share one spend, in one charge; a person is in
+one class, so the classes compose in parallel.
 """
 
 from __future__ import annotations

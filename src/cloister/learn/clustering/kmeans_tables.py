@@ -66,7 +66,8 @@ def by_engine(
     """The place, the plan that follows from it, then the rounds; the first one looks at several cells a centre where there is
     plenty, and they are grouped for nothing.
 
-    Guarantee: the whole of the account: its parts add up (`BudgetAccount`), and each question is made of what was released before.
+    Guarantee: the whole of the account: its parts add up (`BudgetAccount`), and each question is made of what was released
+    before.
     """
     varied = sum(high > low for low, high in zip(*encoder.bounds, strict=True))
     sight = place_of_table(account, table, encoder, _PLACE if varied else Fraction(1))
@@ -110,7 +111,7 @@ def by_engine(
 
 
 def place_of_table(account: BudgetAccount, table: str, encoder: Encoder, portion: Fraction) -> Sight:
-    """Number of rows, mean and variances: one question about all features (the quadratic blocks of `cloister.session.planning.moments`).
+    """Number of rows, mean and variances: one question about all features (`cloister.session.planning.moments`).
 
     Guarantee: that of `Door.measure` for the portion. Rows in which a feature is missing count for nothing.
     """

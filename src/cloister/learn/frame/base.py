@@ -232,7 +232,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     # ── what is told of it ───────────────────────────────────────────────────────────────────────
 
     def card(self, **about: Any) -> Card:
-        """The model card: data, bounds, what was spent on what, and what was found out about it (see `cloister.learn.frame.card`)."""
+        """The model card: data, bounds, what was spent on what, and what was found out about it (`frame/card.py`)."""
         from cloister.learn.frame.card import card_of
 
         return card_of(self, **about)

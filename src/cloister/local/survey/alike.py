@@ -25,10 +25,9 @@ def alike_of(question: Question, groups: Mapping[Fraction, Finding]) -> Homogene
     """The test of homogeneity of one question's groups, by their ε; None where fewer than two have respondents, and for words,
     which were found in the very reports that would test them.
 
-    Shares are compared answer by answer, two groups at a time (`cloister.local.protocols.levels`). Of numbers, the shares of who gave one,
-    and the means: not
-    the bins of a distribution, whose estimates lean towards smoothness, the more so the smaller ε. The p-value is that of the
-    one that differs most, times the number of comparisons (Bonferroni).
+    Shares are compared answer by answer, two groups at a time (`cloister.local.protocols.levels`). Of numbers, the shares of who
+    gave one, and the means: not the bins of a distribution, whose estimates lean towards smoothness, the more so the smaller ε.
+    The p-value is that of the one that differs most, times the number of comparisons (Bonferroni).
 
     >>> from cloister.local.survey import YesNo
     >>> half = Estimate(counts=np.array([500.0, 500.0]), n=1000, variances=np.full(2, 100.0), values=("no", "yes"))

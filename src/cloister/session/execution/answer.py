@@ -16,7 +16,7 @@ import numpy as np
 from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session.execution.history import History
-from cloister.session.planning.plan import CompiledQuery, Part
+from cloister.session.planning.plan import Part, Plan
 from cloister.session.planning.shape import Shape
 from cloister.session.questions.declared import table_name
 from cloister.session.questions.spend import amount_of
@@ -28,7 +28,7 @@ from cloister.session.releases.release import Provenance, Release
 from cloister.session.releases.store import Found
 from cloister.session.releases.uncertainty import in_words
 from cloister.tables import Aggregate, Aggregation, Groups, Prepared, Related, Strided
-from cloister.tables.engines.compiler import CompiledQuery as Compiled
+from cloister.tables.engines.compiler import CompiledQuery
 from cloister.tables.engines.engine import joined, size_of
 from cloister.tables.engines.workspace import Room
 
@@ -81,7 +81,7 @@ def _only_leaves(shape: Shape) -> bool:
     return not any(block.aggregates for block in shape.blocks)
 
 
-Asked = tuple[Aggregation, Compiled | None]
+Asked = tuple[Aggregation, CompiledQuery | None]
 """What the engine is asked, and how it was compiled where it was."""
 
 
@@ -130,7 +130,7 @@ def _leaf_sums(shape: Shape, table: Prepared | Related, asked: Sequence[Asked]) 
 
 
 def _of_undeclared(
-    part: Part, table: Prepared | Related, aggregation: Aggregation, compiled: Compiled | None, random: Random
+    part: Part, table: Prepared | Related, aggregation: Aggregation, compiled: CompiledQuery | None, random: Random
 ) -> Found:
     """Keys whose noisy number of units reaches the threshold, in the order of the keys; the other raws are noised for those
     alone. The engine tells the groups piece by piece, and of each only what is shown is kept."""
@@ -195,7 +195,7 @@ def _taken(groups: Groups, places: Values) -> Groups:
     return Groups(tuple(key[places] for key in groups.keys), {name: values[places] for name, values in groups.values.items()})
 
 
-def assembled(plan: CompiledQuery, history: History, *, who: str) -> list[Release]:
+def assembled(plan: Plan, history: History, *, who: str) -> list[Release]:
     """The releases of all parts: readings of the same raw combined, costs added up."""
     total = history.cost()
     return [_released(part, place, history, total, who) for place, part in enumerate(plan.parts)]
@@ -214,7 +214,7 @@ def released_from(
     return _release(_Answer(shape, formulas, repeated), [readings], None, None, history, history.cost(), who)
 
 
-def released_part(plan: CompiledQuery, place: int, history: History, *, who: str) -> Release:
+def released_part(plan: Plan, place: int, history: History, *, who: str) -> Release:
     """The answer of one part of a plan."""
     return _released(plan.parts[place], place, history, history.cost(), who)
 

@@ -1,9 +1,9 @@
 """What all sessions about the same tables share: the tables, their prepared rows, the ledger and the randomness.
 
-Tables come and go while questions are asked. The tables of one moment are a `TableSnapshot`, which never changes; adding, replacing or
-removing a table makes another one. A question keeps the registry that it began with, from its text to its answer (`pinned`); so
-it ends on the rows that it began with, under the bounds that were declared of them. The rows of a table that is gone are closed
-when the last such question has ended. Which registry that is belongs to the question's context.
+Tables come and go while questions are asked. The tables of one moment are a `TableSnapshot`, which never changes; adding,
+replacing or removing a table makes another one. A question keeps the registry that it began with, from its text to its answer
+(`pinned`); so it ends on the rows that it began with, under the bounds that were declared of them. The rows of a table that is
+gone are closed when the last such question has ended. Which registry that is belongs to the question's context.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class HasTables(Protocol):
         """The house."""
 
 
-Holder = TypeVar("Lodger", bound=HasTables)
+Holder = TypeVar("Holder", bound=HasTables)
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
@@ -173,7 +173,7 @@ def pinned(method: Callable[Concatenate[Holder, Given], Answer]) -> Callable[Con
         house = self.house
         if house in _BEGUN.get():
             return method(self, *args, **kwargs)
-        with house.steady():
+        with house.pinned():
             return method(self, *args, **kwargs)
 
     return held

@@ -1,8 +1,8 @@
 """Questions: explained, rehearsed, asked; and the releases that left, kept, shown, shared and downloaded.
 
-- `question_request.py`, `authorised.py`, `money.py`, `answering.py`, `keeping.py`: a query in the frame (`hub/work`), from what somebody wants to
-  what leaves; `algorithms.py`: under which settings; `preview.py`: what is known before; `watching.py`: profiles, looked at
-  after. `group_commit.py`: who waits for whom. `later.py`: queries as jobs.
+- `question_request.py`, `authorised.py`, `money.py`, `answering.py`, `keeping.py`: a query in the frame (`hub/work`), from what
+  somebody wants to what leaves; `algorithms.py`: under which settings; `preview.py`: what is known before; `watching.py`:
+  profiles, looked at after. `group_commit.py`: who waits for whom. `later.py`: queries as jobs.
 - `reading.py`, `sharing.py`, `downloads.py`, `charts.py`: releases; `saved.py`: queries that are kept.
 - `opened.py`, `error_positions.py`, `cards.py`: what the pages say besides.
 - `api*.py`, `shapes.py`, `pages*.py`: the routes. `pg.py`: the front for PostgreSQL clients.

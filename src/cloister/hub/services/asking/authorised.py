@@ -116,7 +116,7 @@ def ready(
     who = account_of(facts, caller, wish.project)
     query = _Query(hub, wish, who, terms, buys=asks and charges, unknown=unknown)
     found = authorise(hub, db, caller, query, seen, priced=asks, progress=progress)
-    with found.held.steady():
+    with found.held.pinned():
         return AuthorisedQuestion(**vars(found), spend=query.spend(found.session))
 
 

@@ -88,7 +88,7 @@ class HubSession:
         with self._hub.database.reading() as db:
             wish = self._wish(db, caller, sql, how)
             found = ready(self._hub, db, caller, wish, "question.explain")
-        with found.held.steady():
+        with found.held.pinned():
             return shape_of(found.session, sql, wish.dialect)
 
     def explain(self, sql: str, how: Asking) -> Explained:

@@ -48,7 +48,7 @@ def explain(hub: Hub, caller: Caller, wish: QuestionRequest) -> Plan:
     """What an answer would measure, with which error, at which cost: spends nothing and reads no row."""
     with looking(hub, caller), hub.database.reading() as db:
         found = ready(hub, db, caller, wish, "question.explain")
-        with found.held.steady():
+        with found.held.pinned():
             return _plan(found, wish)
 
 
@@ -56,7 +56,7 @@ def preview(hub: Hub, caller: Caller, wish: QuestionRequest) -> Preview:
     """The same, with what would be left, and with what the policy would say to asking it now."""
     with looking(hub, caller), hub.database.reading() as db:
         found = ready(hub, db, caller, wish, "question.explain")
-        with found.held.steady():
+        with found.held.pinned():
             plan = _plan(found, wish)
             who = account_of(facts_of(hub, db), caller, wish.project)
             left = left_of(hub, db, caller, who, found.objects, _asked(hub, db, caller, found), plan.costs)
@@ -68,7 +68,7 @@ def rehearse(hub: Hub, caller: Caller, wish: QuestionRequest) -> Release:
     with looking(hub, caller):
         with hub.database.reading() as db:
             found = ready(hub, db, caller, wish, "question.rehearse")
-        with found.held.steady():
+        with found.held.pinned():
             return found.session.sql(
                 wish.sql,
                 wish.spend or None,
@@ -89,7 +89,7 @@ def afford(hub: Hub, caller: Caller, wish: QuestionRequest) -> Affordable:
             found = ready(hub, db, caller, wish, "question.explain")
             known = all(sees_budget(hub, db, caller, each.population) for each in found.objects if each.population)
         spends = None if known else _ROUND
-        with found.held.steady():
+        with found.held.pinned():
             return found.session.afford(wish.sql, spends, confidence=wish.confidence, dialect=wish.dialect)
 
 

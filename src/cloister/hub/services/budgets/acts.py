@@ -176,8 +176,8 @@ def _allot(
 
 def _check_ceilings(hub: Hub, db: Session, caller: Caller, action: str, which: Object, spend: Spend) -> None:
     """The hub's floor on δ, and the institution's ceilings, for every institution whose data the population holds."""
-    check_max_delta(hub.settings.delta_floor, "The budget", spend.budget)
-    check_max_delta(hub.settings.delta_floor, "The share", spend.allotment)
+    check_max_delta(hub.settings.max_delta, "The budget", spend.budget)
+    check_max_delta(hub.settings.max_delta, "The share", spend.allotment)
     tables = [each for each in facts_of(hub, db).data_sets.values() if each.population == which.population]
     for institution in sorted({each.institution for each in tables} | {which.institution}):
         context = context_of(hub, caller, spend={which.population: spend})

@@ -61,7 +61,7 @@ def number_of_questions(left: Guarantee, each: str = "0.1") -> int:
 
 
 def advice(
-    budget: Guarantee, people: int | None, delta_floor: str, _: Callable[[str], str] = str, *, unit: str = "person"
+    budget: Guarantee, people: int | None, max_delta: str, _: Callable[[str], str] = str, *, unit: str = "person"
 ) -> list[Advice]:
     """What a budget means for a population of about so many people, the gravest last. Where one member is a household or a group,
     all of it is protected as one, and nothing is to be said of a family.
@@ -81,7 +81,7 @@ def advice(
     >>> len(advice(PureDP(1), 40_000, "1e-5", unit="household"))
     4
     """
-    found = guidance(budget, people, delta_floor)
+    found = guidance(budget, people, max_delta)
     weak = not isinstance(budget, ZCDP) and budget.epsilon > 10
     told = [Advice(text=_("Strength: {words}").format(words=_(found.strength)), tone="warn" if weak else "info")]
     presence = _("Presence: an attacker guesses whether a person is in the data with at most {right} % success, instead of 50 %")
@@ -105,10 +105,8 @@ def advice(
             "δ is more than a tenth of one person's share of the population: a whole row may be revealed with that probability"
         )
         told.append(Advice(text=text, tone="bad"))
-    if found.over_floor:
-        told.append(
-            Advice(text=_("δ is larger than this hub lets any release have: {most}").format(most=delta_floor), tone="bad")
-        )
+    if found.over_max_delta:
+        told.append(Advice(text=_("δ is larger than this hub lets any release have: {most}").format(most=max_delta), tone="bad"))
     return told
 
 

@@ -2,7 +2,8 @@
 
 - `arrivals.py`: uploads and connections, and what is kept of them until they are registered.
 - `typed.py`, `names.py`: what an owner says.
-- `registering.py`, `versions.py`: data sets and their versions. `row_sources.py`, `origins.py`: whence rows come, and whose they are.
+- `registering.py`, `versions.py`: data sets and their versions. `row_sources.py`, `origins.py`: whence rows come, and whose they
+  are.
 - `windows.py`, `series.py`: a data set that grows, cut into windows of time.
 - `managing.py`, `retention.py`, `shared.py`: what becomes of them. `live.py`: the session that questions go through.
 - `reading.py`: who finds what. `pages*.py`, `api.py`, `shapes.py`: the routes.

@@ -91,9 +91,9 @@ class Held:
     """Told when their rows turn out to be others' too, just before a charge."""
 
     @contextmanager
-    def steady(self) -> Iterator[None]:
+    def pinned(self) -> Iterator[None]:
         """Within it this thread reads these tables and no others; refused where they were exchanged since."""
-        with self.session.house.steady():
+        with self.session.house.pinned():
             now = self.session.house.registry.tables
             if not self.whole or any(now.get(name) is not table for name, table in self.tables.items()):
                 raise Exchanged
@@ -145,7 +145,7 @@ class Live:
             if name in self.closed_for:
                 raise self.closed_for[name]
         known, opened = [name for name in wanted if name in self._states], self._open
-        with opened.house.steady():
+        with opened.house.pinned():
             narrowed = {*(rows or ()), *(columns or ())}
             if narrowed and not narrowed <= opened.tables.keys():  # the session would say which others there are
                 raise Exchanged
@@ -304,7 +304,7 @@ def steadily(decide: Callable[[], Decided], act: Callable[[Decided], Done]) -> t
         try:
             found = decide()
             try:
-                with found.held.steady():
+                with found.held.pinned():
                     return found, act(found)
             except SharedRows as error:
                 found.held.found_shared(error)

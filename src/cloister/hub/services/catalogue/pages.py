@@ -87,7 +87,7 @@ def routes(router: APIRouter) -> None:
             windows = [] if window is None else windows_of(db, window)
         money = reading.money_of(hub, row.name)
         shared = {str(each.population): reading.money_of(hub, each.population) for each in windows}
-        told = None if money is None else guidance(money.total, row.people, hub.settings.delta_floor)
+        told = None if money is None else guidance(money.total, row.people, hub.settings.max_delta)
         values: dict[str, Any] = {
             "window": {} if window is None else window.window,
             "windows": windows,

@@ -154,7 +154,7 @@ def _declare_page(
         "populations": [(row.name, reading.money_of(hub, row.name)) for row in populations],
         "sensitivities": SENSITIVITIES[1:],
         "usual": usual(),
-        "delta_floor": hub.settings.delta_floor,
+        "max_delta": hub.settings.max_delta,
         "refused": refused,
         "errors": dict(refused),
         "problem": problem,
@@ -178,7 +178,7 @@ def _review_page(request: Request, hub: Hub, caller: Caller, arrival: Arrival, w
         "unit": (wanted.unit or UNITS[0]) if known is None else known.unit,
         "money": money,
         "budget": budget,
-        "told": None if budget is None else guidance(budget, people, hub.settings.delta_floor),
+        "told": None if budget is None else guidance(budget, people, hub.settings.max_delta),
         "over": None if budget is None or not wanted.window else over(budget, 4),
         "left_out": [name for name, _, _ in arrival.columns if name not in wanted.declaration.get("columns", {})],
     }

@@ -328,7 +328,7 @@ def _check_free(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wan
 def _check_allowed(db: Db, hub: Hub, caller: Caller, data_set: DataSet, wanted: Wanted) -> None:
     """The hub's floor on δ and the institution's rules, such as a ceiling on budgets, stand above what the owner wants."""
     if not data_set.public and db.get(Population, wanted.population) is None:
-        check_max_delta(hub.settings.delta_floor, f"The budget of {wanted.population!r}", wanted.budget)
+        check_max_delta(hub.settings.max_delta, f"The budget of {wanted.population!r}", wanted.budget)
     spend = {wanted.population: Spend(budget=wanted.budget)} if wanted.budget is not None and not data_set.public else {}
     check(hub, db, caller, "dataset.register", data_set_object(data_set), context_of(hub, caller, spend=spend))
 

@@ -2,9 +2,9 @@
 so that a data set which grows doesn't die of its budget.
 
 *What is cut.* The owner names a column of dates and a length. A row is in the window in whose days its own date lies, and in no
-other (`tables/declaring/during.py`): every engine leaves the rest out before anything is counted, whatever the file holds and whatever is
-asked. A row without a date is in none. Where no column is named, the windows are files that the owner cuts by hand: nothing here
-looks at dates then, and that no row is in two of them is the owner's word.
+other (`tables/declaring/during.py`): every engine leaves the rest out before anything is counted, whatever the file holds and
+whatever is asked. A row without a date is in none. Where no column is named, the windows are files that the owner cuts by hand:
+nothing here looks at dates then, and that no row is in two of them is the owner's word.
 
 *Guarantee.* Per person and window: whatever all analysts together learn by their questions to a window, adaptively chosen and
 with all answers of other windows before them, is within that window's budget for the rows that a person has in it. Somebody with

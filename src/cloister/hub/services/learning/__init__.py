@@ -1,7 +1,7 @@
 """Models: trained on a data set with a guarantee, by looking first at what to expect; their cards, files and predictions.
 
-- `order.py`, `charging.py`, `authorised.py`, `fitting.py`: a model in the frame (`hub/work`), from what somebody wants to what leaves;
-  `algorithms.py`: under which settings.
+- `order.py`, `charging.py`, `authorised.py`, `fitting.py`: a model in the frame (`hub/work`), from what somebody wants to what
+  leaves; `algorithms.py`: under which settings.
 - `made_up.py`, `expected.py`, `previewing.py`: what is known before anything is spent.
 - `reading.py`, `files.py`, `predicting.py`: what was learnt, and what it is used for.
 - `opened.py`, `shapes.py`, `api.py`, `pages.py`: the routes, and what they say.

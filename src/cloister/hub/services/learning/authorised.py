@@ -128,10 +128,10 @@ def ready(
     which = _meant(hub, caller, facts_of(hub, db), order)
     model = _Model(hub, order, which, (paid or {}).get(which.population))
     found = authorise(hub, db, caller, model, {which.name: which}, progress=progress)
-    with found.held.steady():
+    with found.held.pinned():
         table, charge = found.session.tables[which.name], model.charge(found.session)
         asked = charge if amount_of(charge) > 0 else None
-        check_max_delta(hub.settings.delta_floor, MODEL.name, asked, hub.ledger.spent(which.population))
+        check_max_delta(hub.settings.max_delta, MODEL.name, asked, hub.ledger.spent(which.population))
         assert isinstance(table, PrivateTable)
         return AuthorisedFit(**vars(found), order=order, table=table, cost=model.cost(), charge=charge)
 
