@@ -21,7 +21,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.folded import Row, folded, unfolded  # noqa: E402  (the tree is on the path only now)
+
 PAGE = ROOT / "docs" / "benchmarks.md"
+MISSED = "**missed**"
+HEAD = ("| promise | measured | limit | what was run |", "|---|---:|---:|---|")
 FIELDS = {"benchmark": str, "ratio": int | float, "limit": int | float, "holds": bool, "detail": str}
 
 
@@ -93,20 +99,27 @@ def _memory() -> str:
 
 
 def table(results: list[Result]) -> str:
-    """The results as a Markdown table."""
-    rows = ["| promise | measured | limit | holds | what was run |", "|---|---:|---:|:---:|---|"]
-    for one in results:
-        cells = [one.benchmark, f"{one.ratio:.3g}", f"{one.limit:.3g}", "yes" if one.holds else "**no**", one.detail]
-        rows.append("| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |")
-    return "\n".join(rows)
+    """The results as a Markdown table, what neighbours share written once."""
+    return _table([_row(one) for one in results])
+
+
+def _row(one: Result) -> Row:
+    missed = "" if one.holds else f" {MISSED}"
+    name, detail = (" ".join(text.replace("|", "/").split()) for text in (one.benchmark, one.detail))
+    return name, f"{one.ratio:.3g}{missed}", f"{one.limit:.3g}", detail
+
+
+def _table(rows: list[Row]) -> str:
+    return "\n".join([*HEAD, *("| " + " | ".join(row) + " |" for row in folded(rows))])
 
 
 def merged(old: str, results: list[Result]) -> str:
-    """The page with the rows of some benchmarks measured anew."""
-    fresh = dict(zip((one.benchmark for one in results), table(results).splitlines()[2:], strict=True))
-    lines = old.rstrip("\n").split("\n")
-    kept = [fresh.pop(line.split("|")[1].strip(), line) if line.startswith("| ") else line for line in lines]
-    return "\n".join([*kept, *fresh.values()]) + "\n"
+    """The page with the rows of some benchmarks measured again."""
+    before, _, under = old.partition("\n".join(HEAD) + "\n")
+    lines = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in under.splitlines() if line.startswith("| ")]
+    fresh = {row[0]: row for row in map(_row, results)}
+    rows = [fresh.pop(row[0], row) for row in unfolded([(name, *rest) for name, *rest in lines])]
+    return before + _table([*rows, *fresh.values()]) + "\n"
 
 
 def page(results: list[Result]) -> str:
@@ -115,7 +128,8 @@ def page(results: list[Result]) -> str:
     return f"""# Benchmarks
 
 Each promise of speed, against a peer or a limit measured in the same run on the same machine. `make bench` runs them all and
-writes this page; the scripts, one for each promise, are in `benchmarks/`.
+writes this page; the scripts, one for each promise, are in `benchmarks/`. Every limit holds but those marked {MISSED}.
+A bold line has what the rows below it share; `…` in it are the places that they fill, in order.
 
 Last written on {datetime.now(UTC):%Y-%m-%d}, on:
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
@@ -32,19 +32,32 @@ def settings() -> str:
 
 
 def permissions() -> str:
-    """Every action against every role, in the order of their names."""
+    """Every action and who may do it, in the order of their names."""
     from cloister.hub.policy import actions, role_table
     from cloister.hub.services import all_services
 
     all_services()  # each registers its actions as it is imported
-    rows = sorted(role_table(), key=lambda row: row.action)
-    roles = list(rows[0].cells)
-    lines = [f"| action | {' | '.join(roles)} |", f"|---|{'---|' * len(roles)}"]
-    for row in rows:
-        cells = ("" if cell == "no" else cell for cell in row.cells.values())
+    lines = ["| action | what it is | who |", "|---|---|---|"]
+    for row in sorted(role_table(), key=lambda row: row.action):
         mark = "" if actions()[row.action].by_token else " (no token)"
-        lines.append(f"| `{row.action}`<br>{_cell(row.title)}{mark} | {' | '.join(cells)} |")
+        lines.append(f"| `{row.action}` | {_cell(row.title)}{mark} | {_who(row.cells)} |")
     return "\n".join(lines)
+
+
+def _who(cells: Mapping[str, str]) -> str:
+    """What everyone has who is signed in, and then each role that has something else.
+
+    >>> _who({"nobody": "no", "anybody": "own", "administrator": "all", "steward": "all", "owner": "own"})
+    'everyone: own; administrator, steward: all'
+    """
+    everyone = cells["anybody"]
+    by_cell: dict[str, list[str]] = {}
+    for role, cell in cells.items():
+        if role not in ("nobody", "anybody") and cell not in ("no", everyone):
+            by_cell.setdefault(cell, []).append(role)
+    visitors = {"no": []}.get(cells["nobody"], [f"visitors: {cells['nobody']}"])
+    signed_in = {"no": []}.get(everyone, [f"everyone: {everyone}"])
+    return "; ".join([*visitors, *signed_in, *(f"{', '.join(roles)}: {cell}" for cell, roles in by_cell.items())])
 
 
 def routes() -> str:

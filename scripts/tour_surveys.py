@@ -28,12 +28,12 @@ def survey_pictures(analyst: Page, visitor: Page, address: str, picture: Callabl
     analyst.goto(f"{address}/surveys")
     fill(analyst, Title="Sleep and screens", Purpose="a study of sleep at our school")
     press(analyst, "Begin")
-    fill(analyst, **{"Questions asked": "Do you look at a screen in bed?", "Short name": "screen"})
+    fill(analyst, **{"Question text": "Do you look at a screen in bed?", "Short name": "screen"})
     press(analyst, "Add")
     analyst.get_by_role("link", name="One of several").click()
     fill(
         analyst,
-        **{"Questions asked": "At which one most?", "Short name": "which", "Options": "telephone\ntablet\ntelevision\nnone"},
+        **{"Question text": "At which one most?", "Short name": "which", "Options": "telephone\ntablet\ntelevision\nnone"},
     )
     press(analyst, "Add")
     draft = picture(analyst, "survey-draft", "", 1150)

@@ -54,6 +54,26 @@ def test_a_page_begins_with_its_title(page: Path) -> None:
     assert page.read_text(encoding="utf-8").startswith("# ")
 
 
+PARTS = ["The question", "Decided", "Instead of", "Measured", "Consequences"]
+
+
+def parts_of(text: str) -> list[str]:
+    """The bold words that begin the parts of a decision's page."""
+    return re.findall(r"^\*\*(\w[^*]*)\.\*\*\s", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "decisions").glob("0*.md")), ids=lambda path: path.stem)
+def test_decisions_have_one_form(page: Path) -> None:
+    parts = parts_of(page.read_text(encoding="utf-8"))
+    assert parts[:2] == PARTS[:2]
+    assert parts == [part for part in PARTS if part in parts]
+    assert len(parts) > 2
+
+
+def test_a_decision_of_another_form_is_found() -> None:
+    assert parts_of("# 1. A\n\n**Why.** x\n\n- **In a list.** y\n\n**Decided.** z") == ["Why", "Decided"]
+
+
 def test_nothing_names_one_machine() -> None:
     kept = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,9 @@ from cloister.hub.app import make_app
 from cloister.hub.description import STATUSES
 from cloister.hub.guard import action_of
 from cloister.hub.policy.actions import NOBODY, actions
+from cloister.hub.services import all_services
 from cloister.hub.services.accounts.sessions import cookie_name
+from tests.docs.test_words import AVOIDED
 from tests.hub.house import House
 from tests.hub.test_routes import routes
 
@@ -28,7 +31,7 @@ OPERATION = {
         "summary": {"type": "string", "pattern": r"^[A-Z].*[^.]$"},
         "description": {"type": "string", "minLength": 5},
         "operationId": {"type": "string", "pattern": r"^\w+$"},
-        "tags": {"type": "array", "minItems": 1},
+        "tags": {"type": "array", "minItems": 1, "items": {"enum": [service.title for service in all_services()]}},
         "responses": {
             "type": "object",
             "required": [str(each) for each in STATUSES],
@@ -53,6 +56,30 @@ OPERATION = {
     "additionalProperties": False,
     "patternProperties": {"^requestBody$": {"required": ["content"]}},
 }
+
+
+# A summary is an imperative: it begins with one of these.
+VERBS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    Acknowledge Add Approve Ask Block Cancel Close Compare Confirm Connect Create Decide
+    Delete Download End Estimate Explain Get Grant Invite Join List Open Predict
+    Preview Raise Refuse Register Rehearse Release Remove Rename Reopen Request Revoke Save
+    Send Set Share Stop Train Try Unblock Update Upload Verify Withdraw
+    """,
+    )
+)
+
+
+def faults(operation: dict[str, Any]) -> list[str]:
+    """What is missing where an operation is described to its reader."""
+    summary = operation.get("summary", "")
+    told = {status: each["description"] for status, each in operation["responses"].items() if "description" in each}
+    found = [] if summary.split(" ")[0] in VERBS and len(summary) <= 60 else [f"summary: {summary}"]
+    found += [f"{status}: {text}" for status, text in told.items() if not text or text == "Successful Response"]
+    texts = [summary, operation.get("description", ""), *told.values()]
+    return found + [f"write: {instead}" for text in texts for word, instead in AVOIDED.items() if re.search(word, text)]
 
 
 @pytest.fixture
@@ -102,6 +129,21 @@ def test_it_is_a_document_of_openapi(told: dict[str, Any]) -> None:
     for name, schema in told["components"]["schemas"].items():
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema.get("title"), name
+
+
+def test_each_operation_has_a_plain_summary_and_described_responses(told: dict[str, Any]) -> None:
+    assert {f"{method} {path}": found for path, method, each in operations(told) if (found := faults(each))} == {}
+    summaries = [each["summary"] for _, _, each in operations(told)]
+    assert {each for each in summaries if summaries.count(each) > 1} == {"Upload a file"}, "by PUT and by POST"
+
+
+def test_an_operation_without_a_plain_summary_is_found() -> None:
+    good = {"summary": "Get a model", "responses": {"200": {"description": "The model"}, "404": {"$ref": "#/x"}}}
+    assert faults(good) == []
+    assert faults({"responses": good["responses"]}) == ["summary: "]
+    assert faults(good | {"summary": "Models"}) == ["summary: Models"]
+    assert faults(good | {"responses": {"200": {"description": "Successful Response"}}}) == ["200: Successful Response"]
+    assert faults(good | {"description": "Needs no log-in."}) == ["write: session; sign in"]
 
 
 def test_each_operation_says_how_one_proves_who_asks(house: House, told: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ def make_app(hub: Hub) -> FastAPI:
     app.state.hub = hub
     for service in sorted(hub.services, key=lambda each: not each.busy):  # routes are tried one after the other
         if service.api is not None:
-            app.include_router(service.api(), prefix="/api/v1", tags=[service.name])
+            app.include_router(service.api(), prefix="/api/v1", tags=[service.title])
     for service in hub.services:
         if service.pages is not None:
             app.include_router(service.pages(), include_in_schema=False)

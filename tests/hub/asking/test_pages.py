@@ -14,6 +14,7 @@ import pytest
 from cloister.hub.ids import new_id
 from cloister.hub.records.asking import StoredRelease
 from cloister.hub.services.asking import pages_ask
+from cloister.hub.services.asking.naming import asked
 from cloister.hub.services.jobs import Workers
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.session import Release
@@ -282,3 +283,40 @@ def test_pages_in_chinese_stand(stage: Stage):
         page = stage.ana.client.get(path, headers={"accept-language": "zh-CN"})
         assert page.status_code == 200
         assert 'lang="zh' in page.text
+
+
+def test_an_answer_is_titled_in_words_with_its_sql_below(stage: Stage):
+    told = stage.ask("SELECT sex, COUNT(*) AS n FROM people WHERE age > 40 GROUP BY sex", "0.5")
+    named = stage.ask(COUNT, "0.1")
+    stage.post(f"/releases/{named['id']}/title", {"title": "All of them"})
+    said = {"en": "Count of people by sex, where age &gt; 40", "zh-CN": "people 的计数，按 sex 分组，条件为 age &gt; 40"}
+    for language, title in said.items():
+        for path in ("/", "/releases"):
+            page = stage.ana.client.get(path, headers={"accept-language": language}).text
+            assert f'<a href="/releases/{told["id"]}">{title}</a>' in page
+            assert f'<a href="/releases/{named["id"]}">All of them</a>' in page
+            assert page.count('<code class="small soft">SELECT') == 2
+            strict(page)
+        assert f"<h1>{title}</h1>" in stage.ana.client.get(f"/releases/{told['id']}", headers={"accept-language": language}).text
+
+
+@pytest.mark.parametrize(
+    ("sql", "title"),
+    [
+        (
+            "SELECT MEDIAN(age), MODE(sex), MIN(age), MAX(age), STDDEV(age) FROM people",
+            "Median of age · Mode of sex · Minimum of age and 2 more",
+        ),
+        ("SELECT CORR(age, pay) FROM people AS p JOIN visits AS v USING (id)", "Correlation of age and pay"),
+        ("SELECT COUNT(*) FROM people AS p JOIN visits AS v USING (id)", "Count of rows"),
+        ("SELECT COUNT(age) FILTER (WHERE sex = 'f') AS n FROM people", "Count of age, where sex = 'f'"),
+        ("SELECT town, PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) FROM people GROUP BY town", "Quantile of age by town"),
+        (f"SELECT SUM(pay) FROM people WHERE age IN ({', '.join(map(str, range(40)))})", "Sum of pay, with a condition"),
+        ("SELECT SUM(pay) / COUNT(*) FROM people", ""),
+        ("SELECT sex FROM people", ""),
+        ("SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM people", ""),
+        ("'", ""),
+    ],
+)
+def test_a_title_says_what_was_asked_or_nothing(sql: str, title: str):
+    assert asked(sql, str) == title

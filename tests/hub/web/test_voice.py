@@ -142,3 +142,17 @@ def test_input_is_invalid_and_not_refused(folder: str) -> None:
 
 def test_a_refusal_of_input_is_found() -> None:
     assert list(_refusals(ast.parse('raise InvalidParameter(f"{name} was refused", why="it is negative", instead="1")'))) == [1]
+
+
+def _doubled(template: str) -> list[str]:
+    """Texts with `%%` and no values: nothing halves the sign, and a page shows both."""
+    return re.findall(r"""_\(("[^"]*%%[^"]*"|'[^']*%%[^']*')\)""", template)
+
+
+def test_no_page_shows_a_doubled_per_cent_sign() -> None:
+    templates = (SOURCES / "hub" / "web" / "templates").rglob("*.html")
+    assert [(path.name, found) for path in templates if (found := _doubled(path.read_text(encoding="utf-8")))] == []
+
+
+def test_a_doubled_per_cent_sign_is_found() -> None:
+    assert _doubled("""_("at 95 %% confidence") _('5 %%') _("%(share)s %%", share=5)""") == ['"at 95 %% confidence"', "'5 %%'"]

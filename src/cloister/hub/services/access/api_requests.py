@@ -44,7 +44,12 @@ def routes(router: APIRouter) -> None:
     """Add them."""
     asks, sees, decides = needs("access.ask"), needs("access.see"), needs("access.decide")
 
-    @router.get("/access-requests", dependencies=[asks], summary="Your requests, or those that wait for you")
+    @router.get(
+        "/access-requests",
+        dependencies=[asks],
+        summary="List access requests",
+        response_description="Your requests, or those that wait for your decision",
+    )
     def listed(
         hub: HubDep, caller: PersonDep, to_decide: _Whose = False, after: After = "", limit: Limit = 50
     ) -> Items[RequestOut]:
@@ -53,7 +58,13 @@ def routes(router: APIRouter) -> None:
             found = [RequestOut.of(view) for view in request_views(hub, db, rows)]
         return paged(found, after, limit)
 
-    @router.post("/access-requests", dependencies=[asks, _WRITTEN], status_code=201, summary="Ask for access")
+    @router.post(
+        "/access-requests",
+        dependencies=[asks, _WRITTEN],
+        status_code=201,
+        summary="Request access to a data set",
+        response_description="The request",
+    )
     def ask(hub: HubDep, caller: PersonDep, body: AccessWish) -> RequestOut:
         with hub.database.begin() as db:
             row = requests.ask_access(
@@ -68,32 +79,58 @@ def routes(router: APIRouter) -> None:
             )
             return _shown(hub, db, caller, row.id)
 
-    @router.get("/access-requests/{number}", dependencies=[sees], summary="One request, with its messages")
+    @router.get(
+        "/access-requests/{number}",
+        dependencies=[sees],
+        summary="Get an access request",
+        response_description="The request with its messages",
+    )
     def one(hub: HubDep, caller: PersonDep, number: Id) -> RequestOut:
         with hub.database.reading() as db:
             return _shown(hub, db, caller, number)
 
-    @router.post("/access-requests/{number}/messages", dependencies=[sees, _WRITTEN], status_code=201, summary="Send a message")
+    @router.post(
+        "/access-requests/{number}/messages",
+        dependencies=[sees, _WRITTEN],
+        status_code=201,
+        summary="Send a message on an access request",
+        response_description="The request with its messages",
+    )
     def speak(hub: HubDep, caller: PersonDep, number: Id, body: Saying) -> RequestOut:
         with hub.database.begin() as db:
             requests.request_for(hub, db, caller, number)
             say(db, hub, caller, number, body.text)
             return _shown(hub, db, caller, number)
 
-    @router.post("/access-requests/{number}/withdraw", dependencies=[asks, _WRITTEN], summary="Take your request back")
+    @router.post(
+        "/access-requests/{number}/withdraw",
+        dependencies=[asks, _WRITTEN],
+        summary="Withdraw your access request",
+        response_description="The withdrawn request",
+    )
     def withdraw(hub: HubDep, caller: PersonDep, number: Id) -> RequestOut:
         with hub.database.begin() as db:
             requests.withdraw(db, hub, caller, number)
             return _shown(hub, db, caller, number)
 
-    @router.post("/access-requests/{number}/grant", dependencies=[decides, _WRITTEN], summary="Grant it, perhaps narrower")
+    @router.post(
+        "/access-requests/{number}/grant",
+        dependencies=[decides, _WRITTEN],
+        summary="Grant an access request",
+        response_description="The granted request",
+    )
     def grant(hub: HubDep, caller: PersonDep, number: Id, body: AccessGiven) -> RequestOut:
         with hub.database.begin() as db:
             draft = {"role": body.role, "rules": body.rules}
             requests.grant_request(db, hub, caller, number, draft, body.message)
             return _shown(hub, db, caller, number)
 
-    @router.post("/access-requests/{number}/refuse", dependencies=[decides, _WRITTEN], summary="Refuse it, with a reason")
+    @router.post(
+        "/access-requests/{number}/refuse",
+        dependencies=[decides, _WRITTEN],
+        summary="Refuse an access request",
+        response_description="The refused request with the reason",
+    )
     def refuse(hub: HubDep, caller: PersonDep, number: Id, body: Refusing) -> RequestOut:
         with hub.database.begin() as db:
             requests.refuse_request(db, hub, caller, number, body.reason)

@@ -60,13 +60,19 @@ def routes(router: APIRouter) -> None:
 def _projects(router: APIRouter) -> None:
     sees, creates, manages = needs("project.see"), needs("project.create"), needs("project.manage")
 
-    @router.get("/projects", dependencies=[sees], summary="The projects that you see")
+    @router.get("/projects", dependencies=[sees], summary="List projects", response_description="The projects that you see")
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[ProjectOut]:
         with hub.database.reading() as db:
             found = [_shown(db, caller, row) for row in projects.projects_of(hub, db, caller)]
         return paged(found, after, limit)
 
-    @router.post("/projects", dependencies=[creates, _WRITTEN], status_code=201, summary="Start a project")
+    @router.post(
+        "/projects",
+        dependencies=[creates, _WRITTEN],
+        status_code=201,
+        summary="Create a project",
+        response_description="The project",
+    )
     def create(hub: HubDep, caller: PersonDep, body: NewProject) -> ProjectOut:
         with hub.database.begin() as db:
             made = projects.make_project(
@@ -74,20 +80,35 @@ def _projects(router: APIRouter) -> None:
             )
             return _shown(db, caller, made)
 
-    @router.get("/projects/{name}", dependencies=[sees], summary="One project")
+    @router.get(
+        "/projects/{name}",
+        dependencies=[sees],
+        summary="Get a project",
+        response_description="The project with its members and data sets",
+    )
     def one(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.reading() as db:
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
-    @router.post("/projects/{name}/members", dependencies=[manages, _WRITTEN], summary="Invite a person")
+    @router.post(
+        "/projects/{name}/members",
+        dependencies=[manages, _WRITTEN],
+        summary="Invite a person to a project",
+        response_description="The project with its members and invitations",
+    )
     def invite(hub: HubDep, caller: PersonDep, name: Name, body: Joining) -> ProjectOut:
-        """Whoever has the address here may come in; the answer is the same whether or not anybody has."""
+        """The person with the address may join; the answer is the same whether or not there is one."""
         with hub.database.begin() as db:
             row = projects.seen_project(hub, db, caller, name, "project.manage", open_=True)
             invitations.invite(db, hub, caller, row, body.email)
             return _shown(db, caller, row)
 
-    @router.post("/projects/{name}/join", dependencies=[sees, _WRITTEN], summary="Come in, where you are invited")
+    @router.post(
+        "/projects/{name}/join",
+        dependencies=[sees, _WRITTEN],
+        summary="Join a project",
+        response_description="The project that you joined",
+    )
     def join(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.begin() as db:
             return _shown(db, caller, invitations.join(db, hub, caller, name))
@@ -95,14 +116,20 @@ def _projects(router: APIRouter) -> None:
     @router.delete(
         "/projects/{name}/members/{person}",
         dependencies=[manages, _WRITTEN],
-        summary="Take somebody out, by id; or invite an address no longer",
+        summary="Remove a member or an invitation from a project",
+        response_description="The project without them",
     )
     def leave(hub: HubDep, caller: PersonDep, name: Name, person: _Member) -> ProjectOut:
         with hub.database.begin() as db:
             projects.remove_member(db, hub, caller, name, person)
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
-    @router.post("/projects/{name}/data-sets", dependencies=[manages, _WRITTEN], summary="Ask an owner for a data set")
+    @router.post(
+        "/projects/{name}/data-sets",
+        dependencies=[manages, _WRITTEN],
+        summary="Request a data set for a project",
+        response_description="The project with the data sets that were requested",
+    )
     def ask(hub: HubDep, caller: PersonDep, name: Name, body: AskDataSet) -> ProjectOut:
         with hub.database.begin() as db:
             projects.ask_data_set(db, hub, caller, name, body.data_set)
@@ -110,7 +137,12 @@ def _projects(router: APIRouter) -> None:
 
     approves = needs("access.decide")
 
-    @router.post("/projects/{name}/data-sets/{data_set}/approve", dependencies=[approves, _WRITTEN], summary="Approve")
+    @router.post(
+        "/projects/{name}/data-sets/{data_set}/approve",
+        dependencies=[approves, _WRITTEN],
+        summary="Approve a project's use of a data set",
+        response_description="The project with the approved data set",
+    )
     def approve(
         hub: HubDep, caller: PersonDep, name: Name, data_set: Name, rules: Annotated[dict[str, Any], Body(examples=_RULES)]
     ) -> ProjectOut:
@@ -119,14 +151,24 @@ def _projects(router: APIRouter) -> None:
             projects.approve(db, hub, caller, name, data_set, rules)
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
-    @router.post("/projects/{name}/data-sets/{data_set}/confirm", dependencies=[approves, _WRITTEN], summary="Let new members in")
+    @router.post(
+        "/projects/{name}/data-sets/{data_set}/confirm",
+        dependencies=[approves, _WRITTEN],
+        summary="Confirm the new members of a project",
+        response_description="The project with the confirmed members",
+    )
     def confirm(hub: HubDep, caller: PersonDep, name: Name, data_set: Name) -> ProjectOut:
         """Let those work with a data set of yours who joined the project after you approved."""
         with hub.database.begin() as db:
             projects.confirm(db, hub, caller, name, data_set)
             return _shown(db, caller, projects.seen_project(hub, db, caller, name))
 
-    @router.post("/projects/{name}/close", dependencies=[manages, _WRITTEN], summary="End a project")
+    @router.post(
+        "/projects/{name}/close",
+        dependencies=[manages, _WRITTEN],
+        summary="Close a project",
+        response_description="The closed project",
+    )
     def close(hub: HubDep, caller: PersonDep, name: Name) -> ProjectOut:
         with hub.database.begin() as db:
             return _shown(db, caller, projects.close_project(db, hub, caller, name))
@@ -135,13 +177,21 @@ def _projects(router: APIRouter) -> None:
 def _algorithms(router: APIRouter) -> None:
     sees, registers, manages = needs("algorithm.see"), needs("algorithm.register"), needs("algorithm.manage")
 
-    @router.get("/algorithms", dependencies=[sees], summary="The algorithms that you may see")
+    @router.get(
+        "/algorithms", dependencies=[sees], summary="List algorithms", response_description="The algorithms that you may see"
+    )
     def listed(hub: HubDep, caller: PersonDep, after: After = "", limit: Limit = 50) -> Items[AlgorithmOut]:
         with hub.database.reading() as db:
             found = [AlgorithmOut.of(row) for row in algorithms.algorithms_of(hub, db, caller)]
         return paged(found, after, limit)
 
-    @router.post("/algorithms", dependencies=[registers, _WRITTEN], status_code=201, summary="Register an algorithm")
+    @router.post(
+        "/algorithms",
+        dependencies=[registers, _WRITTEN],
+        status_code=201,
+        summary="Register an algorithm",
+        response_description="The algorithm",
+    )
     def register(hub: HubDep, caller: PersonDep, body: NewAlgorithm) -> AlgorithmOut:
         with hub.database.begin() as db:
             settings = algorithms.exact_settings(body.settings)
@@ -150,12 +200,23 @@ def _algorithms(router: APIRouter) -> None:
             )
             return AlgorithmOut.of(row)
 
-    @router.delete("/algorithms/{name}", dependencies=[manages, _WRITTEN], summary="Withdraw an algorithm")
+    @router.delete(
+        "/algorithms/{name}",
+        dependencies=[manages, _WRITTEN],
+        summary="Withdraw an algorithm",
+        response_description="The withdrawn algorithm",
+    )
     def withdraw(hub: HubDep, caller: PersonDep, name: Name) -> AlgorithmOut:
         with hub.database.begin() as db:
             return AlgorithmOut.of(algorithms.withdraw_algorithm(db, hub, caller, name))
 
-    @router.post("/algorithms/{name}/grants", dependencies=[manages, _WRITTEN], status_code=201, summary="Say who may run it")
+    @router.post(
+        "/algorithms/{name}/grants",
+        dependencies=[manages, _WRITTEN],
+        status_code=201,
+        summary="Create a grant on an algorithm",
+        response_description="The grant",
+    )
     def grant(hub: HubDep, caller: PersonDep, name: Name, body: Annotated[dict[str, Any], Body(examples=_RUNNERS)]) -> GrantOut:
         """The body is the grant in its JSON form, on an algorithm of yours."""
         with hub.database.begin() as db:
@@ -164,7 +225,12 @@ def _algorithms(router: APIRouter) -> None:
             db.flush()
             return GrantOut.of(grant_views(hub, db, [db.get_one(Grant, made.id)])[0])
 
-    @router.delete("/algorithms/{name}/grants/{number}", dependencies=[manages, _WRITTEN], summary="Revoke a grant on it")
+    @router.delete(
+        "/algorithms/{name}/grants/{number}",
+        dependencies=[manages, _WRITTEN],
+        summary="Revoke a grant on an algorithm",
+        response_description="The revoked grant",
+    )
     def revoke(hub: HubDep, caller: PersonDep, name: Name, number: Id) -> GrantOut:
         with hub.database.begin() as db:
             own_algorithm(hub, db, caller, name)

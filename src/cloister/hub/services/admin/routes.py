@@ -61,7 +61,12 @@ def api() -> APIRouter:
     """What a client asks first: which hub is this, and is it well."""
     router = APIRouter()
 
-    @router.get("/hub", dependencies=[needs("public.read")], summary="Which hub this is")
+    @router.get(
+        "/hub",
+        dependencies=[needs("public.read")],
+        summary="Get the title, version and health of the hub",
+        response_description="Title, institution, version and health",
+    )
     def about(hub: HubDep) -> dict[str, Any]:
         return {
             "title": hub.settings.title,

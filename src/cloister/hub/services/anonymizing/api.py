@@ -51,20 +51,35 @@ def api() -> APIRouter:
 
 def _ordering(router: APIRouter) -> None:
     @router.post(
-        "/anonymised/trials", dependencies=_OWNER, summary="Try an anonymised table", status_code=202, response_model=JobOfTable
+        "/anonymised/trials",
+        dependencies=_OWNER,
+        summary="Try settings of an anonymised table",
+        response_description="The job that tries them",
+        status_code=202,
+        response_model=JobOfTable,
     )
     def attempt(hub: HubDep, caller: CallerDep, wanted: Anonymizing, key: _Key = "") -> Response:
         """Risk against loss for several k, as a job. For the data set's owner; nothing leaves."""
         return _submitted(hub, caller, "Anonymizing", wanted, key, lambda db: try_later(db, hub, caller, wanted.order()))
 
-    @router.get("/anonymised/trials/{number}", dependencies=[needs(ACTION)], summary="A trial")
+    @router.get(
+        "/anonymised/trials/{number}",
+        dependencies=[needs(ACTION)],
+        summary="Get a trial of an anonymised table",
+        response_description="Risk and information loss for each k",
+    )
     def trial(hub: HubDep, caller: CallerDep, number: Number) -> Tried:
         """What was found, for its owner."""
         with hub.database.reading() as db:
             return tried_of(*seen_trial(hub, db, caller, number))
 
     @router.post(
-        "/anonymised", dependencies=_OWNER, summary="Release an anonymised table", status_code=202, response_model=JobOfTable
+        "/anonymised",
+        dependencies=_OWNER,
+        summary="Release an anonymised table",
+        response_description="The job that releases it",
+        status_code=202,
+        response_model=JobOfTable,
     )
     def release(hub: HubDep, caller: CallerDep, wanted: Releasing, key: _Key = "") -> Response:
         """Release it as a job, by the marked door: the population's spending reads unbounded from then on."""
@@ -82,7 +97,12 @@ def _submitted(hub: Hub, caller: Caller, kind: str, wanted: Anonymizing, key: st
 
 
 def _reading(router: APIRouter) -> None:
-    @router.get("/anonymised", dependencies=[needs("release.see")], summary="Anonymised tables")
+    @router.get(
+        "/anonymised",
+        dependencies=[needs("release.see")],
+        summary="List anonymised tables",
+        response_description="Your anonymised tables, the newest first",
+    )
     def tables(
         hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
     ) -> AnonymizedPage:
@@ -92,7 +112,12 @@ def _reading(router: APIRouter) -> None:
         more = rows[limit - 1].id if len(rows) > limit else None
         return AnonymizedPage(tables=[line_of(row) for row in rows[:limit]], next=more)
 
-    @router.get("/anonymised/{number}", dependencies=[needs("release.see")], summary="An anonymised table")
+    @router.get(
+        "/anonymised/{number}",
+        dependencies=[needs("release.see")],
+        summary="Get an anonymised table",
+        response_description="Its report and its certificate",
+    )
     def table(hub: HubDep, caller: CallerDep, number: Number) -> Anonymized:
         """Its report and its certificate."""
         with hub.database.reading() as db:
@@ -101,7 +126,7 @@ def _reading(router: APIRouter) -> None:
     @router.get(
         "/anonymised/{number}/download",
         dependencies=[needs("release.download")],
-        summary="The rows of an anonymised table",
+        summary="Download the rows of an anonymised table",
         response_class=Response,
         responses={
             200: {"content": {"text/csv": {}, "application/vnd.apache.parquet": {}}, "description": "The rows"},

@@ -61,10 +61,12 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 
 def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str, Any]:
     """What was asked in a project, or shown to it, that this member may see now, the newest first."""
+    from cloister.hub.services.asking.naming import asked
     from cloister.hub.services.asking.reading import releases_of
 
     inside = row.id in caller.projects
-    return {"releases": releases_of(hub, db, caller, which="projects", project=row.id, limit=_SHOWN) if inside else []}
+    found = releases_of(hub, db, caller, which="projects", project=row.id, limit=_SHOWN) if inside else []
+    return {"releases": found, "asked": asked}
 
 
 def _opened(hub: Hub) -> None:

@@ -68,7 +68,8 @@ def _asking(router: APIRouter) -> None:
     @router.post(
         "/questions",
         dependencies=[TICKED, needs("question.ask"), WRITTEN],
-        summary="Ask",
+        summary="Ask a query",
+        response_description="The private answer, with its guarantee, its margins of error and its cost",
         response_model=Answer,
         status_code=201,
         responses={202: {"model": JobTold, "description": "A job answers it, with `Prefer: respond-async`"}},
@@ -80,7 +81,8 @@ def _asking(router: APIRouter) -> None:
     @router.post(
         "/questions/workload",
         dependencies=[TICKED, needs("question.ask"), WRITTEN],
-        summary="Ask several questions together",
+        summary="Ask several queries together",
+        response_description="The private answers, under one charge",
         response_model=Answers,
         status_code=201,
     )
@@ -99,13 +101,14 @@ def _asking(router: APIRouter) -> None:
     @router.post(
         "/questions/stored",
         dependencies=[TICKED, needs("question.ask"), WRITTEN],
-        summary="An answer that was paid for",
+        summary="Get an answer that was asked before",
+        response_description="The stored answer",
         response_model=Answer,
         status_code=201,
     )
     def stored(hub: HubDep, caller: CallerDep, question: Question) -> Response:
-        """The answer that was bought already, of at least the spend that is named; 404 where there is none. It never spends of a
-        population; the use of what others paid for debits one's share, unless one was given it before."""
+        """The answer that was asked before, of at least the spend that is named; 404 where there is none. It never charges a
+        population; using what others asked charges your share, unless you were given the answer before."""
         answered = stored_answer(hub, caller, question.wish())
         return Response(_body(answered, question.confidence), 201, media_type=_JSON)
 
@@ -149,7 +152,12 @@ DIRECT = Direct(path="/questions", action="question.ask", read=_plain, answer=_d
 
 
 def _previewing(router: APIRouter) -> None:
-    @router.post("/questions/explain", dependencies=[TICKED, needs("question.explain"), WRITTEN], summary="Explain")
+    @router.post(
+        "/questions/explain",
+        dependencies=[TICKED, needs("question.explain"), WRITTEN],
+        summary="Explain a query",
+        response_description="What it would measure, with which margin of error and at which cost",
+    )
     def explain(hub: HubDep, caller: CallerDep, question: Question) -> Explained:
         """What an answer would measure, with which error, at which cost, and what would be left: spends nothing and reads no
         row."""
@@ -166,14 +174,24 @@ def _previewing(router: APIRouter) -> None:
         ]
         return Explained(**told, left=left, denied=str(found.denied) if found.denied is not None else None)
 
-    @router.post("/questions/afford", dependencies=[TICKED, needs("question.explain"), WRITTEN], summary="What spends would buy")
+    @router.post(
+        "/questions/afford",
+        dependencies=[TICKED, needs("question.explain"), WRITTEN],
+        summary="Compare spends for a query",
+        response_description="The margins of error to expect over a range of spends",
+    )
     def afford(hub: HubDep, caller: CallerDep, question: Question) -> Spends:
         """The margins to expect over a range of spends: spends nothing and reads no row."""
         found = affordable(hub, caller, question.wish())
         margins = {name: [finite(float(each)) for each in found.margins[name]] for name in found.margins.column_names}
         return Spends(confidence=found.confidence, spends=[text_of(each) for each in found.spends], margins=margins)
 
-    @router.post("/questions/rehearse", dependencies=[needs("question.rehearse"), WRITTEN], summary="Rehearse")
+    @router.post(
+        "/questions/rehearse",
+        dependencies=[needs("question.rehearse"), WRITTEN],
+        summary="Rehearse a query on made-up rows",
+        response_description="An answer of made-up rows, marked as such",
+    )
     def rehearse(hub: HubDep, caller: CallerDep, question: Question) -> Rehearsed:
         """An answer from made-up rows: what it would look like. Nothing is spent."""
         return Rehearsed(release=rehearsal_of(hub, caller, question.wish()).to_json())

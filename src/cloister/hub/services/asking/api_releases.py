@@ -50,7 +50,12 @@ def file_of(hub: Hub, caller: Caller, number: str, form: Form, confidence: float
 
 
 def _reading(router: APIRouter) -> None:
-    @router.get("/releases", dependencies=[needs("release.see")], summary="Releases")
+    @router.get(
+        "/releases",
+        dependencies=[needs("release.see")],
+        summary="List releases",
+        response_description="The releases, the newest first",
+    )
     def releases(
         hub: HubDep,
         caller: CallerDep,
@@ -66,7 +71,13 @@ def _reading(router: APIRouter) -> None:
         more = rows[limit - 1].id if len(rows) > limit else None
         return Releases(releases=[line_of(row, caller.id) for row in rows[:limit]], next=more)
 
-    @router.get("/releases/{number}", dependencies=[TICKED, needs("release.see")], response_model=Answer, summary="A release")
+    @router.get(
+        "/releases/{number}",
+        dependencies=[TICKED, needs("release.see")],
+        response_model=Answer,
+        summary="Get a release",
+        response_description="The release as it was answered",
+    )
     def release(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95) -> Response:
         """A stored release, byte for byte what was answered at that confidence. What others show you takes `release.download` on
         what it came from, as a file does; a browser shows it without."""
@@ -74,7 +85,12 @@ def _reading(router: APIRouter) -> None:
             row = read_release(hub, db, caller, number)
         return Response(answer_bytes(row, unpacked(row), confidence), media_type="application/json")
 
-    @router.get("/releases/{number}/margins", dependencies=[TICKED, needs("release.see")], summary="The margins of a release")
+    @router.get(
+        "/releases/{number}/margins",
+        dependencies=[TICKED, needs("release.see")],
+        summary="Get the margins of error of a release",
+        response_description="The margins at the confidence that is asked for",
+    )
     def margins(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, joint: bool = False) -> Margins:
         """At another confidence; with `joint`, all intervals hold at once. It takes what the release takes."""
         with hub.database.reading() as db:
@@ -91,7 +107,7 @@ def _reading(router: APIRouter) -> None:
     @router.get(
         "/releases/{number}/download/{form}",
         dependencies=[TICKED, needs("release.download")],
-        summary="A release as a file",
+        summary="Download a release",
         response_class=Response,
         responses={200: {"content": {kind: {} for kind in MEDIA_TYPES.values()}, "description": "The file"}},
     )
@@ -102,16 +118,26 @@ def _reading(router: APIRouter) -> None:
 
 
 def _sharing(router: APIRouter) -> None:
-    @router.get("/releases/{number}/shares", dependencies=[needs("release.share")], summary="With whom it is shared")
+    @router.get(
+        "/releases/{number}/shares",
+        dependencies=[needs("release.share")],
+        summary="List the shares of a release",
+        response_description="The e-mail addresses and projects that it is shared with",
+    )
     def shares(hub: HubDep, caller: CallerDep, number: Number) -> Shares:
-        """The addresses and projects, for its asker; `asleep` says why a share holds for nobody now."""
+        """The addresses and projects, for the analyst who asked; `asleep` says why a share is suspended."""
         with hub.database.reading() as db:
             row = own_release(hub, db, caller, number, "release.see")
         return _shares(hub, caller, row)
 
-    @router.post("/releases/{number}/shares", dependencies=[needs("release.share"), WRITTEN], summary="Share a release")
+    @router.post(
+        "/releases/{number}/shares",
+        dependencies=[needs("release.share"), WRITTEN],
+        summary="Share a release",
+        response_description="The e-mail addresses and projects that it is shared with",
+    )
     def share(hub: HubDep, caller: CallerDep, number: Number, wanted: Sharing) -> Shares:
-        """Show it to whoever has an e-mail address (nobody is told whether anybody has), or to a project of one's own."""
+        """Show it to the person with an e-mail address (you are not told whether there is one), or to a project of your own."""
         _one(wanted)
         with hub.database.begin() as db:
             row = own_release(hub, db, caller, number, "release.share")
@@ -122,7 +148,10 @@ def _sharing(router: APIRouter) -> None:
         return _shares(hub, caller, row)
 
     @router.post(
-        "/releases/{number}/shares/withdraw", dependencies=[needs("release.share"), WRITTEN], summary="Show it no longer"
+        "/releases/{number}/shares/withdraw",
+        dependencies=[needs("release.share"), WRITTEN],
+        summary="Stop sharing a release",
+        response_description="The e-mail addresses and projects that it is still shared with",
     )
     def unshare(hub: HubDep, caller: CallerDep, number: Number, wanted: Sharing) -> Shares:
         """What was looked at or downloaded before is not undone."""
@@ -132,7 +161,12 @@ def _sharing(router: APIRouter) -> None:
             withdraw(db, hub, caller, row, email=wanted.email, project=wanted.project)
         return _shares(hub, caller, row)
 
-    @router.post("/releases/{number}/title", dependencies=[needs("release.share"), WRITTEN], summary="Name a release")
+    @router.post(
+        "/releases/{number}/title",
+        dependencies=[needs("release.share"), WRITTEN],
+        summary="Rename a release",
+        response_description="The release under its new name",
+    )
     def title(hub: HubDep, caller: CallerDep, number: Number, wanted: Renamed) -> ReleaseLine:
         """Another name for one's own release."""
         with hub.database.begin() as db:

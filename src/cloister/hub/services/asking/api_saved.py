@@ -19,7 +19,12 @@ __all__ = ["routes"]
 def routes(router: APIRouter) -> None:
     """Add them."""
 
-    @router.get("/questions/saved", dependencies=[needs("question.see")], summary="Saved queries")
+    @router.get(
+        "/questions/saved",
+        dependencies=[needs("question.see")],
+        summary="List saved queries",
+        response_description="The saved queries, the newest first",
+    )
     def questions(
         hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
     ) -> SavedPage:
@@ -29,21 +34,35 @@ def routes(router: APIRouter) -> None:
         more = rows[limit - 1].id if len(rows) > limit else None
         return SavedPage(questions=[saved_line(row, caller.id) for row in rows[:limit]], next=more)
 
-    @router.post("/questions/saved", dependencies=[needs("question.manage"), WRITTEN], status_code=201, summary="Save a query")
+    @router.post(
+        "/questions/saved",
+        dependencies=[needs("question.manage"), WRITTEN],
+        status_code=201,
+        summary="Save a query",
+        response_description="The saved query",
+    )
     def keep(hub: HubDep, caller: CallerDep, wanted: Saving) -> Saved:
         """Keep a question under a name; in a project, for its members too."""
         with hub.database.begin() as db:
             row = save(db, hub, caller, wanted.wish(), wanted.title)
         return saved_line(row, caller.id)
 
-    @router.get("/questions/saved/{number}", dependencies=[needs("question.see")], summary="A saved query")
+    @router.get(
+        "/questions/saved/{number}",
+        dependencies=[needs("question.see")],
+        summary="Get a saved query",
+        response_description="The saved query",
+    )
     def question(hub: HubDep, caller: CallerDep, number: Number) -> Saved:
         """One question."""
         with hub.database.reading() as db:
             return saved_line(seen_question(hub, db, caller, number), caller.id)
 
     @router.post(
-        "/questions/saved/{number}/remove", dependencies=[needs("question.manage"), WRITTEN], summary="Keep it no longer"
+        "/questions/saved/{number}/remove",
+        dependencies=[needs("question.manage"), WRITTEN],
+        summary="Delete a saved query",
+        response_description="The saved query that was deleted",
     )
     def forget(hub: HubDep, caller: CallerDep, number: Number) -> Saved:
         """Remove one's own saved question; what it was answered stays."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.hub.service import Card
+from cloister.hub.services.asking.naming import asked
 from cloister.hub.services.asking.reading import releases_of
 
 if TYPE_CHECKING:
@@ -23,4 +24,4 @@ def cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     rows = releases_of(hub, db, caller, limit=_FEW)
     if not rows and not caller.has("analyst"):
         return []
-    return [Card(template="asking/card.html", values={"releases": rows}, order=20)]
+    return [Card(template="asking/card.html", values={"releases": rows, "asked": asked}, order=20)]

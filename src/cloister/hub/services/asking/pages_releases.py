@@ -23,6 +23,7 @@ from cloister.hub.services.access import facts_of
 from cloister.hub.services.asking.api_releases import file_of
 from cloister.hub.services.asking.charts import alt_text, chart_svg, has_chart
 from cloister.hub.services.asking.downloads import Form
+from cloister.hub.services.asking.naming import asked
 from cloister.hub.services.asking.pages_ask import CONFIDENCES
 from cloister.hub.services.asking.pictures import retold
 from cloister.hub.services.asking.reading import Which, own_release, releases_of, seen_release, unpacked
@@ -76,6 +77,7 @@ def _lists(router: APIRouter) -> None:
             algorithms=algorithms,
             which=which,
             search=search,
+            asked=asked,
             older=older,
             paged=bool(after),
         )
@@ -125,7 +127,7 @@ def _release(router: APIRouter) -> None:
             release=found,
             rows=rows,
             mechanism=mechanism_words(found.provenance.mechanism, _),
-            name=row.title or name_of(found.provenance.table, rows.columns, _),
+            name=row.title or asked(row.sql, _) or name_of(found.provenance.table, rows.columns, _),
             confidence=f"{confidence:g}",
             confidences=[(each, f"{100 * float(each):g} %") for each in CONFIDENCES],
             joint=joint,

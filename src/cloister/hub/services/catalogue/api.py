@@ -41,7 +41,7 @@ def routes(router: APIRouter) -> None:
     """Add them."""
     see, register, manage = (needs(each) for each in ("dataset.see", "dataset.register", "dataset.manage"))
 
-    @router.get("/datasets", dependencies=[see], summary="Data sets")
+    @router.get("/datasets", dependencies=[see], summary="List data sets", response_description="The data sets")
     def catalogue(
         hub: HubDep, caller: PersonDep, search: _Search = "", mine: bool = False, after: _Search = "", limit: _Limit = 50
     ) -> DataSets:
@@ -51,7 +51,13 @@ def routes(router: APIRouter) -> None:
             items = [shown(hub, db, caller, each.row) for each in entries]
         return DataSets(items=items, next=entries[-1].row.name if more else None)
 
-    @router.post("/datasets", dependencies=[register, _WRITTEN], status_code=201, summary="Register a data set")
+    @router.post(
+        "/datasets",
+        dependencies=[register, _WRITTEN],
+        status_code=201,
+        summary="Register a data set",
+        response_description="The data set",
+    )
     def make(hub: HubDep, caller: PersonDep, body: NewDataSet) -> DataSetOut:
         """What was uploaded or connected becomes a data set that is open; or nothing happens."""
         with hub.database.reading() as db:
@@ -60,13 +66,23 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             return shown(hub, db, caller, db.get_one(DataSet, row.id))
 
-    @router.get("/datasets/{name}", dependencies=[TICKED, see], summary="A data set")
+    @router.get(
+        "/datasets/{name}",
+        dependencies=[TICKED, see],
+        summary="Get a data set",
+        response_description="The data set with its declaration",
+    )
     def one(hub: HubDep, caller: PersonDep, name: DataSetName) -> DataSetOut:
         """As it is declared."""
         with hub.database.reading() as db:
             return shown(hub, db, caller, reading.seen(hub, db, caller, name))
 
-    @router.patch("/datasets/{name}", dependencies=[manage, _WRITTEN], summary="Describe a data set anew")
+    @router.patch(
+        "/datasets/{name}",
+        dependencies=[manage, _WRITTEN],
+        summary="Update the description of a data set",
+        response_description="The data set with its new description",
+    )
     def change(hub: HubDep, caller: PersonDep, name: DataSetName, body: Changes) -> DataSetOut:
         """Title, description, policies, and whether everybody finds it. What is declared of columns stays."""
         with hub.database.begin() as db:
@@ -80,7 +96,12 @@ def routes(router: APIRouter) -> None:
                 managing.list_to_everybody(db, hub, caller, row, listed=body.listed)
             return shown(hub, db, caller, row)
 
-    @router.get("/populations", dependencies=[register], summary="Your populations")
+    @router.get(
+        "/populations",
+        dependencies=[register],
+        summary="List your populations",
+        response_description="Your populations, each with its data sets and its budget",
+    )
     def populations(hub: HubDep, caller: PersonDep) -> Populations:
         """Each with the data sets that draw on it, and its budget."""
         with hub.database.reading() as db:
@@ -88,7 +109,12 @@ def routes(router: APIRouter) -> None:
             items = [PopulationOut.of(row, reading.tables_on(db, row.name), reading.money_of(hub, row.name)) for row in rows]
         return Populations(items=items)
 
-    @router.get("/populations/{name}", dependencies=[register], summary="One of your populations")
+    @router.get(
+        "/populations/{name}",
+        dependencies=[register],
+        summary="Get one of your populations",
+        response_description="The population with its data sets and its budget",
+    )
     def population(hub: HubDep, caller: PersonDep, name: Annotated[str, Path(max_length=200)]) -> PopulationOut:
         """With the data sets that draw on it, and its budget."""
         with hub.database.reading() as db:

@@ -45,20 +45,38 @@ def routes(router: APIRouter) -> None:
             openapi_extra=_BODY,
             operation_id=f"upload_{method.lower()}",
             summary="Upload a file",
+            response_description="The upload, which waits to be registered",
         )
 
-    @router.get("/uploads", dependencies=[_VERSION], summary="What waits to be registered")
+    @router.get(
+        "/uploads",
+        dependencies=[_VERSION],
+        summary="List uploads",
+        response_description="The uploads that are not registered yet",
+    )
     def waiting(hub: HubDep, caller: PersonDep) -> Uploads:
         """One's own uploads and connections, the newest first."""
         with hub.database.reading() as db:
             return Uploads(items=[UploadOut.of(row) for row in arrivals_of(db, caller)])
 
-    @router.post("/connections", dependencies=[_REGISTER, _WRITTEN], status_code=201, summary="Connect to a table")
+    @router.post(
+        "/connections",
+        dependencies=[_REGISTER, _WRITTEN],
+        status_code=201,
+        summary="Connect a table of a database",
+        response_description="The connection, which waits to be registered as an upload does",
+    )
     def connect(hub: HubDep, caller: PersonDep, body: Connection) -> UploadOut:
         """A table of a PostgreSQL or Spark Connect server that the hub's settings allow; it waits like an upload."""
         return UploadOut.of(connected(hub, caller, body.address))
 
-    @router.delete("/uploads/{number}", dependencies=[_VERSION, _WRITTEN], status_code=204, summary="Discard an upload")
+    @router.delete(
+        "/uploads/{number}",
+        dependencies=[_VERSION, _WRITTEN],
+        status_code=204,
+        summary="Delete an upload",
+        response_description="The upload is deleted",
+    )
     def drop(hub: HubDep, caller: PersonDep, number: _Id) -> Response:
         """Nothing of it stays."""
         with hub.database.begin() as db:

@@ -61,7 +61,7 @@ def api() -> APIRouter:
     """The routes."""
     router = APIRouter()
 
-    @router.get("/jobs", dependencies=[needs("job.see")], summary="Your jobs")
+    @router.get("/jobs", dependencies=[needs("job.see")], summary="List jobs", response_description="The jobs, the newest first")
     def jobs(
         hub: HubDep,
         caller: CallerDep,
@@ -76,13 +76,20 @@ def api() -> APIRouter:
                 jobs=[JobOut.of(row, caller) for row in rows[:limit]], older=rows[limit - 1].id if len(rows) > limit else None
             )
 
-    @router.get("/jobs/{job}", dependencies=[needs("job.see")], summary="One of your jobs")
+    @router.get(
+        "/jobs/{job}", dependencies=[needs("job.see")], summary="Get a job", response_description="The job with its state"
+    )
     def one(hub: HubDep, caller: CallerDep, job: _Job) -> JobOut:
         """One job."""
         with hub.database.reading() as db:
             return JobOut.of(job_for(hub, db, caller, job), caller)
 
-    @router.post("/jobs/{job}/cancel", dependencies=[needs("job.cancel"), Depends(written_here)], summary="Stop a job")
+    @router.post(
+        "/jobs/{job}/cancel",
+        dependencies=[needs("job.cancel"), Depends(written_here)],
+        summary="Cancel a job",
+        response_description="The job with its state",
+    )
     def stop(hub: HubDep, caller: CallerDep, job: _Job) -> JobOut:
         """End a job that waits; ask one that runs to stop."""
         with hub.database.begin() as db:

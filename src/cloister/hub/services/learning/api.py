@@ -48,7 +48,12 @@ def api() -> APIRouter:
 
 
 def _training(router: APIRouter) -> None:
-    @router.get("/models/methods", dependencies=[needs(ACTION)], summary="Methods")
+    @router.get(
+        "/models/methods",
+        dependencies=[needs(ACTION)],
+        summary="List methods of learning",
+        response_description="The methods and the guarantees that each works with",
+    )
     def methods() -> list[Method]:
         """The ways to learn; `pure`: without a δ, `approximate`: with one."""
         return [
@@ -56,7 +61,12 @@ def _training(router: APIRouter) -> None:
             for each in offered().values()
         ]
 
-    @router.post("/models/expected", dependencies=[TICKED, needs(ACTION), WRITTEN], summary="What to expect of a model")
+    @router.post(
+        "/models/expected",
+        dependencies=[TICKED, needs(ACTION), WRITTEN],
+        summary="Estimate the quality of a model",
+        response_description="The quality to expect over a range of ε",
+    )
     def expect(hub: HubDep, caller: CallerDep, training: Training) -> Curve:
         """The method on made-up rows that follow the declarations, over a range of ε: spends nothing and reads no row. 404 for a
         method whose result nothing measures."""
@@ -70,6 +80,7 @@ def _training(router: APIRouter) -> None:
         "/models",
         dependencies=[TICKED, needs(ACTION), WRITTEN],
         summary="Train a model",
+        response_description="The job that trains it",
         status_code=202,
         response_model=JobOfModel,
     )
@@ -80,7 +91,12 @@ def _training(router: APIRouter) -> None:
 
 
 def _reading(router: APIRouter) -> None:
-    @router.get("/models", dependencies=[needs("release.see")], summary="Models")
+    @router.get(
+        "/models",
+        dependencies=[needs("release.see")],
+        summary="List models",
+        response_description="Your models, the newest first",
+    )
     def models(hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50) -> LearntPage:
         """One's own; the newest first."""
         with hub.database.reading() as db:
@@ -88,7 +104,12 @@ def _reading(router: APIRouter) -> None:
         more = rows[limit - 1].id if len(rows) > limit else None
         return LearntPage(models=[line_of(row) for row in rows[:limit]], next=more)
 
-    @router.get("/models/{number}", dependencies=[needs("release.see")], summary="A model")
+    @router.get(
+        "/models/{number}",
+        dependencies=[needs("release.see")],
+        summary="Get a model",
+        response_description="The model with its card",
+    )
     def model(hub: HubDep, caller: CallerDep, number: Number) -> Learnt:
         """What was learnt, byte for byte, with its card."""
         with hub.database.reading() as db:
@@ -97,7 +118,7 @@ def _reading(router: APIRouter) -> None:
     @router.get(
         "/models/{number}/download",
         dependencies=[needs("release.download")],
-        summary="A model as a file",
+        summary="Download a model",
         response_class=Response,
         responses={200: {"content": {"application/json": {}}, "description": "The file"}},
     )
@@ -105,7 +126,12 @@ def _reading(router: APIRouter) -> None:
         """Portable JSON, which `cloister.learn.load` reads: no pickle."""
         return file_of(hub, caller, number)
 
-    @router.post("/models/{number}/predictions", dependencies=[needs("release.see"), WRITTEN], summary="Predict")
+    @router.post(
+        "/models/{number}/predictions",
+        dependencies=[needs("release.see"), WRITTEN],
+        summary="Predict with a model",
+        response_description="The predictions, row by row",
+    )
     def predict(hub: HubDep, caller: CallerDep, number: Number, wanted: Predicting) -> Predicted:
         """What the model says of rows of one's own, which are kept nowhere. It spends nothing."""
         with hub.database.reading() as db:

@@ -59,7 +59,9 @@ def api() -> APIRouter:
 
 
 def _drafts(router: APIRouter) -> None:
-    @router.get("/surveys", dependencies=[_COMPOSE], summary="Surveys")
+    @router.get(
+        "/surveys", dependencies=[_COMPOSE], summary="List surveys", response_description="Your surveys, the newest first"
+    )
     def surveys(hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50) -> SurveyPage:
         """One's own; the newest first."""
         with hub.database.reading() as db:
@@ -67,7 +69,9 @@ def _drafts(router: APIRouter) -> None:
         more = rows[limit - 1].id if len(rows) > limit else None
         return SurveyPage(surveys=[line_of(row) for row in rows[:limit]], next=more)
 
-    @router.post("/surveys", dependencies=[_COMPOSE, WRITTEN], summary="Begin a survey", status_code=201)
+    @router.post(
+        "/surveys", dependencies=[_COMPOSE, WRITTEN], summary="Create a survey", response_description="The draft", status_code=201
+    )
     def make(hub: HubDep, caller: CallerDep, wanted: Composing) -> SurveyWhole:
         """A draft, with its questions where they are given."""
         if wanted.title is None:
@@ -76,7 +80,13 @@ def _drafts(router: APIRouter) -> None:
             row = drafts.make_survey(db, hub, caller, title=wanted.title, purpose=wanted.purpose or "")
             return _whole(_rewritten(db, hub, caller, row.id, wanted))
 
-    @router.get("/surveys/{number}", dependencies=[_SEE], summary="A survey", response_model=SurveyWhole)
+    @router.get(
+        "/surveys/{number}",
+        dependencies=[_SEE],
+        summary="Get a survey",
+        response_description="The survey",
+        response_model=SurveyWhole,
+    )
     def survey(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """What it asks, and of whom."""
         with hub.database.reading() as db:
@@ -84,13 +94,24 @@ def _drafts(router: APIRouter) -> None:
             # not through SurveyWhole: a stored text may hold half a letter, which pydantic cannot write
             return ExactJSON({**line_of(row).model_dump(mode="json"), "draft": row.draft, "survey": _body(row)})
 
-    @router.patch("/surveys/{number}", dependencies=[_MANAGE, WRITTEN], summary="Change a draft")
+    @router.patch(
+        "/surveys/{number}",
+        dependencies=[_MANAGE, WRITTEN],
+        summary="Update the draft of a survey",
+        response_description="The changed draft",
+    )
     def rewrite(hub: HubDep, caller: CallerDep, number: Number, wanted: Composing) -> SurveyWhole:
         """What is stated takes the place of what was there; questions as a whole."""
         with hub.database.begin() as db:
             return _whole(_rewritten(db, hub, caller, number, wanted))
 
-    @router.delete("/surveys/{number}", dependencies=[_MANAGE, WRITTEN], summary="Throw a draft away", status_code=204)
+    @router.delete(
+        "/surveys/{number}",
+        dependencies=[_MANAGE, WRITTEN],
+        summary="Delete the draft of a survey",
+        response_description="The draft is deleted",
+        status_code=204,
+    )
     def drop(hub: HubDep, caller: CallerDep, number: Number) -> None:
         """A survey that was opened stays."""
         with hub.database.begin() as db:
@@ -98,26 +119,43 @@ def _drafts(router: APIRouter) -> None:
 
 
 def _running(router: APIRouter) -> None:
-    @router.post("/surveys/{number}/open", dependencies=[_MANAGE, WRITTEN], summary="Open a survey")
+    @router.post(
+        "/surveys/{number}/open", dependencies=[_MANAGE, WRITTEN], summary="Open a survey", response_description="The open survey"
+    )
     def open_(hub: HubDep, caller: CallerDep, number: Number) -> SurveyLine:
         """From now on nothing of it changes."""
         with hub.database.begin() as db:
             return line_of(drafts.open_survey(db, hub, caller, number))
 
-    @router.post("/surveys/{number}/close", dependencies=[_MANAGE, WRITTEN], summary="Close a survey")
+    @router.post(
+        "/surveys/{number}/close",
+        dependencies=[_MANAGE, WRITTEN],
+        summary="Close a survey",
+        response_description="The closed survey",
+    )
     def close(hub: HubDep, caller: CallerDep, number: Number) -> SurveyLine:
         """It takes no report any more."""
         with hub.database.begin() as db:
             return line_of(drafts.close_survey(db, hub, caller, number))
 
-    @router.post("/surveys/{number}/invitations", dependencies=[_MANAGE, WRITTEN], summary="Make invitations", status_code=201)
+    @router.post(
+        "/surveys/{number}/invitations",
+        dependencies=[_MANAGE, WRITTEN],
+        summary="Create invitations to a survey",
+        response_description="The invitations; their codes are shown only here",
+        status_code=201,
+    )
     def invite(hub: HubDep, caller: CallerDep, number: Number, wanted: Inviting) -> Invitations:
         """Each is good for one report; the hub keeps a digest, and doesn't know who gets which."""
         with hub.database.begin() as db:
             return Invitations(tokens=drafts.invite(db, hub, caller, number, wanted.count))
 
     @router.get(
-        "/surveys/{number}/results", dependencies=[_DOWNLOAD], summary="Results", response_class=Response, responses=_RESULTS
+        "/surveys/{number}/results",
+        dependencies=[_DOWNLOAD],
+        summary="Get the results of a survey",
+        response_class=Response,
+        responses=_RESULTS,
     )
     def results(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """Estimates with margins, by level and together, as the library writes them (`Results.to_json`). Where words are asked
@@ -127,7 +165,11 @@ def _running(router: APIRouter) -> None:
         return found if isinstance(found, Response) else _later(found)
 
     @router.get(
-        "/surveys/{number}/reports", dependencies=[_DOWNLOAD], summary="Reports", response_class=Response, responses=_FILE
+        "/surveys/{number}/reports",
+        dependencies=[_DOWNLOAD],
+        summary="Download the reports of a survey",
+        response_class=Response,
+        responses=_FILE,
     )
     def reports(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """The survey and the randomised reports to it, in no order."""
@@ -135,10 +177,16 @@ def _running(router: APIRouter) -> None:
 
 
 def _answering(router: APIRouter) -> None:
-    @router.get("/surveys/{number}/form", dependencies=[_ANSWER], summary="What a survey asks", response_model=dict[str, Any])
+    @router.get(
+        "/surveys/{number}/form",
+        dependencies=[_ANSWER],
+        summary="Get the form of a survey",
+        response_description="Questions, levels and the integers of the promise",
+        response_model=dict[str, Any],
+    )
     def form(hub: HubDep, number: Number) -> Response:
         """`survey` has questions, levels, and the integers that are the promise, as the library reads them (`Survey.from_dict`);
-        `demonstration` the coins of a yes-or-no question at each level. Needs no log-in."""
+        `demonstration` the coins of a yes-or-no question at each level. Needs no session."""
         with hub.database.reading() as db:
             survey = of_text(asked(db, number).body)
         return ExactJSON({"survey": survey.to_dict(), "demonstration": demonstrations(survey)})
@@ -146,12 +194,13 @@ def _answering(router: APIRouter) -> None:
     @router.post(
         "/surveys/{number}/reports",
         dependencies=[_ANSWER, WRITTEN],
-        summary="Send a report",
+        summary="Send a report to a survey",
+        response_description="The receipt; whether the same report was here before",
         status_code=201,
         response_model_exclude_defaults=True,
     )
     def report(hub: HubDep, caller: CallerDep, number: Number, sent: dict[str, Any]) -> Received:
-        """One report, as `Report.to_dict` writes it. Needs no log-in. The very same one, sent again, counts once, and is told so
+        """One report, as `Report.to_dict` writes it. Needs no session. The very same one, sent again, counts once, and is told so
         (`again`): where it was not sent before, two people have one token and drew the same values, and the second one sends the
         report again under a new token. Another one under the same token counts too, except that an invitation is
         good for one (403). To an open survey, one network may send so many an hour (`survey_hourly`); beyond, 429."""

@@ -145,17 +145,32 @@ def api() -> APIRouter:
     """The routes."""
     router = APIRouter()
 
-    @router.get("/trail", dependencies=[needs("trail.read")], summary="The trail")
+    @router.get(
+        "/trail",
+        dependencies=[needs("trail.read")],
+        summary="List audit entries",
+        response_description="The entries that the filters leave, the newest first",
+    )
     def everything(hub: HubDep, wanted: _Wanted) -> Lines:
         """All lines, by filters."""
         return _page(hub, wanted, Scope())
 
-    @router.get("/trail/mine", dependencies=[needs("trail.own")], summary="What you did")
+    @router.get(
+        "/trail/mine",
+        dependencies=[needs("trail.own")],
+        summary="List your own audit entries",
+        response_description="The entries of what you did, the newest first",
+    )
     def mine(hub: HubDep, caller: CallerDep, wanted: _Wanted) -> Lines:
         """What the caller did."""
         return _page(hub, wanted, Scope(person=caller.id))
 
-    @router.get("/trail/uses", dependencies=[needs("dataset.uses")], summary="What was done with your data sets")
+    @router.get(
+        "/trail/uses",
+        dependencies=[needs("dataset.uses")],
+        summary="List the uses of your data sets",
+        response_description="The entries of what was done with your data sets, the newest first",
+    )
     def uses(hub: HubDep, caller: CallerDep, wanted: _Wanted) -> Lines:
         """What was done with the caller's data sets."""
         with hub.database.reading() as db:
@@ -163,7 +178,11 @@ def api() -> APIRouter:
         return _page(hub, wanted, scope)
 
     @router.get(
-        "/trail/export/{form}", dependencies=[needs("trail.read")], summary="The trail as a file", response_class=Response
+        "/trail/export/{form}",
+        dependencies=[needs("trail.read")],
+        summary="Download the audit log",
+        response_description="The file",
+        response_class=Response,
     )
     def export(hub: HubDep, caller: CallerDep, form: Form, wanted: _Wanted) -> Response:
         """All lines as a file."""
@@ -171,20 +190,35 @@ def api() -> APIRouter:
         write_alone(hub, caller, "trail.export", kind="trail", filters=filters.query())
         return response(hub, form, filters, Scope())
 
-    @router.get("/trail/mine/profile", dependencies=[needs("trail.own")], summary="What is usual for you")
+    @router.get(
+        "/trail/mine/profile",
+        dependencies=[needs("trail.own")],
+        summary="Get your own usage profile",
+        response_description="What is usual for you",
+    )
     def own_profile(hub: HubDep, caller: CallerDep) -> ProfileOut:
         """What is usual for the caller."""
         with hub.database.reading() as db:
             return ProfileOut.of(shown(hub, read_history(db, caller.id)))
 
-    @router.get("/trail/people/{person}", dependencies=[needs("trail.read")], summary="What is usual for a person")
+    @router.get(
+        "/trail/people/{person}",
+        dependencies=[needs("trail.read")],
+        summary="Get the usage profile of a person",
+        response_description="What is usual for the person",
+    )
     def profile(hub: HubDep, person: Annotated[str, NAME]) -> ProfileOut:
         """What is usual for a person."""
         with hub.database.reading() as db:
             person_by_id(db, person)
             return ProfileOut.of(shown(hub, read_history(db, person)))
 
-    @router.get("/trail/verify", dependencies=[needs("trail.verify")], summary="Check every line of the chain")
+    @router.get(
+        "/trail/verify",
+        dependencies=[needs("trail.verify")],
+        summary="Verify the audit log",
+        response_description="Whether the chain holds, and the first entry that does not fit",
+    )
     def verified(hub: HubDep) -> Verified:
         """Check every line of the chain."""
         outcome = verify(hub)
@@ -192,7 +226,9 @@ def api() -> APIRouter:
             return Verified(holds=False, line=outcome.number, reason=outcome.reason)
         return Verified(holds=True)
 
-    @router.get("/trail/alerts", dependencies=[needs("trail.read")], summary="The newest alerts")
+    @router.get(
+        "/trail/alerts", dependencies=[needs("trail.read")], summary="List alerts", response_description="The newest alerts"
+    )
     def list_alerts(hub: HubDep, seen: bool | None = None) -> list[AlertOut]:
         """The newest alerts."""
         with hub.database.reading() as db:
@@ -202,7 +238,8 @@ def api() -> APIRouter:
         "/trail/alerts/{alert}/seen",
         dependencies=[needs("trail.read"), Depends(written_here)],
         status_code=204,
-        summary="Say that you looked at an alert",
+        summary="Acknowledge an alert",
+        response_description="The alert is acknowledged",
     )
     def seen(hub: HubDep, caller: CallerDep, alert: Annotated[str, NAME]) -> None:
         """Write down that somebody looked."""
