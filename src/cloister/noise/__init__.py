@@ -5,6 +5,7 @@
   `Laplace`, `Gaussian`, and `Staircase` with a step. `inversion` draws them fast and exactly; its proof is inversion.proof.md.
 - Choices: `Exponential`, `PermuteAndFlip`, `ReportNoisyMax`, randomised response.
 - `Allowance`: one release split into portions, and what each may pay for.
+- One noise made by several parties, and the law of what they made: `shares`. The laws by name: `laws`.
 - Vectors and matrices, matrix mechanism, sparse vector, smooth sensitivity, propose-test-release.
 
 Each mechanism is a small frozen object: `guarantee` is what it promises, `release` the only thing it does to a private value.
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from cloister.noise.random import Random, default_random
     from cloister.noise.randomized_response import BinaryResponse, KaryResponse
     from cloister.noise.selection import Exponential, PermuteAndFlip, ReportNoisyMax
+    from cloister.noise.shares import SummedNoise
     from cloister.noise.smooth import SmoothMedian
     from cloister.noise.sparse_vector import AboveThreshold, SparseVector
     from cloister.noise.staircase import Staircase
@@ -62,6 +64,7 @@ _HOME = {
     "SmoothMedian": "smooth",
     "SparseVector": "sparse_vector",
     "Staircase": "staircase",
+    "SummedNoise": "shares",
     "SymmetricGaussian": "matrices",
     "VectorMechanism": "vector",
     "WishartMechanism": "matrices",
@@ -92,6 +95,7 @@ __all__ = [
     "SmoothMedian",
     "SparseVector",
     "Staircase",
+    "SummedNoise",
     "SymmetricGaussian",
     "VectorMechanism",
     "WishartMechanism",

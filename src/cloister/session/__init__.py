@@ -11,9 +11,11 @@
     plan.py         all of the above with noise, cost and expected error, before a row is read
     measurer.py     the interface of it, by which all rooms above take a session
     door.py         what can be asked, and who asks; buying.py: reserve, aggregate, noise, settle; balance.py: what is left
+    share.py        a bound over several measurements
     house.py        what many sessions share: tables that come and go; stock.py: their prepared rows; kin.py: whose people
     view.py         what one person sees of it; touched.py: which columns a question reads
-    answer.py       exact integers in, noisy ones out, and their release
+    abilities.py    what an engine can't answer, refused by name
+    answer.py       what an engine is asked for, and the release of what it answers
     release.py      the table with its errors, cost and provenance; frames.py and chart.py show it
     wire.py         a release as text and back; wire_checks.py: what must hold of it; summary.py: a plan as plain data
     uncertainty.py  how far a sum of noises may lie from nothing; linearised.py: a curved function of several

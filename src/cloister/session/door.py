@@ -36,6 +36,7 @@ from cloister.tables import Base, Expression, Prepared, Workspace
 
 if TYPE_CHECKING:
     from cloister.session.planning.bias import Bias
+    from cloister.session.share import WithinShare
 
 
 class Door(Runner):
@@ -178,6 +179,14 @@ class Door(Runner):
         light._view, light._bounds = other._view.within(self._view), other._bounds
         light._about_to_charge = other._about_to_charge
         return light
+
+    def within_share(self, spend: Spending) -> WithinShare:
+        """A measurer for a `with` block that spends at most so much of each population, in all that it measures (`share.py`)."""
+        from cloister.session.share import WithinShare
+
+        light = self.on_behalf(self.who)
+        light._about_to_charge = self._about_to_charge
+        return WithinShare(light, self._bounds, spend)
 
     def add(self, name: str, table: Table, budget: Guarantee | None = None) -> None:
         """One table more; `budget` opens its population where the ledger does not know it yet."""

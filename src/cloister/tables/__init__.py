@@ -23,17 +23,20 @@
     folder.py       where rows spill, and how nothing of them stays
     guard.py        failures without their history
     without_bar.py  connections that print nothing
+    abilities.py    what an engine can be asked, known before anything is priced
+    noised.py       integers with noise: one request to an engine, and its answer
     engine.py       what an engine is; duckdb.py, postgres.py (and postgres_spelling.py), spark.py are three
 
 Everything that comes out of `Prepared.aggregate` and `Prepared.rows` is exact and private: only a session may call them.
 """
 
+from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Real, Text
 from cloister.tables.declaring.during import During
 from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.declaring.table import PrivateTable, PublicTable
 from cloister.tables.engines.compiler import check_aggregation
-from cloister.tables.engines.engine import Engine, PreparationReport, Prepared, engine_for, prepare
+from cloister.tables.engines.engine import Answering, Engine, PreparationReport, Prepared, engine_for, prepare
 from cloister.tables.engines.request import Aggregate, Aggregation, Binned, Groups, Key, Strided
 from cloister.tables.engines.workspace import MemoryExceeded, Workspace
 from cloister.tables.expression.expressions import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
@@ -45,9 +48,11 @@ from cloister.tables.relations.relation import Base, Capped, Extended, Filtered,
 from cloister.tables.relations.stacked import Stacked
 
 __all__ = [
+    "Abilities",
     "Aggregate",
     "Aggregation",
     "And",
+    "Answering",
     "Base",
     "Between",
     "Binned",

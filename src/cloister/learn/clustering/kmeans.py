@@ -172,7 +172,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     def _learn_table(
         self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
     ) -> Allowance:
-        """By the table's own engine ("engine", and "auto" unless the table is declared small), else from rows."""
+        """By the table's own engine ("engine", and "auto" unless the table is declared small and has rows), else from rows."""
         self._check()
         features = len(encoder.names)
         fits = self.radius is None and self.n_clusters * (features + 1) <= MOST_TERMS
@@ -183,7 +183,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
                 why=f"its rounds have at most {MOST_TERMS} products of clusters and features, and no radius",
                 instead='method="auto"',
             )
-        if self.method != "engine" and not (self.method == "auto" and fits and (size is None or size >= _FEW_ROWS)):
+        alone = not session.declared(table).abilities.rows
+        if self.method != "engine" and not (self.method == "auto" and fits and (alone or size is None or size >= _FEW_ROWS)):
             outcome = session.run(Learning(model=self, encoder=encoder, target=target), table, spend, purpose=purpose)
             read(self, outcome.values, outcome.cost)
             allowance = Allowance(outcome.cost, currency=self._currency_of(outcome.cost), marked=self.marked_)

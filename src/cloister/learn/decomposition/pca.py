@@ -289,7 +289,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
     def _learn_table(
         self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
     ) -> Allowance:
-        """By covariances from the table's engine ("moments", and "auto" where the declared size is large), else from rows."""
+        """By covariances from the table's engine ("moments", and "auto" where the declared size is large or the engine hands
+        out no rows), else from rows."""
         columns, large = [name for name, _ in encoder.columns], (getattr(session.tables[table], "size", None) or 0) >= _LARGE
         plain = len(encoder.names) == len(columns) and not self.centered and self.radius is None
         if self.method == "moments" and not plain:
@@ -298,7 +299,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
                 why="the engine's covariances are of numbers about their mean, within their declared bounds",
                 instead='method="auto"',
             )
-        if self.method != "moments" and not (self.method == "auto" and large and plain):
+        alone = not session.declared(table).abilities.rows
+        if self.method != "moments" and not (self.method == "auto" and (large or alone) and plain):
             outcome = session.run(Learning(model=self, encoder=encoder, target=target), table, spend, purpose=purpose)
             read(self, outcome.values, outcome.cost)
             allowance = Allowance(outcome.cost, currency=self._currency_of(outcome.cost))

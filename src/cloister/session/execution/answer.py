@@ -1,7 +1,7 @@
 """From a plan to readings, and from readings to a release.
 
-`measured` is the only function in which exact aggregates and noise meet: it takes the engine's integers and gives back noisy
-ones.
+`request_of` says which integers an engine is asked for and with which noise, and `measured` takes the noisy ones from it. Exact
+aggregates and noise meet in the engine (`Answering.noised`), in a call that this file alone makes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session.execution.history import History
+from cloister.session.planning.blocks import BEYOND
+from cloister.session.planning.leaves import Leaves
 from cloister.session.planning.plan import Part, Plan
 from cloister.session.planning.shape import Shape
 from cloister.session.questions.declared import table_name
@@ -27,10 +27,9 @@ from cloister.session.releases.quantiles import Frequent, Ordered
 from cloister.session.releases.release import Provenance, Release
 from cloister.session.releases.store import Found
 from cloister.session.releases.uncertainty import in_words
-from cloister.tables import Aggregate, Aggregation, Groups, Prepared, Related, Strided
-from cloister.tables.engines.compiler import CompiledQuery
-from cloister.tables.engines.engine import joined, size_of
-from cloister.tables.engines.workspace import Room
+from cloister.tables import Aggregate, Aggregation, Answering, Strided
+from cloister.tables.engines.engine import Compiled
+from cloister.tables.noised import Hierarchy, Integers, LevelSums, NoisedRequest
 
 if TYPE_CHECKING:
     from cloister.session.execution.refinement import Refinement
@@ -42,13 +41,16 @@ FOLLOWS = "it follows from a finer answer that was charged before; fresh=True ru
 def aggregations_of(shape: Shape, table: Any) -> tuple[Aggregation, ...]:
     """What the engine is asked: the aggregates of all blocks in one pass over the rows, and for each hierarchy the number of rows
     in each group and leaf."""
-    found = [] if _only_leaves(shape) else [aggregation_of(shape, table)]
+    whole = aggregation_of(shape, table)
+    found, needed = [whole], False
     for block in shape.blocks:
+        needed = needed or bool(block.aggregates)
         if block.leaves is not None:
             leaf = block.leaves.column if block.leaves.stride == 1 else Strided(block.leaves.column, block.leaves.stride)
-            keys = (*shape.question.by, leaf)
-            found.append(replace(aggregation_of(shape, table), keys=keys, aggregates=(Aggregate("rows", "rows"),)))
-    return tuple(found)
+            found.append(replace(whole, keys=(*shape.question.by, leaf), aggregates=(Aggregate("rows", "rows"),)))
+        elif block.name == "over_cap":
+            found.append(replace(whole, aggregates=(BEYOND,), max_rows=(shape.declaration.max_rows or 0) + 1))
+    return tuple(found) if needed else tuple(found[1:])
 
 
 def aggregation_of(shape: Shape, table: Any) -> Aggregation:
@@ -61,6 +63,47 @@ def aggregation_of(shape: Shape, table: Any) -> Aggregation:
         aggregates=tuple(aggregates.values()) or (Aggregate("rows", "rows"),),
         max_rows=shape.declaration.max_rows if isinstance(shape.question.table, str) else None,  # a relation holds its caps
         missing=shape.grid.declared,
+    )
+
+
+def request_of(part: Part, number: int, table: Any = None) -> NoisedRequest:
+    """What the engine is asked for one part of a plan: its integers with noise. The charge is not known yet."""
+    shape, threshold = part.shape, part.threshold
+    aggregations, hierarchies, integers = aggregations_of(shape, table), list[Hierarchy](), list[Integers]()
+    plain = len(aggregations)
+    for block in shape.blocks:
+        leaves = block.leaves
+        if leaves is None:
+            integers += [Integers(raw.name, raw.map, part.noises[raw.name]) for raw in block.raws]
+            continue
+        if not hierarchies:
+            plain -= sum(each.leaves is not None for each in shape.blocks)
+        place = len(hierarchies)
+        hierarchies.append(_hierarchy(leaves, aggregations[plain + place], shape))
+        for raw in block.raws:
+            of_leaves = raw.name in (leaves.levels_name, leaves.total_name)
+            sums = LevelSums(place, leaves.total, raw.name == leaves.total_name) if of_leaves else raw.map
+            integers.append(Integers(raw.name, sums, part.noises[raw.name]))
+    return NoisedRequest(
+        table=shape.question.table,
+        aggregations=aggregations[:plain],
+        integers=tuple(integers),
+        cells=shape.grid.asked,
+        hierarchies=tuple(hierarchies),
+        threshold=None if threshold is None else ("units", threshold.least),
+        number=number,
+    )
+
+
+def _hierarchy(leaves: Leaves, aggregation: Aggregation, shape: Shape) -> Hierarchy:
+    domain = shape.declaration.columns[leaves.column]
+    return Hierarchy(
+        aggregation=aggregation,
+        first=leaves.low if leaves.stride == 1 else 0,
+        values=-(-(domain.high_code - domain.low_code + 1) // leaves.stride),
+        leaves=leaves.count,
+        branching=leaves.branching,
+        weights=leaves.weights,
     )
 
 
@@ -77,122 +120,16 @@ def additive(shape: Shape) -> bool:
     return not persons and not any(name.startswith("distinct:") for name in names)
 
 
-def _only_leaves(shape: Shape) -> bool:
-    return not any(block.aggregates for block in shape.blocks)
+Asked = tuple[NoisedRequest, Compiled]
+"""What the engine is asked, and what it has made of that before the charge."""
 
 
-Asked = tuple[Aggregation, CompiledQuery | None]
-"""What the engine is asked, and how it was compiled where it was."""
-
-
-def measured(part: Part, table: Prepared | Related, random: Random, asked: Sequence[Asked] | None = None) -> Found:
-    """Exact aggregates in, noisy integers out. Noise is drawn for all groups of a raw at once."""
-    asked = [(each, None) for each in aggregations_of(part.shape, table)] if asked is None else asked
-    if _only_leaves(part.shape):
-        return Found(None, _noised(part, _leaf_sums(part.shape, table, asked), random))
-    (aggregation, compiled), *asked = asked
-    if part.threshold is not None:
-        return _of_undeclared(part, table, aggregation, compiled, random)
-    groups = table.aggregate(aggregation, compiled)
-    if part.shape.blocks[0].name == "over_cap":
-        beyond = table.aggregate(replace(aggregation, max_rows=part.shape.max_rows + 1))
-        return Found(None, _noised(part, {"rows": beyond.values["rows"] - groups.values["rows"]}, random))
-    aggregates: Mapping[str, Values] = groups.values  # without keys there is one cell, and one row
-    if part.shape.grid.axes:
-        places = part.shape.grid.place(groups)
-        aggregates = {name: part.shape.grid.spread(values, places) for name, values in groups.values.items()}
-    return Found(None, _noised(part, {**aggregates, **_leaf_sums(part.shape, table, asked)}, random))
-
-
-def _leaf_sums(shape: Shape, table: Prepared | Related, asked: Sequence[Asked]) -> dict[str, Values]:
-    """The exact sums of all hierarchies, a row a group. Rows without a value are in no leaf."""
-    found: dict[str, Values] = {}
-    hierarchies = [block.leaves for block in shape.blocks if block.leaves is not None]
-    for leaves, (aggregation, compiled) in zip(hierarchies, asked, strict=True):
-        groups = table.aggregate(aggregation, compiled)
-        cells = shape.grid.place(Groups(groups.keys[:-1], groups.values))
-        leaf, rows = groups.keys[-1], groups.values["rows"]
-        if leaves.stride == 1 and leaves.low:
-            leaf = leaf - leaves.low
-        domain = shape.declaration.columns[leaves.column]
-        values = -(-(domain.high_code - domain.low_code + 1) // leaves.stride)
-        outside = cells < 0
-        outside |= leaf < 0
-        outside |= leaf >= values  # after the last value the engine puts the rows without one
-        counts = np.zeros(shape.grid.cells * leaves.count, dtype=np.int64)
-        places = cells * leaves.count
-        places += leaf
-        if outside.any():
-            places, rows = places[~outside], rows[~outside]
-        counts[places] = rows
-        found.update(leaves.sums(counts.reshape(shape.grid.cells, leaves.count)))
-    return found
-
-
-def _of_undeclared(
-    part: Part, table: Prepared | Related, aggregation: Aggregation, compiled: CompiledQuery | None, random: Random
-) -> Found:
-    """Keys whose noisy number of units reaches the threshold, in the order of the keys; the other raws are noised for those
-    alone. The engine tells the groups piece by piece, and of each only what is shown is kept."""
-    assert part.threshold is not None
-    shown: list[tuple[Groups, Values]] = []
-
-    def take(groups: Groups, room: Room) -> None:
-        # engines tell groups in whatever order their threads end; the same seed must give the same answer
-        shown.append((groups, groups.values["units"]) if random.marked else _past_threshold(part, groups, random))
-        room.take(sum(map(size_of, (*shown[-1][0].keys, *shown[-1][0].values.values()))))
-
-    table.each(aggregation, compiled, take)
-    groups, units = _together([each for each, _ in shown]), joined([each for _, each in shown])
-    order = _order(groups.keys)
-    groups, units = _taken(groups, order), units[order]
-    if random.marked:
-        groups, units = _past_threshold(part, groups, random)
-    readings = _noised(part, groups.values, random, but="units")
-    readings["units"] = reading_of(units, part.noises["units"])
-    return Found(groups.keys, readings, part.threshold)
-
-
-def _past_threshold(part: Part, groups: Groups, random: Random) -> tuple[Groups, Values]:
-    """The groups whose noisy number of units reaches the threshold, with that number."""
-    assert part.threshold is not None
-    units = np.asarray(part.noises["units"].release(groups.values["units"], random=random))
-    kept = np.flatnonzero(units >= part.threshold.least)
-    return _taken(groups, kept), units[kept]
-
-
-def _together(pieces: Sequence[Groups]) -> Groups:
-    return Groups(
-        tuple(joined(keys) for keys in zip(*(each.keys for each in pieces), strict=True)),
-        {name: joined([each.values[name] for each in pieces]) for name in pieces[0].values},
-    )
-
-
-def _noised(part: Part, aggregates: Mapping[str, Values], random: Random, *, but: str = "") -> dict[str, Reading]:
-    return {
-        raw.name: reading_of(
-            np.asarray(part.noises[raw.name].release(raw.exact(aggregates), random=random)), part.noises[raw.name]
-        )
-        for block in part.shape.blocks
-        for raw in block.raws
-        if raw.name != but
-    }
-
-
-def _order(keys: tuple[Values, ...]) -> Values:
-    """Sorted by the first key, then the second; NULL last."""
-    order = np.arange(len(keys[0]) if keys else 0)
-    for key in reversed(keys):
-        if key.dtype == object:  # not as an array of texts: there each would take the room of the longest
-            texts = [(value is None, "" if value is None else value) for value in key[order]]
-            order = order[sorted(range(len(order)), key=texts.__getitem__)]
-        else:
-            order = order[np.argsort(key[order], kind="stable")]
-    return order
-
-
-def _taken(groups: Groups, places: Values) -> Groups:
-    return Groups(tuple(key[places] for key in groups.keys), {name: values[places] for name, values in groups.values.items()})
+def measured(part: Part, table: Answering, random: Random, asked: Asked, charge: int | str) -> Found:
+    """Noisy integers from the engine under a charge that stands, each with the law of the noise that is really in it."""
+    request, compiled = asked
+    answer = table.noised(request.under(charge), compiled, random)
+    laws = answer.laws
+    return Found(answer.keys, {name: reading_of(values, laws[name]) for name, values in answer.values.items()}, part.threshold)
 
 
 def assembled(plan: Plan, history: History, *, who: str) -> list[Release]:

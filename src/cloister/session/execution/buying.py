@@ -22,7 +22,7 @@ from cloister.errors import BudgetExceeded, EngineError, InvalidParameter, Ledge
 from cloister.ledger import Bound
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.session.execution.answer import Asked, aggregations_of, measured
+from cloister.session.execution.answer import Asked, aggregations_of, measured, request_of
 from cloister.session.execution.history import History, Purchase
 from cloister.session.execution.refinement import Refinement, refinement, subject
 from cloister.session.planning.plan import Plan, following, price
@@ -36,7 +36,7 @@ from cloister.session.state.scrubbed import scrubbed
 from cloister.session.state.table_registry import TableRegistry
 from cloister.session.state.table_snapshot import TableSnapshot
 from cloister.session.state.view import Seen, View
-from cloister.tables import Prepared, Related, Relation, check_aggregation
+from cloister.tables import Answering, Relation, check_aggregation
 
 if TYPE_CHECKING:
     from cloister.session.workloads.workload import Workload
@@ -209,9 +209,10 @@ class Buyer(Balance):
         self._progress("preparing the tables")
         tables = {part.shape.question.table: self._registry.rows_of(part.shape.question.table) for part in plan.parts}
         compiled = []  # what cannot be compiled is refused before it is charged
-        for part in plan.parts:
+        for number, part in enumerate(plan.parts):
             prepared = tables[part.shape.question.table]
-            compiled.append([(each, prepared.plan(each)) for each in aggregations_of(part.shape, prepared)])
+            request = request_of(part, number, prepared)
+            compiled.append((request, prepared.compiled(request)))
         with in_turn([table.turn() for table in tables.values()], self._time_limit or plan.time_limit):
             return self._charged(plan, purpose, owed, tables, compiled)
 
@@ -220,8 +221,8 @@ class Buyer(Balance):
         plan: Plan,
         purpose: str,
         owed: Mapping[str, Guarantee],
-        tables: Mapping[str | Relation, Prepared | Related],
-        compiled: Sequence[Sequence[Asked]],
+        tables: Mapping[str | Relation, Answering],
+        compiled: Sequence[Asked],
     ) -> tuple[Purchase, Stored]:
         self._progress("reserving the cost")
         if self._about_to_charge is not None:
@@ -239,7 +240,7 @@ class Buyer(Balance):
 
         def noisy() -> list[Found]:
             return [
-                measured(part, tables[part.shape.question.table], self._random, asked)
+                measured(part, tables[part.shape.question.table], self._random, asked, reservation.id)
                 for part, asked in zip(plan.parts, compiled, strict=True)
             ]
 

@@ -40,7 +40,9 @@ def _made_up(table: PrivateTable, random: Random) -> PrivateTable:
     if table.unit is not None and table.unit not in columns:
         persons = max(1, rows // max(1, (table.max_rows or 1) // 2))
         columns[table.unit] = [f"p{number}" for number in _below(persons, rows, random)]
-    return PrivateTable.declared(columns, dict(table.columns), like=table, version="rehearsal", during=None)
+    made = PrivateTable.declared(columns, dict(table.columns), like=table, version="rehearsal", during=None)
+    made.source.able_as = table.source.abilities  # so that the plan is that of the real rows
+    return made
 
 
 def _values(domain: Domain, rows: int, random: Random) -> list[Any]:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import Guarantee
+from cloister.session.abilities import check_rows
 from cloister.session.questions.question import unknown_column
 from cloister.session.state.table_snapshot import Entry
 from cloister.tables import PrivateTable
@@ -87,6 +88,7 @@ class Outcome:
 
 def run_plan(method: RowMethod, entry: Entry, spend: Guarantee) -> RunPlan:
     """Charge and digest of a run, from declarations alone; a method that promises less than the spend buys is refused."""
+    check_rows(entry.name, entry.declaration)
     for column in method.columns:
         if column not in entry.declaration.columns:
             raise unknown_column(column, entry.name, list(entry.declaration.columns))

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +30,13 @@ import numpy.typing as npt
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
 from cloister.session.planning.leaves import Leaves
 from cloister.session.planning.zoom import Zoom
-from cloister.session.releases.uncertainty import Noise
+from cloister.session.releases.uncertainty import Planned
 from cloister.tables import Aggregate
+from cloister.tables.noised import Combination, RangeSums
 
 Whole = npt.NDArray[np.int64] | npt.NDArray[np.object_]
-
-_MOST_ROWS = 2**40
+BEYOND = Aggregate("beyond", "rows")
+"""The rows up to one place more than the cap."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,22 +50,14 @@ class Raw:
     middle: Fraction = Fraction(1)
     """What a row adds on average when values are spread evenly over the declared range: public, for margins said in advance."""
 
-    def exact(self, aggregates: Mapping[str, Whole]) -> Whole:
-        """The exact integers, in Python integers where 64 bits might not do.
+    @cached_property
+    def map(self) -> Combination | RangeSums:
+        """How an engine makes the exact integers from its aggregates."""
+        return Combination(self.parts, self.width)
 
-        Where the sum fits 64 bits by declaration, whatever the rows, it is added up modulo 2⁶⁴: what overflows on the way comes
-        back, and the result is exact.
-        """
-        if len(self.parts) == 1 and self.parts[0][1] == 1:
-            return aggregates[self.parts[0][0]]
-        narrow = self.width * _MOST_ROWS < 2**63 and all(abs(coefficient) < 2**63 for _, coefficient in self.parts)
-        if narrow and all(aggregates[name].dtype == np.int64 for name, _ in self.parts):
-            total = np.zeros_like(aggregates[self.parts[0][0]])
-            with np.errstate(over="ignore"):
-                for name, coefficient in self.parts:
-                    total = total + aggregates[name] * np.int64(coefficient)
-            return total
-        return sum(aggregates[name].astype(object) * coefficient for name, coefficient in self.parts)  # type: ignore[return-value]
+    def exact(self, aggregates: Mapping[str, Whole]) -> Whole:
+        """The exact integers from the exact aggregates."""
+        return self.map.exact(aggregates)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,13 +85,13 @@ class Block:
         """The squared L2 norm as it counts when a spend is split."""
         return self.l2_squared if self.share is None else 2 * self.l2_squared
 
-    def laplace(self, epsilon: Fraction) -> tuple[Noise, ...]:
+    def laplace(self, epsilon: Fraction) -> tuple[Planned, ...]:
         """The noise of each raw for ε-DP of the block."""
         if self.leaves is not None and self.share is not None:
             return (Zoom.laplace(leaves=self.leaves.count, share=self.share, rows=self.l1, epsilon=epsilon),)
         return tuple(DiscreteLaplace(scale=raw.width * self.l1 / epsilon, sensitivity=raw.width * self.l1) for raw in self.raws)
 
-    def gaussian(self, rho: Fraction) -> tuple[Noise, ...]:
+    def gaussian(self, rho: Fraction) -> tuple[Planned, ...]:
         """The noise of each raw for ρ-zCDP of the block; σ² is rational, so the block spends exactly ρ."""
         if self.leaves is not None and self.share is not None:
             return (Zoom.gaussian(leaves=self.leaves.count, share=self.share, rows=self.l1, rho=rho),)
@@ -194,15 +188,16 @@ def zoom_block(leaves: Leaves, share: Fraction, max_rows: int) -> Block:
     )
 
 
-def over_cap_block() -> Block:
-    """How many units have a row beyond the cap. Counting rows up to one place more, less the rows up to the cap, gives 1 for
-    each such unit and 0 for every other, so one unit moves it by at most 1."""
+def over_cap_block(parts: int) -> Block:
+    """How many units have a row beyond the cap. Counting rows up to one place more (`BEYOND`), less the rows up to the cap,
+    gives 1 for each such unit and 0 for every other, so one unit moves it by at most 1 in each of the parts that its rows may
+    be in."""
     return Block(
         name="over_cap",
-        raws=(Raw(name="over_cap", parts=(("rows", 1),)),),
+        raws=(Raw(name="over_cap", parts=((BEYOND.name, 1), ("rows", -1))),),
         aggregates=(Aggregate("rows", "rows"),),
-        l1=1,
-        l2_squared=1,
+        l1=parts,
+        l2_squared=parts**2,
     )
 
 

@@ -167,7 +167,7 @@ class Builder(Sharing):
                 why="it stands alone in its question, about a table itself, with a unit and a cap",
                 instead=f'Question(table="{table_name(self.question.table)}", statistics=[Count()])',
             )
-        self._add(over_cap_block())
+        self._add(over_cap_block(self.declaration.abilities.parts_of_a_person))
         return Linear(name=statistic.name, kind="integer", coefficients=(("over_cap", 1.0),))
 
     def _units(self) -> str:

@@ -22,7 +22,7 @@ from functools import lru_cache
 from cloister.privacy import zcdp_within
 from cloister.session.planning.blocks import Block
 from cloister.session.questions.spend import Measure, Spend, shares
-from cloister.session.releases.uncertainty import Noise
+from cloister.session.releases.uncertainty import Planned
 
 _LEAST_DELTA = Fraction(1, 10**60)
 
@@ -36,7 +36,7 @@ class Choice:
     noise_delta: Fraction
     key_delta: Fraction
 
-    def noises(self, block: Block, amount: Fraction) -> tuple[Noise, ...]:
+    def noises(self, block: Block, amount: Fraction) -> tuple[Planned, ...]:
         """The noise of each raw of a block."""
         return block.gaussian(amount) if self.gaussian else block.laplace(amount)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from cloister.session.questions.declared import Declared, table_name
 from cloister.session.questions.narrowing import narrowed
 from cloister.session.questions.question import Question, key_name, unknown_column
 from cloister.session.releases.frames import Kind, Series
-from cloister.tables import Domain, Groups, Key
+from cloister.tables import Domain, Key
+from cloister.tables.noised import Cells, KeyCodes
 
 _MOST_CELLS = 5_000_000
 _KINDS: dict[str, Kind] = {"integer": "integer", "real": "real", "text": "text", "date": "date", "boolean": "boolean"}
@@ -60,14 +62,14 @@ class Axis:
         """Whether every row that the condition lets through is in one of the groups."""
         return self.whole is not None and (isinstance(self.key, str) or not self.domain.nullable)
 
+    @cached_property
+    def codes(self) -> KeyCodes:
+        """The codes of its groups, as an engine is asked for them."""
+        return KeyCodes(self.first, self.whole or 0, self.kept)
+
     def place(self, codes: npt.NDArray[Any]) -> Places:
         """The place of each code among the groups; -1 where the condition lets it through nowhere."""
-        places: Places = codes.astype(np.int64) - self.first
-        if self.kept is None:
-            return places
-        position = np.full(self.whole or 0, -1, dtype=np.int64)
-        position[list(self.kept)] = np.arange(len(self.kept), dtype=np.int64)
-        return position[places]
+        return self.codes.place(codes)
 
     @property
     def name(self) -> str:
@@ -125,22 +127,10 @@ class Grid:
             cells = (cells[:, None] * (axis.size or 0) + np.arange(axis.shown or 0, dtype=np.int64)[None, :]).reshape(-1)
         return cells
 
-    def place(self, groups: Groups) -> Places:
-        """The cell of each group that the engine found; -1 where the condition left it out."""
-        places, outside = np.zeros(len(groups), dtype=np.int64), np.zeros(len(groups), dtype=bool)
-        for axis, codes in zip(self.axes, groups.keys, strict=True):
-            assert axis.size is not None
-            place = axis.place(codes)
-            outside |= place < 0
-            places = places * axis.size + place
-        return np.where(outside, -1, places)
-
-    def spread(self, values: npt.NDArray[Any], places: Places) -> npt.NDArray[Any]:
-        """The engine's values in their cells, zero in every other."""
-        full = np.zeros(self.cells, dtype=np.int64) if values.dtype == np.int64 else np.full(self.cells, 0, dtype=object)
-        inside = places >= 0
-        full[places[inside]] = values[inside]
-        return full
+    @cached_property
+    def asked(self) -> Cells | None:
+        """The cells as an engine is asked for them; None where they are not known in advance."""
+        return Cells(tuple(axis.codes for axis in self.axes)) if self.declared else None
 
     def labels(self) -> dict[str, Series]:
         """The key columns of the cells that are shown."""

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from cloister.noise.trees import Tree, height_of
 from cloister.session.planning.zoom import MOST_DENOMINATOR, ladder_variance
+from cloister.tables.noised import block_sums
 
 Floats = npt.NDArray[np.float64]
 
@@ -82,18 +83,8 @@ class Leaves:
 
     def sums(self, leaves: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
         """The raws from the exact counts of the leaves, a row a group: block sums of each level, from the leaves up."""
-        levels, sums = [], leaves
-        for weight, blocks in zip(self.weights, [*self.blocks[1:], 0], strict=True):
-            if weight:
-                levels.append(sums * weight)
-            if blocks:
-                wide = blocks * self.branching
-                if wide > sums.shape[1]:
-                    sums = np.concatenate([sums, np.zeros((len(sums), wide - sums.shape[1]), dtype=sums.dtype)], axis=1)
-                sums = sums.reshape(len(leaves), blocks, self.branching).sum(axis=2)
-        if self.total:
-            return {self.levels_name: np.concatenate(levels[:-1], axis=1), self.total_name: levels[-1][:, 0]}
-        return {self.levels_name: np.concatenate(levels, axis=1)}
+        levels, total = block_sums(leaves, self.branching, self.weights, apart=self.total)
+        return {self.levels_name: levels} if total is None else {self.levels_name: levels, self.total_name: total}
 
     def counts(self, levels: npt.NDArray[np.number[Any]], total: npt.NDArray[np.number[Any]] | None) -> Floats:
         """The least-squares counts of the leaves from the noisy raws, a row a group."""

@@ -27,7 +27,7 @@ from cloister.session.questions.threshold import Threshold, threshold_for
 from cloister.session.releases.formulas import Linear, Reading, combined
 from cloister.session.releases.frames import Frame, Series, text_table
 from cloister.session.releases.quantiles import Ordered
-from cloister.session.releases.uncertainty import Noise, Term, Terms, check_confidence, half_width, in_words
+from cloister.session.releases.uncertainty import Planned, Term, Terms, check_confidence, half_width, in_words
 from cloister.tables import Expression
 from cloister.tables.expression import wording
 
@@ -46,7 +46,7 @@ class Part:
     """
 
     shape: Shape
-    noises: Mapping[str, Noise]
+    noises: Mapping[str, Planned]
     amounts: Mapping[str, Fraction]
     threshold: Threshold | None
     cost: Guarantee
@@ -237,7 +237,7 @@ def _priced(shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Seque
         whole = sum(choice.amounts, Fraction(0))
         for place, shape in mine:
             own = {block.name: amount for (where, block), amount in zip(blocks, choice.amounts, strict=True) if where == place}
-            noises: dict[str, Noise] = {}
+            noises: dict[str, Planned] = {}
             for block in shape.blocks:
                 noises.update(zip((raw.name for raw in block.raws), choice.noises(block, own[block.name]), strict=True))
             needs = place in open_keys
@@ -314,7 +314,7 @@ def _words(part: Part) -> list[str]:
         lines.append(f"  where: {wording.in_words(told)}")
     unit = shape.declaration.unit
     lines.append(
-        "  protects: a row (each row is one person)"
+        _about_one_row(shape)
         if unit is None
         else f"  protects: all rows of one {unit!r}, of which at most {shape.max_rows} count"
     )
@@ -342,6 +342,12 @@ def _words(part: Part) -> list[str]:
         if part.cost.delta > Fraction(1, size * size):
             lines.append(f"  warning: δ is above 1/n² for the declared n = {size:,}")
     return lines
+
+
+def _about_one_row(shape: Shape) -> str:
+    if shape.max_rows == 1:
+        return "  protects: a row (each row is one person)"
+    return f"  protects: a person, who may have a row in each of up to {shape.max_rows} parts"
 
 
 def _amount(part: Part, block_name: str) -> str:

@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import Any
 
 from cloister.errors import UnsupportedQuery
+from cloister.session.abilities import check_abilities
 from cloister.session.planning.blocks import Block
 from cloister.session.planning.builder import Builder
 from cloister.session.planning.grid import Grid, grid_of
-from cloister.session.questions.declared import Declared
+from cloister.session.questions.declared import Declared, rows_of_person
 from cloister.session.questions.narrowing import conjuncts
 from cloister.session.questions.question import Question
 from cloister.session.releases.formulas import Formula
@@ -45,8 +46,8 @@ class Shape:
 
     @property
     def max_rows(self) -> int:
-        """The most rows that one unit may have: 1 where a row is a unit."""
-        return self.declaration.max_rows or 1
+        """The most rows that one unit may have: 1 where a row is a unit, and all rows are in one part."""
+        return rows_of_person(self.declaration)
 
     @cached_property
     def canonical(self) -> str:
@@ -78,6 +79,7 @@ def shape_of(
     `gaussian` says that the budget counts in ρ, so that the noise will be Gaussian: the best hierarchy is then another one.
     """
     grid = grid_of(question, declaration)
+    check_abilities(question, declaration, grid)
     builder = Builder(question, declaration, grid, gaussian=gaussian)
     formulas = builder.formulas()
     shape = Shape(

@@ -15,7 +15,7 @@ from fractions import Fraction
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.session.planning.grid import Grid
 from cloister.session.planning.leaves import Leaves, zoomed_of
-from cloister.session.questions.declared import Declared, table_name
+from cloister.session.questions.declared import Declared, rows_of_person, table_name
 from cloister.session.questions.question import (
     Correlation,
     Count,
@@ -58,7 +58,7 @@ class Sharing:
         self.question = question
         self.declaration = declaration
         self.grid = grid
-        self.max_rows = declaration.max_rows or 1
+        self.max_rows = rows_of_person(declaration)
         self.squares = self._square_columns()
         self.pairs = self._pair_degrees()
         self.ordered = self._ordered_columns()
@@ -121,8 +121,11 @@ class Sharing:
         return columns
 
     def _zoomed_columns(self) -> dict[str, tuple[Leaves, Fraction]]:
-        """Takes from the ordered columns those of one quantile that are better off without a hierarchy."""
+        """Takes from the ordered columns those of one quantile that are better off without a hierarchy: with an engine that can
+        choose by exact counts."""
         found: dict[str, tuple[Leaves, Fraction]] = {}
+        if self.declaration.abilities.additive_noise_only:
+            return found
         for column in list(self.ordered):
             mine = [each for each in self.question.statistics if getattr(each, "column", None) == column]
             shares = {each.share for each in mine if isinstance(each, Quantile)}

@@ -1,10 +1,10 @@
-"""What a plan needs to know of a table, be it declared by its owner or derived from others: four public facts."""
+"""What a plan needs to know of a table, be it declared by its owner or derived from others: five public facts."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from cloister.tables import Relation
+from cloister.tables import Abilities, Relation
 from cloister.tables.engines import compiler
 
 
@@ -14,6 +14,15 @@ class Declared(compiler.Declared, Protocol):
     @property
     def size(self) -> int | None:
         """The owner's public hint of the number of rows."""
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the engine that holds the rows can be asked."""
+
+
+def rows_of_person(declaration: Declared) -> int:
+    """The most rows that one unit may have, in all parts together: 1 where a row is a unit and there is one part."""
+    return (declaration.max_rows or 1) * declaration.abilities.parts_of_a_person
 
 
 def table_name(table: str | Relation) -> str:

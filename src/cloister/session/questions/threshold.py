@@ -35,7 +35,7 @@ from fractions import Fraction
 
 from cloister.errors import InvalidParameter
 from cloister.privacy import float_down
-from cloister.session.releases.uncertainty import Noise
+from cloister.session.releases.uncertainty import Planned
 
 _LEAST = 1e-290
 
@@ -52,7 +52,7 @@ class Threshold:
         return f"groups whose noisy number of persons is below {self.least:,} are not shown"
 
 
-def threshold_for(noise: Noise, max_keys: int, delta: Fraction) -> Threshold:
+def threshold_for(noise: Planned, max_keys: int, delta: Fraction) -> Threshold:
     """The least threshold that costs no more than δ.
 
     >>> from cloister.noise import DiscreteLaplace

@@ -42,12 +42,13 @@ _NIL = 350.0  # half of the inverse of a scale that makes no noise
 
 
 class Kind(NamedTuple):
-    """Equal noises: the law, its scale, the size of its weight, and how many of them there are."""
+    """Equal noises: the law, its scale, the size of its weight, and how many of them there are. Of Laplace noises that may be a
+    fraction: the law whose transform is that power of theirs."""
 
     gaussian: bool
     scale: float
     weight: float
-    number: int
+    number: float
 
     @property
     def variance(self) -> float:

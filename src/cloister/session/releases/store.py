@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.noise import DiscreteGaussian, DiscreteLaplace
+from cloister.noise.laws import law_from, law_plain
 from cloister.session.planning.zoom import Zoom
 from cloister.session.questions.threshold import Threshold
 from cloister.session.releases.formulas import Reading, reading_of
@@ -105,16 +106,20 @@ def _values(stored: Mapping[str, Any]) -> npt.NDArray[Any]:
     return found
 
 
-def _noise(noise: Noise) -> dict[str, str]:
+def _noise(noise: Noise) -> dict[str, Any]:
     if isinstance(noise, Zoom):
         asked = {"leaves": str(noise.leaves), "share": str(noise.share), "rows": str(noise.rows)}
         return {**_noise(noise.noise), "zoom": json.dumps(asked)}
     if isinstance(noise, DiscreteLaplace):
         return {"noise": "laplace", "scale": str(noise.scale), "sensitivity": str(noise.sensitivity)}
+    if not isinstance(noise, DiscreteGaussian):
+        return {"noise": law_plain(noise)}  # a law that came later: by its name among all
     return {"noise": "gaussian", "scale_squared": str(noise.scale_squared), "sensitivity_squared": str(noise.sensitivity_squared)}
 
 
-def _noise_of(raw: Mapping[str, str]) -> Noise:
+def _noise_of(raw: Mapping[str, Any]) -> Noise:
+    if isinstance(raw["noise"], Mapping):
+        return law_from(raw["noise"])
     if "zoom" in raw:
         asked = json.loads(raw["zoom"])
         return Zoom(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cloister.noise import DiscreteGaussian, DiscreteLaplace
+from cloister.noise.laws import LAWS
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from cloister.privacy.rational import text_of
 from cloister.session.planning.leaves import Leaves
@@ -54,59 +54,56 @@ RELEASE = Stored(
 )
 """The parts of a release."""
 
-BY_FIELDS: Mapping[type, Stored[Any]] = {
-    each.kind: each
-    for each in (
-        Stored(Linear, "Linear", "name", "kind", "coefficients"),
-        Stored(Rounded, "Rounded", "name", "kind", "coefficients", "slack"),
-        Stored(Ratio, "Ratio", "name", "kind", "above", "below", "low", "width", "codes", "top"),
-        Stored(Moment, "Moment", "name", "kind", "moments", "part", "lows", "widths", "sample", "tops"),
-        Stored(Ordered, "Ordered", "name", "kind", "leaves", "domain", "share", "top"),
-        Stored(Frequent, "Frequent", "name", "kind", "leaves", "domain"),
-        Stored(Zoomed, "Zoomed", "name", "kind", "leaves", "domain", "share"),
-        Stored(Calculated, "Calculated", "name", "kind", "expression", "parts"),
-        Stored(Reading, "Reading", "values", "terms"),
-        Stored(Series, "Series", "kind", "values"),
-        Stored(Term, "Term", "weight", "noise"),
-        Stored(Zoom, "Zoom", "leaves", "share", "rows", "noise"),
-        Stored(Leaves, "Leaves", "column", "low", "size", "stride", "branching", "weights"),
-        Stored(Moments, "Moments", "sides"),
-        Stored(Side, "Side", "column", "low", "width", "degree"),
-        Stored(Threshold, "Threshold", "least", "delta"),
-        Stored(
-            Provenance,
-            "Provenance",
-            *(
-                "digest",
-                "table",
-                "population",
-                "version",
-                "who",
-                "when",
-                "charges",
-                "mechanism",
-                "neighbours",
-                "marked",
-                "repeated",
-            ),
+_STORED: tuple[Stored[Any], ...] = (
+    Stored(Linear, "Linear", "name", "kind", "coefficients"),
+    Stored(Rounded, "Rounded", "name", "kind", "coefficients", "slack"),
+    Stored(Ratio, "Ratio", "name", "kind", "above", "below", "low", "width", "codes", "top"),
+    Stored(Moment, "Moment", "name", "kind", "moments", "part", "lows", "widths", "sample", "tops"),
+    Stored(Ordered, "Ordered", "name", "kind", "leaves", "domain", "share", "top"),
+    Stored(Frequent, "Frequent", "name", "kind", "leaves", "domain"),
+    Stored(Zoomed, "Zoomed", "name", "kind", "leaves", "domain", "share"),
+    Stored(Calculated, "Calculated", "name", "kind", "expression", "parts"),
+    Stored(Reading, "Reading", "values", "terms"),
+    Stored(Series, "Series", "kind", "values"),
+    Stored(Term, "Term", "weight", "noise"),
+    Stored(Zoom, "Zoom", "leaves", "share", "rows", "noise"),
+    Stored(Leaves, "Leaves", "column", "low", "size", "stride", "branching", "weights"),
+    Stored(Moments, "Moments", "sides"),
+    Stored(Side, "Side", "column", "low", "width", "degree"),
+    Stored(Threshold, "Threshold", "least", "delta"),
+    Stored(
+        Provenance,
+        "Provenance",
+        *(
+            "digest",
+            "table",
+            "population",
+            "version",
+            "who",
+            "when",
+            "charges",
+            "mechanism",
+            "neighbours",
+            "marked",
+            "repeated",
         ),
-        Stored(Named, "Named", "name"),
-        Stored(Constant, "Constant", "value"),
-        Stored(Operation, "Operation", "operator", "parts", "digits"),
-        Stored(DiscreteLaplace, "DiscreteLaplace", "scale", "sensitivity"),
-        Stored(DiscreteGaussian, "DiscreteGaussian", "scale_squared", "sensitivity_squared"),
-        Stored(PureDP, "PureDP", "epsilon"),
-        Stored(ApproxDP, "ApproxDP", "epsilon", "delta"),
-        Stored(ZCDP, "ZCDP", "rho", "delta"),
-        Stored(Integer, "Integer", "low", "high", "nullable"),
-        Stored(Text, "Text", "nullable"),
-        Stored(Identifier, "Identifier", "nullable"),
-        Stored(Boolean, "Boolean", "nullable"),
-        Stored(Stepped, "Stepped", "first", "last", "step_size", "nullable"),
-        Stored(SteppedInteger, "SteppedInteger", "first", "last", "step_size", "nullable"),
-        Stored(Periods, "Periods", "unit", "first", "last", "nullable"),
-    )
-}
+    ),
+    Stored(Named, "Named", "name"),
+    Stored(Constant, "Constant", "value"),
+    Stored(Operation, "Operation", "operator", "parts", "digits"),
+    *LAWS,
+    Stored(PureDP, "PureDP", "epsilon"),
+    Stored(ApproxDP, "ApproxDP", "epsilon", "delta"),
+    Stored(ZCDP, "ZCDP", "rho", "delta"),
+    Stored(Integer, "Integer", "low", "high", "nullable"),
+    Stored(Text, "Text", "nullable"),
+    Stored(Identifier, "Identifier", "nullable"),
+    Stored(Boolean, "Boolean", "nullable"),
+    Stored(Stepped, "Stepped", "first", "last", "step_size", "nullable"),
+    Stored(SteppedInteger, "SteppedInteger", "first", "last", "step_size", "nullable"),
+    Stored(Periods, "Periods", "unit", "first", "last", "nullable"),
+)
+BY_FIELDS: Mapping[type, Stored[Any]] = {each.kind: each for each in _STORED}
 BY_ARGUMENTS: Mapping[type, Arguments] = {
     Real: Arguments(
         name="Real",

@@ -21,12 +21,17 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
-from cloister.noise import DiscreteGaussian, DiscreteLaplace
+from cloister.noise import DiscreteGaussian, DiscreteLaplace, SummedNoise
+from cloister.noise.laws import NoiseLaw
+from cloister.privacy import text_of
 from cloister.session.planning.zoom import Zoom, law_of
 from cloister.session.releases.convolution import Kind, width_of_sum
 from cloister.session.releases.spreads import spreads, widest
 
-Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian | Zoom
+Planned: TypeAlias = DiscreteLaplace | DiscreteGaussian | Zoom
+"""The noise that a plan asks for."""
+Noise: TypeAlias = NoiseLaw | Zoom
+"""The noise that is in a number: what was asked for, or what an engine of several parts says that it is."""
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _SUREST = 1 - 1e-12
@@ -54,12 +59,34 @@ class Term:
     @property
     def square(self) -> float:
         """The variance of the weighted noise, that of the continuous law: a little more than that of the discrete one."""
+        if isinstance(self.noise, SummedNoise):
+            parts = [
+                float(number) * float(law.scale) ** 2 * (1.0 + isinstance(law, DiscreteLaplace))
+                for law, number in self.noise.parts
+            ]
+            return self.weight**2 * math.fsum(parts)
         return self.spread**2 * (2.0 if isinstance(_law(self.noise), DiscreteLaplace) else 1.0)
 
     @property
     def fourth(self) -> float:
         """The fourth cumulant of the weighted noise, that of the continuous law: 12 b⁴ for Laplace, 0 for Gaussian noise."""
+        if isinstance(self.noise, SummedNoise):
+            parts = [
+                float(number) * float(law.scale) ** 4 for law, number in self.noise.parts if isinstance(law, DiscreteLaplace)
+            ]
+            return 12 * self.weight**4 * math.fsum(parts)
         return 12 * self.spread**4 if isinstance(_law(self.noise), DiscreteLaplace) else 0.0
+
+    @property
+    def largest(self) -> float:
+        """The variance of the largest Laplace noise in it, 2b²; 0 where there is none."""
+        if isinstance(self.noise, SummedNoise):
+            return (
+                2
+                * self.weight**2
+                * max((float(law.scale) ** 2 for law, _ in self.noise.parts if isinstance(law, DiscreteLaplace)), default=0.0)
+            )
+        return 2 * self.spread**2 if isinstance(_law(self.noise), DiscreteLaplace) else 0.0
 
 
 Terms: TypeAlias = tuple[Term, ...]
@@ -73,6 +100,8 @@ def in_words(noise: Noise) -> str:
     """
     if isinstance(noise, Zoom):
         return noise.words()
+    if isinstance(noise, SummedNoise):
+        return "the sum of " + " and ".join(f"{text_of(number)} × {in_words(law)}" for law, number in noise.parts)
     return f"{law_of(noise)} of scale {float(noise.scale):,.6g}"
 
 
@@ -113,8 +142,9 @@ def half_width(terms: Terms, confidence: float, integer: bool = False) -> float:
     live = [term for term in terms if term.weight != 0]
     if not live:
         return 0.0
-    if len(live) == 1 and (not integer or live[0].weight in (1.0, -1.0)):
-        return abs(live[0].weight) * _of_one(live[0].noise, confidence)
+    first = live[0].noise
+    if len(live) == 1 and not isinstance(first, SummedNoise) and (not integer or live[0].weight in (1.0, -1.0)):
+        return abs(live[0].weight) * _of_one(first, confidence)
     kinds = gathered_kinds(live)
     width = _continuous(kinds, confidence)
     if width is None:
@@ -128,15 +158,19 @@ def gathered_kinds(terms: Iterable[Term]) -> tuple[Kind, ...]:
     >>> gathered_kinds([Term(1.0, DiscreteLaplace(scale=3)), Term(-1.0, DiscreteLaplace(scale=3))])
     (Kind(gaussian=False, scale=3.0, weight=1.0, number=2),)
     """
-    laws: dict[int, tuple[bool, float]] = {}
-    found: dict[tuple[bool, float, float], int] = {}
+    laws: dict[int, list[tuple[bool, float, float]]] = {}
+    found: dict[tuple[bool, float, float], float] = {}
     for term in terms:
-        law = laws.get(id(term.noise))
-        if law is None:
-            noise = _law(term.noise)
-            law = laws[id(term.noise)] = isinstance(noise, DiscreteGaussian), float(noise.scale)
-        place = (*law, abs(term.weight))
-        found[place] = found.get(place, 0) + 1
+        known = laws.get(id(term.noise))
+        if known is None:
+            parts = term.noise.parts if isinstance(term.noise, SummedNoise) else ((_law(term.noise), 1),)
+            known = laws[id(term.noise)] = [
+                (not isinstance(law, DiscreteLaplace), float(law.scale), number if isinstance(number, int) else float(number))
+                for law, number in parts
+            ]
+        for gaussian, scale, number in known:
+            place = (gaussian, scale, abs(term.weight))
+            found[place] = found.get(place, 0) + number
     return tuple(Kind(*place, number) for place, number in sorted(found.items()))
 
 
@@ -156,7 +190,7 @@ def half_widths(weights: Mapping[str, Floats], terms: Mapping[str, Terms], confi
     for name, weight in weights.items():
         square = square + weight**2 * math.fsum(term.square for term in terms[name])
         fourth = fourth + weight**4 * math.fsum(term.fourth for term in terms[name])
-        largest = np.maximum(largest, weight**2 * max((math.sqrt(term.fourth / 3) for term in terms[name]), default=0.0))
+        largest = np.maximum(largest, weight**2 * max((term.largest for term in terms[name]), default=0.0))
         steps = np.maximum(steps, np.abs(weight) * max((abs(term.weight) for term in terms[name]), default=0.0) / 2)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         kurtosis = np.where(square > 0, fourth / square**2, 0.0)
@@ -175,11 +209,11 @@ def spreads_at(kurtosis: Floats | float, confidence: float) -> Floats:
 
 
 @lru_cache(maxsize=4096)
-def _of_one(noise: Noise, confidence: float) -> float:
+def _of_one(noise: Planned, confidence: float) -> float:
     return float(noise.margin(confidence))
 
 
-def _law(noise: Noise) -> DiscreteLaplace | DiscreteGaussian:
+def _law(noise: Planned) -> DiscreteLaplace | DiscreteGaussian:
     return noise.noise if isinstance(noise, Zoom) else noise
 
 
@@ -195,8 +229,8 @@ def _continuous(kinds: tuple[Kind, ...], confidence: float) -> float | None:
         return None
     if all(kind.gaussian for kind in kinds):
         width = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(math.fsum(kind.variance for kind in kinds))
-    elif number == 2 and not any(kind.gaussian for kind in kinds):
-        spread = [kind.weight * kind.scale for kind in kinds for _ in range(kind.number)]
+    elif number == 2 and all(kind.number in (1, 2) and not kind.gaussian for kind in kinds):
+        spread = [kind.weight * kind.scale for kind in kinds for _ in range(int(kind.number))]
         width = _of_two_laplace(spread[0], spread[1], confidence)
     else:
         return None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from cloister.session.state.scrubbed import scrubbed
-from cloister.tables import Prepared, PublicTable, Related, Relation, Workspace, prepare, relate
+from cloister.tables import Answering, Prepared, PublicTable, Relation, Workspace, prepare, relate
 
 if TYPE_CHECKING:
     from cloister.session.state.table_snapshot import Entry
@@ -48,7 +48,7 @@ class PreparedCache:
         self.workspace = workspace or Workspace.of()
         self._lock = threading.Lock()
         self._rows: dict[int, _Once[Prepared]] = {}
-        self._related: OrderedDict[Hashable, _Once[Related]] = OrderedDict()
+        self._related: OrderedDict[Hashable, _Once[Answering]] = OrderedDict()
 
     def prepared(self) -> dict[str, Prepared]:
         """What is prepared now, by the name of its table."""
@@ -67,7 +67,7 @@ class PreparedCache:
             slot = self._rows.setdefault(id(entry), _Once([entry]))
         return slot.get(lambda: prepare(entry.declaration, secret=entry.secret, workspace=self.workspace))
 
-    def related(self, relation: Relation, entries: Mapping[str, Entry], public: Mapping[str, PublicTable]) -> Related:
+    def related(self, relation: Relation, entries: Mapping[str, Entry], public: Mapping[str, PublicTable]) -> Answering:
         """The rows of a relation, put together from those of its tables when it is asked."""
         key = (relation, tuple(id(entry) for entry in entries.values()))
         prepared = {name: self.rows(entry) for name, entry in entries.items()}

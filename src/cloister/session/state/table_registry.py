@@ -21,6 +21,7 @@ from cloister.errors import CloisterError
 from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import Guarantee
+from cloister.session.abilities import check_rows
 from cloister.session.execution.single_flight import SingleFlight
 from cloister.session.state.prepared_cache import PreparedCache
 from cloister.session.state.row_access import RowAccess
@@ -104,6 +105,7 @@ class TableRegistry:
         """The rows of a table, for whoever holds the house: it asks on nobody's behalf, and whoever calls it has decided."""
         registry = self.registry
         entry = registry.entry(name)
+        check_rows(name, entry.declaration)
         return RowAccess(
             declaration=entry.declaration,
             population=entry.population,

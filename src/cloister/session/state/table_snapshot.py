@@ -34,7 +34,7 @@ from cloister.session.questions.spend import measure_of
 from cloister.session.state.lineage import Marks, SharedRows, marks_of, one_population
 from cloister.session.state.prepared_cache import PreparedCache
 from cloister.session.state.source_identities import SourceIdentities
-from cloister.tables import Base, Prepared, PrivateTable, PublicTable, Related, Relation
+from cloister.tables import Answering, Base, Prepared, PrivateTable, PublicTable, Relation
 
 Table = PrivateTable | PublicTable
 _MOST_SHAPES = 512
@@ -259,7 +259,7 @@ class TableSnapshot:
             fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
         )
 
-    def rows_of(self, table: str | Relation) -> Prepared | Related:
+    def rows_of(self, table: str | Relation) -> Answering:
         """The prepared rows that a question reads; those of a relation are put together from the tables' when it is asked."""
         if isinstance(table, str):
             return self.prepare(table)

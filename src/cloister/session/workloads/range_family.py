@@ -29,7 +29,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cloister.session.planning.blocks import Block, Raw, Whole
+from cloister.session.planning.blocks import Block, Raw
 from cloister.session.planning.grid import Axis, Grid
 from cloister.session.planning.shape import Shape, digested
 from cloister.session.questions.narrowing import conjuncts
@@ -42,6 +42,7 @@ from cloister.session.workloads.ranges import RangePlan, fits, range_plan
 from cloister.tables import And, Domain, Expression
 from cloister.tables.expression import wording
 from cloister.tables.expression.evaluate import allowed_codes
+from cloister.tables.noised import RangeSums
 
 Range: TypeAlias = tuple[int, int]
 Kin: TypeAlias = tuple[str, str, tuple[str, ...]]
@@ -59,13 +60,10 @@ class Sums(Raw):
 
     plan: RangePlan
 
-    def exact(self, aggregates: Mapping[str, Whole]) -> Whole:
-        """The exact integers, one for each row of the strategy."""
-        cells = aggregates["rows"]
-        places = self.plan.place(np.arange(len(cells), dtype=np.int64))
-        counts = np.zeros(len(self.plan.atoms), dtype=cells.dtype)
-        np.add.at(counts, places[places >= 0], cells[places >= 0])
-        return np.asarray(self.plan.strategy.apply(counts)).reshape(-1)
+    @cached_property
+    def map(self) -> RangeSums:
+        """The strategy on the counts of the atoms."""
+        return RangeSums("rows", self.plan.atoms, self.plan.strategy)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from cloister.errors import InvalidDeclaration, MissingBound, UnknownColumn
 from cloister.printable import LONGEST_NAME, LONGEST_VALUE, is_printable, is_text, shown
+from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.columns import Category, Domain
 from cloister.tables.declaring.during import DATED, During
 from cloister.tables.declaring.identifier import Identifier
@@ -204,6 +205,11 @@ class PrivateTable:
             )
         return self.columns[name]
 
+    @property
+    def abilities(self) -> Abilities:
+        """What the engine that holds the rows can be asked."""
+        return self.source.abilities
+
     def describe(self) -> dict[str, Any]:
         """The declaration as plain data, in a form that a digest can be taken of. Holds nothing of the rows or of the source's
         place.
@@ -256,6 +262,11 @@ class PublicTable:
             _check_columns(columns, held)
         object.__setattr__(self, "source", held)
         object.__setattr__(self, "columns", None if columns is None else MappingProxyType(dict(columns)))
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the engine that holds the rows can be asked."""
+        return self.source.abilities
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"PublicTable is frozen: {name} cannot be changed")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.columns import Domain, Text
 from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.declaring.table import PrivateTable
@@ -148,6 +149,7 @@ class DuckDBEngine:
     """Tables in files, frames and dictionaries."""
 
     name = "duckdb"
+    abilities = Abilities()
 
     def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The prepared rows of a table."""

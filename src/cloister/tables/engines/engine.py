@@ -10,7 +10,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,21 +19,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from cloister.errors import EngineError
+from cloister.noise import Random
+from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.table import PrivateTable, PublicTable
 from cloister.tables.engines.compiler import RELATION, CompiledQuery, Declared, Layout, compile_aggregation, compile_rows
 from cloister.tables.engines.guard import guarded
 from cloister.tables.engines.ibis_compilers import load
-from cloister.tables.engines.request import Aggregation, Groups
+from cloister.tables.engines.request import Aggregation, Groups, joined, size_of
 from cloister.tables.engines.workspace import Room, Workspace
 from cloister.tables.expression.expressions import Expression
 from cloister.tables.expression.scope import filled, holds_markers
+from cloister.tables.noised import Noised, NoisedRequest, exact_integers, noised_groups
 
 if TYPE_CHECKING:
+    from cloister.tables.relations.derived import Relation
     from cloister.tables.relations.public import PublicCodes
 
 __all__ = [
     "PIECE",
     "Answering",
+    "Compiled",
     "Engine",
     "PreparationReport",
     "Prepared",
@@ -45,12 +50,13 @@ __all__ = [
 ]
 
 _MOST_PLANS = 512
-_OBJECT = 64
 PIECE = 16_384
 """Rows that are fetched at a time."""
 
 Result = TypeVar("Result")
 Turn: TypeAlias = threading.Semaphore
+Compiled: TypeAlias = tuple[Any, ...]
+"""What an engine has made of a request before its charge: here a plan for each aggregation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +102,13 @@ class PreparationReport:
 
 
 class Engine(Protocol):
-    """Prepares tables whose source it holds."""
+    """Prepares tables whose source it holds. Its source makes it (`Source.make_engine`)."""
 
     name: str
+
+    @property
+    def abilities(self) -> Abilities:
+        """What its tables can be asked."""
 
     def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The prepared rows of a table."""
@@ -138,6 +148,27 @@ class Answering(ABC):
                     take(_groups(aggregation, plan, columns), room)
 
         self._reading(read)
+
+    def compiled(self, request: NoisedRequest) -> Compiled:
+        """What `noised` runs, made before the charge: what can't be compiled is refused here."""
+        return tuple([self.plan(aggregation) for aggregation in request.asked])
+
+    def noised(self, request: NoisedRequest, compiled: Compiled, random: Random) -> Noised:
+        """The integers of a request with noise, under its charge. `compiled` is what `compiled` gave for it.
+
+        Here: exact aggregates of all rows, and then noise from `random`. An engine of several parts overrides it: no exact
+        integer of all rows exists there.
+        """
+        if request.cells is None:
+            aggregation, plan = request.aggregations[0], compiled[0]
+            return noised_groups(request, lambda take: self.each(aggregation, plan, take), random)
+        found = [self.aggregate(aggregation, plan) for aggregation, plan in zip(request.asked, compiled, strict=True)]
+        exact = exact_integers(request, found)
+        values, laws = {}, {}
+        for integers in request.integers:
+            law = laws[integers.name] = integers.law
+            values[integers.name] = np.asarray(law.release(exact[integers.name], random=random))
+        return Noised(values, laws)
 
     def turn(self) -> Turn | None:
         """Where an engine can't work on any number of questions at once, whoever asks waits for this, before the charge."""
@@ -267,6 +298,13 @@ class Prepared(Answering):
             if site is not None and not self._closed:
                 guarded("The table could not be closed", lambda: self._remove(site))
 
+    def related(
+        self, relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None
+    ) -> Answering | None:
+        """A relation over tables of this engine, where it is not answered by one SQL over all rows: an engine of several parts
+        answers it in each. None: by SQL (`related.py`)."""
+        return None
+
     def owner_report(self) -> PreparationReport:
         """What preparation nulled, clamped and capped: for the owner only; reads the source once, the first time."""
         if self._report is None:
@@ -338,18 +376,7 @@ def engine_for(table: PrivateTable | PublicTable) -> Engine:
     >>> engine_for(PrivateTable({"age": [39]}, columns={"age": Integer(0, 120)})).name
     'duckdb'
     """
-    name = table.source.engine
-    if name == "postgres":
-        from cloister.tables.engines.postgres import PostgresEngine
-
-        return PostgresEngine()
-    if name == "spark":
-        from cloister.tables.engines.spark import SparkEngine
-
-        return SparkEngine()
-    from cloister.tables.engines.duckdb import DuckDBEngine
-
-    return DuckDBEngine()
+    return table.source.make_engine()
 
 
 def prepare(
@@ -410,18 +437,6 @@ def in_pieces(fetch: Callable[[int], Sequence[Sequence[Any]]], plan: CompiledQue
         rows = fetch(PIECE)
         if not rows:
             return
-
-
-def size_of(column: np.ndarray[Any, Any]) -> int:
-    """Bytes of a column: of texts, about those of the texts themselves."""
-    if column.dtype != object:
-        return int(column.nbytes)
-    return sum(_OBJECT if not isinstance(item, str) else _OBJECT + len(item) for item in column.tolist())
-
-
-def joined(parts: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """The pieces of a column, one after the other."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _groups(aggregation: Aggregation, plan: CompiledQuery, columns: Sequence[Any]) -> Groups:

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cloister.errors import EngineError, InvalidDeclaration, MissingDependency, UnsupportedQuery
+from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.compiler import RELATION, CompiledQuery, preceded
 from cloister.tables.engines.duckdb import named_by, report_of
@@ -99,6 +100,10 @@ class PostgresSource(Source):
         """`postgresql`."""
         return "postgresql"
 
+    def make_engine(self) -> PostgresEngine:
+        """The one that stands in the database."""
+        return PostgresEngine()
+
     def identity(self) -> str:
         """The table, and the part."""
         return f"{self.whole} {self.part}" if self.part else self.whole
@@ -125,6 +130,7 @@ class PostgresEngine:
     """Tables in PostgreSQL."""
 
     name = "postgres"
+    abilities = Abilities()
 
     def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The prepared rows of a table; nothing is written to this machine's disk."""

@@ -25,6 +25,7 @@ __all__ = ["Aggregate", "Aggregation", "Binned", "Groups", "Key", "Strided"]
 MOST_ROWS = 2**40
 LARGEST_SUM = 2**126
 _WIDEST_STRIDE = 2**62
+_OBJECT = 64
 
 AggregateKind: TypeAlias = Literal["rows", "values", "units", "distinct", "sum"]
 
@@ -315,3 +316,15 @@ class Groups:
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
+
+
+def size_of(column: np.ndarray[Any, Any]) -> int:
+    """Bytes of a column: of texts, about those of the texts themselves."""
+    if column.dtype != object:
+        return int(column.nbytes)
+    return sum(_OBJECT if not isinstance(item, str) else _OBJECT + len(item) for item in column.tolist())
+
+
+def joined(parts: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The pieces of a column, one after the other."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

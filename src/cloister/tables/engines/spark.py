@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
 from cloister.errors import EngineError
+from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.during import During
 from cloister.tables.declaring.table import PrivateTable
@@ -94,6 +95,10 @@ class SparkSource(Source):
     def describe(self) -> str:
         """`spark`."""
         return "spark"
+
+    def make_engine(self) -> SparkEngine:
+        """The one that stands in the session."""
+        return SparkEngine()
 
     def lineage(self) -> frozenset[str]:
         """The files that it reads; of one without any, nothing."""
@@ -215,6 +220,7 @@ class SparkEngine:
     """Spark data frames."""
 
     name = "spark"
+    abilities = Abilities()
 
     def prepare(self, table: PrivateTable, *, workspace: Workspace, secret: str | None = None) -> Prepared:
         """The prepared rows of a table; Spark spills where its own settings say."""

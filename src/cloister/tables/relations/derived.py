@@ -25,6 +25,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
+from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.expression.scope import Scope
@@ -133,6 +134,11 @@ class Relation(ABC):
     def bases(self) -> tuple[str, ...]:
         """The names of the private tables, sorted, each once."""
         return tuple(self.tables())
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the engines of all private tables in it can be asked."""
+        return Abilities.of_all(table.abilities for table in self.tables().values())
 
     def publics(self) -> tuple[str, ...]:
         """The names of the public tables, sorted, each once."""

@@ -134,7 +134,7 @@ class _Capless:
         self.max_rows: int | None = None
 
 
-def relate(relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None = None) -> Related:
+def relate(relation: Relation, prepared: Mapping[str, Prepared], public: Mapping[str, PublicTable] | None = None) -> Answering:
     """A relation over prepared tables, ready to be asked.
 
     >>> from cloister.tables import Aggregation, Integer, PrivateTable, PublicTable, prepare
@@ -161,6 +161,9 @@ def relate(relation: Relation, prepared: Mapping[str, Prepared], public: Mapping
             raise UnknownTable(f"The public table {name!r} is not known", why="it was not given", instead=f'{{"{name}": …}}')
     home_name = max(tables, key=lambda name: _weight(tables[name]))
     home = tables[home_name]
+    own = home.related(relation, tables, public)
+    if own is not None:
+        return own
     sites: dict[Hashable, Site] = {}
     sources: dict[Hashable, Any] = {}
     for each in relation.walk():

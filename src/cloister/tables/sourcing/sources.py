@@ -18,7 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from cloister.tables.engines.progress_bar import without_progress_bar
 from cloister.tables.sourcing.file_lineage import file_place, lineage_of, no_glob
 from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, rows_sql
 from cloister.tables.sourcing.reading import EPOCH, representable
+
+if TYPE_CHECKING:
+    from cloister.tables.abilities import Abilities
+    from cloister.tables.engines.engine import Engine
 
 __all__ = ["CsvSource", "FileSource", "FrameSource", "ParquetSource", "Source", "StreamSource", "recognise"]
 
@@ -55,11 +59,15 @@ class Source(ABC):
     """Names and kinds of the columns, and the engine that holds the rows."""
 
     engine: ClassVar[str] = "duckdb"
+    """The engine's name. A source of another engine names it here and makes it in `make_engine`."""
     schema: dict[str, Kind]
     is_encrypted: bool = False
     """Whether its rows are encrypted at rest, so that nothing of them may go to a disk in plain."""
     origin: Any = None
     """The very object that the owner gave, where it was one in memory: the same object (`is`) is the same rows."""
+
+    able_as: Abilities | None = None
+    """What its tables can be asked where that is not what its engine can do: of rows that stand for those of another source."""
 
     part: str = ""
     """Which of its rows are meant, where tables of several populations share it and each reads rows of its own (`during=`). The
@@ -68,6 +76,17 @@ class Source(ABC):
     @abstractmethod
     def describe(self) -> str:
         """What the source is, in a word that is safe to show."""
+
+    def make_engine(self) -> Engine:
+        """The engine that prepares tables of this source."""
+        from cloister.tables.engines.duckdb import DuckDBEngine
+
+        return DuckDBEngine()
+
+    @property
+    def abilities(self) -> Abilities:
+        """What that engine can be asked, or no more than `able_as` says."""
+        return self.able_as or self.make_engine().abilities
 
     def identity(self) -> str | None:
         """A name by which the same source is known again, under whatever name of a table; None where there is none."""

@@ -1,0 +1,209 @@
+"""One noise made by several parties, and the law of what they made.
+
+Each party adds a share to its integers; the sum of the shares is the noise. Shares are sized for the least number of honest
+parties that take part. When more take part, the sum has more noise than was asked for: `SummedNoise` is the law that is really in
+it, and margins follow that law.
+
+*Laplace.* The discrete Laplace law is infinitely divisible: the difference of two independent negative binomial (Pólya) numbers
+of shape 1/n is a share of which n add up to it exactly (Goryczka & Xiong 2017, in integers). Its characteristic function is
+that of the whole to the power of 1/n, so a sum of k shares is the whole to the power of k/n.
+
+*Gauss.* The sum of n discrete Gaussian shares of variance parameter s² is no discrete Gaussian, but nearly. Claim: for every k
+the probability of k under the sum and under the discrete Gaussian of n·s² differ by a factor of at most e^τ, where
+τ = 10·Σ_{j<n} exp(−2π²·s²·j/(j + 1)). Proof: the product of e^(−i²/2a²) and e^(−(k−i)²/2b²) is e^(−k²/2(a²+b²)) times
+e^(−(i−x)²/2c²) with c² = a²b²/(a² + b²), and by Poisson's summation formula Σ_i e^(−(i−x)²/2c²) lies within a factor of 1 ± η
+of c·√(2π), whatever x is, with η ≤ 2·Σ_{m≥1} e^(−2π²c²m²) ≤ 2.1·e^(−2π²c²). Adding share j + 1 to the sum of j shares has
+c² = s²·j/(j + 1), and (1 + η)/(1 − η) ≤ e^(10·e^(−2π²c²)) for s² ≥ 4 (both the value and the constant that normalises it are in
+the factor). The factors multiply. ∎ What that costs: Kairouz, Liu & Steinke (2021), Theorem 1: with d numbers and L2 sensitivity
+Δ the sum is ½ε²-zCDP with ε = Δ/(√n·s) + τ·√d. From s ≥ 2 on τ is below 10⁻¹⁵ for any number of parties that can be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from cloister.errors import InvalidParameter
+from cloister.noise.gaussian import DiscreteGaussian
+from cloister.noise.inversion import Inversion, inversion
+from cloister.noise.laplace import DiscreteLaplace
+from cloister.noise.mechanism import set_fields, source
+from cloister.noise.random import Random, check_count
+from cloister.privacy.precision import context, real, up
+from cloister.privacy.rational import Exact, exact_positive
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["LEAST_SHARE", "SummedNoise", "gaussian_share", "laplace_share", "rho_of_sum"]
+
+Whole: TypeAlias = DiscreteLaplace | DiscreteGaussian
+
+LEAST_SHARE = 2
+"""The least σ of a Gaussian share, in steps."""
+_GROWN = 1 + Fraction(1, 2**20)
+"""By what factor Gaussian shares are larger than their part of the variance, to pay for τ."""
+_WIDEST = 10**6
+_MOST_TERMS = 64
+_MOST_PARTS, _MOST_NUMBER = 64, 10**6
+_BATCH = 1 << 18
+
+
+@dataclass(frozen=True, init=False)
+class SummedNoise:
+    """The sum of independent integer noises: of each law, how many. Of a Laplace law the number may be a fraction.
+
+    It describes the noise in a number. By itself it promises nothing: what the sum is worth follows from the shares that were
+    asked for, since noise that is added to them is independent of the rows.
+
+    >>> two_of_three = SummedNoise(parts=[(DiscreteLaplace(scale=10), "2/3")])
+    >>> round(two_of_three.variance, 3), round(2 / 3 * DiscreteLaplace(scale=10).variance, 3)
+    (133.222, 133.222)
+    """
+
+    parts: tuple[tuple[DiscreteLaplace | DiscreteGaussian, Fraction], ...]
+
+    def __init__(self, *, parts: Sequence[tuple[Whole, Exact]]) -> None:
+        found = tuple((law, exact_positive(number, "number")) for law, number in parts)
+        whole = all(isinstance(law, DiscreteLaplace) or number.denominator == 1 for law, number in found)
+        known = all(isinstance(law, DiscreteLaplace | DiscreteGaussian) for law, _ in found)
+        if not 0 < len(found) <= _MOST_PARTS or not known or not whole or any(number > _MOST_NUMBER for _, number in found):
+            raise InvalidParameter(
+                "parts= is invalid",
+                why="each is a discrete Laplace law and a number of shares, or a discrete Gaussian law and a whole number",
+                instead="parts=[(DiscreteGaussian(scale=10), 3)]",
+            )
+        set_fields(self, parts=found)
+
+    @property
+    def scale(self) -> Fraction:
+        """The least scale in the sum: how fine its steps are.
+
+        >>> SummedNoise(parts=[(DiscreteLaplace(scale=10), 2), (DiscreteLaplace(scale=3), 1)]).scale
+        Fraction(3, 1)
+        """
+        return min(law.scale for law, _ in self.parts)
+
+    @property
+    def variance(self) -> float:
+        """Variances of independent noises add.
+
+        >>> SummedNoise(parts=[(DiscreteGaussian(scale=10), 3)]).variance
+        300.0
+        """
+        return math.fsum(float(number) * law.variance for law, number in self.parts)
+
+    def sample(self, n: int, *, random: Random | None = None) -> NDArray[Any]:
+        """`n` independent draws, exactly of this law.
+
+        A fraction of a Laplace law is drawn by rejection: a geometric number j is kept with the probability Π_{i<j} (r + i)/(i +
+        1), a product of coins with rational bias, which makes it negative binomial of shape r. It takes about scale^(1 − r)
+        tries.
+
+        >>> SummedNoise(parts=[(DiscreteLaplace(scale=10), "1/3")]).sample(5).dtype
+        dtype('int64')
+        """
+        drawn, wanted = source(random), check_count(n)
+        total: NDArray[Any] = np.zeros(wanted, dtype=np.int64)
+        for law, number in self.parts:
+            for _ in range(math.floor(number)):
+                total = total + law.sample(wanted, random=drawn)
+            rest = number - math.floor(number)
+            if rest:
+                assert isinstance(law, DiscreteLaplace)
+                total = total + _polya(law.scale, rest, wanted, drawn) - _polya(law.scale, rest, wanted, drawn)
+        return total
+
+
+def laplace_share(law: DiscreteLaplace, number: int) -> SummedNoise:
+    """A share of which `number` add up to the law exactly.
+
+    >>> laplace_share(DiscreteLaplace(scale=10), 3).parts[0][1]
+    Fraction(1, 3)
+    """
+    return SummedNoise(parts=[(law, Fraction(1, _checked(number)))])
+
+
+def gaussian_share(law: DiscreteGaussian, number: int, *, coordinates: int = 1) -> DiscreteGaussian:
+    """A share of which `number`, or more, promise together what the law promises of `coordinates` numbers.
+
+    Its variance is a `number`th of the law's and a millionth more, which pays for the sum not being a discrete Gaussian (see the
+    top); refused where σ is below 2 steps, or the millionth does not pay for it.
+
+    >>> share = gaussian_share(DiscreteGaussian(scale=10), 3)
+    >>> rho_of_sum(share, 3) <= DiscreteGaussian(scale=10).guarantee.rho
+    True
+    """
+    parts = _checked(number)
+    share = DiscreteGaussian(scale_squared=law.scale_squared / parts * _GROWN, sensitivity_squared=law.sensitivity_squared)
+    if share.scale_squared < LEAST_SHARE**2 or rho_of_sum(share, parts, coordinates=coordinates) > law.guarantee.rho:
+        raise InvalidParameter(
+            f"Gaussian noise of scale {float(law.scale):.6g} in {parts} shares is not supported",
+            why=f"a share needs a scale of at least {LEAST_SHARE} steps, or the sum is too far from Gaussian noise",
+            instead="a smaller spend=, or a finer step=",
+        )
+    return share
+
+
+def rho_of_sum(share: DiscreteGaussian, number: int, *, coordinates: int = 1) -> Fraction:
+    """The ρ that the sum of so many shares promises of so many numbers: ½(Δ/(√n·s) + τ√d)², rounded up.
+
+    >>> float(rho_of_sum(DiscreteGaussian(scale=10), 4)) - 1 / 800 < 1e-12
+    True
+    """
+    reals = context()
+    closeness = reals.mpf(0)
+    for each in range(1, number):
+        term = 10 * reals.exp(-2 * reals.pi**2 * real(share.scale_squared) * each / (each + 1))
+        closeness += term
+        if each == _MOST_TERMS:  # each further one is smaller
+            closeness += term * (number - 1 - each)
+            break
+    own = reals.sqrt(real(share.sensitivity_squared / (share.scale_squared * number)))
+    return up((own + closeness * reals.sqrt(coordinates)) ** 2 / 2)
+
+
+def _checked(number: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _MOST_NUMBER:
+        raise InvalidParameter(f"number={number!r} is invalid", why="it is how many parties add a share", instead="number=3")
+    return number
+
+
+def _polya(scale: Fraction, shape: Fraction, n: int, random: Random) -> NDArray[np.int64]:
+    """`n` negative binomial numbers of a shape below 1: P(j) ∝ Γ(j + r)/(Γ(r)·j!)·e^(−j/scale)."""
+    if scale > _WIDEST:
+        raise InvalidParameter(
+            f"A share of noise of scale {float(scale):.6g} is not supported",
+            why=f"drawing it exactly takes too many tries beyond {_WIDEST:,}",
+            instead="a larger spend=, or a coarser step=",
+        )
+    law = inversion(decay=1 / scale, power=1, two_sided=False)
+    tries = float(max(scale, Fraction(1))) ** float(1 - shape)
+    found: list[NDArray[np.int64]] = []
+    missing = n
+    while missing:
+        kept = _kept(law, shape, min(_BATCH, int(1.2 * missing * tries) + 64), random)[:missing]
+        missing -= len(kept)
+        found.append(kept)
+    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+
+
+def _kept(law: Inversion, shape: Fraction, n: int, random: Random) -> NDArray[np.int64]:
+    """Those of `n` geometric numbers that all of their coins keep, in the order of the draws."""
+    numbers = np.asarray(law.draw(n, random), dtype=np.int64)
+    kept = np.ones(n, dtype=bool)
+    tossing = np.flatnonzero(numbers > 0)
+    step = 0
+    while tossing.size:
+        bound = shape.denominator * (step + 1)
+        heads = random.below(bound, tossing.size) < shape.numerator + step * shape.denominator
+        kept[tossing[~heads]] = False
+        step += 1
+        tossing = tossing[heads]
+        tossing = tossing[numbers[tossing] > step]
+    return numbers[kept]

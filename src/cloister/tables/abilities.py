@@ -1,0 +1,43 @@
+"""What an engine can be asked: public, and known from a table's source before anything is priced.
+
+Engines that hold rows in one place can do all of it. One whose exact values exist nowhere (rows at several sites, or encrypted)
+adds up integers and their noise, and nothing else. What it can't answer is refused by name when the question is planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Abilities"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abilities:
+    """Of one engine, or of several together.
+
+    >>> trusted, joint = Abilities(), Abilities(additive_noise_only=True, rows=False)
+    >>> Abilities.of_all([trusted, joint]) == joint
+    True
+    """
+
+    additive_noise_only: bool = False
+    """It gives linear functions of the rows with additive noise. A choice by exact counts, or a number of different values, is
+    not such a function."""
+    declared_keys_only: bool = False
+    """It counts groups that are known in advance; it can't look which keys occur."""
+    rows: bool = True
+    """Whether it hands out rows (to a method that declares its guarantee, and by the marked door)."""
+    parts_of_a_person: int = 1
+    """In how many parts, each with a cap of its own, one person may have rows. The sensitivity is so many times larger."""
+
+    @classmethod
+    def of_all(cls, several: Iterable[Abilities]) -> Abilities:
+        """What all of them can do."""
+        each = list(several)
+        return cls(
+            additive_noise_only=any(one.additive_noise_only for one in each),
+            declared_keys_only=any(one.declared_keys_only for one in each),
+            rows=all(one.rows for one in each),
+            parts_of_a_person=max((one.parts_of_a_person for one in each), default=1),
+        )
