@@ -31,7 +31,7 @@ OPERATION = {
         "summary": {"type": "string", "pattern": r"^[A-Z].*[^.]$"},
         "description": {"type": "string", "minLength": 5},
         "operationId": {"type": "string", "pattern": r"^\w+$"},
-        "tags": {"type": "array", "minItems": 1, "items": {"enum": [service.title for service in all_services()]}},
+        "tags": {"type": "array", "minItems": 1, "items": {"enum": ["Releases", *(service.title for service in all_services())]}},
         "responses": {
             "type": "object",
             "required": [str(each) for each in STATUSES],

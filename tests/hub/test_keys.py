@@ -15,9 +15,9 @@ from cloister.hub.hub import Hub
 from cloister.hub.keys import hub_keyring, master_key
 from cloister.hub.models import every_model
 from cloister.hub.records.accounts import Person, WebSession
-from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
 from cloister.hub.records.jobs import Job
+from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.rotation import ROTATED, _wrapped, rotate
 from cloister.hub.secrets import stored_secret
 from cloister.hub.services.asking import QuestionRequest, ask
@@ -121,7 +121,7 @@ def _all_others(house: House, otto: Visitor) -> None:
         version = DataSetVersion(id="c2", data_set=row.id, number=2, kind="connection", created=now, created_by=otto.id)
         version.address = keys.wrap(b"an address", f"connection {version.place}")
         db.add(version)
-        trial = Trial(id="t1", person=otto.id, data_set=row.id, order={}, created=now, wrapped=b"")
+        trial = OwnerView(id="t1", kind="trial", person=otto.id, data_set=row.id, order={}, created=now, wrapped=b"")
         trial.wrapped = keys.wrap(b"{}", trial.about)
         db.add(trial)
         job = Job(id="j1", kind="anonymizing.try", person=otto.id, payload={}, created=now)

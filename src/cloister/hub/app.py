@@ -51,9 +51,15 @@ def make_app(hub: Hub) -> FastAPI:
     for service in sorted(hub.services, key=lambda each: not each.busy):  # routes are tried one after the other
         if service.api is not None:
             app.include_router(service.api(), prefix="/api/v1", tags=[service.title])
+    if hub.kinds:
+        from cloister.hub.releases import api, pages
+
+        app.include_router(api.api(hub.kinds.values()), prefix="/api/v1", tags=["Releases"])
     for service in hub.services:
         if service.pages is not None:
             app.include_router(service.pages(), include_in_schema=False)
+    if hub.kinds:
+        app.include_router(pages.pages(hub.kinds.values()), include_in_schema=False)
     app.include_router(home_pages(), include_in_schema=False)
     app.mount("/static", Assets(), name="static")
     app.add_middleware(Middleware, hub=hub)

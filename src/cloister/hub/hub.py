@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
@@ -20,6 +20,9 @@ from cloister.hub.metering import Meter
 from cloister.hub.secrets import has_stored_secrets, stored_secret
 from cloister.hub.service import JobType, Link, Service
 from cloister.hub.settings import Settings
+
+if TYPE_CHECKING:
+    from cloister.hub.releases.kinds import ReleaseKind
 
 __all__ = ["Hub", "HubDep", "hub_of"]
 
@@ -64,6 +67,7 @@ class Hub:
         self.meter = Meter()
         self.parts: dict[str, Any] = {}
         self.jobs: dict[str, JobType] = {job.kind: job for service in self.services for job in service.jobs}
+        self.kinds: dict[str, ReleaseKind] = {kind.name: kind for service in self.services for kind in service.releases}
         self.links: list[Link] = sorted(
             (link for service in self.services for link in service.links), key=lambda link: link.order
         )

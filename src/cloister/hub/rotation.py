@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from cloister.hub.records.accounts import Person, WebSession
-from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import Arrival, DataSetVersion
 from cloister.hub.records.jobs import Job
+from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.secrets import StoredSecret
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _wrapped(db: Session) -> Iterator[tuple[Base, str, str]]:
             yield version, "key", version.about
         if version.address is not None:
             yield version, "address", f"connection {version.place}"
-    for trial in db.scalars(select(Trial)):
+    for trial in db.scalars(select(OwnerView)):
         yield trial, "wrapped", trial.about
     for job in db.scalars(select(Job).where(Job.secret.is_not(None))):
         yield job, "secret", job.about

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.access import Project
+    from cloister.hub.releases.kinds import ReleaseKind
 
 __all__ = ["Card", "Direct", "JobType", "Link", "Progress", "Service"]
 
@@ -111,6 +112,8 @@ class Service:
     direct: Callable[[], tuple[Direct, ...]] | None = None
     """Of its routes those that are answered directly."""
     jobs: tuple[JobType, ...] = ()
+    releases: tuple[ReleaseKind, ...] = ()
+    """The kinds of releases that it makes."""
     algorithm: Callable[[Mapping[str, Any]], None] | None = None
     """Refuses settings under which it can run no algorithm; None: it runs none. Empty ones are the service itself."""
     links: tuple[Link, ...] = ()

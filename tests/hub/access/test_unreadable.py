@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from cloister.cli.hub import hub as command
 from cloister.hub.generation import bump
 from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
-from cloister.hub.records.asking import StoredRelease
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.access import facts_of
 from tests.hub.access.forms import post
 from tests.hub.house import House, Visitor

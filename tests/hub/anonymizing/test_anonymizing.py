@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.services.catalogue.managing import delete
 from cloister.hub.services.jobs import Workers
 from tests.hub.anonymizing.ordering import ORDER, RELEASE, get, post, run
@@ -33,11 +33,11 @@ def test_a_trial_shows_risk_against_loss_and_nothing_leaves(house: House, owner:
     assert found["trees"]["sex"]["tree"][0]["label"] == "*"
     assert not house.hub.ledger.unbounded("people")
     with house.hub.database.reading() as db:
-        assert b"points" not in db.scalars(select(Trial.wrapped)).one()
+        assert b"points" not in db.scalars(select(OwnerView.wrapped)).one()
     delete(house.hub, owner.caller, "people", "people")
     assert get(house, owner, f"/anonymised/trials/{number}").status_code == 404
     with house.hub.database.reading() as db:
-        assert db.scalars(select(Trial.id)).all() == []
+        assert db.scalars(select(OwnerView.id)).all() == []
 
 
 def test_a_release_is_marked_attacked_and_becomes_a_data_set(house: House, owner: Visitor) -> None:

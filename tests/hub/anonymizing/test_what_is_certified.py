@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import select, update
 
 from cloister.hub.generation import bump
-from cloister.hub.records.anonymizing import AnonymizedTable
 from cloister.hub.records.catalogue import Arrival, DataSet, DataSetVersion
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.anonymizing import releasing
 from cloister.hub.services.catalogue import versions
 from cloister.hub.web.forms import TOKEN_FIELD
@@ -105,7 +105,8 @@ def test_what_is_read_is_the_version_that_was_certified(
         assert answer.content == before
     with house.hub.database.begin() as db:  # another file in the place of the one that was certified
         newest = db.scalars(select(DataSetVersion).where(DataSetVersion.number == 2)).one()
-        db.execute(update(AnonymizedTable).values(version=newest.id))
+        row = db.scalars(select(StoredRelease)).one()
+        row.details = {**row.details, "version": newest.id}
     refused = get(house, owner, f"{made}/download")
     assert refused.status_code == 409, refused.text
     assert "not those that the certificate is about" in refused.json()["detail"]
@@ -187,7 +188,7 @@ def test_a_release_reads_the_version_that_it_names(house: House, owner: Visitor,
     assert told["report"]["rows"] == 100
     with house.hub.database.reading() as db:
         about = db.scalars(select(DataSet.about).where(DataSet.name == "people_public")).one()
-        policy = db.scalars(select(AnonymizedTable.policy)).one()
+        policy = db.scalars(select(StoredRelease.policy)).one()
     assert {each["version"] for each in policy["sources"]} == {decided[-1]}
     assert "version 2" in about
     assert house.hub.ledger.charges("people")[0].state == "not private"
@@ -196,8 +197,8 @@ def test_a_release_reads_the_version_that_it_names(house: House, owner: Visitor,
 
 def test_the_table_store_knows_nothing_else_by_that_name(house: House, owner: Visitor, made: str) -> None:
     with house.hub.database.reading() as db:
-        row, version = db.scalars(select(AnonymizedTable)).one(), db.scalars(select(DataSetVersion)).all()[-1]
-    assert (row.version, row.digest) == (version.id, version.digest)
+        row, version = db.scalars(select(StoredRelease)).one(), db.scalars(select(DataSetVersion)).all()[-1]
+    assert (row.details["version"], row.digest) == (version.id, version.digest)
     file = next(each for each in Path(house.settings.path("vault")).rglob(version.file) if each.is_file())
     *kept, last = file.read_bytes()
     file.write_bytes(bytes([*kept, last ^ 1]))

@@ -10,9 +10,10 @@ from sqlalchemy import select, update
 from cloister.hub.generation import bump
 from cloister.hub.records.access import InstitutionRule
 from cloister.hub.records.accounts import Person
-from cloister.hub.records.anonymizing import TRIAL_KEPT, AnonymizedTable, Trial
 from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.records.jobs import Job
+from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.anonymizing import releasing
 from cloister.hub.services.anonymizing.order import MOST_LEVELS
@@ -164,7 +165,7 @@ def test_nothing_is_kept_of_a_release_whose_standing_ended(
     with house.hub.database.reading() as db:
         assert db.scalars(select(Job.state)).all() == ["failed"]
         assert db.scalars(select(DataSet.name).where(DataSet.name == "people_public")).all() == []
-        assert db.scalars(select(AnonymizedTable.id)).all() == []
+        assert db.scalars(select(StoredRelease.id)).all() == []
         assert db.scalars(select(Arrival.id)).all() == []
     assert house.hub.ledger.unbounded("people")
 
@@ -187,7 +188,7 @@ def test_no_trial_is_kept_whose_standing_ended(
     assert Workers(house.hub, 0).run_one()
     with house.hub.database.reading() as db:
         assert db.scalars(select(Job.state)).all() == ["failed"]
-        assert db.scalars(select(Trial.id)).all() == []
+        assert db.scalars(select(OwnerView.id)).all() == []
 
 
 def test_no_trial_is_shown_for_a_purpose_that_was_forbidden_since(house: House, owner: Visitor) -> None:
@@ -213,7 +214,7 @@ def test_a_trial_is_gone_after_a_week_whoever_looks(house: House, owner: Visitor
     told = run(house, owner, "/anonymised/trials", ORDER)
     monkeypatch.setattr(retention.Keeper, "_look", lambda self: None)
     keeper = retention.Keeper(house.hub)
-    house.clock.move(days=TRIAL_KEPT.days - 1)
+    house.clock.move(days=VIEW_KEPT.days - 1)
     keeper.look()
     house.awake(owner)
     assert owner.client.get(told["result"]["href"]).status_code == 200
@@ -222,7 +223,7 @@ def test_a_trial_is_gone_after_a_week_whoever_looks(house: House, owner: Visitor
     assert owner.client.get(told["result"]["href"]).status_code == 404
     keeper.look()
     with house.hub.database.reading() as db:
-        assert db.scalars(select(Trial.id)).all() == []
+        assert db.scalars(select(OwnerView.id)).all() == []
 
 
 def test_a_trial_goes_with_rows_whose_retention_is_over(house: House, owner: Visitor) -> None:
@@ -234,7 +235,7 @@ def test_a_trial_goes_with_rows_whose_retention_is_over(house: House, owner: Vis
     house.clock.move(seconds=1)
     assert retention.expire(house.hub) == ["people"]
     with house.hub.database.reading() as db:
-        assert db.scalars(select(Trial.id)).all() == []
+        assert db.scalars(select(OwnerView.id)).all() == []
 
 
 def test_no_value_of_a_row_lies_in_plain_in_the_hubs_database(house: House, owner: Visitor) -> None:
@@ -252,7 +253,7 @@ def test_no_value_of_a_row_lies_in_plain_in_the_hubs_database(house: House, owne
     found = []
     with house.hub.database.reading() as db:
         assert [each is None for each in db.scalars(select(Job.secret).order_by(Job.state))].count(False) == 1
-        for kind in (Job, Trial, AnonymizedTable):
+        for kind in (Job, OwnerView, StoredRelease):
             for row in db.scalars(select(kind)):
                 names = kind.__table__.c.keys()
                 found += [(kind.__tablename__, name) for name in names if "CANARY" in repr(getattr(row, name))]

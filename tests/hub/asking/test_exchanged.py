@@ -151,7 +151,7 @@ def test_what_is_decided_on_older_facts_than_the_tables_is_not_read(bits: Stage)
 
 
 def test_a_model_learns_from_the_rows_that_it_names(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cloister.hub.records.learning import LearntModel
+    from cloister.hub.records.releases import StoredRelease
     from cloister.hub.services.jobs import Workers
     from cloister.hub.services.learning import fitting
 
@@ -182,8 +182,8 @@ def test_a_model_learns_from_the_rows_that_it_names(house: House, monkeypatch: p
     assert Workers(house.hub, 0).run_one()
     assert len(decided) == 2
     with house.hub.database.reading() as db:
-        row = db.query(LearntModel).one()
-    assert row.columns["version"] == sent.json()["id"] == row.policy["sources"][0]["version"]
+        row = db.query(StoredRelease).one()
+    assert row.details["columns"]["version"] == sent.json()["id"] == row.policy["sources"][0]["version"]
     assert len(house.hub.ledger.charges("people")) == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from cloister.hub.records.accounts import ApiToken
-from cloister.hub.records.asking import StoredRelease
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.asking import answering as way
 from cloister.hub.work import idempotency
 from tests.hub.asking.conftest import BY_SEX, COUNT, Stage

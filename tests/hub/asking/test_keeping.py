@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import event, select, update
 
 from cloister.hub.records.accounts import ApiToken
-from cloister.hub.records.asking import StoredRelease
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.asking import keeping
 from cloister.hub.services.trail import verify
 from cloister.hub.services.trail.writing import keeper_of

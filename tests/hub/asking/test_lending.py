@@ -11,8 +11,8 @@ import pytest
 from cloister.hub.generation import bump
 from cloister.hub.records.access import Grant, Project, ProjectMember
 from cloister.hub.records.accounts import Person, PersonRole
-from cloister.hub.records.asking import StoredRelease
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.releases import StoredRelease
 from tests.hub.asking.conftest import COUNT, MAY, Stage
 from tests.hub.asking.test_policy import rule
 from tests.hub.asking.test_sources import attach, end_rules

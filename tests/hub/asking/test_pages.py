@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cloister.hub.ids import new_id
-from cloister.hub.records.asking import StoredRelease
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.asking import pages_ask
 from cloister.hub.services.asking.naming import asked
 from cloister.hub.services.jobs import Workers
@@ -234,9 +234,9 @@ def test_sharing_says_the_same_whether_or_not_anybody_has_the_address(stage: Sta
 
 
 def test_the_list_is_searched_and_turned(stage: Stage, monkeypatch: pytest.MonkeyPatch):
-    from cloister.hub.services.asking import pages_releases
+    from cloister.hub.releases import pages
 
-    monkeypatch.setattr(pages_releases, "_PAGE", 2)
+    monkeypatch.setattr(pages, "_PAGE", 2)
     for each in (20, 21, 22):
         stage.ask(f"SELECT COUNT(*) AS n FROM people WHERE age > {each}", "0.01")
     page = stage.ana.client.get("/releases").text
@@ -245,7 +245,7 @@ def test_the_list_is_searched_and_turned(stage: Stage, monkeypatch: pytest.Monke
     assert page.count("/releases/") == 2
     assert stage.ana.client.get(older).text.count('scope="row"') == 1
     assert stage.ana.client.get("/releases?search=21").text.count('scope="row"') == 1
-    assert "No matching answers" in stage.ana.client.get("/releases?search=nothing").text
+    assert "No matches" in stage.ana.client.get("/releases?search=nothing").text
     assert "No one has shared an answer with you" in stage.ana.client.get("/releases?which=shown").text
 
 

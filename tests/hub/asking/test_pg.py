@@ -17,7 +17,7 @@ from sqlalchemy import select, update
 from cloister.hub.generation import bump
 from cloister.hub.records.access import Algorithm, Grant, Project, ProjectMember
 from cloister.hub.records.accounts import ApiToken
-from cloister.hub.records.asking import StoredRelease
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.access import grant as granted
 from tests.hub.asking.conftest import BY_SEX, COUNT, MAY, Stage

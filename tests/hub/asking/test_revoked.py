@@ -12,7 +12,7 @@ from cloister.hub.generation import bump
 from cloister.hub.problems import TooMany
 from cloister.hub.records.access import Grant
 from cloister.hub.records.accounts import ApiToken, Person
-from cloister.hub.records.asking import StoredRelease
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.jobs.workers import Workers
 from cloister.hub.work.concurrency import ConcurrencyLimit

@@ -70,7 +70,7 @@ def test_a_release_carries_the_policy_of_the_columns_behind_its_view_and_does_no
     assert told["policy"]["labels"] == ["money"]
     assert "pay" not in str(told["policy"])
     with stage.hub.database.reading() as db:
-        from cloister.hub.records.asking import StoredRelease
+        from cloister.hub.records.releases import StoredRelease
 
         [source] = db.get_one(StoredRelease, told["id"]).policy["sources"]
     assert (source["behind"], source["institution"], source["population"]) == (["pay"], "north", "people")

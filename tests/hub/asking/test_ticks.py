@@ -10,6 +10,9 @@ import pytest
 from fastapi.routing import APIRoute
 
 from cloister.hub import middleware
+from cloister.hub.releases import api as releases
+from cloister.hub.releases.pages import pages as released
+from cloister.hub.services.asking.answers import ANSWER
 from cloister.hub.services.asking.api import api
 from cloister.hub.services.asking.pages import pages
 from cloister.hub.web.routing import ticked
@@ -82,7 +85,8 @@ def test_what_is_not_about_rows_does_not_wait(stage: Stage, slept: list[float]):
 
 
 def test_every_route_waits_or_is_known_not_to():
-    routes = [route for router in (api(), pages()) for route in router.routes if isinstance(route, APIRoute)]
+    routers = (api(), pages(), releases.api([ANSWER]), released([ANSWER]))
+    routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
     waiting = {_name(route) for route in routes if ticked in [each.call for each in route.dependant.dependencies]}
     assert {_name(route) for route in routes} - waiting <= UNTICKED
     assert "POST /questions" in waiting

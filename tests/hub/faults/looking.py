@@ -11,7 +11,8 @@ from typing import Any
 from sqlalchemy import select
 
 from cloister.hub.hub import Hub
-from cloister.hub.records.asking import Idempotency, StoredRelease
+from cloister.hub.records.asking import Idempotency
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.trail import verify
 from cloister.privacy import PureDP

@@ -22,6 +22,7 @@ from cloister.hub.services.jobs import Workers
 from cloister.hub.services.jobs import workers as room
 from cloister.hub.services.learning import fitting
 from cloister.hub.settings import Settings
+from cloister.hub.work import orders
 from cloister.learn import GaussianNB, LogisticRegression
 from cloister.ledger import Ledger
 
@@ -51,7 +52,7 @@ def prepare(stage: str) -> None:
         "before the charge": (Ledger, "reserve", dies),
         "after the charge": (Ledger, "reserve", and_dies(Ledger.reserve)),
         "after settling": (Ledger, "settle", and_dies(Ledger.settle)),
-        "before it is kept": (fitting, "_keep", dies),
+        "before it is kept": (orders, "keep", dies),
         "after it was kept": (room, "finish", dies),
     }
     setattr(*where[stage])

@@ -12,8 +12,8 @@ from sqlalchemy import select
 from cloister.hub.records.access import Algorithm
 from cloister.hub.services.access import grant
 from cloister.hub.services.jobs import Workers
-from cloister.hub.services.learning import fitting
 from cloister.hub.services.trail import verify
+from cloister.hub.work import orders
 from tests.hub.house import Visitor
 from tests.hub.learning.conftest import Stage
 from tests.hub.learning.test_models import lines
@@ -130,13 +130,13 @@ def test_the_provider_and_the_owner_close_it_again(play: Play, monkeypatch: pyte
 
 
 def test_what_is_withdrawn_while_it_learns_is_withheld(play: Play, monkeypatch: pytest.MonkeyPatch):
-    keep = fitting._keep
+    keep = orders.keep
 
     def late(*how: Any) -> Any:
         assert play.provider.client.delete("/api/v1/algorithms/a1", headers=play.provider.bearer).status_code == 200
         return keep(*how)
 
-    monkeypatch.setattr(fitting, "_keep", late)
+    monkeypatch.setattr(orders, "keep", late)
     job = play.order().json()["job"]
     assert Workers(play.stage.hub, 0).run_one()
     told = play.stage.get(f"/jobs/{job}", play.u3).json()

@@ -13,9 +13,9 @@ from cloister.hub.records.access import Grant
 from cloister.hub.records.accounts import ApiToken, Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
-from cloister.hub.records.learning import LearntModel
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.jobs import Workers, cancel
-from cloister.hub.services.learning import fitting
+from cloister.hub.work import orders
 from cloister.ledger import Charge, Ledger
 from cloister.privacy import PureDP
 from tests.hub.house import PEOPLE, Visitor
@@ -54,7 +54,7 @@ def begun(stage: Stage, monkeypatch: pytest.MonkeyPatch, where: str, *, who: Vis
             "settled": (Ledger, "settle", and_dies(Ledger.settle)),
             "settled twice": (Ledger, "settle", and_dies(Ledger.settle, times=2)),
             "reserved thrice": (Ledger, "reserve", and_dies(Ledger.reserve, times=3)),
-            "not kept": (fitting, "_keep", dies),
+            "not kept": (orders, "keep", dies),
         }[where]
         here.setattr(*target)
         with pytest.raises(Died):
@@ -79,7 +79,7 @@ def charges(stage: Stage) -> list[Charge]:
 
 def models(stage: Stage) -> int:
     with stage.hub.database.reading() as db:
-        return db.query(LearntModel).count()
+        return db.query(StoredRelease).count()
 
 
 def block(stage: Stage) -> None:
@@ -217,7 +217,7 @@ def test_a_worker_that_was_taken_for_dead_keeps_nothing(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, where: str, method: str
 ) -> None:
     job = stage.post("/models", {**ORDER, "method": method}).json()["job"]
-    whose, name = (Ledger, "settle") if where == "settle" else (fitting, "_keep")
+    whose, name = (Ledger, "settle") if where == "settle" else (orders, "keep")
     work: Callable[..., Any] = getattr(whose, name)
     others: list[str] = []
 

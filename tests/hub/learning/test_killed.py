@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cloister.hub.records.jobs import Job
-from cloister.hub.records.learning import LearntModel
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.jobs import Timing, Workers
 from cloister.hub.services.learning import fitting
@@ -94,7 +94,7 @@ def test_it_is_learnt_once_more_under_its_own_charge(
     assert Workers(hub, 0, Timing(lost=0)).run_one() is (stage != STAGES[4])
 
     with hub.database.reading() as db:
-        row, [model] = db.get_one(Job, job), db.query(LearntModel).all()
+        row, [model] = db.get_one(Job, job), db.query(StoredRelease).all()
         [line] = db.query(TrailLine).filter(TrailLine.action == "learn.run").all()
         ends = db.query(TrailLine).filter(TrailLine.action == "job.end").count()
     assert (row.state, row.result["model"], ends) == ("done", model.id, 1)
@@ -125,7 +125,7 @@ def test_what_is_killed_twice_is_lost_and_its_charge_stands(workers: subprocess.
     assert not Workers(hub, 0, Timing(lost=0)).run_one()
     with hub.database.reading() as db:
         row = db.get_one(Job, job)
-        assert db.query(LearntModel).count() == 0
+        assert db.query(StoredRelease).count() == 0
     assert (row.state, row.problem["code"], row.attempts) == ("failed", "lost", 2)
     [charge] = hub.ledger.charges("people")
     assert (charge.state, charge.attempt) == ("reserved", 2)

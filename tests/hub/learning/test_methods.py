@@ -11,7 +11,7 @@ from sqlalchemy import select
 from cloister.hub.generation import bump
 from cloister.hub.records.access import Grant
 from cloister.hub.services.jobs import Workers
-from cloister.hub.services.learning import fitting
+from cloister.hub.work import orders
 from tests.hub.house import Visitor
 from tests.hub.learning.conftest import MAY, ORDER, Stage
 from tests.hub.learning.test_models import lines
@@ -92,13 +92,13 @@ def test_a_method_that_was_closed_before_the_worker_comes_is_not_trained(stage: 
 def test_a_method_that_was_closed_while_it_learnt_keeps_the_model_back(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, methods: list[str], state: str
 ):
-    keep = fitting._keep
+    keep = orders.keep
 
     def narrowed(*how: Any) -> Any:
         narrow(stage, methods)
         return keep(*how)
 
-    monkeypatch.setattr(fitting, "_keep", narrowed)
+    monkeypatch.setattr(orders, "keep", narrowed)
     told = stage.run()
     assert told["state"] == state, told
     if state == "failed":

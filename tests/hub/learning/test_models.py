@@ -16,6 +16,7 @@ from cloister.hub.records.jobs import Job
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.jobs import Stopped, Workers
 from cloister.hub.services.learning import fitting
+from cloister.hub.work import orders
 from cloister.learn import load
 from cloister.privacy import ApproxDP, PureDP
 from tests.hub.learning.conftest import MAY, ORDER, Stage
@@ -66,9 +67,9 @@ def test_a_model_is_learnt_charged_kept_and_loaded(stage: Stage, method: str):
 def test_the_policy_of_the_data_travels_with_the_model(stage: Stage):
     number = stage.learnt()
     with stage.hub.database.reading() as db:
-        from cloister.hub.records.learning import LearntModel
+        from cloister.hub.records.releases import StoredRelease
 
-        row = db.get(LearntModel, number)
+        row = db.get(StoredRelease, number)
         assert row is not None
         [source] = row.policy["sources"]
     assert (source["object"], source["columns"]) == (stage.people.id, ["age", "pay", "sex"])
@@ -267,7 +268,7 @@ def test_a_job_that_is_stopped_before_its_charge_costs_nothing(stage: Stage):
 
 
 def test_what_was_taken_away_while_it_learnt_keeps_the_model_back(stage: Stage, monkeypatch: pytest.MonkeyPatch):
-    keep = fitting._keep
+    keep = orders.keep
 
     def revoked(*how: Any) -> Any:
         with stage.hub.database.begin() as db:
@@ -276,7 +277,7 @@ def test_what_was_taken_away_while_it_learnt_keeps_the_model_back(stage: Stage, 
             bump(db)
         return keep(*how)
 
-    monkeypatch.setattr(fitting, "_keep", revoked)
+    monkeypatch.setattr(orders, "keep", revoked)
     told = stage.run()
     assert (told["state"], told["problem"]["title"]) == ("failed", "The model was not released")
     assert lines(stage, "learn.run")[-1]["cost"] == {"people": "ε = 0.25"}

@@ -189,7 +189,7 @@ def test_what_nobody_foresaw_shows_nothing(
         raise RuntimeError(f"could not convert {CANARIES[0]}")
 
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr("cloister.hub.services.asking.api_releases.releases_of", fails)
+    monkeypatch.setattr("cloister.hub.releases.api.releases_of", fails)
     client = world.house.client(raise_server_exceptions=False)
     answer = client.get("/api/v1/releases", headers=world.analyst.bearer)
     assert answer.status_code == 500

@@ -102,7 +102,7 @@ NUMBERED: Mapping[str, tuple[str, ...]] = {
     "models": ("model",),
     "questions": ("saved question",),
     "register": ("upload",),
-    "releases": ("release",),
+    "releases": ("release", "model"),
     "s": ("survey",),
     "surveys": ("survey", "draft"),
 }

@@ -10,7 +10,7 @@ from cloister.hub.ids import new_id
 from cloister.hub.records.access import AccessRequest, InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
-from cloister.hub.records.learning import LearntModel
+from cloister.hub.records.releases import StoredRelease
 from cloister.local.survey import Survey, respond
 from cloister.noise import Random
 from tests.hub.house import READS, House, Visitor
@@ -146,18 +146,21 @@ def _rows(house: House, analyst: Visitor, steward: Visitor, data_set: DataSet) -
             )
         )
         db.add(
-            LearntModel(
+            StoredRelease(
                 id=model,
                 person=analyst.id,
-                method="LinearRegression",
+                kind="model",
                 data_sets=[data_set.id],
-                table="secrets_zqx",
-                columns={"features": [["code", DECLARATION["columns"]["code"]]], "target": "pay"},
                 cost={"patients_zqx": "ε = 0.1"},
-                card="{}",
-                body="{}",
+                body=b"{}",
                 policy={},
                 created=now,
+                details={
+                    "method": "LinearRegression",
+                    "table": "secrets_zqx",
+                    "columns": {"features": [["code", DECLARATION["columns"]["code"]]], "target": "pay"},
+                    "card": "{}",
+                },
             )
         )
         wanted = {"actions": ["question.ask"]}

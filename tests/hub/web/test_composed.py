@@ -56,7 +56,7 @@ VALUES = frozenset(
         most most_categories most_cells most_computed most_conditions most_derived most_invitations most_joins most_levels
         most_nodes most_numbers most_open most_options most_pairs most_parts most_questions most_rows most_sets most_sources
         most_texts most_values most_waiting most_words most_written name named names nested node nodes now nullable number
-        numbers object odds of often one op opaque option other others out own own_keys parts pattern pilot place population
+        numbers object odds of often one op opaque option other others out own own_keys parts path pattern pilot place population
         populations port posterior presence project proof published purposes query question questions raw read reference
         refusal repr rest right_key risk role roles row rows rule said sample scale score search second seconds seen seldom
         self service share shift shown side size slack smallest sources space spend squared star steps strange success

@@ -1,7 +1,8 @@
 """How a database of an older hub is brought up to date: numbered steps (`versions/`), each run once, by Alembic.
 
 Steps only add: a hub of the version before must still run on the new tables, so that processes can be replaced one by one. A
-database that no steps lead from to the tables of this version is refused before anything in it is touched, or read.
+database that no steps lead from to the tables of this version is refused before anything in it is touched, or read. What lay
+in tables of the version before is copied at each opening (`copying.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sqlalchemy.exc import DatabaseError
 from cloister.errors import CloisterError
 from cloister.hub.database import Base, Database
 from cloister.hub.edition import EDITION
+from cloister.hub.migrations.copying import copy_former
 from cloister.hub.models import every_model
 
 __all__ = ["OtherVersion", "bring_up_to_date", "configuration"]
@@ -52,6 +54,7 @@ def bring_up_to_date(database: Database) -> None:
             if _seen(connection) != {*_steps().get_heads()}:
                 command.upgrade(configuration(connection), "head")
             _check_tables(connection)
+            copy_former(connection)
             connection.commit()
         finally:
             if database.is_postgres:

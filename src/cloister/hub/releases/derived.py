@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, or_, select
 
@@ -20,6 +20,7 @@ from cloister.hub.policy import Decision, Object, Policy, Source
 from cloister.hub.policy.shares import by_closing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import policy_in
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.access import allowed, allowed_together, context_of, data_set_object, facts_of, refusal_of, who_of
 
 if TYPE_CHECKING:
@@ -29,26 +30,19 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.records.anonymizing import AnonymizedTable
-    from cloister.hub.records.asking import StoredRelease
-    from cloister.hub.records.learning import LearntModel
-
-    Derived: TypeAlias = StoredRelease | LearntModel | AnonymizedTable
-    Kind = TypeVar("Kind", StoredRelease, LearntModel, AnonymizedTable)
-
 __all__ = ["check_derived", "decided", "newest_open", "sources_of", "told_policy"]
 
 _FURTHER = ("release.download", "release.share")
 
 
-def check_derived(hub: Hub, db: Db, caller: Caller, row: Derived, action: str, *, by: str = "") -> None:
+def check_derived(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: str, *, by: str = "") -> None:
     """Refuse what `decided` says no to."""
     decision = decided(hub, db, caller, row, action, by=by)
     if not decision.allowed:
         raise refusal_of(db, decision)
 
 
-def decided(hub: Hub, db: Db, caller: Caller, row: Derived, action: str, *, by: str = "") -> Decision:
+def decided(hub: Hub, db: Db, caller: Caller, row: StoredRelease, action: str, *, by: str = "") -> Decision:
     """Whether the policy that a release or a model carries lets this person do something with it, and its sources do.
 
     Anyone who may read it stands in the place of its owner: who that is was decided before; what binds all of them is the policy.
@@ -65,45 +59,45 @@ def newest_open(
     hub: Hub,
     db: Db,
     caller: Caller,
-    kind: type[Kind],
     wanted: ColumnElement[bool],
     *,
     after: str,
     limit: int,
-    known: ColumnElement[bool] | None = None,
-    shown: Callable[[Kind], bool] = lambda _: True,
-) -> list[Kind]:
+    known: ColumnElement[bool],
+    shown: Callable[[StoredRelease], bool],
+) -> list[StoredRelease]:
     """Of the rows that are wanted, the newest that this person may see now; those that stand behind the one of the id `after`,
-    where there is any, which is one of those that are `known` (by default those that are wanted). `shown`: whether one is shown
-    to them still.
+    where there is any, which is one of those that are `known`. `shown`: whether one is shown to them still.
 
     What was closed to them since is left out, and the list goes on behind it: a page is short only where there is no more.
     """
-    last = db.scalar(select(kind).where(kind.id == after, wanted if known is None else known)) if after else None
+    last = db.scalar(select(StoredRelease).where(StoredRelease.id == after, known)) if after else None
     if after and last is None:  # to begin again would lead whoever reads page by page round in a circle
         raise InvalidParameter(
             "The next page is invalid", why="what it goes on behind is not there, or not open to you", instead="the first page"
         )
-    ordered = select(kind).where(wanted).order_by(kind.created.desc(), kind.id.desc()).limit(limit)
-    found: list[Kind] = []
+    newest = (StoredRelease.created.desc(), StoredRelease.id.desc())
+    ordered = select(StoredRelease).where(wanted).order_by(*newest).limit(limit)
+    found: list[StoredRelease] = []
     while True:
-        rows = list(db.scalars(ordered if last is None else ordered.where(_older(kind, last))))
+        rows = list(db.scalars(ordered if last is None else ordered.where(_older(last))))
         found += [row for row in rows if shown(row) and decided(hub, db, caller, row, "release.see").allowed]
         if len(rows) < limit or len(found) >= limit:
             return found[:limit]
         last = rows[-1]
 
 
-def _older(kind: type[Kind], last: Kind) -> ColumnElement[bool]:
+def _older(last: StoredRelease) -> ColumnElement[bool]:
     """The condition on rows that stand behind one in a list."""
-    return or_(kind.created < last.created, (kind.created == last.created) & (kind.id < last.id))
+    same = (StoredRelease.created == last.created) & (StoredRelease.id < last.id)
+    return or_(StoredRelease.created < last.created, same)
 
 
-def _by_sources(hub: Hub, db: Db, caller: Caller, row: Derived, policy: Policy, action: str, by: str) -> Decision | None:
+def _by_sources(hub: Hub, db: Db, caller: Caller, row: StoredRelease, policy: Policy, action: str, by: str) -> Decision | None:
     """The refusal of the institution, or of the owner of a source, of what is to be done with what was derived from it."""
     facts = facts_of(hub, db)
     sources = _sources(policy, row.data_sets)
-    project = row.project if row.project in who_of(caller, facts).projects else ""
+    project = row.asked_in if row.asked_in in who_of(caller, facts).projects else ""
     context = context_of(
         hub,
         caller,
@@ -111,7 +105,7 @@ def _by_sources(hub: Hub, db: Db, caller: Caller, row: Derived, policy: Policy, 
         columns={each.object: frozenset(each.columns) for each in sources},
         behind={each.object: frozenset(each.behind) for each in sources},
         project=project,
-        algorithm=getattr(row, "algorithm", ""),
+        algorithm=row.algorithm,
     )
     present = {each.object: _present(db, facts.data_sets.get(each.object), each.object) for each in sources}
     then = [_then(each, present[each.object], policy, caller) for each in sources]
@@ -126,7 +120,7 @@ def _by_sources(hub: Hub, db: Db, caller: Caller, row: Derived, policy: Policy, 
     return next((each for each in found if not each.allowed), None)
 
 
-def sources_of(hub: Hub, db: Db, row: Derived) -> list[Object]:
+def sources_of(hub: Hub, db: Db, row: StoredRelease) -> list[Object]:
     """What a release came from, as it is now."""
     live, numbers = facts_of(hub, db).data_sets, [each.object for each in _sources(policy_in(row.policy), row.data_sets)]
     return [_present(db, live.get(each), each) or Object(kind="data-set", id=each) for each in numbers]

@@ -4,8 +4,11 @@
   worked on at once, and of one person.
 - `authorise.py`, `bounds.py`: from what is asked for to a session that knows only what the decisions leave, within the ceilings
   and shares that the ledger holds each charge against.
+- `one_table.py`: the same of columns of one private table.
 - `submitting.py`, `attempts.py`: work as a job: put into the queue once, and a second attempt goes on under what the first was
   charged.
+- `orders.py`: work that is ordered and done as a job, whole: a service says what is its own.
+- `owner_view.py`: what is no release: exact, for the owner of a data set alone.
 - `recheck.py`: what was revoked meanwhile keeps back what was made. `refusals.py`: every refusal has its audit entry.
 
 A service says what its work touches and costs (`authorise.Work`), runs it on the session that it gets, and keeps what was made

@@ -2,7 +2,8 @@
 
 - `order.py`, `authorised.py`, `submitting.py`: what an owner wants, and whether it may be.
 - `trying.py`: risk against loss, to choose from; `trees.py`: the hierarchies; `picture.py`: the frontier.
-- `releasing.py`: the table leaves, with its report and its certificate. `reading.py`: who sees what.
+- `releasing.py`: the table leaves, with its report and its certificate. `tables.py`: such tables as a kind of release
+  (`hub/releases`). `reading.py`: trials, and the stored rows of a table.
 - `shapes.py`, `api.py`, `pages.py` (`typed.py`, `showing.py`, `words.py`): the routes.
 
 What may not live here: a decision about who may what (`access`), a search or a model (`cloister.anonymize`), how rows are stored.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.service import Link, Service
 from cloister.hub.services.anonymizing.releasing import RELEASE
+from cloister.hub.services.anonymizing.tables import TABLE
 from cloister.hub.services.anonymizing.trying import TRY
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ SERVICE = Service(
     pages=_pages,
     api=_api,
     jobs=(TRY, RELEASE),
+    releases=(TABLE,),
     links=(
         Link(title="Anonymise", path="/anonymise", action="dataset.manage", order=29, icon="policy"),
         Link(title="Anonymised tables", path="/anonymised", action="release.see", order=30, icon="data"),

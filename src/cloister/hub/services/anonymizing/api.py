@@ -11,8 +11,10 @@ from starlette.responses import Response
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
+from cloister.hub.releases.files import file_of
+from cloister.hub.releases.reading import read_release, releases_of
 from cloister.hub.services.anonymizing.authorised import ACTION
-from cloister.hub.services.anonymizing.reading import rows_sent, seen_table, seen_trial, source_of_table, tables_of
+from cloister.hub.services.anonymizing.reading import seen_trial
 from cloister.hub.services.anonymizing.shapes import (
     Anonymized,
     AnonymizedPage,
@@ -25,7 +27,7 @@ from cloister.hub.services.anonymizing.shapes import (
     tried_of,
 )
 from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
-from cloister.hub.services.trail import left
+from cloister.hub.services.anonymizing.tables import TABLE
 from cloister.hub.web.routing import TICKED, WRITTEN, After, Number
 from cloister.hub.work.submitting import accepted, submit_once
 
@@ -108,7 +110,7 @@ def _reading(router: APIRouter) -> None:
     ) -> AnonymizedPage:
         """One's own; the newest first."""
         with hub.database.reading() as db:
-            rows = tables_of(hub, db, caller, after=after, limit=limit + 1)
+            rows = releases_of(hub, db, caller, kind=TABLE.name, after=after, limit=limit + 1)
         more = rows[limit - 1].id if len(rows) > limit else None
         return AnonymizedPage(tables=[line_of(row) for row in rows[:limit]], next=more)
 
@@ -121,7 +123,7 @@ def _reading(router: APIRouter) -> None:
     def table(hub: HubDep, caller: CallerDep, number: Number) -> Anonymized:
         """Its report and its certificate."""
         with hub.database.reading() as db:
-            return told_of(seen_table(hub, db, caller, number))
+            return told_of(read_release(hub, db, caller, number, kind=TABLE.name))
 
     @router.get(
         "/anonymised/{number}/download",
@@ -136,8 +138,4 @@ def _reading(router: APIRouter) -> None:
         hub: HubDep, caller: CallerDep, number: Number, form: Annotated[Literal["csv", "parquet"], Query()] = "csv"
     ) -> Response:
         """As CSV or as Parquet."""
-        with hub.database.reading() as db:
-            row = seen_table(hub, db, caller, number, "release.download")
-            name, source = source_of_table(hub, db, row)
-        left(hub, caller, "anonymized-table", row.id, row.data_sets, row.purpose, form)
-        return rows_sent(name, source, form)
+        return file_of(hub, caller, number, form, kind=TABLE.name)

@@ -11,25 +11,21 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.problems import Missing, problem_of
-from cloister.hub.records.accounts import Person
-from cloister.hub.records.catalogue import DataSet
-from cloister.hub.records.policies import policy_in
-from cloister.hub.releases.words import policy_words
-from cloister.hub.services.access import facts_of
+from cloister.hub.problems import problem_of
+from cloister.hub.releases.files import attachment, file_of
 from cloister.hub.services.anonymizing.authorised import ACTION, open_for_anonymising
 from cloister.hub.services.anonymizing.order import ORDER, Order
-from cloister.hub.services.anonymizing.papers import page_in, words_in
-from cloister.hub.services.anonymizing.reading import order_of, rows_sent, seen_table, seen_trial, source_of_table, tables_of
+from cloister.hub.services.anonymizing.papers import page_in
+from cloister.hub.services.anonymizing.reading import order_of, seen_trial
 from cloister.hub.services.anonymizing.showing import order_page, trial_page
 from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
+from cloister.hub.services.anonymizing.tables import TABLE
 from cloister.hub.services.anonymizing.typed import chosen, order_typed
-from cloister.hub.services.anonymizing.words import ATTACKERS, LOSSES, SEARCHED
 from cloister.hub.services.trail import left
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
-from cloister.hub.web.render import render, request_gettext, request_language
-from cloister.hub.web.routing import TICKED, After, Number
+from cloister.hub.web.render import request_language
+from cloister.hub.web.routing import TICKED, Number
 from cloister.hub.work.submitting import submit_once
 from cloister.stored import canonical
 
@@ -41,8 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["pages"]
 
-_PAGE = 30
-_OWNER, _SEE, _DOWNLOAD = [needs(ACTION)], [needs("release.see")], [needs("release.download")]
+_OWNER, _DOWNLOAD = [needs(ACTION)], [needs("release.download")]
 
 
 def pages() -> APIRouter:
@@ -108,7 +103,8 @@ def _trying(router: APIRouter) -> None:
         with hub.database.reading() as db:
             row, found = seen_trial(hub, db, caller, number)
         left(hub, caller, "trial", row.id, [row.data_set], str(row.order["purpose"]), "risk")
-        return _paper(request, found["page"], f"risk-{row.order['table']}")
+        page = page_in(found["page"], request_language(request)).encode()
+        return Response(page, headers=attachment(f"risk-{row.order['table']}.html"), media_type="text/html; charset=utf-8")
 
     @router.post("/anonymise", dependencies=[TICKED, *_OWNER])
     def release(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
@@ -138,64 +134,14 @@ def _submitted(hub: Hub, caller: Caller, form: Form, order: Order, *, release: b
 
 
 def _reading(router: APIRouter) -> None:
-    @router.get("/anonymised", dependencies=_SEE)
-    def tables(request: Request, hub: HubDep, caller: CallerDep, after: After = "") -> Response:
-        """What was released."""
-        with hub.database.reading() as db:
-            rows = tables_of(hub, db, caller, after=after, limit=_PAGE + 1)
-        older = f"/anonymised?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
-        may_make = "owner" in caller.roles
-        return render(request, "anonymizing/tables.html", tables=rows[:_PAGE], older=older, paged=bool(after), may_make=may_make)
-
-    @router.get("/anonymised/{number}", dependencies=_SEE)
-    def table(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
-        """Its report, its certificate, its rows."""
-        with hub.database.reading() as db:
-            row = seen_table(hub, db, caller, number)
-            data_sets = facts_of(hub, db).data_sets
-            made, by = db.get(DataSet, row.made), db.get(Person, row.person)
-        policy = policy_words(policy_in(row.policy), data_sets, request_gettext(request))
-        there = made is not None and made.state != "deleted"
-        return render(
-            request,
-            "anonymizing/table.html",
-            row=row,
-            policy=policy,
-            made=made if there else None,
-            own=row.person == caller.id,
-            by=by.name if by is not None else "",
-            searches=SEARCHED,
-            attackers=ATTACKERS,
-            losses=LOSSES,
-            told=words_in(request_language(request)),
-        )
-
     @router.get("/anonymised/{number}/download", dependencies=_DOWNLOAD)
     def download(
         hub: HubDep, caller: CallerDep, number: Number, form: Annotated[Literal["csv", "parquet"], Query()] = "csv"
     ) -> Response:
         """The rows as CSV or as Parquet."""
-        with hub.database.reading() as db:
-            row = seen_table(hub, db, caller, number, "release.download")
-            name, source = source_of_table(hub, db, row)
-        left(hub, caller, "anonymized-table", row.id, row.data_sets, row.purpose, form)
-        return rows_sent(name, source, form)
+        return file_of(hub, caller, number, form, kind=TABLE.name)
 
     @router.get("/anonymised/{number}/{paper}", dependencies=_DOWNLOAD)
     def paper(request: Request, hub: HubDep, caller: CallerDep, number: Number, paper: str) -> Response:
         """The report or the certificate: a page that stands alone, to print and to sign."""
-        with hub.database.reading() as db:
-            row = seen_table(hub, db, caller, number, "release.download")
-        papers = {"report": row.report_page, "certificate": row.certificate_page}
-        if paper not in papers:
-            raise Missing(
-                "There is no such document", why="it is neither a report nor a certificate", instead=f"/anonymised/{row.id}"
-            )
-        left(hub, caller, "anonymized-table", row.id, row.data_sets, row.purpose, paper)
-        return _paper(request, papers[paper], f"{paper}-{row.id}")
-
-
-def _paper(request: Request, page: str, name: str) -> Response:
-    """A page that stands alone, in the reader's language."""
-    headers = {"Content-Disposition": f'attachment; filename="{name}.html"'}
-    return Response(page_in(page, request_language(request)).encode(), headers=headers, media_type="text/html; charset=utf-8")
+        return file_of(hub, caller, number, paper, kind=TABLE.name, language=request_language(request))

@@ -18,8 +18,8 @@ from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery
 from cloister.hub.ids import new_id
 from cloister.hub.policy import inherit, write_policy
 from cloister.hub.problems import Conflict
-from cloister.hub.records.anonymizing import AnonymizedTable
 from cloister.hub.records.policies import parts_of
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.authorised import ACTION, AuthorisedTable, check_free, ready, unsaid
 from cloister.hub.services.anonymizing.order import ORDER, Order
@@ -29,6 +29,7 @@ from cloister.hub.services.jobs import Stopped, Superseded, caller_of_job
 from cloister.hub.services.trail import write
 from cloister.hub.work.recheck import present, withheld
 from cloister.hub.work.refusals import note_refusal
+from cloister.printable import json_of
 from cloister.session.state.scrubbed import scrubbed
 
 if TYPE_CHECKING:
@@ -83,23 +84,28 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
         paper = replace(certificate, digest=sent[0]) if sent else certificate
         told = paper.to_dict()
         told["risk"]["digest"] = paper.digest
-        row = AnonymizedTable(
+        report = published.report.to_dict()
+        papers = {
+            "report": report,
+            "report_page": published.report.to_html(),
+            "certificate": told,
+            "certificate_page": paper.to_html(title=order.title),
+        }
+        reached = [each["reached"] for each in report["models"]]
+        row = StoredRelease(
             id=number,
             person=caller.id,
+            kind="anonymised",
             title=order.title,
             data_sets=[now.row.id],
-            table=name,
-            made=made.id,
-            version=version.id,
-            digest=version.digest,
             purpose=order.purpose,
-            order=order.plain(),
-            report=published.report.to_dict(),
-            report_page=published.report.to_html(),
-            certificate=told,
-            certificate_page=paper.to_html(title=order.title),
+            cost={},
+            digest=version.digest,
+            body=json_of(papers).encode(),
             policy=write_policy(inherit([found.policy, now.policy])),
             created=hub.now(),
+            details={"table": name, "version": version.id, "order": order.plain(), "models": reached},
+            data_set=made.id,
         )
         db.add(row)
         db.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,8 @@ from cloister.hub.description import example
 from cloister.hub.services.anonymizing.order import Order
 
 if TYPE_CHECKING:
-    from cloister.hub.records.anonymizing import AnonymizedTable, Trial
+    from cloister.hub.records.owner_views import OwnerView
+    from cloister.hub.records.releases import StoredRelease
 
 __all__ = [
     "Anonymized",
@@ -143,19 +145,19 @@ class AnonymizedPage(BaseModel):
     next: str | None
 
 
-def tried_of(row: Trial, found: dict[str, Any]) -> Tried:
+def tried_of(row: OwnerView, found: dict[str, Any]) -> Tried:
     """A trial as the API shows it."""
     told = {name: found[name] for name in ("version", "newest", "before", "points", "trees", "refused")}
     return Tried(id=row.id, table=str(row.order["table"]), **told)
 
 
-def line_of(row: AnonymizedTable) -> AnonymizedLine:
+def line_of(row: StoredRelease) -> AnonymizedLine:
     """A released table as a list shows it."""
-    return AnonymizedLine(
-        id=row.id, title=row.title, table=row.table, data_set=row.made, purpose=row.purpose, created=row.created
-    )
+    told = {name: getattr(row, name) for name in ("id", "title", "data_set", "purpose", "created")}
+    return AnonymizedLine(table=row.details["table"], **told)
 
 
-def told_of(row: AnonymizedTable) -> Anonymized:
+def told_of(row: StoredRelease) -> Anonymized:
     """A released table as the API shows it."""
-    return Anonymized(**line_of(row).model_dump(), report=row.report, certificate=row.certificate)
+    papers = json.loads(row.body)
+    return Anonymized(**line_of(row).model_dump(), report=papers["report"], certificate=papers["certificate"])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.records.anonymizing import Trial
+    from cloister.hub.records.owner_views import OwnerView
     from cloister.hub.web.forms import Form
 
 __all__ = ["order_page", "trial_page"]
@@ -51,7 +51,7 @@ def order_page(
     *,
     about: str = "",
     form: Form | None = None,
-    trial: Trial | None = None,
+    trial: OwnerView | None = None,
     found: Mapping[str, Any] | None = None,
     edit: str = "",
     problem: Problem | None = None,
@@ -130,7 +130,7 @@ def trial_page(
     request: Request,
     hub: Hub,
     caller: Caller,
-    trial: Trial,
+    trial: OwnerView,
     found: Mapping[str, Any],
     *,
     form: Form | None = None,

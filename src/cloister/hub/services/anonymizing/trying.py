@@ -6,23 +6,17 @@ lattice of levels is drawn: recodings of which no other has both less risk and l
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
-from cloister.hub.ids import new_id
-from cloister.hub.records.anonymizing import Trial, forget_trials
 from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.authorised import ACTION, AuthorisedTable, ready, unsaid
 from cloister.hub.services.anonymizing.order import ORDER, Order
+from cloister.hub.services.anonymizing.reading import TRIAL
 from cloister.hub.services.anonymizing.trees import trees_of
-from cloister.hub.services.catalogue import steadily
-from cloister.hub.services.jobs import Stopped, caller_of_job
-from cloister.hub.services.trail import write
-from cloister.hub.work.recheck import present
-from cloister.session.state.scrubbed import scrubbed
+from cloister.hub.work.owner_view import make_view
 
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer, Choice, Risk
@@ -44,36 +38,23 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     from cloister.noise import Random
 
     order = ORDER.made({**payload["order"], **payload["secret"]})
-    with hub.database.reading() as db:
-        caller = present(hub, db, caller_of_job(progress, payload))
 
-    def decide() -> AuthorisedTable:
-        with hub.database.reading() as db:
-            return ready(hub, db, present(hub, db, caller), order)
-
-    def tried(found: AuthorisedTable) -> dict[str, Any] | None:
+    def find(found: AuthorisedTable) -> Callable[[], dict[str, Any] | None]:
         prepared = found.session.house.row_access(found.row.name).prepare()
-        try:
-            return scrubbed(lambda: _tried(found.order, frame_of(prepared, Random()), found.row.title, progress))
-        except CloisterError as error:
-            raise unsaid(error) from None
+        return lambda: _tried(found.order, frame_of(prepared, Random()), found.row.title, progress)
 
-    found, result = steadily(decide, tried)
-    order = found.order
-    if result is None:
-        raise Stopped
-    row = Trial(id=new_id(), person=caller.id, data_set=found.row.id, order=order.plain(), wrapped=b"", created=hub.now())
-    kept = result | order.secret() | {"version": found.row.version}
-    row.wrapped = hub.keys.wrap(json.dumps(kept).encode(), row.about)
-    told = {"href": f"/anonymise/trials/{row.id}"}
-    with hub.database.begin() as db:
-        progress.finish(db, told)
-        ready(hub, db, present(hub, db, caller), order)  # what was deleted or taken away meanwhile leaves nothing behind
-        forget_trials(db, hub.now())
-        db.add(row)
-        db.flush()
-        write(db, hub, caller, ACTION, kind="trial", object_id=row.id, purpose=order.purpose, data_sets=[found.row.id])
-    return told
+    return make_view(
+        hub,
+        payload,
+        progress,
+        kind=TRIAL,
+        action=ACTION,
+        path="/anonymise/trials",
+        decide=lambda db, caller: ready(hub, db, caller, order),
+        find=find,
+        told=lambda found: (found.order.plain(), found.order.secret()),
+        unsaid=unsaid,
+    )
 
 
 def _tried(order: Order, frame: Frame, title: str, progress: Progress) -> dict[str, Any] | None:

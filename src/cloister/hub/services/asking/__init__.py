@@ -1,9 +1,10 @@
-"""Questions: explained, rehearsed, asked; and the releases that left, kept, shown, shared and downloaded.
+"""Questions: explained, rehearsed, asked; and the answers, as releases.
 
 - `question_request.py`, `authorised.py`, `money.py`, `answering.py`, `keeping.py`: a query in the frame (`hub/work`), from what
   somebody wants to what leaves; `algorithms.py`: under which settings; `preview.py`: what is known before; `watching.py`:
   profiles, looked at after. `group_commit.py`: who waits for whom. `later.py`: queries as jobs.
-- `reading.py`, `sharing.py`, `downloads.py`, `charts.py`: releases; `saved.py`: queries that are kept.
+- `answers.py`: answers as a kind of release (`hub/releases`); `naming.py`, `downloads.py`, `charts.py`, `showing.py`: their
+  titles, files and pages; `saved.py`: queries that are kept.
 - `opened.py`, `error_positions.py`, `cards.py`: what the pages say besides.
 - `api*.py`, `shapes.py`, `pages*.py`: the routes. `pg.py`: the front for PostgreSQL clients.
 
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.hub.service import Card, Direct, Link, Service
 from cloister.hub.services.asking.algorithms import check_settings
 from cloister.hub.services.asking.answering import Answered, ask, ask_together, stored
+from cloister.hub.services.asking.answers import ANSWER
 from cloister.hub.services.asking.later import QUESTION
 from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.question_request import QuestionRequest
@@ -61,8 +63,8 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 
 def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str, Any]:
     """What was asked in a project, or shown to it, that this member may see now, the newest first."""
+    from cloister.hub.releases.reading import releases_of
     from cloister.hub.services.asking.naming import asked
-    from cloister.hub.services.asking.reading import releases_of
 
     inside = row.id in caller.projects
     found = releases_of(hub, db, caller, which="projects", project=row.id, limit=_SHOWN) if inside else []
@@ -93,6 +95,7 @@ SERVICE = Service(
     busy=True,
     direct=_direct,
     jobs=(QUESTION,),
+    releases=(ANSWER,),
     algorithm=check_settings,
     links=(
         Link(title="Ask", path="/ask", action="question.ask", order=20, icon="ask"),

@@ -14,22 +14,25 @@ from starlette.responses import Response
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import check_action, needs
 from cloister.hub.hub import Hub, HubDep
+from cloister.hub.releases.kinds import ANSWERS, View, kind_of
+from cloister.hub.releases.reading import read_release, seen_release
 from cloister.hub.service import Direct
-from cloister.hub.services.asking import api_releases, api_saved
+from cloister.hub.services.asking import api_saved
 from cloister.hub.services.asking.answering import Answered, Beside, ask_together
 from cloister.hub.services.asking.answering import ask as answered_to
 from cloister.hub.services.asking.answering import stored as stored_answer
+from cloister.hub.services.asking.downloads import unpacked
 from cloister.hub.services.asking.later import ask_later
 from cloister.hub.services.asking.preview import afford as affordable
 from cloister.hub.services.asking.preview import preview
 from cloister.hub.services.asking.preview import rehearse as rehearsal_of
-from cloister.hub.services.asking.reading import seen_release
 from cloister.hub.services.asking.shapes import (
     Answer,
     Answers,
     Explained,
     JobTold,
     LeftLine,
+    Margins,
     Question,
     Questions,
     Rehearsed,
@@ -37,7 +40,8 @@ from cloister.hub.services.asking.shapes import (
     answer_bytes,
     finite,
 )
-from cloister.hub.web.routing import TICKED, WRITTEN
+from cloister.hub.web.languages import language_of
+from cloister.hub.web.routing import TICKED, WRITTEN, Confidence, Number
 from cloister.hub.work.idempotency import Claim, once
 from cloister.hub.work.submitting import store_job
 from cloister.privacy import text_of
@@ -60,7 +64,7 @@ def api() -> APIRouter:
     _asking(router)
     _previewing(router)
     api_saved.routes(router)
-    api_releases.routes(router)
+    _reading(router)
     return router
 
 
@@ -195,6 +199,43 @@ def _previewing(router: APIRouter) -> None:
     def rehearse(hub: HubDep, caller: CallerDep, question: Question) -> Rehearsed:
         """An answer from made-up rows: what it would look like. Nothing is spent."""
         return Rehearsed(release=rehearsal_of(hub, caller, question.wish()).to_json())
+
+
+def _reading(router: APIRouter) -> None:
+    @router.get(
+        "/releases/{number}",
+        dependencies=[TICKED, needs("release.see")],
+        response_model=Answer,
+        summary="Get a release",
+        response_description="The release as it was answered",
+    )
+    def release(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95) -> Response:
+        """A stored release, byte for byte what was answered at that confidence; of another kind than an answer, what its own
+        address has. What others show you takes `release.download` on what it came from, as a file does; a browser shows it
+        without."""
+        with hub.database.reading() as db:
+            row = read_release(hub, db, caller, number)
+        view = View(hub=hub, caller=caller, row=row, language=language_of("en"), confidence=confidence)
+        return Response(kind_of(hub, row).told(view), media_type=_JSON)
+
+    @router.get(
+        "/releases/{number}/margins",
+        dependencies=[TICKED, needs("release.see")],
+        summary="Get the margins of error of a release",
+        response_description="The margins at the confidence that is asked for",
+    )
+    def margins(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, joint: bool = False) -> Margins:
+        """At another confidence; with `joint`, all intervals hold at once. It takes what the release takes."""
+        with hub.database.reading() as db:
+            found = unpacked(read_release(hub, db, caller, number, kind=ANSWERS))
+        widths, drowned = found.margin(confidence, joint=joint), found.drowned(confidence)
+        names = found.statistics()
+        return Margins(
+            confidence=confidence,
+            joint=joint,
+            margins={name: [finite(float(each)) for each in widths[name].tolist()] for name in names},
+            drowned={name: [bool(each) for each in drowned[name].tolist()] for name in names},
+        )
 
 
 def _again(hub: Hub, caller: Caller) -> Callable[[int, bytes], None]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cloister.hub.releases.reading import releases_of
 from cloister.hub.service import Card
 from cloister.hub.services.asking.naming import asked
-from cloister.hub.services.asking.reading import releases_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

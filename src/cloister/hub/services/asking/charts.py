@@ -15,7 +15,7 @@ from cloister.session.releases.drawing import svg
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
-    from cloister.hub.records.asking import StoredRelease
+    from cloister.hub.records.releases import StoredRelease
 
 __all__ = ["MOST_ROWS", "alt_text", "chart_svg", "has_chart"]
 

@@ -14,8 +14,8 @@ import csv
 import io
 import tempfile
 import zipfile
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from cloister.errors import EngineError
 from cloister.hub.releases.derived import told_policy
+from cloister.hub.releases.kinds import File, FileKind, View
 from cloister.hub.services.asking.shapes import finite, plain
 from cloister.hub.spreadsheets import safe
 from cloister.printable import json_of
@@ -32,49 +33,32 @@ from cloister.session.releases.release import Provenance
 from cloister.session.releases.stored_kinds import BY_FIELDS
 
 if TYPE_CHECKING:
-    from cloister.hub.records.asking import StoredRelease
+    from cloister.hub.records.releases import StoredRelease
 
-__all__ = ["MEDIA_TYPES", "Download", "Form", "download", "provenance_of", "with_margins"]
+__all__ = ["FILES", "download", "provenance_of", "unpacked", "with_margins"]
 
 Form = Literal["csv", "parquet", "readable", "json"]
-MEDIA_TYPES: dict[Form, str] = {
-    "csv": "application/zip",
-    "parquet": "application/vnd.apache.parquet",
-    "readable": "application/json",
-    "json": "application/json",
-}
 _FIRST = (1980, 1, 1, 0, 0, 0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Download:
-    """A file on its way out."""
-
-    name: str
-    media_type: str
-    body: bytes
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Those that make a browser keep it as a file."""
-        return {"Content-Disposition": f'attachment; filename="{self.name}"'}
-
-
-def download(row: StoredRelease, release: Release, form: Form, confidence: float, folder: Path) -> Download:
-    """The file of a release; `folder` is where a Parquet file is written before it is read."""
+def download(view: View, form: Form) -> File:
+    """The file of a release."""
+    row, release, number = view.row, unpacked(view.row), view.row.id
     if form == "json":
-        return Download(name=f"release-{row.id}.json", media_type=MEDIA_TYPES["json"], body=row.body)
-    origin = provenance_of(row, release, confidence)
+        return File(name=f"release-{number}.json", body=row.body)
+    origin = provenance_of(row, release, view.confidence)
     if form == "readable":
-        body = _readable(release, origin, confidence)
-        return Download(name=f"release-{row.id}-readable.json", media_type=MEDIA_TYPES["readable"], body=body)
+        return File(name=f"release-{number}-readable.json", body=_readable(release, origin, view.confidence))
     told = json_of(origin, indent=2, sort_keys=True)
-    table = with_margins(release, confidence)
+    table = with_margins(release, view.confidence)
     if form == "parquet":
-        body = _parquet(table, told, folder)
-        return Download(name=f"release-{row.id}.parquet", media_type=MEDIA_TYPES["parquet"], body=body)
-    body = _zip({"release.csv": _csv(table), "provenance.json": told.encode()})
-    return Download(name=f"release-{row.id}.zip", media_type=MEDIA_TYPES["csv"], body=body)
+        return File(name=f"release-{number}.parquet", body=_parquet(table, told, view.hub.settings.data))
+    return File(name=f"release-{number}.zip", body=_zip({"release.csv": _csv(table), "provenance.json": told.encode()}))
+
+
+def unpacked(row: StoredRelease) -> Release:
+    """The release itself."""
+    return Release.from_json(row.body.decode())
 
 
 def with_margins(release: Release, confidence: float) -> Frame:
@@ -180,3 +164,12 @@ def _parquet(table: Frame, told: str, folder: Path) -> bytes:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+_TYPES: dict[Form, str] = {
+    "csv": "application/zip",
+    "parquet": "application/vnd.apache.parquet",
+    "readable": "application/json",
+    "json": "application/json",
+}
+FILES: dict[str, FileKind] = {form: FileKind(media_type=kind, make=partial(download, form=form)) for form, kind in _TYPES.items()}

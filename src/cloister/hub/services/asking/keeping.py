@@ -10,7 +10,7 @@ its own: nobody fails for another's sake.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from sqlalchemy import insert
 
 from cloister.errors import AccessDenied
 from cloister.hub.database import DatabaseUnavailable
-from cloister.hub.records.asking import StoredRelease
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.asking.group_commit import arriving_commits
 from cloister.hub.services.trail import write_all
 from cloister.hub.statements import Statement
@@ -58,6 +58,8 @@ class Kept:
     created: datetime
     withdrawn: datetime | None = None
     algorithm: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+    data_set: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,16 +25,18 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import problem_of
 from cloister.hub.records.access import Project
+from cloister.hub.releases.kinds import ANSWERS
+from cloister.hub.releases.reading import releases_of, seen_release
 from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.algorithms import NAME
 from cloister.hub.services.asking.answering import Answered, ask
+from cloister.hub.services.asking.answers import CONFIDENCES
 from cloister.hub.services.asking.error_positions import error_position
 from cloister.hub.services.asking.later import LONG, ask_later
 from cloister.hub.services.asking.opened import example_of, open_data_sets
 from cloister.hub.services.asking.pictures import retold
 from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.question_request import WISH, QuestionRequest
-from cloister.hub.services.asking.reading import releases_of, seen_release
 from cloister.hub.services.asking.runnable import runnable
 from cloister.hub.services.asking.saved import save, seen_question
 from cloister.hub.services.asking.showing import page_of, shown
@@ -55,9 +57,8 @@ if TYPE_CHECKING:
 
     from cloister.hub.web.languages import Language
 
-__all__ = ["CONFIDENCES", "routes"]
+__all__ = ["routes"]
 
-CONFIDENCES = ("0.9", "0.95", "0.99")
 _FIELDS = ("sql", "by", "spend", "within", "pilot", "confidence", "purpose", "project", "title", "algorithm")
 _LATELY = timedelta(minutes=10)
 _START = {"spend": "0.1", "confidence": "0.95"}
@@ -86,7 +87,7 @@ def routes(router: APIRouter) -> None:
                 values |= {"within": "" if kept.within is None else f"{kept.within:g}", "title": kept.title}
                 values |= {"by": "" if kept.within is None else "margin", "algorithm": kept.algorithm}
             elif release:
-                row = seen_release(hub, db, caller, release)
+                row = seen_release(hub, db, caller, release, kind=ANSWERS)
                 values |= {"sql": row.sql, "purpose": row.purpose, "project": row.project, "algorithm": row.algorithm}
             elif algorithm:
                 values |= {"algorithm": algorithm}

@@ -6,11 +6,9 @@ this person run it; one without is open where that holds of at least one data se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from sqlalchemy import select
 
 from cloister.errors import CloisterError
 from cloister.hub.policy import Decision, Object
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Runnable", "runnable", "titles_of"]
+__all__ = ["Runnable", "runnable"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,14 +64,6 @@ def runnable(hub: Hub, db: Db, caller: Caller) -> list[Runnable]:
         if runs:
             found.append(Runnable(id=row.id, name=row.name, title=row.title, sql=sql, on=runs))
     return found
-
-
-def titles_of(db: Db, ids: Iterable[str]) -> dict[str, str]:
-    """The titles of algorithms, by id; of withdrawn ones too, since what was asked under them stays."""
-    wanted = sorted({each for each in ids if each})
-    if not wanted:
-        return {}
-    return {row.id: row.title for row in db.execute(select(Algorithm.id, Algorithm.title).where(Algorithm.id.in_(wanted)))}
 
 
 def _together(hub: Hub, db: Db, caller: Caller, row: Algorithm, objects: Sequence[Object]) -> Mapping[str, Decision]:

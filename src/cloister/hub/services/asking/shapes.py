@@ -11,12 +11,13 @@ from pydantic_core import to_json
 
 from cloister.hub.description import example
 from cloister.hub.releases.derived import told_policy
+from cloister.hub.releases.shapes import Sent, Title
 from cloister.hub.services.asking.question_request import QuestionRequest
 
 if TYPE_CHECKING:
-    from cloister.hub.records.asking import SavedQuestion, StoredRelease
+    from cloister.hub.records.asking import SavedQuestion
+    from cloister.hub.records.releases import StoredRelease
     from cloister.hub.services.asking.keeping import Kept
-    from cloister.hub.services.asking.sharing import Share
     from cloister.session import Release
 
 __all__ = [
@@ -28,38 +29,23 @@ __all__ = [
     "Question",
     "Questions",
     "Rehearsed",
-    "ReleaseLine",
-    "Releases",
-    "Renamed",
     "Saved",
     "SavedPage",
     "Saving",
-    "ShareLine",
-    "Shares",
-    "Sharing",
     "Spends",
     "answer_bytes",
     "finite",
-    "line_of",
     "plain",
     "saved_line",
-    "share_line",
 ]
 
 Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", description="An exact number as text: 0.1, 1/3, 1e-6.")]
 Sql = Annotated[str, Field(min_length=1, max_length=50_000, pattern=r"^[^\x00]*$")]
 """It is kept with its answer, and PostgreSQL keeps no character of code 0."""
-Title = Annotated[str, Field(max_length=200)]
 _Algorithm = Annotated[str, Field(max_length=63, description="Under which it is asked: its name, or its id.")]
 
 
-class _Sent(BaseModel):
-    """What a client sends: nothing but what is named here."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class _Asked(_Sent):
+class _Asked(Sent):
     """What every way of asking names."""
 
     purpose: Annotated[str, Field(max_length=1000)] = ""
@@ -117,23 +103,6 @@ class Saving(_Asked):
     def wish(self) -> QuestionRequest:
         """As the hub works with it."""
         return QuestionRequest(**self.model_dump(exclude={"title"}))
-
-
-class Sharing(_Sent):
-    """With whom: the e-mail address of a person, or the id of a project."""
-
-    model_config = example(email="ada@example.org")
-
-    email: Annotated[str, Field(max_length=254)] = ""
-    project: Annotated[str, Field(max_length=32)] = ""
-
-
-class Renamed(_Sent):
-    """Another name; empty: none."""
-
-    model_config = example(title="By sex")
-
-    title: Title
 
 
 class _Told(BaseModel):
@@ -216,23 +185,6 @@ class Margins(BaseModel):
     drowned: dict[str, list[bool]]
 
 
-class ShareLine(BaseModel):
-    """One share: an e-mail address, or a project."""
-
-    email: str
-    project: str
-    title: str
-    shared: datetime
-    asleep: Annotated[str, Field(description="Why nobody sees it by this share now; empty: they do.")]
-    rule: Annotated[str, Field(description="Which rule says so; empty where they do.")]
-
-
-class Shares(BaseModel):
-    """With whom a release is shared."""
-
-    shares: list[ShareLine]
-
-
 class Saved(BaseModel):
     """A question that is kept."""
 
@@ -253,27 +205,6 @@ class SavedPage(BaseModel):
     """Some questions, the newest first. `next`: what to give as `after` for the following ones."""
 
     questions: list[Saved]
-    next: str | None
-
-
-class ReleaseLine(BaseModel):
-    """One release, without its values."""
-
-    id: str
-    title: str
-    sql: str
-    purpose: str
-    project: str
-    algorithm: Annotated[str, Field(description="The id of the one under which it was asked; empty: none.")]
-    cost: dict[str, str]
-    created: datetime
-    mine: bool
-
-
-class Releases(BaseModel):
-    """Some releases, the newest first. `next`: what to give as `after` for the following ones."""
-
-    releases: list[ReleaseLine]
     next: str | None
 
 
@@ -299,30 +230,10 @@ def answer_bytes(row: StoredRelease | Kept, release: Release, confidence: float 
     return to_json(told)[:-1] + b',"release":' + row.body + b"}"
 
 
-def line_of(row: StoredRelease, reader: str) -> ReleaseLine:
-    """One release in a list."""
-    return ReleaseLine(
-        id=row.id,
-        title=row.title,
-        sql=row.sql,
-        purpose=row.purpose,
-        project=row.project,
-        algorithm=row.algorithm,
-        cost=dict(row.cost),
-        created=row.created,
-        mine=row.person == reader,
-    )
-
-
 def saved_line(row: SavedQuestion, reader: str) -> Saved:
     """One question in a list."""
     told = {name: getattr(row, name) for name in Saved.model_fields if name != "mine"}
     return Saved(**told, mine=row.person == reader)
-
-
-def share_line(share: Share) -> ShareLine:
-    """One share in a list."""
-    return ShareLine.model_validate(share, from_attributes=True)
 
 
 def plain(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:

@@ -16,9 +16,9 @@ from cloister.hub.generation import bump
 from cloister.hub.policy.actions import ADMINISTRATOR, STEWARD
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Grant
-from cloister.hub.records.anonymizing import Trial
 from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
+from cloister.hub.records.owner_views import OwnerView
 from cloister.hub.records.policies import is_readable, labels_in, parts_of, policies_in_row, retention_of
 from cloister.hub.services.access import facts_of
 from cloister.hub.services.catalogue.live import source_of, table_store_of
@@ -182,7 +182,7 @@ def delete(hub: Hub, caller: Caller, name: str, confirmed: str) -> None:
         row = db.scalars(select(DataSet).where(DataSet.name == name, DataSet.state != "deleted")).one()
         row.state, row.changed = "deleted", hub.now()
         tables = forget_keys(db, hub, versions_of(db, row))
-        db.execute(delete_rows(Trial).where(Trial.data_set == row.id))
+        db.execute(delete_rows(OwnerView).where(OwnerView.data_set == row.id))
         bump(db)
         _told(db, hub, caller, "dataset.delete", row, versions=len(tables))
     remove(hub, tables)

@@ -18,9 +18,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from cloister.errors import CloisterError
 from cloister.hub.caller import Caller
 from cloister.hub.generation import bump
-from cloister.hub.records.anonymizing import Trial, forget_trials
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.jobs import Job
+from cloister.hub.records.owner_views import OwnerView, forget_views
 from cloister.hub.records.policies import retention_of
 from cloister.hub.service import JobType, Progress
 from cloister.hub.services.catalogue.arrivals import forget_old
@@ -65,7 +65,7 @@ def expire(hub: Hub) -> list[str]:
         for row in over(db, hub):
             row.state, row.changed = "closed", hub.now()
             tables += forget_keys(db, hub, versions_of(db, row))
-            db.execute(delete(Trial).where(Trial.data_set == row.id))
+            db.execute(delete(OwnerView).where(OwnerView.data_set == row.id))
             names.append(row.name)
             write(db, hub, _HUB, "dataset.expire", kind="data-set", object_id=row.id, data_sets=[row.id], name=row.name)
         if names:
@@ -124,7 +124,7 @@ class Keeper:
             close_shared(self._hub, live.shared)
         forget_old(self._hub)
         with self._hub.database.begin() as db:
-            forget_trials(db, self._hub.now())
+            forget_views(db, self._hub.now())
         with self._hub.database.reading() as db:
             owners = [row.owner for row in over(db, self._hub)]
         if not owners:

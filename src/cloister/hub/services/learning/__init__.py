@@ -3,7 +3,7 @@
 - `order.py`, `charging.py`, `authorised.py`, `fitting.py`: a model in the frame (`hub/work`), from what somebody wants to what
   leaves; `algorithms.py`: under which settings.
 - `made_up.py`, `expected.py`, `previewing.py`: what is known before anything is spent.
-- `reading.py`, `files.py`, `predicting.py`: what was learnt, and what it is used for.
+- `models.py`: models as a kind of release (`hub/releases`); `predicting.py`: what one is used for.
 - `opened.py`, `shapes.py`, `api.py`, `pages.py`: the routes, and what they say.
 
 What may not live here: a decision about who may what (`access`), rows (the session's door), and a method (`cloister.learn`).
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from cloister.hub.service import Link, Service
 from cloister.hub.services.learning.algorithms import check_settings
 from cloister.hub.services.learning.fitting import FIT
+from cloister.hub.services.learning.models import MODEL
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -41,6 +42,7 @@ SERVICE = Service(
     pages=_pages,
     api=_api,
     jobs=(FIT,),
+    releases=(MODEL,),
     algorithm=check_settings,
     links=(
         Link(title="Train", path="/learn", action="learn.run", order=27, icon="learn"),

@@ -13,10 +13,12 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Missing
-from cloister.hub.services.learning import reading
+from cloister.hub.releases.files import file_of
+from cloister.hub.releases.kinds import Which
+from cloister.hub.releases.reading import read_release, releases_of
 from cloister.hub.services.learning.authorised import ACTION
-from cloister.hub.services.learning.files import file_of
-from cloister.hub.services.learning.fitting import submit_order
+from cloister.hub.services.learning.fitting import FITTING
+from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.predicting import predictions
 from cloister.hub.services.learning.previewing import preview
 from cloister.hub.services.learning.shapes import (
@@ -32,6 +34,7 @@ from cloister.hub.services.learning.shapes import (
     line_of,
 )
 from cloister.hub.web.routing import TICKED, WRITTEN, After, Number
+from cloister.hub.work.orders import submit_order
 from cloister.hub.work.submitting import accepted
 
 __all__ = ["api"]
@@ -87,7 +90,7 @@ def _training(router: APIRouter) -> None:
     def train(hub: HubDep, caller: CallerDep, training: Training, key: _Key = "") -> Response:
         """Train it as a job, charged. The same `Idempotency-Key` submits one job."""
         request = b"models\n" + training.model_dump_json().encode()
-        return accepted(submit_order(hub, caller, key, request, training.order()))
+        return accepted(submit_order(hub, caller, FITTING, key, request, training.order()))
 
 
 def _reading(router: APIRouter) -> None:
@@ -95,12 +98,14 @@ def _reading(router: APIRouter) -> None:
         "/models",
         dependencies=[needs("release.see")],
         summary="List models",
-        response_description="Your models, the newest first",
+        response_description="The models, the newest first",
     )
-    def models(hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50) -> LearntPage:
-        """One's own; the newest first."""
+    def models(
+        hub: HubDep, caller: CallerDep, which: Which = "mine", after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
+    ) -> LearntPage:
+        """One's own, or those shown to one; the newest first."""
         with hub.database.reading() as db:
-            rows = reading.models_of(hub, db, caller, after=after, limit=limit + 1)
+            rows = releases_of(hub, db, caller, kind=MODEL.name, which=which, after=after, limit=limit + 1)
         more = rows[limit - 1].id if len(rows) > limit else None
         return LearntPage(models=[line_of(row) for row in rows[:limit]], next=more)
 
@@ -113,7 +118,7 @@ def _reading(router: APIRouter) -> None:
     def model(hub: HubDep, caller: CallerDep, number: Number) -> Learnt:
         """What was learnt, byte for byte, with its card."""
         with hub.database.reading() as db:
-            return learnt(reading.seen_model(hub, db, caller, number))
+            return learnt(read_release(hub, db, caller, number, kind=MODEL.name))
 
     @router.get(
         "/models/{number}/download",
@@ -124,7 +129,7 @@ def _reading(router: APIRouter) -> None:
     )
     def file(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """Portable JSON, which `cloister.learn.load` reads: no pickle."""
-        return file_of(hub, caller, number)
+        return file_of(hub, caller, number, "json", kind=MODEL.name)
 
     @router.post(
         "/models/{number}/predictions",
@@ -135,5 +140,5 @@ def _reading(router: APIRouter) -> None:
     def predict(hub: HubDep, caller: CallerDep, number: Number, wanted: Predicting) -> Predicted:
         """What the model says of rows of one's own, which are kept nowhere. It spends nothing."""
         with hub.database.reading() as db:
-            row = reading.seen_model(hub, db, caller, number)
+            row = read_release(hub, db, caller, number, kind=MODEL.name)
         return Predicted(csv=predictions(row, wanted.csv))

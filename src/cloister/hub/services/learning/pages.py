@@ -1,4 +1,4 @@
-"""The pages of models: what to train and what to expect of it, the list, the card, the file, predictions.
+"""The pages of models: what to train and what to expect of it, the file, the card, predictions.
 
 Every button works without scripts. The form that trains carries a key that is used once, so that one sent twice is one job.
 """
@@ -20,30 +20,29 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret, same
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Problem, problem_of
-from cloister.hub.records.access import Algorithm, Project
-from cloister.hub.records.policies import policy_in
-from cloister.hub.releases.words import policy_words
-from cloister.hub.services.access import facts_of
+from cloister.hub.records.access import Project
+from cloister.hub.releases.files import attachment, file_of
+from cloister.hub.releases.pages import release_page
+from cloister.hub.releases.reading import read_release
 from cloister.hub.services.learning.authorised import ACTION
 from cloister.hub.services.learning.expected import picture
-from cloister.hub.services.learning.files import card_of, file_of
-from cloister.hub.services.learning.fitting import submit_order
+from cloister.hub.services.learning.fitting import FITTING
+from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.opened import open_for_learning
-from cloister.hub.services.learning.order import ORDER, Order, class_of
+from cloister.hub.services.learning.order import ORDER, Order
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
 from cloister.hub.services.learning.previewing import preview
-from cloister.hub.services.learning.reading import models_of, seen_model
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, Form, FormDep, token_of
 from cloister.hub.web.languages import N_
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
-from cloister.hub.web.routing import TICKED, After, Number
+from cloister.hub.web.routing import TICKED, Number
+from cloister.hub.work.orders import submit_order
 from cloister.stored import canonical
 
 __all__ = ["pages"]
 
-_PAGE = 30
 _FIELDS = ("table", "method", "target", "spend", "delta", "purpose", "project", "title", "algorithm")
 TASKS = {
     "classes": N_("Which class a row is in"),
@@ -80,7 +79,7 @@ def _training(router: APIRouter) -> None:
             order, key = _order(form), form.text("key", most=60)
             if not key:
                 raise InvalidParameter("The model is invalid", why="its form has no key", instead="load the page again: /learn")
-            job = submit_order(hub, caller, f"form {key}", canonical(order, {Order: ORDER}).encode(), order)
+            job = submit_order(hub, caller, FITTING, f"form {key}", canonical(order, {Order: ORDER}).encode(), order)
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
         return go(request, f"/jobs/{job}")
@@ -101,29 +100,15 @@ def _training(router: APIRouter) -> None:
 
 
 def _reading(router: APIRouter) -> None:
-    @router.get("/models", dependencies=[needs("release.see")])
-    def models(request: Request, hub: HubDep, caller: CallerDep, after: After = "") -> Response:
-        """What was trained."""
-        with hub.database.reading() as db:
-            rows = models_of(hub, db, caller, after=after, limit=_PAGE + 1)
-        older = f"/models?after={rows[_PAGE - 1].id}" if len(rows) > _PAGE else ""
-        titles = {name: method.title for name, method in offered().items()}
-        return render(request, "learning/models.html", models=rows[:_PAGE], older=older, paged=bool(after), titles=titles)
-
-    @router.get("/models/{number}", dependencies=[needs("release.see")])
-    def model(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
-        """The card, the file, predictions."""
-        return _model_page(request, hub, caller, number)
-
     @router.get("/models/{number}/download", dependencies=[needs("release.download")])
     def file(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """The portable JSON."""
-        return file_of(hub, caller, number)
+        return file_of(hub, caller, number, "json", kind=MODEL.name)
 
     @router.get("/models/{number}/card", dependencies=[needs("release.download")])
     def card(hub: HubDep, caller: CallerDep, number: Number) -> Response:
         """The card in Markdown."""
-        return card_of(hub, caller, number)
+        return file_of(hub, caller, number, "card", kind=MODEL.name)
 
     @router.post("/models/{number}/predictions", dependencies=[needs("release.see")])
     async def predict(request: Request, hub: HubDep, caller: CallerDep, number: Number) -> Response:
@@ -135,14 +120,13 @@ def _reading(router: APIRouter) -> None:
             problem = problem_of(error)
             if problem.status in (403, 404):
                 raise
-            return await run_in_threadpool(lambda: _model_page(request, hub, caller, number, problem))
-        headers = {"Content-Disposition": f'attachment; filename="predictions-{number}.csv"'}
-        return Response(body, headers=headers, media_type="text/csv; charset=utf-8")
+            return await run_in_threadpool(lambda: release_page(request, hub, caller, number, MODEL, problem=problem))
+        return Response(body, headers=attachment(f"predictions-{number}.csv"), media_type="text/csv; charset=utf-8")
 
 
 def _predicted(hub: Hub, caller: Caller, number: str, text: str) -> bytes:
     with hub.database.reading() as db:
-        row = seen_model(hub, db, caller, number)
+        row = read_release(hub, db, caller, number, kind=MODEL.name)
     return predictions(row, text).encode()
 
 
@@ -225,31 +209,6 @@ def _page(
         key=new_secret(),
         problem=problem,
         told=told,
-    )
-
-
-def _model_page(request: Request, hub: Hub, caller: Caller, number: str, problem: Problem | None = None) -> Response:
-    with hub.database.reading() as db:
-        row = seen_model(hub, db, caller, number)
-        data_sets = facts_of(hub, db).data_sets
-        by = db.get(Algorithm, row.algorithm) if row.algorithm else None
-    class_of(row.method)  # refuses where learning is not installed
-    from cloister.learn.frame.card import Card
-
-    policy = policy_words(policy_in(row.policy), data_sets, request_gettext(request))
-    return render(
-        request,
-        "learning/model.html",
-        status=200 if problem is None else problem.status,
-        row=row,
-        card=Card.from_json(row.card),
-        method=offered()[row.method],
-        algorithm="" if by is None else by.title,
-        features=[name for name, _ in row.columns["features"]],
-        target=row.columns["target"],
-        policy=policy,
-        most=MOST_BYTES // 2**20,
-        problem=problem,
     )
 
 

@@ -18,7 +18,7 @@ from cloister.tables import Boolean, Category, Date, Domain
 from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
-    from cloister.hub.records.learning import LearntModel
+    from cloister.hub.records.releases import StoredRelease
 
 __all__ = ["MOST_BYTES", "predictions"]
 
@@ -27,19 +27,20 @@ _MOST_ROWS = 100_000
 _MOST_COLUMNS = 1000
 
 
-def predictions(row: LearntModel, text: str) -> str:
+def predictions(row: StoredRelease, text: str) -> str:
     """The rows again, with what the model says of each in a last column (of components: in several)."""
     import cloister.learn
 
     header, lines = _read(text)
-    domains = {name: domain_of(name, declared, table=row.table) for name, declared in row.columns["features"]}
+    table, features = row.details["table"], row.details["columns"]["features"]
+    domains = {name: domain_of(name, declared, table=table) for name, declared in features}
     missing = [name for name in domains if name not in header]
     if missing:
         raise UnknownColumn(
             f"The column {missing[0]!r} is missing", why="the model learnt from it", instead=f"a file with {', '.join(domains)}"
         )
-    class_of(row.method)  # refuses where learning is not installed
-    model = cloister.learn.load(row.body)
+    class_of(row.details["method"])  # refuses where learning is not installed
+    model = cloister.learn.load(row.body.decode())
     places = {name: header.index(name) for name in domains}
     told = _told(model, domains, {name: [line[place] for line in lines] for name, place in places.items()})
     names = _names(header, len(told[0]) if told else 1)

@@ -6,14 +6,15 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from cloister.hub.description import example
+from cloister.hub.releases.shapes import Sent
 from cloister.hub.services.learning.order import Kind, Order
 from cloister.hub.services.learning.predicting import MOST_BYTES
 
 if TYPE_CHECKING:
-    from cloister.hub.records.learning import LearntModel
+    from cloister.hub.records.releases import StoredRelease
 
 __all__ = [
     "Curve",
@@ -33,13 +34,7 @@ _Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", descrip
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class _Sent(BaseModel):
-    """What a client sends: nothing but what is named here."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Training(_Sent):
+class Training(Sent):
     """A model to train: from which columns of which data set, by which method, what it may cost, what it is for."""
 
     model_config = example(
@@ -53,7 +48,7 @@ class Training(_Sent):
     spend: Annotated[_Exact, Field(min_length=1)]
     delta: _Exact = ""
     kind: Kind = ""
-    parameters: Annotated[dict[str, Any], Field(max_length=30)] = {}
+    parameters: Annotated[dict[str, Any], Field(max_length=30)] = {}  # noqa: RUF012 - pydantic copies it
     purpose: Annotated[str, Field(max_length=1000)] = ""
     project: Annotated[str, Field(max_length=32)] = ""
     title: Annotated[str, Field(max_length=200)] = ""
@@ -64,7 +59,7 @@ class Training(_Sent):
         return Order(**{**self.model_dump(), "features": tuple(self.features)})
 
 
-class Predicting(_Sent):
+class Predicting(Sent):
     """Rows of one's own, as CSV with a first line of names."""
 
     model_config = example(csv="age,pay\\n40,20\\n")
@@ -139,27 +134,19 @@ class LearntPage(BaseModel):
     next: str | None
 
 
-def line_of(row: LearntModel) -> LearntLine:
+def line_of(row: StoredRelease) -> LearntLine:
     """One model in a list."""
     return LearntLine(**_line(row))
 
 
-def learnt(row: LearntModel) -> Learnt:
+def learnt(row: StoredRelease) -> Learnt:
     """One model, as it is answered."""
-    return Learnt(**_line(row), model=row.body, card=json.loads(row.card))
+    return Learnt(**_line(row), model=row.body.decode(), card=json.loads(row.details["card"]))
 
 
-def _line(row: LearntModel) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "title": row.title,
-        "method": row.method,
-        "table": row.table,
-        "features": [name for name, _ in row.columns["features"]],
-        "target": row.columns["target"],
-        "purpose": row.purpose,
-        "project": row.project,
-        "algorithm": row.algorithm,
-        "cost": dict(row.cost),
-        "created": row.created,
-    }
+def _line(row: StoredRelease) -> dict[str, Any]:
+    told, columns = row.details, row.details["columns"]
+    features = [name for name, _ in columns["features"]]
+    names = ("id", "title", "purpose", "algorithm", "created")
+    of_model = {"method": told["method"], "table": told["table"], "features": features, "target": columns["target"]}
+    return {name: getattr(row, name) for name in names} | of_model | {"project": row.asked_in, "cost": dict(row.cost)}

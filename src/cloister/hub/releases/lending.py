@@ -14,8 +14,8 @@ from sqlalchemy import select
 from cloister.hub.policy import Decision, Object
 from cloister.hub.policy.shares import SHARE, asleep, let_in, not_let_in
 from cloister.hub.records.access import Grant, ProjectMember
-from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
 from cloister.hub.records.policies import grant_in_row
+from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
 from cloister.hub.releases.derived import decided, sources_of
 from cloister.hub.services.access import who_of
 

@@ -18,9 +18,10 @@ from cloister.hub.policy import why
 from cloister.hub.policy.shares import SHARE
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Project
-from cloister.hub.records.asking import ProjectShare, ReleaseShare, StoredRelease
+from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
 from cloister.hub.releases.derived import decided
-from cloister.hub.services.asking.lending import left_projects
+from cloister.hub.releases.kinds import kind_of
+from cloister.hub.releases.lending import left_projects
 from cloister.hub.services.trail import write
 from cloister.printable import is_text
 
@@ -122,4 +123,4 @@ def _folded(email: str) -> str:
 
 
 def _told(db: Db, hub: Hub, caller: Caller, action: str, row: StoredRelease, **details: Any) -> None:
-    write(db, hub, caller, action, kind="release", object_id=row.id, data_sets=list(row.data_sets), **details)
+    write(db, hub, caller, action, kind=kind_of(hub, row).trail, object_id=row.id, data_sets=list(row.data_sets), **details)

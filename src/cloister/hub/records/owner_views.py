@@ -1,0 +1,43 @@
+"""Findings for an owner alone: exact, computed from rows, encrypted, and gone after a week."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ForeignKey, String, delete
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from cloister.hub.database import Base
+
+__all__ = ["VIEW_KEPT", "OwnerView", "forget_views"]
+
+VIEW_KEPT = timedelta(days=7)
+"""How long one is kept: it holds values of rows, and another costs nothing but time."""
+
+
+class OwnerView(Base):
+    """What was found in a data set for its owner. Its table is called after the first kind there was: trials of anonymising."""
+
+    __tablename__ = "anonymizing_trial"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20), server_default="trial")
+    """As the audit log has it, and as its secret is bound to it."""
+    person: Mapped[str] = mapped_column(ForeignKey("person.id"), index=True)
+    data_set: Mapped[str] = mapped_column(String(32), index=True)
+    order: Mapped[dict[str, Any]]
+    """What was asked for, without values of rows."""
+    wrapped: Mapped[bytes]
+    """What was found, as JSON, wrapped by the master key: it holds values of rows."""
+    created: Mapped[datetime]
+
+    @property
+    def about(self) -> str:
+        """What its secret is bound to."""
+        return f"{self.kind} {self.id} of data set {self.data_set}"
+
+
+def forget_views(db: Session, now: datetime) -> None:
+    """Delete those that were kept long enough."""
+    db.execute(delete(OwnerView).where(OwnerView.created < now - VIEW_KEPT))

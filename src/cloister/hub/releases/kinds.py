@@ -1,0 +1,90 @@
+"""What a service says of a kind of release that is its own: everything else about releases is one for all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.hub.records.releases import StoredRelease
+    from cloister.hub.web.languages import Language
+
+__all__ = ["ANSWERS", "File", "FileKind", "ReleaseKind", "View", "Which", "kind_of"]
+
+Which = Literal["all", "mine", "shown", "projects"]
+"""The parts of a list."""
+
+ANSWERS = "sql"
+"""The kind that lists hold where none is named: for long it was the only one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """Somebody who looks at a release, or takes it as a file."""
+
+    hub: Hub
+    caller: Caller
+    row: StoredRelease
+    language: Language
+    confidence: float = 0.95
+    joint: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """A file on its way out: whole, or in pieces."""
+
+    name: str
+    body: bytes | Iterator[bytes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileKind:
+    """One form in which a release leaves."""
+
+    media_type: str
+    make: Callable[[View], File]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseKind:
+    """A kind of release. Texts are English msgids."""
+
+    name: str
+    """As it is stored with each: never renamed."""
+    path: str
+    """Where its pages are: the list, and behind it each one by its id."""
+    trail: str
+    """What the audit log calls one."""
+    missing: str
+    """What is said where there is none."""
+    private: bool = True
+    """Whether it is differentially private: list, page and papers of one that is not say so."""
+    audience: Literal["asker", "data set"] = "asker"
+    """Who sees it unshown: who asked for it; or whoever is granted the data set that its rows became, the whole of it, too."""
+    first: Which = "mine"
+    """The part of its list that is shown first."""
+    title: str = ""
+    """What its list is called, where it has no templates of its own."""
+    list_template: str = "releases/plain_list.html"
+    """It extends `releases/list.html`."""
+    template: str = "releases/plain.html"
+    """It extends `releases/release.html`. The plain one shows `pairs`, and `lines` under `columns`."""
+    listed: Callable[[Hub, Db, Caller], Mapping[str, Any]] = lambda *_: {}
+    """What its list shows besides."""
+    shown: Callable[[View], Mapping[str, Any]] = lambda _: {}
+    """What its page shows besides."""
+    told: Callable[[View], bytes]
+    """What a program reads, as JSON."""
+    files: Mapping[str, FileKind] = field(default_factory=dict)
+    """By the name of the form in its address."""
+
+
+def kind_of(hub: Hub, row: StoredRelease) -> ReleaseKind:
+    """The kind of a release."""
+    return hub.kinds[row.kind]

@@ -1,0 +1,211 @@
+"""The pages of releases: for each kind its list, and one by one; and what may be done with a release of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from sqlalchemy import select
+from starlette.responses import RedirectResponse, Response
+
+from cloister.errors import CloisterError
+from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.guard import check_action, needs
+from cloister.hub.hub import Hub, HubDep
+from cloister.hub.problems import Problem, problem_of
+from cloister.hub.records.access import Project
+from cloister.hub.records.people import names_of
+from cloister.hub.records.policies import policy_in
+from cloister.hub.releases.api import Form
+from cloister.hub.releases.files import file_of
+from cloister.hub.releases.kinds import View, Which, kind_of
+from cloister.hub.releases.reading import own_release, releases_of, seen_release, titles_of
+from cloister.hub.releases.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
+from cloister.hub.releases.words import policy_words
+from cloister.hub.services.access import facts_of
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import FormDep
+from cloister.hub.web.render import render, request_gettext, request_language
+from cloister.hub.web.routing import TICKED, After, Confidence, Number
+from cloister.hub.web.speaking import voiced
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.releases.kinds import ReleaseKind
+
+__all__ = ["is_open", "pages", "release_page"]
+
+_PAGE = 30
+
+
+def pages(kinds: Iterable[ReleaseKind]) -> APIRouter:
+    """The routes."""
+    router = APIRouter()
+    for kind in kinds:
+        _of_kind(router, kind)
+    _of_any(router)
+    return router
+
+
+def _of_kind(router: APIRouter, kind: ReleaseKind) -> None:
+    @router.get(kind.path, dependencies=[needs("release.see")])
+    def releases(
+        request: Request,
+        hub: HubDep,
+        caller: CallerDep,
+        which: Which = kind.first,
+        search: Annotated[str, Query(max_length=200)] = "",
+        after: After = "",
+    ) -> Response:
+        """Those of oneself, those shown to one, those of one's projects."""
+        with hub.database.reading() as db:
+            how: dict[str, Any] = {"kind": kind.name, "which": which, "search": search, "after": after}
+            rows = releases_of(hub, db, caller, limit=_PAGE + 1, **how)
+            more = {
+                "people": names_of(db, [row.person for row in rows]),
+                "algorithms": titles_of(db, [row.algorithm for row in rows]),
+                **kind.listed(hub, db, caller),
+            }
+        part = {"which": which, "search": search}
+        onwards = {**part, "after": rows[_PAGE - 1].id} if len(rows) > _PAGE else {}
+        return render(
+            request,
+            kind.list_template,
+            kind=kind,
+            releases=rows[:_PAGE],
+            older=f"{kind.path}?{urlencode(onwards)}" if onwards else "",
+            first_page=f"{kind.path}?{urlencode(part)}",
+            paged=bool(after),
+            which=which,
+            search=search,
+            **more,
+        )
+
+    @router.get(f"{kind.path}/{{number}}", dependencies=[TICKED, needs("release.see")])
+    def release(
+        request: Request, hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95, joint: bool = False
+    ) -> Response:
+        """One of them: what it is, its guarantee, where it came from, its files, with whom it is shared. Any kind is found
+        by /releases."""
+        with hub.database.reading() as db:
+            found = kind_of(hub, seen_release(hub, db, caller, number))
+        if found is not kind and kind.path == "/releases":
+            return RedirectResponse(f"{found.path}/{number}", 303)
+        return release_page(request, hub, caller, number, kind, confidence=confidence, joint=joint)
+
+
+def release_page(
+    request: Request,
+    hub: Hub,
+    caller: Caller,
+    number: str,
+    kind: ReleaseKind,
+    *,
+    confidence: float = 0.95,
+    joint: bool = False,
+    problem: Problem | None = None,
+) -> Response:
+    """The page of a release of a kind."""
+    _ = request_gettext(request)
+    with hub.database.reading() as db:
+        row = seen_release(hub, db, caller, number, kind=kind.name)
+        mine = row.person == caller.id
+        own = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)))
+        told = {
+            "shares": shares_of(hub, db, caller, row, _) if mine else [],
+            "asker": names_of(db, [row.person]).get(row.person, ""),
+            "algorithm": titles_of(db, [row.algorithm]).get(row.algorithm, ""),
+            "projects": [(each.id, each.title) for each in db.execute(own.order_by(Project.title))],
+            "policy": policy_words(policy_in(row.policy), facts_of(hub, db).data_sets, _),
+            "may_download": _may(hub, db, caller, number, "release.download"),
+            "may_share": _may(hub, db, caller, number, "release.share"),
+            "may_name": is_open(caller, "release.share"),
+        }
+    view = View(hub=hub, caller=caller, row=row, language=request_language(request), confidence=confidence, joint=joint)
+    how = {"kind": kind, "row": row, "mine": mine, "problem": problem, **told}
+    return render(request, kind.template, status=200 if problem is None else problem.status, **how, **kind.shown(view))
+
+
+def _of_any(router: APIRouter) -> None:
+    @router.get("/releases/{number}/download/{form}", dependencies=[TICKED, needs("release.download")])
+    def file(
+        request: Request, hub: HubDep, caller: CallerDep, number: Number, form: Form, confidence: Confidence = 0.95
+    ) -> Response:
+        """The release as a file."""
+        return file_of(hub, caller, number, form, confidence=confidence, language=request_language(request))
+
+    @router.post("/releases/{number}/share", dependencies=[needs("release.share")])
+    def share(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
+        """Show it to an address, or to a project; the page says the same whether or not anybody has that address."""
+        _ = request_gettext(request)
+        project, email = form.text("project", most=40), form.text("email", most=300)
+        try:
+            with hub.database.begin() as db:
+                row = own_release(hub, db, caller, number, "release.share")
+                if project:
+                    share_with_project(db, hub, caller, row, project)
+                else:
+                    share_with_person(db, hub, caller, row, email)
+        except CloisterError as error:
+            return _back(request, hub, caller, number, error)
+        said = _("The person with this address here sees it now. Send them the link.")
+        return go(request, _page_of(hub, row), _("The members of the project see it now.") if project else said)
+
+    @router.post("/releases/{number}/withdraw", dependencies=[needs("release.share")])
+    def unshare(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
+        """Show it no longer."""
+        _ = request_gettext(request)
+        with hub.database.begin() as db:
+            row = own_release(hub, db, caller, number, "release.see")
+            withdraw(db, hub, caller, row, email=form.text("email", most=300), project=form.text("project", most=40))
+        return go(request, _page_of(hub, row), _("It is no longer shown there."))
+
+    @router.post("/releases/{number}/title", dependencies=[needs("release.share")])
+    def title(request: Request, hub: HubDep, caller: CallerDep, number: Number, form: FormDep) -> Response:
+        """Give it a name."""
+        _ = request_gettext(request)
+        try:
+            with hub.database.begin() as db:
+                row = own_release(hub, db, caller, number, "release.see")
+                rename(db, hub, caller, row, form.text("title", most=1000))
+        except CloisterError as error:
+            return _back(request, hub, caller, number, error)
+        return go(request, _page_of(hub, row), _("The name was changed."))
+
+
+def is_open(caller: Caller, action: str) -> bool:
+    """Whether the caller's roles have an action."""
+    try:
+        check_action(caller, action)
+    except CloisterError:
+        return False
+    return True
+
+
+def _may(hub: Hub, db: Db, caller: Caller, number: str, action: str) -> bool:
+    """Whether the page offers it: the caller's roles have the action, and it is allowed on this release."""
+    if not is_open(caller, action):
+        return False
+    try:
+        seen_release(hub, db, caller, number, action)
+    except CloisterError:
+        return False
+    return True
+
+
+def _page_of(hub: Hub, row: Any) -> str:
+    return f"{kind_of(hub, row).path}/{row.id}"
+
+
+def _back(request: Request, hub: Hub, caller: Caller, number: str, error: CloisterError) -> Response:
+    """To the page of the release, which says what was wrong."""
+    problem = problem_of(error)
+    if problem.status in (403, 404):
+        raise error
+    with hub.database.reading() as db:
+        where = _page_of(hub, own_release(hub, db, caller, number, "release.see"))
+    title, why = (voiced(request_language(request), "releases/release.html", each) for each in (problem.title, problem.why))
+    return go(request, where, f"{title}: {why}.", "bad")

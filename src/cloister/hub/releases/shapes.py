@@ -1,0 +1,92 @@
+"""The bodies of the API of releases, of every kind. Unknown fields are refused."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cloister.hub.description import example
+
+if TYPE_CHECKING:
+    from cloister.hub.records.releases import StoredRelease
+    from cloister.hub.releases.sharing import Share
+
+__all__ = ["ReleaseLine", "Releases", "Renamed", "Sent", "ShareLine", "Shares", "Sharing", "Title", "line_of", "share_line"]
+
+Title = Annotated[str, Field(max_length=200)]
+
+
+class Sent(BaseModel):
+    """What a client sends: nothing but what is named here."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Sharing(Sent):
+    """With whom: the e-mail address of a person, or the id of a project."""
+
+    model_config = example(email="ada@example.org")
+
+    email: Annotated[str, Field(max_length=254)] = ""
+    project: Annotated[str, Field(max_length=32)] = ""
+
+
+class Renamed(Sent):
+    """Another name; empty: none."""
+
+    model_config = example(title="By sex")
+
+    title: Title
+
+
+class ShareLine(BaseModel):
+    """One share: an e-mail address, or a project."""
+
+    email: str
+    project: str
+    title: str
+    shared: datetime
+    asleep: Annotated[str, Field(description="Why nobody sees it by this share now; empty: they do.")]
+    rule: Annotated[str, Field(description="Which rule says so; empty where they do.")]
+
+
+class Shares(BaseModel):
+    """With whom a release is shared."""
+
+    shares: list[ShareLine]
+
+
+class ReleaseLine(BaseModel):
+    """One release, without its values."""
+
+    id: str
+    kind: str
+    title: str
+    sql: str
+    purpose: str
+    project: str
+    algorithm: Annotated[str, Field(description="The id of the one under which it was asked; empty: none.")]
+    cost: dict[str, str]
+    created: datetime
+    mine: bool
+
+
+class Releases(BaseModel):
+    """Some releases, the newest first. `next`: what to give as `after` for the following ones."""
+
+    releases: list[ReleaseLine]
+    next: str | None
+
+
+def line_of(row: StoredRelease, reader: str) -> ReleaseLine:
+    """One release in a list."""
+    names = ("id", "kind", "title", "sql", "purpose", "algorithm", "created")
+    told = {name: getattr(row, name) for name in names}
+    return ReleaseLine(**told, project=row.asked_in, cost=dict(row.cost), mine=row.person == reader)
+
+
+def share_line(share: Share) -> ShareLine:
+    """One share in a list."""
+    return ShareLine.model_validate(share, from_attributes=True)

@@ -1,0 +1,150 @@
+"""Work on columns of one private table: what most services ask for, authorised by the frame (`authorise.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
+from cloister.hub.max_delta import check_max_delta
+from cloister.hub.policy import Decision, Object
+from cloister.hub.services.access import facts_of
+from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, visible
+from cloister.privacy import Guarantee, zero_of
+from cloister.session.questions.spend import amount_of, least, less, spend_of
+from cloister.session.questions.touched import Touched
+from cloister.tables import PrivateTable
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
+    from cloister.hub.hub import Hub
+    from cloister.query import Session
+    from cloister.session import Spending
+
+    Charge = Callable[[Session, PrivateTable, Guarantee], Guarantee]
+    """What would be charged now, at most, in a session, of a population of that budget: less, where it was bought before."""
+
+__all__ = ["ReadyTable", "ready_table"]
+
+Wanted = TypeVar("Wanted")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadyTable(Authorised, Generic[Wanted]):
+    """An order about one table that may be carried out."""
+
+    order: Wanted
+    table: PrivateTable
+    cost: Guarantee
+    """What the order names."""
+    charge: Guarantee
+    """What would be charged of it now, at most: less, where it was bought before."""
+
+    @property
+    def which(self) -> Object:
+        """The data set."""
+        return self.objects[0]
+
+    @property
+    def decision(self) -> Decision:
+        """On it."""
+        return self.decisions[self.which.id]
+
+
+class _OneTable:
+    """Such work as the frame asks about it."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        which: Object,
+        columns: tuple[str, ...],
+        terms: Terms,
+        words: Words,
+        spend: Spending,
+        charge: Charge,
+        paid: Guarantee | None,
+    ) -> None:
+        self.terms, self.words, self.which = terms, words, which
+        self._hub, self._columns, self._spend, self._of, self._paid = hub, columns, spend, charge, paid
+        self._charge: tuple[Session, Guarantee] | None = None
+
+    def touches(self, session: Session) -> Touched:
+        table = session.tables.get(self.which.name)
+        if not isinstance(table, PrivateTable):
+            raise InvalidParameter(
+                self.words.invalid, why="the data set is public: nothing needs hiding", instead="a private data set"
+            )
+        for column in self._columns:
+            if column not in table.columns:
+                raise UnknownColumn(
+                    f"The column {column!r} is unknown",
+                    why="the data set declares none of that name",
+                    instead="one of its columns",
+                )
+        return Touched({self.which.name: self._columns})
+
+    def costs(self, session: Session) -> Mapping[str, Guarantee]:
+        return {self.which.population: self.charge(session)}
+
+    def cost(self) -> Guarantee:
+        """What the order names."""
+        return spend_of(self._spend, self._budget).whole()
+
+    def charge(self, session: Session) -> Guarantee:
+        """What would be charged in that session; worked out once."""
+        if self._charge is None or self._charge[0] is not session:
+            table = session.tables[self.which.name]
+            assert isinstance(table, PrivateTable)
+            charge = self._of(session, table, self._budget)
+            if self._paid is not None:
+                charge = least(charge, less(self.cost(), self._paid) or zero_of(self.cost()))
+            self._charge = session, charge
+        return self._charge[1]
+
+    @property
+    def _budget(self) -> Guarantee:
+        return self._hub.ledger.budget(self.which.population)
+
+
+def ready_table(
+    hub: Hub,
+    db: Db,
+    caller: Caller,
+    order: Wanted,
+    *,
+    table: str,
+    columns: tuple[str, ...],
+    terms: Terms,
+    words: Words,
+    spend: Spending,
+    charge: Charge,
+    progress: Callable[[str], None] | None = None,
+    paid: Mapping[str, Guarantee] | None = None,
+) -> ReadyTable[Wanted]:
+    """The session that may work on those columns, or the refusal. Nothing is spent and no row is read. `paid`: what was charged
+    for it already, by population, of attempts that were killed."""
+    which = _named(hub, db, caller, table)
+    work = _OneTable(hub, which, columns, terms, words, spend, charge, (paid or {}).get(which.population))
+    found = authorise(hub, db, caller, work, {which.name: which}, progress=progress)
+    with found.held.pinned():
+        declared, cost = found.session.tables[which.name], work.charge(found.session)
+        asked = cost if amount_of(cost) > 0 else None
+        check_max_delta(hub.settings.max_delta, words.name, asked, hub.ledger.spent(which.population))
+        assert isinstance(declared, PrivateTable)
+        return ReadyTable(**vars(found), order=order, table=declared, cost=work.cost(), charge=cost)
+
+
+def _named(hub: Hub, db: Db, caller: Caller, table: str) -> Object:
+    facts = facts_of(hub, db)
+    for each in facts.data_sets.values():
+        if each.name == table and visible(hub, caller, facts, each):
+            return each
+    raise UnknownTable(
+        "The table is unknown",
+        why="no data set of that name is open to you",
+        instead="one of those on the page Data",
+    )

@@ -1,0 +1,173 @@
+"""How work is ordered, in the API and on a page, from the one dataclass that says what an order is.
+
+Its fields are those of the JSON body, of the form and of what a job keeps. A field says its label and its help in its metadata
+(`asked`); what most orders name besides (a spend, a purpose, a project, a title) needs no words of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Body, Header, Query, Request
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from sqlalchemy import select
+from starlette.responses import Response
+
+from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.caller import Caller, CallerDep
+from cloister.hub.guard import needs
+from cloister.hub.guidance import guidance_of
+from cloister.hub.hub import Hub, HubDep
+from cloister.hub.ids import new_secret
+from cloister.hub.problems import problem_of
+from cloister.hub.records.access import Project
+from cloister.hub.services.access import facts_of
+from cloister.hub.web.flashes import go
+from cloister.hub.web.forms import Form, FormDep
+from cloister.hub.web.languages import N_
+from cloister.hub.web.render import render
+from cloister.hub.web.routing import TICKED, WRITTEN
+from cloister.hub.work.bounds import account_of
+from cloister.hub.work.concurrency import looking
+from cloister.hub.work.left import Left, left_of
+from cloister.hub.work.orders import OrderedWork, submit_order
+from cloister.hub.work.submitting import accepted
+
+if TYPE_CHECKING:
+    from cloister.hub.work.one_table import ReadyTable
+    from cloister.privacy import Guarantee
+
+__all__ = ["JobOfWork", "Price", "Priced", "asked", "order_api", "order_pages", "price"]
+
+_Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
+_LABELS = {
+    "table": N_("Data set"),
+    "spend": N_("Spend"),
+    "purpose": N_("Purpose"),
+    "project": N_("Project"),
+    "title": N_("Name"),
+}
+
+
+def asked(label: str, about: str = "", **more: Any) -> Any:
+    """A field of an order with the words of its form; English msgids."""
+    return field(metadata={"label": label, "help": about}, **more)
+
+
+class JobOfWork(BaseModel):
+    """The job that does it: look at /jobs/{job}, whose result says where it is."""
+
+    job: str
+
+
+class Priced(BaseModel):
+    """What an order would cost: nothing is spent by asking."""
+
+    cost: str
+    charge: str
+    """What of it is still to be charged, at most."""
+    population: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """The same for a page, with what is left."""
+
+    charge: Guarantee
+    population: str
+    left: tuple[Left, ...]
+    guidance: Any
+
+
+def price(hub: Hub, caller: Caller, work: OrderedWork[Any, Any], order: Any) -> tuple[ReadyTable[Any], tuple[Left, ...]]:
+    """What an order would cost, and what would be left: spends nothing and reads no row. Refused where it would be."""
+    with looking(hub, caller), hub.database.reading() as db:
+        found: ReadyTable[Any] = work.ready(hub, db, caller, order)
+        who, costs = account_of(facts_of(hub, db), caller, order.project), {found.which.population: found.charge}
+        return found, left_of(hub, db, caller, who, found.objects, found.decisions, costs)
+
+
+def order_api(work: OrderedWork[Any, Any], request: type[Any], path: str) -> APIRouter:
+    """`POST path` orders it, `POST path/price` says what it would cost."""
+    request.__pydantic_config__ = ConfigDict(extra="forbid")
+    router, body = APIRouter(), Annotated[request, Body()]
+
+    def order(hub: HubDep, caller: CallerDep, wanted: Any, key: _Key = "") -> Response:
+        told = TypeAdapter(request).dump_json(wanted)
+        return accepted(submit_order(hub, caller, work, key, f"{work.job}\n".encode() + told, wanted))
+
+    def priced(hub: HubDep, caller: CallerDep, wanted: Any) -> Priced:
+        found, _ = price(hub, caller, work, wanted)
+        return Priced(cost=str(found.cost), charge=str(found.charge), population=found.which.population)
+
+    for route in (order, priced):
+        route.__annotations__["wanted"] = body
+    needed = [TICKED, needs(work.action), WRITTEN]
+    name = path.strip("/")
+    router.post(
+        path, dependencies=needed, summary=f"Order: {name}", name=f"order {name}", status_code=202, response_model=JobOfWork
+    )(order)
+    router.post(f"{path}/price", dependencies=needed, summary=f"Price: {name}", name=f"price {name}")(priced)
+    return router
+
+
+def order_pages(work: OrderedWork[Any, Any], request: type[Any], path: str, template: str = "work/order.html") -> APIRouter:
+    """`GET path` is the form, `POST path/price` the form with the price, `POST path` orders: to the page of the job."""
+    router = APIRouter()
+    names = [each.name for each in fields(request)]
+
+    def shown(asked: Request, hub: Hub, caller: Caller, values: Mapping[str, str], **told: Any) -> Response:
+        with hub.database.reading() as db:
+            mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
+            projects = [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
+        problem = told.get("problem")
+        how = {"work": work, "path": path, "inputs": list(_inputs(request, values)), "projects": projects, "key": new_secret()}
+        status = 200 if problem is None else problem.status
+        return render(asked, template, status=status, **how, **{"price": None, "problem": None, **told})
+
+    def typed(form: Form) -> dict[str, str]:
+        return {name: form.text(name, most=2000) for name in names}
+
+    @router.get(path, dependencies=[needs(work.action)])
+    def start(asked: Request, hub: HubDep, caller: CallerDep, about: Annotated[str, Query(max_length=63)] = "") -> Response:
+        """An empty order, for one data set."""
+        return shown(asked, hub, caller, {"table": about})
+
+    @router.post(f"{path}/price", dependencies=[TICKED, needs(work.action)])
+    def priced(asked: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """What it would cost, and what would be left."""
+        values = typed(form)
+        try:
+            found, left = price(hub, caller, work, request(**values))
+        except CloisterError as error:
+            return shown(asked, hub, caller, values, problem=problem_of(error))
+        told = Price(charge=found.charge, population=found.which.population, left=left, guidance=guidance_of(found.cost))
+        return shown(asked, hub, caller, values, price=told)
+
+    @router.post(path, dependencies=[TICKED, needs(work.action)])
+    def order(asked: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
+        """Order it; a form that is sent twice orders once."""
+        values = typed(form)
+        try:
+            wanted, key = request(**values), form.text("key", most=60)
+            if not key:
+                raise InvalidParameter(work.words.invalid, why="its form has no key", instead=f"load the page again: {path}")
+            job = submit_order(hub, caller, work, f"form {key}", f"{work.job} {json.dumps(asdict(wanted))}".encode(), wanted)
+        except CloisterError as error:
+            return shown(asked, hub, caller, values, problem=problem_of(error))
+        return go(asked, f"/jobs/{job}")
+
+    return router
+
+
+def _inputs(request: type[Any], values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """The fields of the form."""
+    for each in fields(request):
+        needed = not isinstance(each.default, str)
+        label = each.metadata.get("label") or _LABELS[each.name]
+        yield {"name": each.name, "label": label, "help": each.metadata.get("help", ""), "required": needed} | {
+            "value": values.get(each.name, "")
+        }
