@@ -18,9 +18,9 @@ from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.authorised import ACTION, AuthorisedTable, ready, unsaid
 from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.services.anonymizing.trees import trees_of
-from cloister.hub.services.catalogue import steadily
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write
+from cloister.hub.work.held import steadily
 from cloister.hub.work.recheck import present
 from cloister.session.state.scrubbed import scrubbed
 

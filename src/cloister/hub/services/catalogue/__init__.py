@@ -17,12 +17,9 @@ from typing import TYPE_CHECKING
 from cloister.hub.service import Link, Service
 from cloister.hub.services.catalogue.cards import cards
 from cloister.hub.services.catalogue.live import (
-    Exchanged,
-    Held,
     Live,
     live_of,
     source_of,
-    steadily,
     sweep_scratch,
     table_store_of,
 )
@@ -39,8 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SERVICE",
-    "Exchanged",
-    "Held",
     "Live",
     "Wanted",
     "expire",
@@ -54,7 +49,6 @@ __all__ = [
     "search",
     "seen",
     "source_of",
-    "steadily",
     "table_store_of",
     "tables_on",
     "window_with",

@@ -125,9 +125,10 @@ def ready(
     """The session that may learn it, or the refusal. Nothing is spent and no row is read. `paid` is what was charged for it
     already, by population: of an attempt that was killed."""
     order = settled(hub, db, caller, order)
-    which = _meant(hub, caller, facts_of(hub, db), order)
+    facts = facts_of(hub, db)
+    which = _meant(hub, caller, facts, order)
     model = _Model(hub, order, which, (paid or {}).get(which.population))
-    found = authorise(hub, db, caller, model, {which.name: which}, progress=progress)
+    found = authorise(hub, db, facts, caller, model, {which.name: which}, progress=progress)
     with found.held.steady():
         table, charge = found.session.tables[which.name], model.charge(found.session)
         asked = charge if amount_of(charge) > 0 else None

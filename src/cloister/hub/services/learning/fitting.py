@@ -21,7 +21,6 @@ from cloister.hub.policy import write_policy
 from cloister.hub.records.learning import LearntModel
 from cloister.hub.service import JobType
 from cloister.hub.services.access import under
-from cloister.hub.services.catalogue import steadily
 from cloister.hub.services.jobs import Superseded, caller_of_job, came_of, submit
 from cloister.hub.services.learning.authorised import ACTION, MODEL, AuthorisedFit, ready
 from cloister.hub.services.learning.expected import lost
@@ -30,6 +29,7 @@ from cloister.hub.services.learning.membership import attacked, lines_of
 from cloister.hub.services.learning.order import ORDER, Order, model_of
 from cloister.hub.services.trail import write
 from cloister.hub.work.attempts import AttemptSession, Charges
+from cloister.hub.work.held import steadily
 from cloister.hub.work.recheck import check_standing, present
 from cloister.hub.work.refusals import note_refusal
 from cloister.hub.work.submitting import submit_once, telling
