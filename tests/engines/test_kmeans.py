@@ -32,9 +32,9 @@ def test_a_round_is_the_same_on_every_engine(loader: Loader) -> None:
     table = cl.PrivateTable(data, DECLARED)
     centres = np.array([[-20.0, -50.0, 0.3, -0.3], [15.0, 40.0, -0.2, 0.2], [20.0, -30.0, 0.1, -0.1], [0.0, 0.0, 0.0, 0.0]])
     with cl.Session({"people": table}, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
-        purse = BudgetAccount.of(session, "people", 10**10, "")
-        sight = place_of_table(purse, "people", Encoder.of(DECLARED, list(DECLARED)), Fraction(1, 10))
-        cells, _ = round_of_table(purse, sight, centres, Fraction(1, 2), "round", reach=1.5)
+        account = BudgetAccount.of(session, "people", 10**10, "")
+        sight = place_of_table(account, "people", Encoder.of(DECLARED, list(DECLARED)), Fraction(1, 10))
+        cells, _ = round_of_table(account, sight, centres, Fraction(1, 2), "round", reach=1.5)
         model = KMeans(3, method="engine", rounds=2).fit_table(session, "people", features=list(DECLARED), spend=10**9)
     rows = np.array(
         [

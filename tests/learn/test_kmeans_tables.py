@@ -172,9 +172,9 @@ def test_one_person_moves_a_round_by_no_more_than_its_portion(budget: Any, spend
         data = {"who": [f"p{one}" for one in who[kept]], "a": X[kept, 0].tolist(), "b": X[kept, 1].tolist()}
         table = cl.PrivateTable(data, columns, unit="who", max_rows=rows_each)
         with cl.Session({"t": table}, budget=budget) as session, listening(answers) as heard:
-            purse = BudgetAccount.of(session, "t", spend, "")
-            sight = place_of_table(purse, "t", Encoder.of(table.columns, ["a", "b"]), Fraction(1, 4))
-            round_of_table(purse, sight, centres, Fraction(3, 4), "round", reach=1.0)
+            account = BudgetAccount.of(session, "t", spend, "")
+            sight = place_of_table(account, "t", Encoder.of(table.columns, ["a", "b"]), Fraction(1, 4))
+            round_of_table(account, sight, centres, Fraction(3, 4), "round", reach=1.0)
         return heard
 
     everyone = np.ones(len(X), dtype=bool)
@@ -186,8 +186,8 @@ def test_one_person_moves_a_round_by_no_more_than_its_portion(budget: Any, spend
 
 
 def sight_of(table: cl.PrivateTable, session: Any, names: list[str]) -> Sight:
-    purse = BudgetAccount.of(session, "t", 10**6, "")
-    return place_of_table(purse, "t", Encoder.of(table.columns, names), Fraction(1, 10))
+    account = BudgetAccount.of(session, "t", 10**6, "")
+    return place_of_table(account, "t", Encoder.of(table.columns, names), Fraction(1, 10))
 
 
 def test_cells_and_sums_are_those_of_the_nearest_centre() -> None:
@@ -212,8 +212,8 @@ def test_cells_and_sums_are_those_of_the_nearest_centre() -> None:
         assert sight.active.tolist() == [True] * 6 + [False]
         assert sight.size == 2000
         centres = generator.normal(size=(17, 6)) * np.sqrt(sight.variances[sight.active])
-        purse = BudgetAccount.of(session, "t", 10**8, "")
-        cells, _ = round_of_table(purse, sight, centres, Fraction(1), "round", reach=100.0)
+        account = BudgetAccount.of(session, "t", 10**8, "")
+        cells, _ = round_of_table(account, sight, centres, Fraction(1), "round", reach=100.0)
     sexes = np.array(data["sex"])
     pays = 0.1 + np.clip(np.rint((np.array(data["pay"]) - 0.1) / 0.25), 0, 40_000) * 0.25
     rows = np.column_stack([data["year"], pays, data["smoker"], *(sexes == one for one in "FMX")]).astype(float)
@@ -295,8 +295,8 @@ def test_deviations_say_how_far_the_noise_moves_a_sum() -> None:
     with cl.Session({"t": table_of(X)}, budget=PureDP(10**9), random=Random.deterministic(1)) as session:
         sight = sight_of(session.tables["t"], session, ["a", "b"])
         centres = np.random.default_rng(1).uniform(-0.4, 0.4, (300, 2))
-        purse = BudgetAccount.of(session, "t", 3, "")
-        cells, own = round_of_table(purse, sight, centres, Fraction(1), "round", reach=9.0)
+        account = BudgetAccount.of(session, "t", 3, "")
+        cells, own = round_of_table(account, sight, centres, Fraction(1), "round", reach=9.0)
     labels = nearest_in_steps(sight, centres, X)
     exact = np.array([(X[labels == one] - sight.mean).sum(axis=0) for one in range(300)])
     noise = cells.means * cells.counts[:, None] - exact

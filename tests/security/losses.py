@@ -78,7 +78,7 @@ def exact_raws(session: cl.Session, part: Part) -> dict[str, dict[Any, Any]]:
         noises=noises,
         threshold=None if part.threshold is None else Threshold(least=0, delta=part.threshold.delta),
     )
-    found = measured(silent, session._registry.rows_of(part.shape.question.table), Random.deterministic(0))
+    found = measured(silent, session.house.registry.rows_of(part.shape.question.table), Random.deterministic(0))
     raws: dict[str, dict[Any, Any]] = {}
     for name, reading in found.readings.items():
         values = np.asarray(reading.values)

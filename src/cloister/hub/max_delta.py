@@ -64,8 +64,11 @@ class MaxDeltaLedger(Ledger):
 
     def _standing(self, costs: Mapping[str, Guarantee]) -> Bounds:
         """The floor, for those populations that are charged a δ."""
-        budgets = {population: self.budget(population) for population, cost in costs.items() if cost.delta}
-        return {population: [self._bound(budget)] for population, budget in budgets.items() if not isinstance(budget, PureDP)}
+        bounds: dict[str, list[Bound]] = {}
+        for population, cost in costs.items():
+            if cost.delta and not isinstance(budget := self.budget(population), PureDP):
+                bounds[population] = [self._bound(budget)]
+        return bounds
 
     def _bound(self, budget: Guarantee) -> Bound:
         most = exact_probability(self.max_delta, "delta_floor")

@@ -35,6 +35,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
+from cloister.hub.guard import check_action
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.settings import listed
 
@@ -155,7 +156,9 @@ class Middleware:
 
         try:
             request.state.caller = caller = identify(self.hub, request)
-            return direct.answer(self.hub, request, caller, given)
+            request.state.ticked = True
+            check_action(caller, direct.action)
+            return direct.answer(self.hub, caller, given)
         except CloisterError as error:
             return refusal(request, error)
         except Exception as error:

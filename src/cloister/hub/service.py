@@ -94,7 +94,8 @@ class Direct:
     """What its route asks of the caller, as in `guard.needs`."""
     read: Callable[[Request, bytes], Any]
     """What the body asks for; None where that is for the route to say."""
-    answer: Callable[[Hub, Request, Caller, Any], Response]
+    answer: Callable[[Hub, Caller, Any], Response]
+    """Asked after the caller's roles and token were (`guard.gate`); it leaves at a tick, as what is `TICKED` does."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -559,15 +559,14 @@ def _check_request(costs: Mapping[str, Guarantee], *, who: str, what: str, purpo
         raise InvalidParameter(
             "costs={} is invalid", why="a charge names at least one population", instead='costs={"people": PureDP("0.1")}'
         )
-    for name, cost in costs.items():
-        _check_names(population=name)
+    for cost in costs.values():
         kind_of(cost)
-    _check_names(who=who, what=what, **({"purpose": purpose} if purpose else {}))
+    _check_names(costs, who=who, what=what, **({"purpose": purpose} if purpose else {}))
 
 
-def _check_names(**names: str) -> None:
+def _check_names(populations: Iterable[str] = (), **names: str) -> None:
     """Names and reasons go into lines that people read: text, not empty, printable, of a size to read."""
-    for name, value in names.items():
+    for name, value in (*(("population", each) for each in populations), *names.items()):
         if not is_text(value, 1000):
             raise InvalidParameter(
                 f"{name} is invalid", why="it must be printable text of 1 to 1000 characters", instead=f"{name}='…'"

@@ -49,8 +49,7 @@ def bounded(
         if where is not None:
             rows.filter(where)
             where = None
-        rows.relation = Capped(source=rows.built(), rows=options.rows)
-        rows.computed, rows._found = {}, {}
+        rows.become(Capped(source=rows.built(), rows=options.rows))
     marked = [node for node in select.find_all(exp.Anonymous) if node.name.upper() in _NAMES]
     if not marked and options.groups is None:
         return select, where, ()
@@ -149,7 +148,7 @@ class _Grouping:
         whole: Relation = Extended(source=relation, scalars=tuple(scalars)) if scalars else relation
         if groups is not None and groups < (whole.max_rows or 1):
             whole = Capped(source=whole, rows=groups)
-        rows.relation, rows.computed, rows._found, rows._texts = whole, {}, {}, {}
+        rows.become(whole, anew=True)
         units = [each for each in rows.fields if each.unit]
         known = [each for each in rows.fields if each.column in own]
         fresh = [name for name in whole.columns if not any(each.column == name for each in known)]

@@ -131,8 +131,13 @@ class Rows:
 
     def filter(self, where: Expression) -> None:
         """Keep the rows for which a condition is true."""
-        self.relation = Filtered(source=self.built(), where=where)
-        self.computed, self._found = {}, {}
+        self.become(Filtered(source=self.built(), where=where))
+
+    def become(self, relation: Relation, *, anew: bool = False) -> None:
+        """Go on with another relation, in which what was computed is a column; `anew`: under names of its own."""
+        self.relation, self.computed, self._found = relation, {}, {}
+        if anew:
+            self._texts = {}
 
     def built(self) -> Relation:
         """The relation with the computed columns, each on those that it is made of."""

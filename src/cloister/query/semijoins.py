@@ -98,7 +98,6 @@ def _join(rows: Rows, item: Item, outside: exp.Expression, *, negated: bool) -> 
     assert item.relation is not None
     key = None if rows.is_unit(outside) else rows.column(outside)
     left = rows.built()
-    rows.computed, rows._found = {}, {}
     check_one_population([left, item.relation])
     bare = Projected(source=item.relation, names=())
     name = "rows elsewhere"
@@ -112,7 +111,7 @@ def _join(rows: Rows, item: Item, outside: exp.Expression, *, negated: bool) -> 
     )
     kept = tuple((each, each) for each in left.columns)
     relation = Filtered(source=whole, where=IsNull(Column(name))) if negated else whole
-    rows.relation = Projected(source=relation, names=kept)
+    rows.become(Projected(source=relation, names=kept))
 
 
 def _decorrelated(query: exp.Select, rows: Rows, environment: Environment) -> tuple[exp.Expression, exp.Select]:

@@ -95,7 +95,7 @@ class Session(Door):
             answers = self.workload_all(parsed.questions, spend, purpose=purpose)
         else:
             how: dict[str, Any] = {"purpose": purpose, "fresh": fresh, "within": within, "confidence": confidence}
-            answers = [self.measure(parsed.question, spend=spend, **how)]
+            answers = [self.measure(parsed.questions[0], spend=spend, **how)]
         return laid_out(answers, parsed)
 
     @pinned
@@ -235,7 +235,7 @@ class Session(Door):
         progress: Callable[[str], None] | None = None,
         time_limit: float | None = None,
     ) -> Self:
-        """A light session in the same house that asks as somebody else: with a purse and a memory of its own.
+        """A light session in the same house that asks as somebody else: with an account and a memory of its own.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class Session(Door):
 
         spend, within, pilot, confidence, dialect = how
         budgets = {population: self.ledger.budget(population) for population in self.remaining_by}
-        tables = {name: table for name, table in self._registry.tables.items() if name in self.tables}
+        tables = {name: table for name, table in self.house.registry.tables.items() if name in self.tables}
         with Session(rehearsal_tables(tables), budget=budgets, random=Random.deterministic(_REHEARSED)) as stage:
             seen = stage.through(self)
             answer = seen.sql(sql, spend, within=within, pilot=pilot, confidence=confidence, dialect=dialect)

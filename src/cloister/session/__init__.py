@@ -10,7 +10,7 @@
     spend.py        what a spend means under a budget, and how it is shared out
     plan.py         all of the above with noise, cost and expected error, before a row is read
     measurer.py     the interface of it, by which all rooms above take a session
-    door.py         what can be asked, and who asks; buying.py: reserve, aggregate, noise, settle; balance.py: what is left
+    door.py         what can be asked; asker.py: who asks, what they owe; buying.py: reserve, aggregate, noise, settle
     share.py        a bound over several measurements
     house.py        what many sessions share: tables that come and go; stock.py: their prepared rows; kin.py: whose people
     view.py         what one person sees of it; touched.py: which columns a question reads

@@ -1,8 +1,10 @@
 """The one door: what can be asked of a session, and who asks.
 
-Exact values computed from private rows exist in calls made through `sealed`, between the reservation and the noise: in
-`buying.py` and `running.py`. What leaves is a `Release`, and it leaves after its charge and itself were committed in one
-transaction. Every way in goes through `Seen.applied`, so that whoever asks on somebody's behalf sees what that person may see.
+A door holds an `Asker`, who never changes, and what is remembered of the questions: how the tables are seen now, the last shape,
+what was bought. The way of a question is in `buying.py` and `running.py`, functions of the asker. Exact values computed from
+private rows exist there alone, in calls made through `sealed`, between the reservation and the noise. What leaves is a `Release`,
+and it leaves after its charge and itself were committed in one transaction. Every way in goes through `Seen.applied`, so that
+whoever asks on somebody's behalf sees what that person may see.
 """
 
 from __future__ import annotations
@@ -18,28 +20,34 @@ from cloister.errors import AccessDenied, CloisterError, InvalidParameter, Ledge
 from cloister.ledger import Ledger
 from cloister.noise import Random, default_random
 from cloister.privacy import Exact, Guarantee
+from cloister.session.asker import Asker, Bounds
 from cloister.session.execution.answer import assembled, refined
-from cloister.session.execution.refinement import foreseen
-from cloister.session.execution.running import Runner
+from cloister.session.execution.buying import bought, planned, repeated, stored
+from cloister.session.execution.refinement import Kept, Refinement, foreseen
+from cloister.session.execution.run import Outcome, RowMethod, RunPlan
+from cloister.session.execution.running import planned_run, run_once
 from cloister.session.planning.afford import Affordable, affordable
 from cloister.session.planning.plan import Plan
+from cloister.session.planning.shape import Shape, check_numbers
 from cloister.session.questions.limits import checked_limit
 from cloister.session.questions.question import Count, Question
-from cloister.session.questions.spend import Spending
+from cloister.session.questions.spend import Spend, Spending, amount_of, measure_of
 from cloister.session.questions.touched import Touched, touched_by
 from cloister.session.releases.release import Release, widest_margin
 from cloister.session.state.row_access import RowAccess
 from cloister.session.state.table_registry import TableRegistry, pinned
 from cloister.session.state.table_snapshot import Table
-from cloister.session.state.view import Seen, View, view_of
+from cloister.session.state.view import Seen, view_of
 from cloister.tables import Base, Expression, Prepared, Workspace
 
 if TYPE_CHECKING:
+    from cloister.session.execution.history import History
     from cloister.session.planning.bias import Bias
     from cloister.session.share import WithinShare
+    from cloister.session.workloads.workload import Workload
 
 
-class Door(Runner):
+class Door:
     """Tables, their populations' budgets in a ledger, and the only way to an answer.
 
     >>> from cloister.session.examples import small_door
@@ -92,25 +100,32 @@ class Door(Runner):
             if owned:
                 self.ledger.close()
             raise
-        self._enter(who, View(), progress or _silent, limit, owned=owned)
+        progress = progress or (lambda _: None)
+        self._hold(Asker(who=who, house=self.house, progress=progress, time_limit=limit), owned=owned)
 
-    def _enter(
-        self, who: str, view: View, progress: Callable[[str], None], time_limit: float | None, *, owned: bool | None
-    ) -> None:
+    def _hold(self, asker: Asker, *, owned: bool | None) -> None:
         """`owned` says whether the ledger is closed with this session; None, that the house is not this session's either."""
-        self.who, self._view, self._progress, self._time_limit, self._owned = who, view, progress, time_limit, owned
-        self._random = self.house.random
-        self._asked = {}
-        self._through: Seen | None = None
+        self.who, self.house, self.ledger = asker.who, asker.house, asker.house.ledger
+        self._asker, self._owned = asker, owned
+        self._kept = Kept()
+        self._seen: Seen | None = None
+        self._last_shape: tuple[Seen, Question, Shape] | None = None
+        self._balance: tuple[dict[str, Guarantee], dict[str, Guarantee], tuple[str, ...]] | None = None
+        """What was said at the end, for when the ledger is closed."""
+
+    def _light(self, asker: Asker) -> Self:
+        light = object.__new__(type(self))
+        light._hold(asker, owned=None)
+        return light
 
     # ── tables and persons ───────────────────────────────────────────────────────────────────────
 
     @property
     def seen(self) -> Seen:
         """The tables that this session sees: as they are now, or as they were when the question began that is being asked."""
-        registry, seen = self.house.registry, self._through
+        registry, seen = self.house.registry, self._seen
         if seen is None or seen.registry is not registry:
-            seen = self._through = Seen(self._view, registry, self.house)
+            seen = self._seen = Seen(self._asker.view, registry, self.house)
         return seen
 
     @property
@@ -132,12 +147,41 @@ class Door(Runner):
     @property
     def choices(self) -> Random:
         """Where methods take choices from that protect nothing."""
-        return self._random
+        return self.house.random
 
     @property
     def marked(self) -> bool:
         """Whether the noise is drawn from a fixed generator, so that nothing is protected."""
-        return self._random.marked
+        return self.house.random.marked
+
+    # ── budgets ──────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def spent_by(self) -> dict[str, Guarantee]:
+        """What has been spent of each population's budget."""
+        return self._balance[0] if self._balance else {each: self.ledger.spent(each) for each in self.seen.populations}
+
+    @property
+    def spent(self) -> Guarantee:
+        """What has been spent; with several populations, of the one that has spent most."""
+        return max(_some(self.spent_by), key=amount_of)
+
+    @property
+    def remaining_by(self) -> dict[str, Guarantee]:
+        """What is left of each population's budget."""
+        return self._balance[1] if self._balance else {each: self.ledger.remaining(each) for each in self.seen.populations}
+
+    @property
+    def remaining(self) -> Guarantee:
+        """What is left; with several populations, of the one that has least."""
+        return min(_some(self.remaining_by), key=amount_of)
+
+    @property
+    def unbounded(self) -> tuple[str, ...]:
+        """The populations of which something left without a guarantee: what is known of those, no number bounds."""
+        return self._balance[2] if self._balance else tuple(filter(self.ledger.unbounded, self.seen.populations))
+
+    # ── on behalf of others ──────────────────────────────────────────────────────────────────────
 
     def on_behalf(
         self,
@@ -149,7 +193,7 @@ class Door(Runner):
         progress: Callable[[str], None] | None = None,
         time_limit: float | None = None,
     ) -> Self:
-        """A light session in the same house that asks as somebody else: with a purse and a memory of its own.
+        """A light session in the same house that asks as somebody else: with an account and a memory of its own.
 
         It shares the ledger, the prepared rows and the randomness, and closing it leaves them alone. `tables` are the names that
         the person may see, `rows` a condition on the rows of a table and `columns` those of its columns; what may not be seen is
@@ -164,29 +208,53 @@ class Door(Runner):
         """
         if not isinstance(who, str) or not who:
             raise InvalidParameter(f"who={who!r} is invalid", why="it names nobody", instead='session.on_behalf("ana")')
-        view = self._view
+        asker = self._asker
+        view, limit = asker.view, asker.time_limit if time_limit is None else checked_limit(time_limit)
         if tables is not None or rows or columns:
             view = view_of(self.seen, tables, rows or {}, columns or {})
-        light = object.__new__(type(self))
-        light.house, light.ledger, light._bounds = self.house, self.ledger, self._bounds
-        limit = self._time_limit if time_limit is None else checked_limit(time_limit)
-        light._enter(who, view, progress or self._progress, limit, owned=None)
-        return light
+        told = progress or asker.progress
+        return self._light(replace(asker, who=who, view=view, progress=told, time_limit=limit, about_to_charge=None))
 
     def through(self, other: Door) -> Self:
         """A light session of this house that sees what another one sees in its own: for the same tables with other rows."""
-        light = self.on_behalf(other.who)
-        light._view, light._bounds = other._view.within(self._view), other._bounds
-        light._about_to_charge = other._about_to_charge
-        return light
+        theirs, mine = other._asker, self._asker
+        seen = replace(theirs, view=theirs.view.within(mine.view))
+        return self._light(replace(seen, house=mine.house, progress=mine.progress, time_limit=mine.time_limit))
+
+    def keep_within(self, bounds: Bounds) -> None:
+        """From here on, charge nothing that passes these bounds: each charge is held against them as it is made.
+
+        >>> from cloister.ledger import Bound
+        >>> from cloister.privacy import PureDP
+        >>> from cloister.session import Count
+        >>> from cloister.session.examples import small_door
+        >>> with small_door() as door:
+        ...     door.keep_within(Bounds(ceilings={"people": [Bound(most=PureDP("0.4"), why="the ceiling is ε = 0.4")]}))
+        ...     door.measure(Question(table="people", statistics=(Count(),)), spend="0.5")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        cloister.errors.BudgetExceeded: A charge of ε = 0.5 to population 'people' was refused: the ceiling is ε = 0.4...
+        """
+        self._asker = replace(self._asker, bounds=bounds)
+
+    def tell_charges(self, told: Callable[[str, Mapping[str, Guarantee]], None]) -> None:
+        """From here on, say what is charged (the plan's digest, and its costs by population) right before it is. Where `told`
+        raises, nothing is charged. What is answered from the ledger at no cost is not told.
+
+        >>> from cloister.session import Count
+        >>> from cloister.session.examples import small_door
+        >>> with small_door() as door:
+        ...     door.tell_charges(lambda what, costs: print(costs))
+        ...     for _ in range(2):
+        ...         _ = door.measure(Question(table="people", statistics=(Count(),)), spend="0.5")
+        {'people': PureDP(epsilon='0.5')}
+        """
+        self._asker = replace(self._asker, about_to_charge=told)
 
     def within_share(self, spend: Spending) -> WithinShare:
         """A measurer for a `with` block that spends at most so much of each population, in all that it measures (`share.py`)."""
         from cloister.session.share import WithinShare
 
-        light = self.on_behalf(self.who)
-        light._about_to_charge = self._about_to_charge
-        return WithinShare(light, self._bounds, spend)
+        return WithinShare(self._light(self._asker), self._asker.bounds, spend)
 
     def add(self, name: str, table: Table, budget: Guarantee | None = None) -> None:
         """One table more; `budget` opens its population where the ledger does not know it yet."""
@@ -209,12 +277,12 @@ class Door(Runner):
     def prepared(self, table: str) -> Prepared:
         """The prepared table: for its owner, whose report it holds."""
         self._check_owner(f"The prepared rows of {table!r}")
-        return self._registry.prepare(table)
+        return self.house.registry.prepare(table)
 
     def row_access(self, table: str) -> RowAccess:
         """The rows of a table that can be asked alone, for what leaves without a guarantee: for its owner."""
         self._check_owner(f"The prepared rows of {table!r}")
-        self._registry.asked(table)
+        self.house.registry.asked(table)
         return self.house.row_access(table)
 
     def _check_owner(self, what: str) -> None:
@@ -234,13 +302,15 @@ class Door(Runner):
         What was bought before is counted in: the cost is what is still to pay, and the error that of all readings together.
         """
         shapes = self._shapes([question] if isinstance(question, Question) else list(question))
-        finer = self._finer(shapes[0], spend) if isinstance(question, Question) else None
-        plan = (
-            self._planned(shapes, spend)[0] if finer is None else foreseen(finer[0], self._repeated([finer[0].finer], finer[1]))
-        )
+        spends = self._asker.spends(shapes, spend)
+        finer = self._finer(shapes[0], spends) if isinstance(question, Question) else None
+        if finer is None:
+            plan, _ = planned(self._asker, shapes, spends)
+        else:
+            plan = foreseen(finer[0], repeated(self._asker, [finer[0].finer], finer[1]))
         slow = [
             f"table {name!r} could not be prepared, since its database is read-only: each question works out the cap anew, slower"
-            for name in dict.fromkeys(name for shape in shapes for name in self._registry.slow(shape.question.table))
+            for name in dict.fromkeys(name for shape in shapes for name in self.house.registry.slow(shape.question.table))
         ]
         return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), notes=(*plan.notes, *slow))
 
@@ -264,15 +334,16 @@ class Door(Runner):
         that of the sum is wider.
         """
         [shape] = shapes = self._shapes([question])
-        finer = None if fresh else self._finer(shape, spend)
+        spends = self._asker.spends(shapes, spend)
+        finer = None if fresh else self._finer(shape, spends)
         if finer is not None:
             how, history = finer
             release = refined(how, history, who=self.who)
             if within is None or widest_margin(release, confidence) <= within:
-                self._debit(self._owed(history, self._spends([how.finer], spend)), how.finer.digest, purpose)
+                self._asker.debit(self._asker.owed(history, spends), how.finer.digest, purpose)
                 return self._tied([release], [question])[0]
-        plan, history = self._bought(shapes, spend, purpose)
-        self._remember(shape)
+        plan, history = bought(self._asker, shapes, spends, purpose)
+        self._kept.add(shape)
         return self._tied(assembled(plan, history, who=self.who), [question])[0]
 
     @pinned
@@ -281,20 +352,19 @@ class Door(Runner):
         charge.
         """
         shapes = self._shapes(questions)
-        plan, history = self._bought(shapes, spend, purpose)
+        plan, history = bought(self._asker, shapes, self._asker.spends(shapes, spend), purpose)
         if len(shapes) == 1:
-            self._remember(shapes[0])
+            self._kept.add(shapes[0])
         return self._tied(assembled(plan, history, who=self.who), questions)
 
     @pinned
     def workload_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
         """The private answers to several questions measured together: groupings of the same rows share measurements and agree
         (`workload.py`)."""
-        shapes = self._shapes(questions)
-        workload = self._workload(questions, shapes)
-        plan, history = self._bought(self._measured(workload), spend, purpose, workload.weights)
         from cloister.session.workloads.workload import assembled_workload
 
+        shapes, workload, together = self._workload(questions)
+        plan, history = bought(self._asker, together, self._asker.spends(together, spend), purpose, workload.weights)
         return self._tied(assembled_workload(workload, shapes, plan, history, who=self.who), questions)
 
     @pinned
@@ -312,7 +382,7 @@ class Door(Runner):
         ...     before, after.to_pydict() == answer.to_pydict(), door.stored(question, spend="0.6"), str(door.spent)
         (None, True, None, 'ε = 0.5')
         """
-        found = self._stored(self._shapes([question]), spend, purpose)
+        found = stored(self._asker, self._shapes([question]), spend, purpose)
         return None if found is None else self._tied(assembled(*found, who=self.who), [question])[0]
 
     @pinned
@@ -320,21 +390,19 @@ class Door(Runner):
         self, questions: Sequence[Question], spend: Spending | None = None, *, purpose: str = ""
     ) -> list[Release] | None:
         """The same for several questions that `workload_all` measured together."""
-        shapes = self._shapes(questions)
-        workload = self._workload(questions, shapes)
-        found = self._stored(self._measured(workload), spend, purpose, workload.weights)
         from cloister.session.workloads.workload import assembled_workload
 
+        shapes, workload, together = self._workload(questions)
+        found = stored(self._asker, together, spend, purpose, workload.weights)
         return None if found is None else self._tied(assembled_workload(workload, shapes, *found, who=self.who), questions)
 
     @pinned
     def explain_workload(self, questions: Sequence[Question], spend: Spending) -> Plan:
         """What `workload_all` would measure, with which error, at which cost: spends nothing and reads no row."""
-        shapes = self._shapes(questions)
-        workload = self._workload(questions, shapes)
-        plan, _ = self._planned(self._measured(workload), spend, workload.weights)
         from cloister.session.workloads.workload import expected_workload
 
+        shapes, workload, together = self._workload(questions)
+        plan, _ = planned(self._asker, together, self._asker.spends(together, spend), workload.weights)
         wanted = expected_workload(workload, shapes, plan, shown=[self.seen.shown(shape) for shape in shapes])
         return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), wanted=wanted)
 
@@ -362,7 +430,7 @@ class Door(Runner):
 
         shape = self._shape(question)
         budget = self.ledger.budget(shape.population)
-        return least_spend(shape, budget, within, confidence, self._history([shape]))
+        return least_spend(shape, budget, within, confidence, self._asker.history([shape]))
 
     @pinned
     def spend_after_pilot(
@@ -374,7 +442,7 @@ class Door(Runner):
 
         self.measure(question, spend=pilot, purpose=purpose, fresh=True)
         shape = self._shape(question)
-        history = self._history([shape])
+        history = self._asker.history([shape])
         if not history.combinable:
             raise UnsupportedQuery(
                 "A pilot is not supported",
@@ -390,6 +458,27 @@ class Door(Runner):
         """The expected margins of a question over a range of spends, by default parts of what remains: spends nothing."""
         return affordable(lambda spend: Door.explain(self, question, spend), self.remaining, spends, confidence)
 
+    # ── rows ─────────────────────────────────────────────────────────────────────────────────────
+
+    @pinned
+    def run(self, method: RowMethod, table: str, spend: Spending, *, purpose: str = "", once: str = "") -> Outcome:
+        """Hands the rows of a table to a method that declares its guarantee, and lets out only what it releases.
+
+        It is charged each time, but for an attempt that died before it had released anything: the next one is made under its
+        charge. `once` names a piece of work that is to be released once however often it is begun (a job): what the same person
+        has released under that name is given again at no cost, and nobody else takes its charge over.
+
+        Guarantee: that of the method, once a charge. A second attempt draws its randomness again, and is no second release: of
+        the first nothing left the door, and the ledger settles a charge once, whichever attempt comes first. What is seen is
+        the output of one run, so composition counts one.
+        """
+        return run_once(self._asker, self.seen, method, table, spend, purpose, once)
+
+    @pinned
+    def explain_run(self, method: RowMethod, table: str, spend: Spending) -> RunPlan:
+        """What `run` would charge, and for which guarantee: spends nothing and reads no row."""
+        return planned_run(self._asker, self.seen, method, table, spend)
+
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
@@ -399,9 +488,9 @@ class Door(Runner):
         """
         if self._owned is None:
             return
-        if self._last is None:
+        if self._balance is None:
             with suppress(CloisterError):  # a ledger that was closed elsewhere has nothing more to say
-                self._last = (self.spent_by, self.remaining_by, self.unbounded)
+                self._balance = (self.spent_by, self.remaining_by, self.unbounded)
         self.house.close()
         if self._owned:
             self.ledger.close()
@@ -423,6 +512,46 @@ class Door(Runner):
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────────
 
+    def _shapes(self, questions: Sequence[Question]) -> list[Shape]:
+        shapes = [self._shape(each) for each in questions]
+        if not shapes:
+            raise InvalidParameter(
+                "An empty list of questions is invalid",
+                why="there is nothing to measure",
+                instead="measure_all([question], …)",
+            )
+        check_numbers(shapes)
+        return shapes
+
+    def _shape(self, question: Question) -> Shape:
+        """The shape of a question as this session sees its tables: every question comes through here. The last one is kept:
+        whoever decides on a question has it read before it is asked."""
+        seen, last = self.seen, self._last_shape
+        if last is not None and last[0] is seen and last[1] is question:
+            return last[2]
+        shape = seen.registry.shape(seen.applied(question))
+        self._last_shape = (seen, question, shape)
+        return shape  # not what is kept, which another thread may have replaced by now
+
+    def _workload(self, questions: Sequence[Question]) -> tuple[list[Shape], Workload, list[Shape]]:
+        """The shapes of several questions, how they are measured together, and what is measured then: some of them, and shapes
+        that were made of them."""
+        from cloister.session.workloads.workload import workload_of
+
+        shapes = self._shapes(questions)
+        workload = workload_of(questions, shapes, measure_of(self.ledger.budget(shapes[0].population)))
+        measured = [each if isinstance(each, Shape) else self._shape(each) for each in workload.measured]
+        check_numbers(measured)
+        return shapes, workload, measured
+
+    def _finer(self, shape: Shape, spends: Mapping[str, Spend]) -> tuple[Refinement, History] | None:
+        """How the answer follows from a finer release which this session bought for as much, where there is one."""
+        for how in self._kept.refinements(shape):
+            history = self._asker.history([how.finer])
+            if history.stored and history.had(shape.population) >= spends[shape.population].amount:
+                return how, history
+        return None
+
     def _tied(self, releases: Sequence[Release], questions: Sequence[Question]) -> list[Release]:
         def tied(release: Release, question: Question) -> Release:
             version = release.provenance.version
@@ -435,14 +564,18 @@ class Door(Runner):
         from cloister.session.planning.bias import buy_bias
 
         asked = self.seen.applied(question).table
-        about = self._registry.subject(asked.name if isinstance(asked, Base) else asked)
+        about = self.house.registry.subject(asked.name if isinstance(asked, Base) else asked)
         if about.version != version:
             raise InvalidParameter(
                 "The bias is invalid", why="the rows that this release is about were replaced", instead="the query once more"
             )
-        hidden = asked if isinstance(asked, str) and asked in self._view.rows else None
+        hidden = asked if isinstance(asked, str) and asked in self._asker.view.rows else None
         return buy_bias(self, question, about.declaration, spend, "bias", whole=hidden is None)
 
 
-def _silent(_: str) -> None:
-    """Nobody listens."""
+def _some(costs: Mapping[str, Guarantee]) -> list[Guarantee]:
+    if not costs:
+        raise InvalidParameter(
+            "The session's spending was asked for", why="it has no private table, so there is no budget", instead="session.tables"
+        )
+    return list(costs.values())

@@ -14,12 +14,12 @@ from cloister.hub.records.catalogue import Arrival, DataSet
 from cloister.hub.records.jobs import Job
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.anonymizing import releasing
 from cloister.hub.services.anonymizing.order import MOST_LEVELS
 from cloister.hub.services.catalogue import retention
 from cloister.hub.services.catalogue.managing import delete, describe
 from cloister.hub.services.jobs import Workers
+from cloister.hub.work.facts import facts_of
 from tests.hub.anonymizing.ordering import ORDER, RELEASE, get, post, run
 from tests.hub.house import House, Visitor
 

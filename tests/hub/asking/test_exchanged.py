@@ -13,8 +13,9 @@ from cloister.hub.migrations import bring_up_to_date
 from cloister.hub.models import every_model
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.asking import answering
-from cloister.hub.services.catalogue.live import Exchanged, Live, live_of
+from cloister.hub.services.catalogue.live import Live, live_of
 from cloister.hub.work import authorise
+from cloister.hub.work.held import Exchanged
 from cloister.ledger import Ledger
 from cloister.privacy import PureDP
 from scripts.postgres import Server
@@ -56,7 +57,7 @@ def _asked(stage: Stage, spend: str) -> tuple[int, str]:
 
 def test_a_slow_reader_takes_nobody_back(bits: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _asked(bits, "20")[0] == pytest.approx(0, abs=3)
-    ready = answering._ready
+    ready = answering.ready
     with bits.hub.database.reading() as slow:
         before = generation(slow)  # the moment of the slow one begins
         number = _ones(bits)
@@ -66,7 +67,7 @@ def test_a_slow_reader_takes_nobody_back(bits: Stage, monkeypatch: pytest.Monkey
             live_of(bits.hub).renew(slow)
             return found
 
-        monkeypatch.setattr(answering, "_ready", between)
+        monkeypatch.setattr(answering, "ready", between)
         value, version = _asked(bits, "30")
         assert live_of(bits.hub)._generation > before
     assert value == pytest.approx(40, abs=3)
@@ -75,7 +76,7 @@ def test_a_slow_reader_takes_nobody_back(bits: Stage, monkeypatch: pytest.Monkey
 
 def test_rows_that_are_exchanged_after_the_decision_are_decided_anew(bits: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _asked(bits, "20")[0] == pytest.approx(0, abs=3)
-    ready, added = answering._ready, []
+    ready, added = answering.ready, []
 
     def between(*given: Any, **more: Any) -> Any:
         found = ready(*given, **more)
@@ -85,7 +86,7 @@ def test_rows_that_are_exchanged_after_the_decision_are_decided_anew(bits: Stage
                 live_of(bits.hub).renew(db)
         return found
 
-    monkeypatch.setattr(answering, "_ready", between)
+    monkeypatch.setattr(answering, "ready", between)
     value, version = _asked(bits, "30")
     assert value == pytest.approx(40, abs=3)
     assert [version] == added
@@ -93,7 +94,7 @@ def test_rows_that_are_exchanged_after_the_decision_are_decided_anew(bits: Stage
 
 
 def test_who_is_overtaken_each_time_is_told_so_and_pays_nothing(bits: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    ready, turn = answering._ready, []
+    ready, turn = answering.ready, []
 
     def between(*given: Any, **more: Any) -> Any:
         found = ready(*given, **more)
@@ -103,7 +104,7 @@ def test_who_is_overtaken_each_time_is_told_so_and_pays_nothing(bits: Stage, mon
             live_of(bits.hub).renew(db)
         return found
 
-    monkeypatch.setattr(answering, "_ready", between)
+    monkeypatch.setattr(answering, "ready", between)
     answer = bits.post("/questions", {"sql": SUM, "spend": "1"}, bits.owner)
     assert answer.status_code == 409, answer.text
     assert "being exchanged just now" in answer.json()["detail"]
@@ -111,7 +112,7 @@ def test_who_is_overtaken_each_time_is_told_so_and_pays_nothing(bits: Stage, mon
 
 
 def test_another_change_of_the_catalogue_takes_nobodys_decision_away(bits: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    ready, decided = answering._ready, []
+    ready, decided = answering.ready, []
 
     def between(*given: Any, **more: Any) -> Any:
         found = ready(*given, **more)
@@ -122,7 +123,7 @@ def test_another_change_of_the_catalogue_takes_nobodys_decision_away(bits: Stage
             live_of(bits.hub).renew(db)
         return found
 
-    monkeypatch.setattr(answering, "_ready", between)
+    monkeypatch.setattr(answering, "ready", between)
     assert _asked(bits, "20")[0] == pytest.approx(0, abs=3)
     assert len(decided) == 1
 

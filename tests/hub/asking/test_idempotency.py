@@ -130,7 +130,7 @@ def test_a_process_that_died_leaves_a_key_that_is_taken_over(stage: Stage, monke
         raise Died
 
     with monkeypatch.context() as here:
-        here.setattr(way, "_keep" if place == "between charge and store" else "_ready", dies)
+        here.setattr(way, "_keep" if place == "between charge and store" else "ready", dies)
         with pytest.raises(Died):
             idempotency.once(stage.hub, stage.ana.caller, "one", b"x", lambda claim: (201, _ask(stage, claim)))
     monkeypatch.setattr(idempotency, "_PATIENCE", 0)

@@ -59,7 +59,7 @@ def test_a_worker_that_died_leaves_one_charge_and_one_release(stage: Stage, monk
     target: tuple[Any, str] = {
         "charged and not kept": (way, "_keep"),
         "kept and not told": (later, "json"),
-        "not begun": (way, "_ready"),
+        "not begun": (way, "ready"),
     }[place]
     with monkeypatch.context() as here:
         dead = (

@@ -2,6 +2,8 @@
 
 - `idempotency.py`, `heartbeat.py`: the same key gives the same answer, though the process dies. `concurrency.py`: how much is
   worked on at once, and of one person.
+- `callers.py`: people, as they stand now. `facts.py`, `checking.py`: from the database to a decision of `hub/policy`, and a no as
+  an error. `held.py`: on which tables it is decided and carried out.
 - `authorise.py`, `bounds.py`: from what is asked for to a session that knows only what the decisions leave, within the ceilings
   and shares that the ledger holds each charge against.
 - `one_table.py`: the same of columns of one private table.

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
 from cloister.hub.problems import Conflict, problem_of
-from cloister.hub.services.catalogue import Exchanged
+from cloister.hub.work.held import Exchanged
 from cloister.hub.work.recheck import charged
 from cloister.ledger.measure import decode, encode, in_measure, kind_of, units_up
 from cloister.noise import Random

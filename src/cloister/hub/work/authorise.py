@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cloister.errors import InvalidParameter
 from cloister.hub.policy import Context, Decision, Object, Policy, Spend, decide, derived
-from cloister.hub.services.access import Facts, check_together, context_of, facts_of, who_of
-from cloister.hub.services.catalogue import Held, live_of
+from cloister.hub.services.catalogue import live_of
 from cloister.hub.work.bounds import account_of, bounded, bounds_of, money_of
+from cloister.hub.work.checking import check_together, context_of
+from cloister.hub.work.facts import Facts, who_of
+from cloister.hub.work.held import Exchanged, Held
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.query.views import row_conditions
-from cloister.session.questions.touched import Touched
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -37,7 +38,7 @@ _ROUNDS = 3
 _CARRIED, _MOST_CARRIED = "carried policies", 512
 
 Columns = Mapping[str, frozenset[str]]
-"""By the id of a data set."""
+"""By data set: by its id, where nothing else is said."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +95,8 @@ class Work(Protocol):
     def words(self) -> Words:
         """How it is spoken of."""
 
-    def touches(self, session: Session) -> Touched:
-        """Which columns of which data sets it reads, among those that the session knows."""
+    def touches(self, session: Session) -> Columns:
+        """Which columns of which data sets, by name, it reads, among those that the session knows."""
 
     def costs(self, session: Session) -> Mapping[str, Guarantee]:
         """What it would be charged now, by population: what was bought before is counted in."""
@@ -112,7 +113,8 @@ class Authorised:
     objects: tuple[Object, ...]
     decisions: Mapping[str, Decision]
     """By the id of a data set."""
-    touched: Touched
+    touched: Columns
+    """By the name of a data set."""
     behind: Columns
     """Columns that are read by the conditions of grants on rows: nobody asked about them, and every rule counts them."""
     policy: Policy
@@ -136,6 +138,7 @@ class Authorised:
 def authorise(
     hub: Hub,
     db: Db,
+    facts: Facts,
     caller: Caller,
     work: Work,
     seen: Mapping[str, Object],
@@ -145,23 +148,27 @@ def authorise(
 ) -> Authorised:
     """The session that may do the work, or the refusal. `seen`: the data sets that it may mean, by name, of those that the person
     may see. `priced`: whether money is asked about, where any rule or grant speaks of it."""
-    facts, live = facts_of(hub, db), live_of(hub)
     who = account_of(facts, caller, work.terms.project)
-    first = live.session(db, who, tables=seen, progress=progress)
-    with live.held(first, [name for name in seen if name in first.tables], facts.generation).pinned():  # a refusal tells of them
-        touched = work.touches(first)
-        held = live.held(first, touched, facts.generation)
+    live = live_of(hub)
+    first = live.session(db, who, tables=seen, progress=progress, generation=facts.generation)
+    with first.house.pinned() as now:
+        if not live.held(first, first.tables, facts.generation, now.tables).whole:  # a refusal tells of them
+            raise Exchanged
+        touched = dict(work.touches(first))
+        held = live.held(first, touched, facts.generation, now.tables)
         objects = tuple(seen[name] for name in touched)
         columns = {each.id: touched[each.name] for each in objects}
 
         def narrowed(rows: Mapping[str, str], narrow: Columns) -> Session:
             if not rows and not narrow:
                 return first
-            return live.session(db, who, tables=touched, rows=rows, columns=narrow, progress=progress)
+            return live.session(
+                db, who, tables=touched, rows=rows, columns=narrow, progress=progress, generation=facts.generation
+            )
 
         terms, words = work.terms, work.words
         priced = priced and bounded(facts, objects)
-        decisions = check_together(hub, db, caller, terms.action, objects, terms.context(hub, caller, columns, {}))
+        decisions = check_together(hub, db, caller, terms.action, objects, terms.context(hub, caller, columns, {}), facts)
         money: Mapping[str, Spend] = {}
         for _ in range(_ROUNDS):
             rows, narrow = _reach(objects, decisions)
@@ -170,7 +177,7 @@ def authorise(
                 break
             money = money_of(hub, objects, who, work.costs(session), words.name) if priced else {}
             context = terms.context(hub, caller, columns, behind, money)
-            decisions = check_together(hub, db, caller, terms.action, objects, context)
+            decisions = check_together(hub, db, caller, terms.action, objects, context, facts)
             if _reach(objects, decisions) == (rows, narrow):
                 break
         else:

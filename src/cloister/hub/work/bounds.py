@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.policy import Context, Decision, Object, Spend, ceilings
 from cloister.hub.policy.risk import most_within
-from cloister.hub.services.access import Facts, check, project_account, who_of
 from cloister.hub.web.languages import N_
+from cloister.hub.work.checking import check
+from cloister.hub.work.facts import Facts, project_account, who_of
 from cloister.ledger import Bound
 from cloister.privacy import Guarantee, advantage, zero_of
 from cloister.privacy.rational import text_of
-from cloister.session.execution.buying import Bounds
+from cloister.session.asker import Bounds
 from cloister.session.questions.spend import amount_of, less
 
 if TYPE_CHECKING:

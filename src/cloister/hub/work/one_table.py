@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from cloister.errors import InvalidParameter, UnknownColumn, UnknownTable
 from cloister.hub.max_delta import check_max_delta
 from cloister.hub.policy import Decision, Object
-from cloister.hub.services.access import facts_of
 from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, visible
+from cloister.hub.work.facts import Facts, facts_of
 from cloister.privacy import Guarantee, zero_of
 from cloister.session.questions.spend import amount_of, least, less, spend_of
 from cloister.session.questions.touched import Touched
@@ -127,9 +127,10 @@ def ready_table(
 ) -> ReadyTable[Wanted]:
     """The session that may work on those columns, or the refusal. Nothing is spent and no row is read. `paid`: what was charged
     for it already, by population, of attempts that were killed."""
-    which = _named(hub, db, caller, table)
+    facts = facts_of(hub, db)
+    which = _named(hub, caller, facts, table)
     work = _OneTable(hub, which, columns, terms, words, spend, charge, (paid or {}).get(which.population))
-    found = authorise(hub, db, caller, work, {which.name: which}, progress=progress)
+    found = authorise(hub, db, facts, caller, work, {which.name: which}, progress=progress)
     with found.held.pinned():
         declared, cost = found.session.tables[which.name], work.charge(found.session)
         asked = cost if amount_of(cost) > 0 else None
@@ -138,8 +139,7 @@ def ready_table(
         return ReadyTable(**vars(found), order=order, table=declared, cost=work.cost(), charge=cost)
 
 
-def _named(hub: Hub, db: Db, caller: Caller, table: str) -> Object:
-    facts = facts_of(hub, db)
+def _named(hub: Hub, caller: Caller, facts: Facts, table: str) -> Object:
     for each in facts.data_sets.values():
         if each.name == table and visible(hub, caller, facts, each):
             return each

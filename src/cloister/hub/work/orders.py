@@ -20,10 +20,10 @@ from cloister.hub.policy import write_policy
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.service import JobType
 from cloister.hub.services.access import under
-from cloister.hub.services.catalogue import steadily
 from cloister.hub.services.jobs import Superseded, caller_of_job, came_of, submit
 from cloister.hub.services.trail import write
 from cloister.hub.work.attempts import AttemptSession, Charges
+from cloister.hub.work.held import steadily
 from cloister.hub.work.recheck import check_standing, present
 from cloister.hub.work.refusals import note_refusal
 from cloister.hub.work.submitting import submit_once, telling

@@ -18,9 +18,9 @@ from cloister.hub.problems import Missing
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.owner_views import VIEW_KEPT, OwnerView, forget_views
 from cloister.hub.services.access import check, context_of, data_set_object
-from cloister.hub.services.catalogue import Held, steadily
 from cloister.hub.services.jobs import Stopped, caller_of_job
 from cloister.hub.services.trail import write
+from cloister.hub.work.held import Held, steadily
 from cloister.hub.work.recheck import present
 from cloister.session.state.scrubbed import scrubbed
 

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from cloister.errors import AccessDenied, CloisterError
 from cloister.hub.generation import generation
-from cloister.hub.services.access import check_together, facts_of
 from cloister.hub.work.bounds import account_of, check_limits
+from cloister.hub.work.callers import caller_again, caller_for
+from cloister.hub.work.checking import check_together
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -27,8 +29,6 @@ __all__ = ["Recheck", "charged", "check_standing", "present", "withheld"]
 
 def present(hub: Hub, db: Db, caller: Caller) -> Caller:
     """The same person as they stand now, come in the same way; refused where they are blocked, or their token is taken back."""
-    from cloister.hub.services.accounts import caller_again, caller_for
-
     person = caller_again(hub, db, caller) if caller.token else caller_for(hub, db, caller.id)
     if person is None and (not caller.token or caller_for(hub, db, caller.id) is None):
         raise AccessDenied("The query was denied", why="the account is blocked", instead="ask an administrator")
@@ -92,7 +92,7 @@ def check_standing(hub: Hub, db: Db, caller: Caller, found: Authorised, moment: 
         if len(objects) < len(found.objects):
             raise AccessDenied(words.denied, why="the data set was deleted", instead="another data set")
         context = terms.context(hub, now, found.read, found.behind)
-        decisions = check_together(hub, db, now, terms.action, objects, context)
+        decisions = check_together(hub, db, now, terms.action, objects, context, facts)
         who = account_of(facts, now, terms.project)
         decisions = check_limits(hub, db, now, terms.action, objects, decisions, context, who)
         if any(decisions[name].narrowed.rows not in ("", each.narrowed.rows) for name, each in found.decisions.items()):

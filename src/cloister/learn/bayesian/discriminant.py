@@ -115,7 +115,7 @@ class LinearDiscriminantAnalysis(ClassifierMixin, PrivateModel):  # type: ignore
         self._settle(sizes, least, means, products, total, radius**2 * total, rows.box)
 
     def _learn_table(
-        self, session: Measurer, table: str, encoder: Encoder, target: str, spend: Spending, purpose: str
+        self, session: Measurer, table: str, encoder: Encoder, target: Any, spend: Spending, purpose: str
     ) -> Allowance:
         """By the table's own engine: sums by class, and sums of computed products."""
         declaration = session.tables[table]

@@ -104,7 +104,7 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             self.low_, self.high_ = np.full(len(numbers), -np.inf), np.full(len(numbers), np.inf)
 
     def _learn_table(
-        self, session: Measurer, table: str, encoder: Encoder, target: str, spend: Spending, purpose: str
+        self, session: Measurer, table: str, encoder: Encoder, target: Any, spend: Spending, purpose: str
     ) -> Allowance:
         """By the table's own engine (`class_tables.py`)."""
         self.classes_ = classes_of(self.classes)

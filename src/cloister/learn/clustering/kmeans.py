@@ -25,7 +25,6 @@ from cloister.learn.frame.ball import in_ball, projected
 from cloister.learn.frame.base import PrivateModel, Rows
 from cloister.learn.frame.budget_account import BudgetAccount
 from cloister.learn.frame.encoding import Encoder
-from cloister.learn.frame.from_tables import Learning, read
 from cloister.learn.frame.margins import wider_quantile
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share
@@ -33,6 +32,7 @@ from cloister.noise.allowance import Allowance, Share
 if TYPE_CHECKING:
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
+    from cloister.tables import PrivateTable
 
 __all__ = ["KMeans", "KMeansPlan", "plan_of"]
 
@@ -169,27 +169,24 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         )
         self._keep(np.clip(place.mean + in_ball(centres, radius) @ axes.T, self.low_, self.high_), sizes, known)
 
-    def _learn_table(
-        self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
-    ) -> Allowance:
-        """By the table's own engine ("engine", and "auto" unless the table is declared small and has rows), else from rows."""
+    def _from_engine(self, declaration: PrivateTable, encoder: Encoder) -> bool:
+        """With "engine", and "auto" unless the table is declared small and has rows."""
         self._check()
-        features = len(encoder.names)
-        fits = self.radius is None and self.n_clusters * (features + 1) <= MOST_TERMS
-        size = getattr(session.tables[table], "size", None)
+        fits = self.radius is None and self.n_clusters * (len(encoder.names) + 1) <= MOST_TERMS
+        size = declaration.size
         if self.method == "engine" and not fits:
             raise InvalidParameter(
                 'method="engine" is invalid',
                 why=f"its rounds have at most {MOST_TERMS} products of clusters and features, and no radius",
                 instead='method="auto"',
             )
-        alone = not session.declared(table).abilities.rows
-        if self.method != "engine" and not (self.method == "auto" and fits and (alone or size is None or size >= _FEW_ROWS)):
-            outcome = session.run(Learning(model=self, encoder=encoder, target=target), table, spend, purpose=purpose)
-            read(self, outcome.values, outcome.cost)
-            allowance = Allowance(outcome.cost, currency=self._currency_of(outcome.cost), marked=self.marked_)
-            allowance.lines = list(self.spent_)
-            return allowance
+        few = declaration.abilities.rows and size is not None and size < _FEW_ROWS
+        return self.method == "engine" or (self.method == "auto" and fits and not few)
+
+    def _learn_table(
+        self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
+    ) -> Allowance:
+        """By rounds of the table's own engine."""
         account = BudgetAccount.of(session, table, spend, purpose)
         # a job that may be begun again has choices of its own
         found = by_engine(account, table, encoder, clusters=self.n_clusters, rounds=self.rounds, random=session.choices)

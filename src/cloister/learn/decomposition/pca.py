@@ -42,7 +42,6 @@ from cloister.learn.frame.ball import in_ball, projected, reach_of
 from cloister.learn.frame.base import PrivateModel, Rows
 from cloister.learn.frame.bounds import Box
 from cloister.learn.frame.encoding import Encoder
-from cloister.learn.frame.from_tables import Learning, read
 from cloister.learn.frame.margins import wider_quantile
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Currency, Share
@@ -52,6 +51,7 @@ from cloister.privacy.rational import exact_square_root
 if TYPE_CHECKING:
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
+    from cloister.tables import PrivateTable
 
 __all__ = ["METHODS", "PCA"]
 
@@ -286,26 +286,23 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
         self.total_variance_ = float(X.var(axis=0).sum() * len(X) / max(len(X) - 1, 1))
         self.method_, self.size_ = "plain", float(len(X))
 
-    def _learn_table(
-        self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
-    ) -> Allowance:
-        """By covariances from the table's engine ("moments", and "auto" where the declared size is large or the engine hands
-        out no rows), else from rows."""
-        columns, large = [name for name, _ in encoder.columns], (getattr(session.tables[table], "size", None) or 0) >= _LARGE
-        plain = len(encoder.names) == len(columns) and not self.centered and self.radius is None
+    def _from_engine(self, declaration: PrivateTable, encoder: Encoder) -> bool:
+        """With "moments", and "auto" where the declared size is large or the engine hands out no rows."""
+        plain = len(encoder.names) == len(encoder.columns) and not self.centered and self.radius is None
         if self.method == "moments" and not plain:
             raise InvalidParameter(
                 'method="moments" is invalid',
                 why="the engine's covariances are of numbers about their mean, within their declared bounds",
                 instead='method="auto"',
             )
-        alone = not session.declared(table).abilities.rows
-        if self.method != "moments" and not (self.method == "auto" and (large or alone) and plain):
-            outcome = session.run(Learning(model=self, encoder=encoder, target=target), table, spend, purpose=purpose)
-            read(self, outcome.values, outcome.cost)
-            allowance = Allowance(outcome.cost, currency=self._currency_of(outcome.cost))
-            allowance.lines = list(self.spent_)
-            return allowance
+        large = not declaration.abilities.rows or (declaration.size or 0) >= _LARGE
+        return self.method == "moments" or (self.method == "auto" and plain and large)
+
+    def _learn_table(
+        self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
+    ) -> Allowance:
+        """By covariances from the table's engine."""
+        columns = [name for name, _ in encoder.columns]
         count = self._count(len(columns))
         answer = session.measure(question_of(table, columns), spend, purpose=purpose)
         found = moments_of(answer.to_arrow().to_pydict(), answer.margin().to_pydict(), len(columns))

@@ -27,8 +27,10 @@ from cloister.privacy import ApproxDP, Guarantee, PureDP
 
 if TYPE_CHECKING:
     from cloister.learn.frame.card import Card
+    from cloister.learn.frame.encoding import Encoder
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
+    from cloister.tables import PrivateTable
 
 __all__ = ["PrivateModel", "Rows", "classes_of", "places_of"]
 
@@ -228,6 +230,17 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
         fit_table(self, session, table, features=features, target=target, spend=spend, purpose=purpose)
         return self
+
+    def _from_engine(self, declaration: PrivateTable, encoder: Encoder) -> bool:
+        """Whether it learns from what the table's own engine answers (`_learn_table`), so that no row comes into memory: where it
+        can. A model that can learn either way says here which one."""
+        return type(self)._learn_table is not PrivateModel._learn_table
+
+    def _learn_table(
+        self, session: Measurer, table: str, encoder: Encoder, target: str | None, spend: Spending, purpose: str
+    ) -> Allowance | None:
+        """Set the learned attributes by what the engine answers; the allowance that was spent, where any was."""
+        raise NotImplementedError
 
     # ── what is told of it ───────────────────────────────────────────────────────────────────────
 

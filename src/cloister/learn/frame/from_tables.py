@@ -1,6 +1,6 @@
 """Learning from a table of a session: bounds and classes from its declaration, noise and charge by the one door.
 
-A model whose method is made of sums (`_learn_table`) asks the door for them, and no row comes into memory. Any other reads rows
+A model whose method is made of sums (`_from_engine`) asks the door for them, and no row comes into memory. Any other reads rows
 through `Door.run`, which charges first and lets out nothing but the learned values.
 """
 
@@ -57,7 +57,7 @@ def fit_table(
         raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="fit(X, y)")
     encoder = Encoder.of(declaration.columns, list(features))
     declare(model, encoder, declaration, target)
-    if hasattr(model, "_learn_table"):
+    if model._from_engine(declaration, encoder):
         with np.errstate(all="ignore"):
             allowance = model._learn_table(session, table, encoder, target, wanted, purpose)
         marked = allowance is not None and allowance.marked  # by noise that was bought before, in another session perhaps

@@ -103,7 +103,7 @@ class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.low_, self.high_ = rows.box.low, rows.box.high
 
     def _learn_table(
-        self, session: Measurer, table: str, encoder: Encoder, target: str, spend: Spending, purpose: str
+        self, session: Measurer, table: str, encoder: Encoder, target: Any, spend: Spending, purpose: str
     ) -> Allowance:
         """By the table's own engine: sums of computed columns (`regression_tables.py`)."""
         from cloister.learn.linear_models.regression_tables import line_of_table

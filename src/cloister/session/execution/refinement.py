@@ -9,7 +9,8 @@ values and sums, and units where a row is a unit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -27,6 +28,8 @@ from cloister.session.releases.uncertainty import Terms
 from cloister.session.workloads.marginal_terms import Copies, gathered
 from cloister.tables import Expression
 from cloister.tables.expression.evaluate import holds
+
+_MOST_KEPT = 64
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,30 @@ def refinement(wanted: Shape, finer: Shape) -> Refinement | None:
     if len(set(counts.tolist())) != 1 or counts[0] == 0 or (counts[0] > 1 and not additive(finer)):
         return None
     return Refinement(wanted, finer, places, formulas, int(counts[0]))
+
+
+class Kept:
+    """The shapes that one session bought, of each table the latest: what else it asks may follow from them."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[tuple[str, str, str], OrderedDict[str, Shape]] = {}
+
+    def add(self, shape: Shape) -> None:
+        """One was bought."""
+        kept = self._shapes.setdefault(subject(shape), OrderedDict())
+        kept[shape.digest] = shape
+        kept.move_to_end(shape.digest)
+        while len(kept) > _MOST_KEPT:
+            kept.popitem(last=False)
+
+    def refinements(self, wanted: Shape) -> Iterator[Refinement]:
+        """How it follows from each that is finer, the latest first; from none where it was bought itself."""
+        kept = self._shapes.get(subject(wanted))
+        if kept and wanted.digest not in kept:
+            for finer in reversed(list(kept.values())):
+                how = refinement(wanted, finer)
+                if how is not None:
+                    yield how
 
 
 def foreseen(how: Refinement, plan: Plan) -> Plan:

@@ -40,6 +40,7 @@ class TableRegistry:
         self.ledger, self.random = ledger, random
         self.flights = SingleFlight()
         self._stock = PreparedCache(workspace)
+        self.workspace = self._stock.workspace
         self._lock = threading.Lock()
         self._changing = threading.Lock()
         self._now = TableSnapshot(tables, ledger, random, self._stock, SourceIdentities())
@@ -51,24 +52,19 @@ class TableRegistry:
         """The tables as the question that is asked here began with them; without one, as they are now."""
         return _BEGUN.get().get(self, self._now)
 
-    @property
-    def workspace(self) -> Workspace:
-        """What its engines may take of the machine."""
-        return self._stock.workspace
-
     @contextmanager
-    def pinned(self) -> Iterator[None]:
-        """What is asked within it sees the tables as they were when it began."""
+    def pinned(self) -> Iterator[TableSnapshot]:
+        """What is asked within it sees these tables, which are those of its beginning."""
         begun = _BEGUN.get()
         if self in begun:
-            yield
+            yield begun[self]
             return
         with self._lock:
             registry = self._now
             self._asking[registry] = self._asking.get(registry, 0) + 1
         token = _BEGUN.set({**begun, self: registry})
         try:
-            yield
+            yield registry
         finally:
             _BEGUN.reset(token)
             with self._lock:

@@ -116,7 +116,8 @@ class Seen:
 
     def _alone(self, question: Question, name: str) -> Question:
         self.check(name)
-        self.check_columns(name, columns_read(question))
+        if name in self.view.columns:
+            self.check_columns(name, columns_read(question))
         condition = self.view.rows.get(name)
         if condition is None:
             return question

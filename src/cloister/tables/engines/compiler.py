@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from cloister.errors import InvalidParameter, UnsupportedQuery
 from cloister.tables.declaring.columns import Domain, Text
 from cloister.tables.engines.ibis_compilers import sql_of
-from cloister.tables.engines.request import MOST_ROWS, Aggregate, Aggregation, Key, Strided
+from cloister.tables.engines.request import MOST_ROWS, Aggregate, Aggregation, Key, Strided, check_condition
 from cloister.tables.expression.expressions import Expression
 from cloister.tables.expression.scope import RecordingScope, Scope, TemplateScope
 
@@ -94,6 +94,7 @@ class Layout:
         last: tuple[Expression, Mapping[str, Domain], str, tuple[str, tuple[int, ...]]] | None = getattr(_HERE, "shape", None)
         if last is not None and last[0] is where and last[1] is self.domains and last[2] == dialect:
             return last[3]
+        check_condition(where)
         scope = RecordingScope(self.domains, dialect)
         found = repr(where.condition(scope)), tuple(scope.numbers)
         _HERE.shape = (where, self.domains, dialect, found)

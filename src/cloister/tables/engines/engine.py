@@ -175,13 +175,13 @@ class Answering(ABC):
         return None
 
     def plan(self, aggregation: Aggregation) -> CompiledQuery:
-        """The compiled SQL; kept, so that questions that differ only in the numbers of their conditions compile once.
+        """The compiled SQL; kept, so that questions that differ only in the numbers of their conditions are checked and compiled
+        once. What a condition may not say is refused each time.
 
         A request with no cap of its own gets the declared one: with a unit, no question reads more rows of a person than it says.
         """
         if aggregation.max_rows is None and self.declared.max_rows is not None:
             aggregation = replace(aggregation, max_rows=self.declared.max_rows)
-        aggregation.check(self.layout.domains)
         shape, numbers = self.layout.shape(aggregation.where, self.dialect)
         key = ("aggregate", shape, aggregation.keys, aggregation.aggregates, aggregation.max_rows, aggregation.missing)
         plan = self._planned(key, lambda: compile_aggregation(aggregation, self.layout, self.dialect, markers=True))

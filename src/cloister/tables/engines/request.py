@@ -242,12 +242,7 @@ class Aggregation:
 
     def check(self, domains: Mapping[str, Domain]) -> None:
         """Refuses what no engine should be asked: unknown columns, sums that could overflow, aggregates of one name."""
-        if self.where is not None and not isinstance(self.where, Expression):
-            raise InvalidParameter(
-                f"where= of type {type(self.where).__name__} is invalid",
-                why="it is not a condition",
-                instead='where=Compare(">", Column("age"), Literal(40))',
-            )
+        check_condition(self.where)
         for key in self.keys:
             if not isinstance(key, str | Key):
                 raise InvalidParameter(
@@ -298,6 +293,19 @@ class Aggregation:
             "max_rows": self.max_rows,
             "missing": self.missing,
         }
+
+
+def check_condition(where: object) -> None:
+    """Refuses what is no condition.
+
+    >>> check_condition(None)
+    """
+    if where is not None and not isinstance(where, Expression):
+        raise InvalidParameter(
+            f"where= of type {type(where).__name__} is invalid",
+            why="it is not a condition",
+            instead='where=Compare(">", Column("age"), Literal(40))',
+        )
 
 
 @dataclass(frozen=True, slots=True)

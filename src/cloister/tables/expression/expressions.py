@@ -117,7 +117,7 @@ class Literal(Expression):
             raise UnsupportedQuery("A time is not supported", why="columns hold whole days", instead="'2026-01-31'")
         if isinstance(value, datetime.date):
             return ["literal", "date", value.isoformat()]
-        return ["literal", "number", str(_rational(value))]
+        return ["literal", "number", str(value if type(value) in (int, Fraction) else _rational(value))]
 
     def condition(self, scope: Scope) -> Any:
         """TRUE, FALSE or NULL."""

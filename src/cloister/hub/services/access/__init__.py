@@ -1,7 +1,6 @@
 """Who may do what to which object: grants and requests, the institution's rules, projects, algorithms as objects with policies of
 their own, and what data providers attach to what they gave.
 
-- `facts.py`, `checking.py`: from the database to a decision of `hub/policy`, and a no as an error. No decision is made here.
 - `drafts.py`, `names.py`, `granting.py`: a grant as it is written, checked and kept. `requests.py`, `messages.py`: access is
   asked for. `rules.py`: the institution's policy. `algorithms.py`, `contributions.py`, `projects.py`: the other objects.
 - `sentences.py`, `views.py`, `preview.py`, `conflicts.py`: all of it in words. `pages_*.py`, `api*.py`, `cards.py`: the web.
@@ -16,13 +15,13 @@ from typing import TYPE_CHECKING
 from cloister.hub.policy import Action, register_actions
 from cloister.hub.service import Card, Link, Service
 from cloister.hub.services.access.algorithms import algorithms_of, contradicted, named_algorithm, under
-from cloister.hub.services.access.checking import allowed, allowed_together, check, check_together, context_of, refusal_of
-from cloister.hub.services.access.facts import Facts, data_set_object, facts_of, known_generation, who_of
 from cloister.hub.services.access.messages import say, spoken, thread
 from cloister.hub.services.access.names import Names, names_in
 from cloister.hub.services.access.sentences import members_text
 from cloister.hub.services.access.typed import Typed
 from cloister.hub.services.access.views import UnreadableView, unreadable_views
+from cloister.hub.work.checking import allowed, allowed_together, check, check_together, context_of, refusal_of
+from cloister.hub.work.facts import Facts, data_set_object, facts_of, known_generation, project_account, who_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,15 +85,6 @@ def revoke(hub: Hub, caller: Caller, number: str) -> None:
     from cloister.hub.services.access import granting
 
     granting.revoke(hub, caller, number)
-
-
-def project_account(project: str) -> str:
-    """The name under which the ledger counts what is asked in a project, by the project's name.
-
-    >>> project_account("heart-study")
-    'project heart-study'
-    """
-    return f"project {project}"
 
 
 def _pages() -> APIRouter:

@@ -27,10 +27,10 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.access import Algorithm
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.trail import TrailLine
-from cloister.hub.services.access.checking import allowed, check, context_of, no_algorithm
-from cloister.hub.services.access.facts import facts_of, who_of
 from cloister.hub.services.access.granting import own_algorithm
 from cloister.hub.services.trail import of_algorithm, write
+from cloister.hub.work.checking import allowed, check, context_of, no_algorithm
+from cloister.hub.work.facts import facts_of, who_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

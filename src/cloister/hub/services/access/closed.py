@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cloister.errors import InvalidDeclaration
 from cloister.hub.policy import Context, GrantFacts, Object, Who, actions, decide, words
 from cloister.hub.services.access.drafts import condition_columns
-from cloister.hub.services.access.facts import facts_of
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

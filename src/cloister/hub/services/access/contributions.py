@@ -17,9 +17,9 @@ from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import parts_of
 from cloister.hub.records.trail import TrailLine
-from cloister.hub.services.access.checking import check
 from cloister.hub.services.access.drafts import listed
 from cloister.hub.services.trail import gave, of_data_set, write
+from cloister.hub.work.checking import check
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

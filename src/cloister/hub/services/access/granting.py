@@ -15,12 +15,12 @@ from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row
-from cloister.hub.services.access.checking import allowed, check, context_of, no_algorithm
 from cloister.hub.services.access.closed import check_condition
 from cloister.hub.services.access.drafts import check_grant
-from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.access.names import resolved
 from cloister.hub.services.trail import write
+from cloister.hub.work.checking import allowed, check, context_of, no_algorithm
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -19,8 +19,8 @@ from cloister.hub.records.access import AccessRequest, Algorithm, Project, Proje
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.people import folded, person_by_email
-from cloister.hub.services.access.checking import allowed
-from cloister.hub.services.access.facts import facts_of
+from cloister.hub.work.checking import allowed
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -19,7 +19,6 @@ from cloister.hub.services.access.algorithms import (
     settings_of,
     withdraw_algorithm,
 )
-from cloister.hub.services.access.checking import allowed
 from cloister.hub.services.access.drafts import draft_of, grantable
 from cloister.hub.services.access.granting import grant_in, grants_on, own_algorithm, revoke_in, seen_algorithm
 from cloister.hub.services.access.names import names_in
@@ -29,6 +28,7 @@ from cloister.hub.services.access.views import grant_views
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.work.checking import allowed
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller

@@ -15,7 +15,6 @@ from cloister.hub.policy.methods import titled
 from cloister.hub.policy.texts_write import DAYS
 from cloister.hub.problems import Missing
 from cloister.hub.services.access.drafts import PRESETS, draft_of, grantable
-from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.access.granting import grant_in, grants_on, own_data_set, revoke_in
 from cloister.hub.services.access.names import person_called
 from cloister.hub.services.access.parts import SEEN, Id, Name, done
@@ -26,6 +25,7 @@ from cloister.hub.services.access.views import conflict_views, grant_views, requ
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import DataSet
-    from cloister.hub.services.access.facts import Facts
+    from cloister.hub.work.facts import Facts
     from cloister.privacy import Guarantee
 
 __all__ = ["budget_of", "routes"]

@@ -13,7 +13,6 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions
 from cloister.hub.policy.methods import titled
-from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.access.parts import Id, done
 from cloister.hub.services.access.rules import DATA_ACTIONS, end_rule, every_rule, make_rule, rule_draft
 from cloister.hub.services.access.typed import Typed
@@ -21,6 +20,7 @@ from cloister.hub.services.access.views import conflict_views, rule_views, unrea
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller

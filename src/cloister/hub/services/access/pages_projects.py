@@ -13,9 +13,7 @@ from cloister.hub.hub import HubDep
 from cloister.hub.policy import actions
 from cloister.hub.policy.methods import titled
 from cloister.hub.services.access import invitations, projects
-from cloister.hub.services.access.checking import allowed
 from cloister.hub.services.access.drafts import draft_of, grantable
-from cloister.hub.services.access.facts import project_object
 from cloister.hub.services.access.granting import own_data_set
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.pages_grants import budget_of
@@ -24,6 +22,8 @@ from cloister.hub.services.access.typed import Typed
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.work.checking import allowed
+from cloister.hub.work.facts import project_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable

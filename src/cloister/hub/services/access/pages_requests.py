@@ -13,7 +13,6 @@ from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import titled
 from cloister.hub.services.access import projects, requests
 from cloister.hub.services.access.drafts import draft_of, grantable, last_day
-from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.access.granting import seen_data_set
 from cloister.hub.services.access.messages import say, thread
 from cloister.hub.services.access.names import names_in
@@ -24,6 +23,7 @@ from cloister.hub.services.access.views import request_views
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller

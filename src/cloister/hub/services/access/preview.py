@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from cloister.hub.policy import Decision, Object, whom, words
 from cloister.hub.records.accounts import Person
-from cloister.hub.services.access.checking import allowed, context_of
 from cloister.hub.services.access.drafts import grantable
 from cloister.hub.services.accounts import caller_for
+from cloister.hub.work.checking import allowed, context_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

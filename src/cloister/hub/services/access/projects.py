@@ -21,8 +21,6 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import Grant, Project, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access.algorithms import checked_name
-from cloister.hub.services.access.checking import allowed, check
-from cloister.hub.services.access.facts import project_object
 from cloister.hub.services.access.granting import (
     confirm_in,
     facts_of_grant,
@@ -35,6 +33,8 @@ from cloister.hub.services.access.granting import (
 from cloister.hub.services.access.invitations import withdraw_invitation
 from cloister.hub.services.access.messages import spoken
 from cloister.hub.services.trail import write
+from cloister.hub.work.checking import allowed, check
+from cloister.hub.work.facts import project_object
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -17,12 +17,12 @@ from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.access import AccessRequest
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import wanted_in_row
-from cloister.hub.services.access.checking import allowed, check
 from cloister.hub.services.access.drafts import check_grant
-from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.access.granting import grant_in, own_data_set, seen_data_set
 from cloister.hub.services.access.messages import say, spoken
 from cloister.hub.services.trail import write
+from cloister.hub.work.checking import allowed, check
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -16,10 +16,10 @@ from cloister.hub.policy.methods import check_methods
 from cloister.hub.policy.strict import load
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import InstitutionRule
-from cloister.hub.services.access.checking import check
 from cloister.hub.services.access.drafts import listed
-from cloister.hub.services.access.facts import facts_of
 from cloister.hub.services.trail import write
+from cloister.hub.work.checking import check
+from cloister.hub.work.facts import facts_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloister.hub.database import Database, sqlite_address
-from cloister.hub.services.access.facts import read_facts
 from cloister.hub.services.access.views import UnreadableView, unreadable_views
+from cloister.hub.work.facts import read_facts
 
 if TYPE_CHECKING:
     from cloister.hub.settings import Settings

@@ -14,11 +14,11 @@ from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.accounts import Person
 from cloister.hub.records.policies import Unreadable, grant_in_row, rule_in_row, wanted_in_row
 from cloister.hub.services.access.conflicts import conflicts
-from cloister.hub.services.access.facts import Facts
 from cloister.hub.services.access.names import names_in
 from cloister.hub.services.access.requests import state_of
 from cloister.hub.services.access.sentences import GrantSentence, grant_lines, members_text, rule_lines
 from cloister.hub.web.languages import N_
+from cloister.hub.work.facts import Facts
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -15,18 +15,13 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from cloister.hub.service import Link, Service
-from cloister.hub.services.accounts.identification import (
-    caller_again,
-    caller_for,
-    caller_of_token,
-    identify,
-    must_have_second_factor,
-)
+from cloister.hub.services.accounts.identification import identify
 from cloister.hub.services.accounts.links import first_link, invite, login_link
 from cloister.hub.services.accounts.parts import opened
 from cloister.hub.services.accounts.people import add_person, roles_of, set_roles
 from cloister.hub.services.accounts.sessions import cookie_name
 from cloister.hub.services.accounts.tokens import make_token
+from cloister.hub.work.callers import caller_again, caller_for, caller_of_token, must_have_second_factor
 
 __all__ = [
     "SERVICE",

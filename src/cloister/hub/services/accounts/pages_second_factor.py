@@ -15,12 +15,12 @@ from cloister.hub.hub import HubDep
 from cloister.hub.records.accounts import Person
 from cloister.hub.services.accounts import second_factor, sessions, totp
 from cloister.hub.services.accounts.audit import as_person, log_event
-from cloister.hub.services.accounts.identification import must_have_second_factor
 from cloister.hub.services.accounts.log_in import prove_code
 from cloister.hub.services.accounts.pages_common import again, back_to, onward
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext
+from cloister.hub.work.callers import must_have_second_factor
 
 if TYPE_CHECKING:
     from cloister.hub.caller import Caller

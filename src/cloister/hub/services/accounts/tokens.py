@@ -18,8 +18,8 @@ from cloister.hub.policy.actions import ANYBODY, NOBODY, Action, actions
 from cloister.hub.problems import Conflict, Missing
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.services.accounts.audit import log_event
-from cloister.hub.services.accounts.identification import TOKEN_PREFIX
 from cloister.hub.services.accounts.people import clean
+from cloister.hub.work.callers import TOKEN_PREFIX
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -21,7 +21,8 @@ from cloister.hub.policy import Policy, derived
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import check, context_of, data_set_object
-from cloister.hub.services.catalogue import Held, live_of, owned
+from cloister.hub.services.catalogue import live_of, owned
+from cloister.hub.work.held import Held
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:

@@ -24,9 +24,10 @@ from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.authorised import ACTION, AuthorisedTable, check_free, ready, unsaid
 from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.services.anonymizing.reading import csv_digest
-from cloister.hub.services.catalogue import register, steadily
+from cloister.hub.services.catalogue import register
 from cloister.hub.services.jobs import Stopped, Superseded, caller_of_job
 from cloister.hub.services.trail import write
+from cloister.hub.work.held import steadily
 from cloister.hub.work.recheck import present, withheld
 from cloister.hub.work.refusals import note_refusal
 from cloister.printable import json_of

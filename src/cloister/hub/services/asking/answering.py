@@ -13,20 +13,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
-from cloister.hub.generation import claim_generation, read_generation
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
-from cloister.hub.services.access import known_generation
 from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready
 from cloister.hub.services.asking.group_commit import group_commit
 from cloister.hub.services.asking.keeping import Keeping, Kept, keep
 from cloister.hub.services.asking.money import spend_for
 from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.services.asking.watching import look_later
-from cloister.hub.services.catalogue import live_of, steadily
 from cloister.hub.services.trail import act_of, question_details
 from cloister.hub.work.concurrency import working
+from cloister.hub.work.held import decided, steadily
 from cloister.hub.work.refusals import note_refusal
 from cloister.session import Release
 
@@ -36,6 +34,8 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.services.trail import Act
+    from cloister.hub.work.facts import Facts
 
 __all__ = ["Answered", "Beside", "ask", "ask_together", "stored"]
 
@@ -113,6 +113,9 @@ def _way(
     *,
     charges: bool = True,
 ) -> list[Answered]:
+    def may(wish: QuestionRequest, db: Db, facts: Facts) -> AuthorisedQuestion:
+        return ready(hub, db, caller, wish, "question.ask", facts=facts, progress=progress, charges=charges)
+
     paid: dict[str, str] = {}
     try:
         with group_commit(hub):
@@ -120,32 +123,16 @@ def _way(
                 if wish.pilot:  # its answer is bought first; what follows from it is put to the policy once more
                     asked = wish
                     _, spend = steadily(
-                        lambda: _ready(hub, caller, asked, progress, charges=charges),
+                        partial(decided, hub, partial(may, asked)),
                         lambda found: spend_for(found.session, asked, buy=True),
                     )
                     wish = replace(wish, within=None, pilot="", spend=spend or "")
-                found, releases = steadily(lambda: _ready(hub, caller, wish, progress, charges=charges), answer)
-            if not releases[0].provenance.repeated:  # several share one charge
-                paid = {population: str(each) for population, each in releases[0].spent_by.items()}
+                found, releases = steadily(partial(decided, hub, partial(may, wish)), answer)
             kept = _keep(hub, caller, wish, found, releases, title, beside, paid)
     except Exception as error:  # what nobody foresaw too: it may have been charged
         _refused(hub, caller, wish, error, paid)
         raise
-    for each in releases:
-        hub.meter.question("repeated" if each.provenance.repeated else "answered")
     return kept
-
-
-def _ready(
-    hub: Hub, caller: Caller, wish: QuestionRequest, progress: Callable[[str], None] | None, *, charges: bool = True
-) -> AuthorisedQuestion:
-    with hub.database.looking(once=True) as connection:
-        now = read_generation(connection)
-    settled = known_generation(hub) == now and live_of(hub).is_of(now)  # nothing has changed: all that is asked of it is known
-    with hub.database.reading(late=settled) as db:
-        if settled:
-            claim_generation(db, now)
-        return ready(hub, db, caller, wish, "question.ask", progress=progress, charges=charges)
 
 
 def _keep(
@@ -158,49 +145,42 @@ def _keep(
     beside: Beside | None,
     paid: dict[str, str],
 ) -> list[Answered]:
-    ids = [each.id for each in found.objects]
-    policy = write_policy(found.policy)
-    kept = [
-        Answered(
-            row=Kept(
-                id=new_id(),
-                person=caller.id,
-                project=wish.project,
-                kind="sql",
-                title=title,
-                sql=sql,
-                purpose=wish.purpose,
-                data_sets=ids,
-                cost={population: str(each) for population, each in release.spent_by.items()},
-                digest=release.provenance.digest,
-                body=release.to_json().encode(),
-                policy=policy,
-                created=hub.now(),
-                algorithm=found.terms.algorithm,
-            ),
-            release=release,
-        )
-        for sql, release in zip(wish.texts, releases, strict=True)
-    ]
+    """What was charged goes into `paid` first: a refusal says it."""
+    texts = wish.texts
+    costs = [{population: str(cost) for population, cost in each.spent_by.items()} for each in releases]
+    if not releases[0].provenance.repeated:  # several share one charge
+        paid.update(costs[0])
+    ids, algorithm = [each.id for each in found.objects], found.terms.algorithm
+    policy, created = write_policy(found.policy), hub.now()
     how: dict[str, Any] = {"data_sets": ids, "columns": found.columns, "dialect": wish.dialect}
-    details = [question_details(sql=sql, **how, tree=partial(_tree, found, sql, wish.dialect)) for sql in wish.texts]
-    acts = [
-        act_of(
-            hub,
-            caller,
-            "question.ask",
-            kind="release",
-            object_id=each.id,
+    kept: list[Answered] = []
+    acts: list[Act] = []
+    for sql, release, cost in zip(texts, releases, costs, strict=True):
+        row = Kept(
+            id=new_id(),
+            person=caller.id,
+            project=wish.project,
+            kind="sql",
+            title=title,
+            sql=sql,
             purpose=wish.purpose,
-            cost=paid if place == 0 else {},
-            **told,
-            **({"algorithm": found.terms.algorithm} if found.terms.algorithm else {}),
+            data_sets=ids,
+            cost=cost,
+            digest=release.provenance.digest,
+            body=release.to_json().encode(),
+            policy=policy,
+            created=created,
+            algorithm=algorithm,
         )
-        for place, (each, told) in enumerate(zip(kept, details, strict=True))
-    ]
-    rows = [each.row for each in kept]
+        told = question_details(sql=sql, **how, tree=partial(_tree, found, sql, wish.dialect))
+        told |= {"algorithm": algorithm} if algorithm else {}
+        of: dict[str, Any] = {"kind": "release", "object_id": row.id, "purpose": wish.purpose, "cost": {} if kept else paid}
+        acts.append(act_of(created, caller, "question.ask", **of, **told))
+        kept.append(Answered(row=row, release=release))
     also = None if beside is None else lambda db: beside(db, kept)
-    lines = keep(hub, Keeping(caller=caller, found=found, rows=rows, acts=acts, beside=also))
+    lines = keep(hub, Keeping(caller=caller, found=found, rows=[each.row for each in kept], acts=acts, beside=also))
+    for release in releases:
+        hub.meter.question("repeated" if release.provenance.repeated else "answered")
     for line in lines:
         look_later(hub, caller, line)
     return kept

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from cloister.hub.caller import Caller, CallerDep
-from cloister.hub.guard import check_action, needs
+from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.releases.kinds import ANSWERS, View, kind_of
 from cloister.hub.releases.reading import read_release, seen_release
@@ -123,7 +123,7 @@ def _asked(hub: Hub, caller: Caller, question: Question, key: str, *, later: boo
     def work(claim: Claim) -> tuple[int, bytes]:
         if later:
             return store_job(hub, claim, lambda db: ask_later(db, hub, caller, wish))
-        answered = answered_to(hub, caller, wish, beside=_storing(claim, 201, wish.confidence))
+        answered = answered_to(hub, caller, wish, beside=_storing(claim, 201, wish.confidence) if key else None)
         return 201, _body(answered, wish.confidence)
 
     asked = _request("questions", question, "later" if later else "") if key else b""
@@ -145,9 +145,7 @@ def _plain(request: Request, body: bytes) -> tuple[Question, str] | None:
         return None
 
 
-def _directly(hub: Hub, request: Request, caller: Caller, asked: tuple[Question, str]) -> Response:
-    request.state.ticked = True
-    check_action(caller, DIRECT.action)
+def _directly(hub: Hub, caller: Caller, asked: tuple[Question, str]) -> Response:
     return _asked(hub, caller, *asked)
 
 
@@ -256,8 +254,7 @@ def _again(hub: Hub, caller: Caller) -> Callable[[int, bytes], None]:
 
 def _storing(claim: Claim, status: int, confidence: float) -> Beside:
     def beside(db: Db, kept: Sequence[Answered]) -> None:
-        if claim.key:
-            claim.store(db, status, _body(kept[0], confidence))
+        claim.store(db, status, _body(kept[0], confidence))
 
     return beside
 

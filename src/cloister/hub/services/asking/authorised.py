@@ -24,7 +24,6 @@ from cloister.hub.services.asking.money import costs_of, spend_for
 from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, sight
-from cloister.hub.work.bounds import account_of
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.session.questions.touched import Touched
@@ -50,8 +49,12 @@ _WORD = re.compile(r"[^\W\d]\w*")
 class AuthorisedQuestion(Authorised):
     """A wish that may be answered."""
 
-    spend: str | Guarantee | None
-    """What may be spent; None where the question names it itself."""
+    query: _Query
+
+    @property
+    def spend(self) -> str | Guarantee | None:
+        """What may be spent; None where the question names it itself. To be asked for on the tables that are held."""
+        return self.query.spend(self.session)
 
 
 class _Query:
@@ -63,27 +66,27 @@ class _Query:
         self,
         hub: Hub,
         wish: QuestionRequest,
-        who: str,
         terms: Terms,
         *,
         buys: bool,
         unknown: Callable[[Session, UnknownTable], CloisterError],
     ) -> None:
         self.terms = terms
-        self._hub, self._wish, self._who, self._buys, self._unknown = hub, wish, who, buys, unknown
+        self._hub, self._wish, self._buys, self._unknown = hub, wish, buys, unknown
         self._spend: tuple[Session, str | Guarantee | None] | None = None
 
     def touches(self, session: Session) -> Touched:
-        found = Touched({})
+        first, *others = self._wish.texts
         try:
-            for text in self._wish.texts:
+            found = session.touched(first, dialect=self._wish.dialect)
+            for text in others:
                 found |= session.touched(text, dialect=self._wish.dialect)
         except UnknownTable as error:
             raise self._unknown(session, error) from None
         return found
 
     def costs(self, session: Session) -> Mapping[str, Guarantee]:
-        return costs_of(self._hub, session, self._wish, self.spend(session), self._who) if self._buys else {}
+        return costs_of(self._hub, session, self._wish, self.spend(session), session.who) if self._buys else {}
 
     def spend(self, session: Session) -> str | Guarantee | None:
         """What may be spent in that session: a wanted margin is looked for once."""
@@ -101,23 +104,26 @@ def ready(
     wish: QuestionRequest,
     action: str,
     *,
+    facts: Facts | None = None,
     progress: Callable[[str], None] | None = None,
     charges: bool = True,
 ) -> AuthorisedQuestion:
     """The session that may answer a wish, or the refusal. `charges`: whether anything may be charged to a population."""
-    facts, asks = facts_of(hub, db), action == "question.ask"
-    sees = sight(hub, caller, facts)
-    seen = {each.name: each for each in meant(facts, wish.texts) if sees(each)}
+    facts = facts or facts_of(hub, db)
+    asks, named = action == "question.ask", meant(facts, wish.texts)
+    seen: dict[str, Object] = {}
 
     def unknown(session: Session, error: UnknownTable) -> CloisterError:
         return _unknown(hub, db, caller, wish, action, facts, seen, session, error)
 
     terms = Terms(action=action, purpose=wish.purpose, project=wish.project, algorithm=settled(hub, db, caller, wish))
-    who = account_of(facts, caller, wish.project)
-    query = _Query(hub, wish, who, terms, buys=asks and charges, unknown=unknown)
-    found = authorise(hub, db, caller, query, seen, priced=asks, progress=progress)
-    with found.held.pinned():
-        return AuthorisedQuestion(**vars(found), spend=query.spend(found.session))
+    query = _Query(hub, wish, terms, buys=asks and charges, unknown=unknown)
+    sees = sight(hub, caller, facts)
+    for each in named:
+        if sees(each):
+            seen[each.name] = each
+    found = authorise(hub, db, facts, caller, query, seen, priced=asks, progress=progress)
+    return AuthorisedQuestion(**vars(found), query=query)
 
 
 def meant(facts: Facts, texts: Iterable[str]) -> list[Object]:

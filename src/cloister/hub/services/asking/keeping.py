@@ -20,7 +20,7 @@ from cloister.errors import AccessDenied
 from cloister.hub.database import DatabaseUnavailable
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.asking.group_commit import arriving_commits
-from cloister.hub.services.trail import write_all
+from cloister.hub.services.trail import Act, write_all
 from cloister.hub.statements import Statement
 from cloister.hub.work.recheck import Recheck, check_standing
 from cloister.ledger.commit import Entry, GroupCommit
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-    from cloister.hub.services.trail import Act
     from cloister.hub.work.authorise import Authorised
 
 __all__ = ["Keeping", "Kept", "keep"]
@@ -125,7 +124,7 @@ class _Keeper:
     def _transaction(self, batch: list[Entry[Keeping]]) -> None:
         hub, moment = self._hub, Recheck()
         with hub.database.writing() as db:
-            may_leave: list[Entry[Keeping]] = []
+            may_leave, rows, acts = list[Entry[Keeping]](), list[dict[str, Any]](), list[Act]()
             for entry in batch:
                 each = entry.work
                 try:
@@ -134,13 +133,14 @@ class _Keeper:
                     entry.error = error
                 else:
                     may_leave.append(entry)
+                    rows.extend(vars(row) for row in each.rows)
+                    acts.extend(each.acts)
             if not may_leave:
                 return
-            rows = [row for entry in may_leave for row in entry.work.rows]
-            _RELEASE.run(db.connection(), *(vars(row) for row in rows))
+            _RELEASE.run(db.connection(), *rows)
             for entry in may_leave:
                 if entry.work.beside is not None:
                     entry.work.beside(db)
-            numbers = iter(write_all(db, hub, [act for entry in may_leave for act in entry.work.acts]))
+            numbers = write_all(db, hub, acts)
             for entry in may_leave:
-                entry.result = [next(numbers) for _ in entry.work.acts]
+                entry.result, numbers = numbers[: len(entry.work.acts)], numbers[len(entry.work.acts) :]

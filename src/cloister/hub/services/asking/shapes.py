@@ -213,11 +213,11 @@ def answer_bytes(row: StoredRelease | Kept, release: Release, confidence: float 
     confidence gives the same bytes, whenever and however often it is asked for. The release in it stands as it is stored: to
     read it and write it again would take longer than all the rest.
     """
-    margins = release.margin(confidence)
+    margins, columns, statistics = release.margin(confidence).to_pydict(), release.to_pydict(), release.statistics()
     told = {
         "id": row.id,
-        "columns": plain(release.to_pydict()),
-        "margins": {name: [finite(each) for each in margins[name].tolist()] for name in release.statistics()},
+        "columns": plain(columns),
+        "margins": {name: [finite(each) for each in margins[name]] for name in statistics},
         "confidence": confidence,
         "cost": dict(row.cost),
         "repeated": release.provenance.repeated,

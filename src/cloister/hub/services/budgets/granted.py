@@ -37,7 +37,7 @@ _MOST = 200
 
 @dataclass(frozen=True, kw_only=True)
 class GrantedShare:
-    """What one grant lets one purse draw; of a grant to many who are not named, what it lets each of them."""
+    """What one grant lets one account draw; of a grant to many who are not named, what it lets each of them."""
 
     grant: str
     data_set: str

@@ -173,7 +173,7 @@ def purses_of(db: Session, caller: Caller) -> set[str]:
 
 
 def shares_of(hub: Hub, population: str, only: Iterable[str] | None = None) -> list[Share]:
-    """Every allotment of a population, by name; `only`: of these purses."""
+    """Every allotment of a population, by name; `only`: of these accounts."""
     _follow(hub)
     names = sorted(_book(hub).shares.get(population, ()))
     wanted = names if only is None else [each for each in names if each in set(only)]
@@ -190,7 +190,7 @@ def budget_events(hub: Hub, population: str) -> list[Event]:
 def charges_of(
     hub: Hub, population: str, *, only: Iterable[str] | None = None, after: int = 0, limit: int = 50
 ) -> tuple[list[Charge], int]:
-    """Some charges, the newest first, and the number after which older ones come; 0: none. `only`: of these purses."""
+    """Some charges, the newest first, and the number after which older ones come; 0: none. `only`: of these accounts."""
     wanted = None if only is None else set(only)
     found = [
         each

@@ -18,12 +18,9 @@ from typing import TYPE_CHECKING
 from cloister.hub.service import Link, Service
 from cloister.hub.services.catalogue.cards import cards
 from cloister.hub.services.catalogue.live import (
-    Exchanged,
-    Held,
     Live,
     live_of,
     source_of,
-    steadily,
     sweep_scratch,
     table_store_of,
 )
@@ -40,8 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SERVICE",
-    "Exchanged",
-    "Held",
     "Live",
     "Wanted",
     "expire",
@@ -55,7 +50,6 @@ __all__ = [
     "search",
     "seen",
     "source_of",
-    "steadily",
     "table_store_of",
     "tables_on",
     "window_with",

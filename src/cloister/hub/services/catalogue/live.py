@@ -11,11 +11,11 @@ tables is `Held`, and carried out on these very tables or not at all, however sl
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
@@ -26,6 +26,7 @@ from cloister.hub.records.catalogue import DataSet, DataSetVersion
 from cloister.hub.records.declarations import table_of
 from cloister.hub.services.catalogue.origins import whole_of
 from cloister.hub.storage import Allowed, KeptAddress, Limits, StoredTable, TableStore, reopen
+from cloister.hub.work.held import Exchanged, Held
 from cloister.query import Session
 from cloister.session.state.lineage import SharedRows
 from cloister.tables.engines.folder import sweep
@@ -40,14 +41,11 @@ if TYPE_CHECKING:
     from cloister.tables.sourcing.sources import Source
 
 __all__ = [
-    "Exchanged",
-    "Held",
     "Live",
     "authorities_of",
     "live_of",
     "reached",
     "source_of",
-    "steadily",
     "sweep_scratch",
     "table_store_of",
 ]
@@ -66,47 +64,6 @@ class _State:
 
     version: str
     declaration: str
-
-
-class Exchanged(Conflict):
-    """The rows are others than those that it was decided for. Nothing was read."""
-
-    stored = "Exchanged"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Nothing was read", why="the rows of the data set are being exchanged just now", instead="the same once more"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Held:
-    """The tables that a decision is made for."""
-
-    session: Session
-    tables: Mapping[str, PrivateTable | PublicTable]
-    whole: bool
-    """Whether all of them are what their names stood for in the facts that were decided on."""
-    found_shared: Callable[[SharedRows], None]
-    """Told when their rows turn out to be others' too, just before a charge."""
-
-    @contextmanager
-    def pinned(self) -> Iterator[None]:
-        """Within it this thread reads these tables and no others; refused where they were exchanged since."""
-        with self.session.house.pinned():
-            now = self.session.house.registry.tables
-            if not self.whole or any(now.get(name) is not table for name, table in self.tables.items()):
-                raise Exchanged
-            yield
-
-
-class _Decision(Protocol):
-    @property
-    def held(self) -> Held: ...
-
-
-Decided = TypeVar("Decided", bound=_Decision)
-Done = TypeVar("Done")
 
 
 class Live:
@@ -137,9 +94,11 @@ class Live:
         columns: Mapping[str, Iterable[str]] | None = None,
         progress: Callable[[str], None] | None = None,
         time_limit: float | None = None,
+        generation: int | None = None,
     ) -> Session:
-        """A session in which somebody sees these tables, and of them these rows and columns."""
-        self.renew(db)
+        """A session in which somebody sees these tables, and of them these rows and columns; `generation`: of the facts that it
+        is made on, where these are known."""
+        self.renew(db, generation)
         wanted = list(tables)
         for name in wanted:
             if name in self.closed_for:
@@ -153,9 +112,15 @@ class Live:
                 who, tables=known, rows=rows or None, columns=columns or None, progress=progress, time_limit=time_limit
             )
 
-    def held(self, session: Session, names: Collection[str], generation: int) -> Held:
-        """The tables of these names as they are now, for what is decided on the facts of a generation: none may be newer."""
-        now = session.house.registry.tables
+    def held(
+        self,
+        session: Session,
+        names: Collection[str],
+        generation: int,
+        now: Mapping[str, PrivateTable | PublicTable] | None = None,
+    ) -> Held:
+        """The tables of these names as they are `now`, for what is decided on the facts of a generation: none may be newer."""
+        now = session.house.registry.tables if now is None else now
         tables = {name: now[name] for name in names if name in now}
         # after the tables: who exchanges one says so first
         whole = all(name in tables and self._since.get(name, generation + 1) <= generation for name in names)
@@ -165,10 +130,10 @@ class Live:
         """Whether nothing is to be taken over from that generation, so that no look into the database is needed."""
         return generation == self._generation and not self._worth_a_try()
 
-    def renew(self, db: Db) -> None:
+    def renew(self, db: Db, now: int | None = None) -> None:
         """Take over what was registered, changed, closed or deleted since; and try again what could not be opened a while ago.
         A moment that is older than the tables changes nothing."""
-        now = generation(db)
+        now = generation(db) if now is None else now
         if self.is_of(now):
             return
         with self._lock:
@@ -296,22 +261,6 @@ def _shared(name: str) -> Conflict:
         why="its rows are in another data set too, which has the budget of another population",
         instead="its owner keeps one of the two, and deletes the other",
     )
-
-
-def steadily(decide: Callable[[], Decided], act: Callable[[Decided], Done]) -> tuple[Decided, Done]:
-    """Do what is decided on the tables that it was decided for; where they were exchanged in between, it is decided again."""
-    for _ in range(_TRIES):
-        try:
-            found = decide()
-            try:
-                with found.held.pinned():
-                    return found, act(found)
-            except SharedRows as error:
-                found.held.found_shared(error)
-                raise
-        except Exchanged:
-            continue
-    raise Exchanged
 
 
 def source_of(hub: Hub, row: DataSet, version: DataSetVersion) -> object:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, event, func, insert, select, update
@@ -74,7 +75,7 @@ def write(
     another's later) makes the line visible to their owners.
     """
     told: dict[str, Any] = {"kind": kind, "object_id": object_id, "purpose": purpose, "cost": cost, "outcome": outcome}
-    return write_all(db, hub, [act_of(hub, caller, action, **told, **details)])[0]
+    return write_all(db, hub, [act_of(hub.now(), caller, action, **told, **details)])[0]
 
 
 def write_all(db: Session, hub: Hub, acts: Sequence[Act]) -> list[int]:
@@ -83,7 +84,7 @@ def write_all(db: Session, hub: Hub, acts: Sequence[Act]) -> list[int]:
 
 
 def act_of(
-    hub: Hub,
+    when: datetime,
     caller: Caller,
     action: str,
     *,
@@ -101,7 +102,7 @@ def act_of(
     if caller.address:
         details = {"address": caller.address, **details}
     return Act(
-        when=hub.now(),
+        when=when,
         person=caller.id,
         action=action,
         kind=kind,
@@ -178,23 +179,19 @@ class Keeper:
         """The lines at the end of the chain."""
         if isinstance(db, Reader):
             raise WroteWhileReading("a line of the trail")
-        db.flush()  # what the line is about is there before it
-        connection = db.connection()
-        number, before = self._lock(connection)
+        connection, number, before = self._lock(db)
         if db.info.get("trail") is None:  # so the end that was read is a committed one
             with self._turn:
                 if self._file is not None and self._file.grown:
                     self._file.replace(Head(count=number, hash=before))
             if number < self.known:
                 number, before = self._write_gap(db, connection, number, before, self.known)
-        end, last = self._append(db, connection, number, before, acts)
-        self._move(db, connection, end, last)
-        return list(range(number + 1, end + 1))
+        self._append(db, connection, number, before, acts)
+        return list(range(number + 1, number + len(acts) + 1))
 
     def compare(self, db: Session) -> None:
         """Does the database contain the end that the file knows?"""
-        connection = db.connection()
-        number, before = self._lock(connection)
+        connection, number, before = self._lock(db)
         file = self.file()
         with self._turn:
             head = file.read()
@@ -203,9 +200,9 @@ class Keeper:
                 file.begin()
                 file.replace(Head(count=number, hash=before))
             if number:
-                self._move(db, connection, *self._write_gap(db, connection, number, before, None))
+                self._write_gap(db, connection, number, before, None)
         elif not _contains(db, head):
-            self._move(db, connection, *self._write_gap(db, connection, number, before, head.count))
+            self._write_gap(db, connection, number, before, head.count)
         else:
             self.known = max(self.known, head.count)
 
@@ -225,18 +222,25 @@ class Keeper:
                 self._file.close()
                 self._file = None
 
-    def _lock(self, connection: Connection) -> tuple[int, str]:
+    def _lock(self, db: Session) -> tuple[Connection, int, str]:
         """The end of the chain, nobody else's until the transaction ends."""
-        _check_transaction(connection)
+        db.flush()  # what a line is about is there before it
+        connection = db.connection()
+        if connection.dialect.name == "sqlite":
+            raw: Any = connection.connection.driver_connection
+            if not raw.in_transaction:
+                raise RuntimeError("the trail is written in a transaction: with hub.database.begin() as db")
         rows = _END.rows(connection)
         if not rows:
             maker = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
             first = maker(TrailHead).values(id=_ROW, number=0, hash=START)
             connection.execute(first.on_conflict_do_nothing())  # others may be as quick
             rows = _END.rows(connection)
-        return rows[0].number, rows[0].hash
+        return connection, rows[0].number, rows[0].hash
 
     def _append(self, db: Session, connection: Connection, number: int, before: str, acts: Sequence[Act]) -> tuple[int, str]:
+        """The lines, and the new end in the database; and in the file, as soon as the transaction is committed."""
+        self.file()
         lines: list[dict[str, Any]] = []
         objects: list[dict[str, Any]] = []
         for act in acts:
@@ -246,7 +250,9 @@ class Keeper:
             objects += [{"object": each, "number": number} for each in about(act.kind, act.object, act.details)]
         _LINE.run(connection, *lines)
         _ABOUT.run(connection, *objects)
+        _MOVE.run(connection, {"new": number, "last": before})
         db.info["trail lines"] = db.info.get("trail lines", 0) + len(lines)
+        db.info["trail"] = Head(count=number, hash=before)
         return number, before
 
     def _write_gap(self, db: Session, connection: Connection, number: int, before: str, known: int | None) -> tuple[int, str]:
@@ -265,12 +271,6 @@ class Keeper:
         act = Act(when=self._hub.now(), person="", action=GAP, kind="trail", outcome="failed", details=details)
         db.info["trail replace"] = True
         return self._append(db, connection, number, before, [act])
-
-    def _move(self, db: Session, connection: Connection, number: int, last: str) -> None:
-        """The new end in the database; and in the file, as soon as the transaction is committed."""
-        _MOVE.run(connection, {"new": number, "last": last})
-        db.info["trail"] = Head(count=number, hash=last)
-        self.file()
 
     def _committed(self, db: Session) -> None:
         if db.get_nested_transaction() is not None or db.info.get("trail") is None:
@@ -317,10 +317,3 @@ def _contains(db: Session, head: Head) -> bool:
     if head.count == 0:
         return True
     return db.scalar(select(TrailLine.hash).where(TrailLine.number == head.count)) == head.hash
-
-
-def _check_transaction(connection: Connection) -> None:
-    if connection.dialect.name == "sqlite":
-        raw: Any = connection.connection.driver_connection
-        if not raw.in_transaction:
-            raise RuntimeError("the trail is written in a transaction: with hub.database.begin() as db")

@@ -40,6 +40,7 @@ __all__ = [
     "facts_of",
     "inside",
     "known_generation",
+    "project_account",
     "project_object",
     "read_facts",
     "who_of",
@@ -198,6 +199,15 @@ def read_facts(db: Session) -> Facts:
         mandatory=tuple(rule for rule, _ in rules),
         unreadable=tuple(unreadable),
     )
+
+
+def project_account(project: str) -> str:
+    """The name under which the ledger counts what is asked in a project, by the project's name.
+
+    >>> project_account("heart-study")
+    'project heart-study'
+    """
+    return f"project {project}"
 
 
 def _end_of(day: str) -> datetime:

@@ -12,7 +12,7 @@ from cloister.errors import AccessDenied
 from cloister.hub.policy import Context, Decision, Object, Spend, actions, decide, decide_together, denied
 from cloister.hub.problems import Missing
 from cloister.hub.records.accounts import Person
-from cloister.hub.services.access.facts import facts_of, inside, who_of
+from cloister.hub.work.facts import Facts, facts_of, inside, who_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -71,31 +71,31 @@ def check(
 
 
 def check_together(
-    hub: Hub, db: Session, caller: Caller, action: str, objects: Sequence[Object], context: Context | None = None
+    hub: Hub, db: Session, caller: Caller, action: str, objects: Sequence[Object], context: Context, facts: Facts | None = None
 ) -> Mapping[str, Decision]:
     """One act on several objects at once, by object: each must allow it beside all the others; and where an algorithm does it,
     its provider must have granted that beside all of them.
 
     "U3 may run A1 on D1, and nothing else" is two grants: on A1, to run it with D1 only; on D1, to run A1 only.
     """
-    facts, given = facts_of(hub, db), context or context_of(hub, caller)
-    if given.algorithm and (actions()[action].as_algorithm or actions()[action].by_algorithm):
-        which = facts.algorithms.get(given.algorithm)
+    facts = facts or facts_of(hub, db)
+    if context.algorithm and (actions()[action].as_algorithm or actions()[action].by_algorithm):
+        which = facts.algorithms.get(context.algorithm)
         if which is None:
             raise no_algorithm()
-        check(hub, db, caller, "algorithm.run", which, replace(given, together=tuple(objects)))
-    decisions = allowed_together(hub, db, caller, action, objects, given)
-    refused = next((each for each in decisions.values() if not each.allowed), None)
-    if refused is not None:
-        raise refusal_of(db, refused)
+        check(hub, db, caller, "algorithm.run", which, replace(context, together=tuple(objects)))
+    decisions = allowed_together(hub, db, caller, action, objects, context, facts)
+    for each in decisions.values():
+        if not each.allowed:
+            raise refusal_of(db, each)
     return decisions
 
 
 def allowed_together(
-    hub: Hub, db: Session, caller: Caller, action: str, objects: Sequence[Object], context: Context
+    hub: Hub, db: Session, caller: Caller, action: str, objects: Sequence[Object], context: Context, facts: Facts | None = None
 ) -> Mapping[str, Decision]:
     """The decisions on one act on several objects at once, by object, whatever they are."""
-    facts = facts_of(hub, db)
+    facts = facts or facts_of(hub, db)
     seen = [_seen(each, action, context) for each in objects]
     return decide_together(who_of(caller, facts), action, seen, context, facts.mandatory)
 

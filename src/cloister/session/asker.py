@@ -1,0 +1,97 @@
+"""Somebody who asks: who they are, what they see of which house, within which bounds, and their account in the ledger.
+
+The rule. Whoever asks for a spend of s gets what is stored where that cost s or more, as sharp as it is, and pays for s: of what
+others paid, so much is debited that it makes s together with what this person paid and was debited for the same question; never
+more than others paid. Where less than s was spent, the rest is bought in the same step, and stands or is refused together with
+the debit. So nobody's allotment loses more than what that person named, however much others paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cloister.ledger import Bound, Reservation
+from cloister.privacy import Guarantee
+from cloister.session.execution.history import History
+from cloister.session.planning.shape import Shape, digest_of
+from cloister.session.questions.spend import Spend, Spending, amount_of, least, less, spend_of
+from cloister.session.state.table_registry import TableRegistry
+from cloister.session.state.view import View
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """By population, the most that may be charged of it in all (`ceilings`), and to this person (`shares`), by rules that are
+    kept outside of the ledger.
+    """
+
+    ceilings: Mapping[str, Sequence[Bound]] = field(default_factory=dict)
+    shares: Mapping[str, Sequence[Bound]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asker:
+    """Never changes: within other bounds it is another one.
+
+    >>> from cloister.session.examples import small_door
+    >>> with small_door() as door:
+    ...     Asker(who="ana", house=door.house, progress=print).bounds
+    Bounds(ceilings={}, shares={})
+    """
+
+    who: str
+    house: TableRegistry
+    progress: Callable[[str], None]
+    view: View = field(default_factory=View)
+    time_limit: float | None = None
+    bounds: Bounds = field(default_factory=Bounds)
+    about_to_charge: Callable[[str, Mapping[str, Guarantee]], None] | None = None
+
+    def spends(self, shapes: Sequence[Shape], spend: Spending) -> dict[str, Spend]:
+        """What a spend means under the budget of each population that is asked about."""
+        return {
+            each: spend_of(spend, self.house.ledger.budget(each)) for each in dict.fromkeys(shape.population for shape in shapes)
+        }
+
+    def history(self, shapes: Sequence[Shape]) -> History:
+        """What was bought before of the same questions, whoever bought it."""
+        combinable = all(shape.grid.declared for shape in shapes)
+        populations = list(dict.fromkeys(shape.population for shape in shapes))
+        return History.of(self.house.ledger, digest_of(shapes), populations, combinable=combinable)
+
+    def owed(self, history: History, spends: Mapping[str, Spend]) -> dict[str, Guarantee]:
+        """What this person's allotment is debited in all for the use of what others paid, by the rule above."""
+        own, found = history.paid_by(self.who), {}
+        for population, cost in history.paid_by_others(self.who).items():
+            named = spends[population].whole()
+            rest = less(named, own[population]) if population in own else named
+            if rest is not None:
+                found[population] = least(cost, rest)
+        return found
+
+    def owed_for_all(self, history: History, digest: str) -> dict[str, Guarantee]:
+        """The same where no spend was named: all that others paid, but where this person paid, or was debited, for what is
+        stored. They were given it, and get it again for nothing."""
+        own, drawn = history.paid_by(self.who), self.house.ledger.drawn
+        owed = history.paid_by_others(self.who).items()
+        return {each: cost for each, cost in owed if each not in own and not amount_of(drawn(each, self.who, digest))}
+
+    def reserve(
+        self, costs: Mapping[str, Guarantee], digest: str, purpose: str, drawn: Mapping[str, Guarantee] | None = None
+    ) -> Reservation:
+        """Charge, before the engine reads a row; with it goes what is debited for the use of what others paid."""
+        if self.about_to_charge is not None:
+            self.about_to_charge(digest, costs)
+        ceilings, shares = self.bounds.ceilings, self.bounds.shares
+        return self.house.ledger.reserve(
+            costs, who=self.who, what=digest, purpose=purpose, at_most=ceilings, share_at_most=shares, drawn=drawn
+        )
+
+    def debit(self, owed: Mapping[str, Guarantee], digest: str, purpose: str) -> None:
+        """Debits so much in all: what was debited for this question before is taken off in the ledger's own step."""
+        if owed:
+            shares = self.bounds.shares
+            self.house.ledger.charge_allotment(
+                owed, who=self.who, what=digest, purpose=purpose, share_at_most=shares, in_all=True
+            )
