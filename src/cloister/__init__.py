@@ -13,6 +13,7 @@ The public names, and nothing else; each loads what it needs when it is first us
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cloister.lazily import Lazily
@@ -20,6 +21,7 @@ from cloister.lazily import Lazily
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from cloister import synth as synth
     from cloister.client import RemoteSession as RemoteSession
     from cloister.client import connect as connect
     from cloister.errors import AccessDenied as AccessDenied
@@ -100,10 +102,15 @@ __all__ = [
     "UnsupportedQuery",
     "__version__",
     "connect",
+    "synth",
 ]
+
+_ROOMS = frozenset({"synth"})
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"cloister.{name}")
     return _NAMES.get(name)
 
 

@@ -1,0 +1,30 @@
+"""Synthetic tables: a few noisy marginals are measured once, a model is fitted to them, and rows are drawn from the model.
+
+    states.py     the values of each column as a few states: categories, bins of numbers and days, missing
+    measuring.py  which marginals are measured, at which noise, with the proof; the number of rows that they agree on
+    mixture.py    a mixture of products fitted to noisy marginals; independent columns
+    drawing.py    rows from it, stratified, under conditions
+    model.py      what is published: sample, cost, save and load
+    fitting.py    from a session's table, or from a frame with a budget of its own, to a model
+
+Lives here: what turns a release of counts into rows. May not live here: anything that reads a row, an engine, or noise that
+protects somebody: the door measures, and everything after it is post-processing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.lazily import Lazily
+
+if TYPE_CHECKING:
+    from cloister.synth.fitting import fit as fit
+    from cloister.synth.fitting import fit_frame as fit_frame
+    from cloister.synth.model import SyntheticModel as SyntheticModel
+    from cloister.synth.model import load as load
+
+_lazily = Lazily(__name__, {".fitting": "fit fit_frame", ".model": "SyntheticModel load"})
+
+__all__ = _lazily.all
+__getattr__ = _lazily.get
+__dir__ = _lazily.dir

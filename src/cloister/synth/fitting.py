@@ -1,0 +1,128 @@
+"""From a table to a synthetic model: the door measures, the rest is post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from cloister.errors import InvalidParameter
+from cloister.noise import Random
+from cloister.privacy import ApproxDP, Exact, PureDP, exact
+from cloister.session import Measurer
+from cloister.session.door import Door
+from cloister.session.questions.spend import Spending
+from cloister.synth.measuring import Method, expected_signal, measure
+from cloister.synth.mixture import fitted, independent
+from cloister.synth.model import SyntheticModel
+from cloister.synth.states import States, states_of
+from cloister.tables import Binned, Domain, PrivateTable
+
+__all__ = ["fit", "fit_frame"]
+
+_LEAST_SIGNAL = 20
+"""How many times the noise of a cell of a two-way table all rows must be for pairs to tell more than they cost."""
+
+
+def fit(
+    session: Measurer,
+    table: str,
+    *,
+    spend: Spending,
+    method: Literal["auto", "pairs", "independent"] = "auto",
+    columns: Sequence[str | Binned] | None = None,
+    purpose: str = "synthetic table",
+    progress: Callable[[str], None] = lambda _: None,
+) -> SyntheticModel:
+    """A synthetic model of a private table, for one charge.
+
+    Guarantee: what is measured is counts, by the door, for `spend` and no more (`measuring.py` has neighbours, sensitivity and
+    proof); the model and all rows drawn from it are post-processing of that release. Should the fit be interrupted, the release
+    is kept, and the same call again costs nothing.
+
+    Parameters
+    ----------
+    spend
+        What it may cost: ε, or ρ under a zCDP budget; or a guarantee.
+    method
+        `"pairs"`: all one- and two-way tables, and a mixture fitted to them. `"independent"`: one-way tables, each column by
+        itself. `"auto"`: pairs, unless there is one column, or the public `size=` of the table says that noise would hide them.
+    columns
+        Names, or `cl.Binned(name, edges)` for a number or a day in bins of your own; None: all that are declared. The column
+        that says whose row a row is names persons, and is never among them.
+    progress
+        Told what is being done.
+    """
+    declaration = session.declared(table)
+    if not isinstance(declaration, PrivateTable):
+        raise InvalidParameter(f"{table!r} is invalid", why="it is a public table: nothing needs hiding", instead="its own rows")
+    if method not in ("auto", *get_args(Method)):
+        raise InvalidParameter(
+            f"method={method!r} is invalid", why=f"known are auto, {', '.join(get_args(Method))}", instead='method="pairs"'
+        )
+    declared = {name: domain for name, domain in declaration.columns.items() if name != declaration.unit}
+    states = states_of(declared, columns, table=table)
+    chosen, why = _chosen(session, table, states, spend, declaration.size) if method == "auto" else (method, "")
+    progress("measuring")
+    found = measure(session, table, states, chosen, spend, purpose=purpose)
+    rows, error = found.rows()
+    mixture = fitted(found, progress=progress) if chosen == "pairs" else independent(found)
+    return SyntheticModel(
+        table=table,
+        method=chosen,
+        why=why,
+        columns=tuple(states),
+        mixture=mixture,
+        rows=rows,
+        rows_error=error,
+        cost=found.cost,
+        population=found.population,
+        charges=found.charges,
+        marked=found.marked,
+    )
+
+
+def fit_frame(
+    frame: Any,
+    columns: Mapping[str, Domain],
+    *,
+    epsilon: Exact,
+    delta: Exact = 0,
+    method: Literal["auto", "pairs", "independent"] = "auto",
+    unit: str | None = None,
+    max_rows: int | None = None,
+    random: Random | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> SyntheticModel:
+    """A synthetic model of rows at hand (a frame, a dict of lists, a file), with a budget of its own: (ε, δ), all of it spent.
+
+    Guarantee: that of `fit`. Every call is a release of its own: two of them on the same rows cost the sum.
+
+    >>> from cloister.tables import Boolean, Integer
+    >>> model = fit_frame({"age": [30, 40, 50] * 100, "smoker": [True, False, False] * 100},
+    ...                   {"age": Integer(18, 99), "smoker": Boolean()}, epsilon=1)
+    >>> model.sample(3)["smoker"].dtype
+    dtype('bool')
+    """
+    given = [frame]
+    del frame  # no frame of a refusal may hold the rows
+    table = PrivateTable(given.pop(), columns, unit=unit, max_rows=max_rows, population="frame")
+    budget = ApproxDP(epsilon, delta) if exact(delta, "delta") else PureDP(epsilon)
+    with Door({"frame": table}, budget=budget, random=random) as door:
+        return fit(
+            door, "frame", spend=budget, method=method, columns=[name for name in columns if name != unit], progress=progress
+        )
+
+
+def _chosen(session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int | None) -> tuple[Method, str]:
+    """By public facts: the number of columns, and the noise that the spend buys beside the owner's hint of the size."""
+    if len(states) == 1:
+        return "independent", "there is one column"
+    if size is None:
+        return "pairs", "the default"
+    signal = expected_signal(session, table, states, spend, size)
+    if signal < _LEAST_SIGNAL:
+        return (
+            "independent",
+            f"{size:,} rows are {signal:.2g} times the noise of a cell of two columns; pairs need {_LEAST_SIGNAL}",
+        )
+    return "pairs", f"{size:,} rows are {signal:.3g} times the noise of a cell of two columns"

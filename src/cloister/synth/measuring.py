@@ -1,0 +1,127 @@
+"""Which marginals are measured for a synthetic table, and the release that they make.
+
+All one-way tables, and with `pairs` every two-way table of up to 10⁴ cells, each with the same noise, under one charge. What is
+charged is charged by the door before anything is read; what comes back is counts with independent noise of a known law.
+
+Guarantee. Neighbours differ in one person: one row, or up to `max_rows` rows where the table names a unit. Sensitivity: a row is
+in exactly one cell of each table, so adding or removing a person changes each table by at most m = `max_rows` (1 without a unit)
+in L1 and, in the worst case of m equal rows, by m in L2. Noise and proof: with t tables, each takes a t-th of the spend; discrete
+Laplace noise of scale m·t/ε in each cell makes one table ε/t-private (Dwork, McSherry, Nissim & Smith 2006; Ghosh, Roughgarden &
+Sundararajan 2009) and all of them ε-private by sequential composition; discrete Gaussian noise of σ² = m²·t/2ρ makes one table
+ρ/t-zCDP (Canonne, Kamath & Steinke 2020, theorem 4) and all of them ρ-zCDP, hence (ε, δ) by their corollary 13. The door carries
+it out (`session/planning/blocks.py`, `session/planning/choice.py`) and keeps the release. Which tables are measured follows from the declaration
+alone. Everything that this package does afterwards reads only the release: post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import sqrt
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.noise import DiscreteLaplace
+from cloister.privacy import Guarantee
+from cloister.session import Count, Measurer, Question, Release
+from cloister.session.questions.spend import Spending
+from cloister.session.releases.uncertainty import variance
+from cloister.session.workloads.marginals import Marginal, cells
+from cloister.synth.states import States
+
+__all__ = ["Marginals", "Method", "Noisy", "expected_signal", "marginals_for", "measure"]
+
+Method: TypeAlias = Literal["pairs", "independent"]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_MOST_CELLS = 10_000
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """One measured table: an axis for each of its columns, and the noise of each of its cells."""
+
+    counts: Floats
+    variance: float
+    laplace: bool
+    """Whether it is one draw of Laplace noise: then far readings say little, and the fit weighs them so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marginals:
+    """All that was measured, by the places of the columns, with what it cost and where it came from."""
+
+    sizes: tuple[int, ...]
+    tables: dict[Marginal, Noisy]
+    cost: Guarantee
+    population: str
+    charges: tuple[int | str, ...]
+    marked: bool
+
+    def rows(self) -> tuple[float, float]:
+        """How many rows there are, and the standard deviation of that number: every table has a noisy total of its own, and their
+        inverse-variance mean is the best unbiased one."""
+        variances = np.array([max(table.variance, 1e-12) * table.counts.size for table in self.tables.values()])
+        totals = np.array([table.counts.sum() for table in self.tables.values()])
+        known = (1 / variances).sum()
+        return float((totals / variances).sum() / known), float(known**-0.5)
+
+    def signal(self) -> float:
+        """How many times the noise of a cell all rows are: what a model can tell, from released numbers alone."""
+        widest = max(table.variance for table in self.tables.values())
+        return float(max(self.rows()[0], 1.0) / sqrt(max(widest, 1e-12)))
+
+
+def marginals_for(sizes: Sequence[int], method: Method) -> list[Marginal]:
+    """The tables that a method measures.
+
+    >>> marginals_for((2, 16, 5000), "pairs")
+    [(0,), (1,), (2,), (0, 1), (0, 2)]
+    """
+    found: list[Marginal] = [(place,) for place in range(len(sizes))]
+    if method == "pairs":
+        found += [pair for pair in combinations(range(len(sizes)), 2) if cells(sizes, pair) <= _MOST_CELLS]
+    return found
+
+
+def questions_for(table: str, states: Sequence[States], method: Method) -> tuple[list[Marginal], list[Question]]:
+    """The tables of a method, and how the door is asked for them."""
+    wanted = marginals_for([each.number for each in states], method)
+    return wanted, [
+        Question(table=table, by=tuple(states[place].key for place in kept), statistics=(Count(),)) for kept in wanted
+    ]
+
+
+def measure(
+    session: Measurer, table: str, states: Sequence[States], method: Method, spend: Spending, *, purpose: str
+) -> Marginals:
+    """Measure the tables of a method under one charge; what was bought before costs nothing again."""
+    wanted, questions = questions_for(table, states, method)
+    releases = session.measure_all(questions, spend, purpose=purpose)
+    sizes = tuple(each.number for each in states)
+    origin = releases[0].provenance
+    return Marginals(
+        sizes=sizes,
+        tables={kept: _noisy(release, [sizes[place] for place in kept]) for kept, release in zip(wanted, releases, strict=True)},
+        cost=releases[0].spent_by[origin.population],
+        population=origin.population,
+        charges=origin.charges,
+        marked=any(release.marked for release in releases),
+    )
+
+
+def _noisy(release: Release, shape: Sequence[int]) -> Noisy:
+    [reading] = release.readings.values()
+    laplace = len(reading.terms) == 1 and isinstance(reading.terms[0].noise, DiscreteLaplace)
+    return Noisy(reading.values.astype(np.float64).reshape(shape), variance(reading.terms), laplace)
+
+
+def expected_signal(session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int) -> float:
+    """How many times the noise of a cell `size` rows would be, were all pairs measured: spends nothing."""
+    _, questions = questions_for(table, states, "pairs")
+    part = session.explain(questions, spend).parts[-1]
+    [reading] = part.sharpness().values()
+    return size / sqrt(max(variance(reading.terms), 1e-12))

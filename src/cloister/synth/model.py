@@ -1,0 +1,250 @@
+"""A synthetic model: everything that was learnt of a table, and rows from it.
+
+It holds released or public things alone, so it may be published, and whatever is made of it costs nothing more. It is still
+personal data to the extent of the promise that it was made under: the cost stands beside every use.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from cloister.errors import CloisterError, InvalidParameter, UnknownColumn
+from cloister.noise import Random, default_random
+from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, text_of
+from cloister.session import Frame
+from cloister.synth.drawing import conditioned, drawn
+from cloister.synth.measuring import Method
+from cloister.synth.mixture import Mixture
+from cloister.synth.states import States
+from cloister.tables import Binned, Strided
+from cloister.tables.declaring.plain import domain_of
+
+__all__ = ["SyntheticModel", "load"]
+
+_FORMAT = 1
+_MOST_ROWS = 20_000_000
+_MOST_COMPONENTS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class SyntheticModel:
+    """What `cl.synth.fit` gives.
+
+    >>> from cloister.session.examples import small_door
+    >>> from cloister.synth import fit
+    >>> with small_door() as door:
+    ...     model = fit(door, "people", spend=1)
+    >>> rows = model.sample(5)
+    >>> rows.column_names, len(rows), str(model.cost)
+    (['age', 'sex'], 5, 'ε = 1')
+    """
+
+    table: str
+    method: Method
+    why: str
+    """Why this method, where it was chosen."""
+    columns: tuple[States, ...]
+    mixture: Mixture
+    rows: float
+    """The noisy number of rows."""
+    rows_error: float
+    """The standard deviation of its noise."""
+    cost: Guarantee
+    """What was spent on it: all that ever will be."""
+    population: str
+    charges: tuple[int | str, ...]
+    marked: bool = False
+    """True where the noise came from a test's generator: such a model protects nobody."""
+
+    def sample(self, n: int | None = None, *, given: Mapping[str, Any] | None = None, random: Random | None = None) -> Frame:
+        """Rows with the table's own columns, types and missing values.
+
+        Parameters
+        ----------
+        n
+            How many; None: as many as the table has, by the noisy count (of rows that meet the conditions).
+        given
+            Conditions: column → a value, a list of values, or a pair (low, high) of a number or a day; None stands for missing.
+        random
+            Where the draws come from; they protect nothing.
+        """
+        states = list(self.columns)
+        places = {each.name: place for place, each in enumerate(states)}
+        unknown = [name for name in given or {} if name not in places]
+        if unknown:
+            raise UnknownColumn(
+                f"The column {unknown[0]!r} is unknown",
+                why=f"the model has {', '.join(places)}",
+                instead=f"given={{{states[0].name!r}: …}}",
+            )
+        allowed = {places[name]: states[places[name]].given(wanted) for name, wanted in (given or {}).items()}
+        mixture, share = conditioned(self.mixture, states, allowed)
+        if share <= 0:
+            raise InvalidParameter(
+                f"given={dict(given or {})!r} is invalid", why="no row of the model meets it", instead="a wider condition"
+            )
+        wanted = self._rows(share) if n is None else n
+        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
+            raise InvalidParameter(f"n={n!r} is invalid", why="it is a whole number of rows", instead="model.sample(1000)")
+        if wanted > _MOST_ROWS:
+            raise InvalidParameter(
+                f"n={wanted:,} is invalid",
+                why=f"at most {_MOST_ROWS:,} rows are drawn at once",
+                instead=f"model.sample({_MOST_ROWS})",
+            )
+        pieces = [allowed.get(place, each.pieces) for place, each in enumerate(states)]
+        codes = drawn(mixture, states, pieces, int(wanted), default_random() if random is None else random)
+        return Frame({each.name: each.series(column) for each, column in zip(states, codes, strict=True)})
+
+    def _rows(self, share: float) -> int:
+        if self.rows < 2 * self.rows_error:
+            raise InvalidParameter(
+                "n=None is invalid",
+                why=f"the noise hides how many rows there are: {self.rows:,.0f} ± {2 * self.rows_error:,.0f}",
+                instead="model.sample(1000), and spend= of more for a better model",
+            )
+        return round(self.rows * share)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as JSON; `cl.synth.load` reads it."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    def to_json(self) -> str:
+        """The model as JSON: plain numbers and texts, nothing that runs."""
+        document = {
+            "format": _FORMAT,
+            "kind": "synthetic model",
+            "table": self.table,
+            "method": self.method,
+            "why": self.why,
+            "columns": [{"name": each.name, "declared": each.domain.describe(), "bins": _bins(each)} for each in self.columns],
+            "weights": _listed(self.mixture.weights),
+            "probabilities": [_listed(column) for column in self.mixture.columns],
+            "rows": self.rows,
+            "rows_error": self.rows_error,
+            "cost": _told(self.cost),
+            "population": self.population,
+            "charges": list(self.charges),
+            "marked": self.marked,
+        }
+        return json.dumps(document, ensure_ascii=False, allow_nan=False)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"synthetic model of {self.table!r}, method {self.method!r}" + (f" ({self.why})" if self.why else ""),
+            f"  rows: {self.rows:,.0f} ± {1.96 * self.rows_error:,.0f} (95 %)",
+            *(f"  {each.words()}" for each in self.columns),
+            f"  cost: {self.cost} of population {self.population!r}; rows drawn from it cost nothing more",
+        ]
+        if self.marked:
+            lines.append("  MARKED: the noise came from a test's generator and protects nobody")
+        return "\n".join(lines)
+
+
+def load(path: str | Path) -> SyntheticModel:
+    """A model from the file that `save` wrote. Only what this library knows is made: no code runs."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        raise InvalidParameter(
+            f"The model {str(path)!r} is invalid",
+            why="no text file of that name can be read",
+            instead='cl.synth.load("model.json")',
+        ) from None
+    try:
+        return _read(json.loads(text))
+    except CloisterError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError):
+        raise _refused("it is not a model that this library wrote") from None
+
+
+def _read(document: Mapping[str, Any]) -> SyntheticModel:
+    if document["kind"] != "synthetic model":
+        raise _refused("it is not a synthetic model")
+    if document["format"] != _FORMAT:
+        raise _refused(f"its format is {document['format']!r}, and this version reads {_FORMAT}")
+    if document["method"] not in get_args(Method):
+        raise _refused(f"its method {document['method']!r} is unknown")
+    columns = tuple(_column(each) for each in document["columns"])
+    weights = _shares(document["weights"], (len(document["weights"]),))
+    if not columns or not 1 <= len(weights) <= _MOST_COMPONENTS or len(document["probabilities"]) != len(columns):
+        raise _refused("its columns and probabilities don't belong together")
+    shares = [
+        _shares(each, (len(weights), column.number)) for each, column in zip(document["probabilities"], columns, strict=True)
+    ]
+    rows, error = float(document["rows"]), float(document["rows_error"])
+    if not (np.isfinite([rows, error]).all() and error >= 0):
+        raise _refused("its number of rows is not a number")
+    return SyntheticModel(
+        table=str(document["table"]),
+        method=document["method"],
+        why=str(document["why"]),
+        columns=columns,
+        mixture=Mixture(weights, tuple(shares)),
+        rows=rows,
+        rows_error=error,
+        cost=_guarantee(document["cost"]),
+        population=str(document["population"]),
+        charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
+        marked=bool(document["marked"]),
+    )
+
+
+def _bins(states: States) -> Any:
+    match states.bins:
+        case Strided():
+            return {"stride": states.bins.stride}
+        case Binned():
+            return {"edges": [str(edge) for edge in states.bins.edges]}
+    return None
+
+
+def _column(told: Mapping[str, Any]) -> States:
+    name, bins = str(told["name"]), told["bins"]
+    domain = domain_of(name, told["declared"], table="the model")
+    if bins is None:
+        return States(name, domain)
+    return States(name, domain, Strided(name, bins["stride"]) if "stride" in bins else Binned(name, bins["edges"]))
+
+
+def _listed(values: Any) -> Any:
+    """Nine digits: all that the fit has."""
+    return [_listed(each) for each in values] if np.ndim(values) > 1 else [float(f"{value:.9g}") for value in values]
+
+
+def _shares(told: Any, shape: tuple[int, ...]) -> Any:
+    found = np.array(told, dtype=np.float64)
+    if found.shape != shape or not (found >= 0).all() or not np.allclose(found.sum(axis=-1), 1, atol=1e-3):
+        raise _refused("its probabilities are not probabilities")
+    return found
+
+
+def _told(guarantee: Guarantee) -> dict[str, str]:
+    match guarantee:
+        case PureDP():
+            return {"kind": "pure", "epsilon": text_of(guarantee.epsilon)}
+        case ApproxDP():
+            return {"kind": "approx", "epsilon": text_of(guarantee.epsilon), "delta": text_of(guarantee.delta)}
+    return {"kind": "zcdp", "rho": text_of(guarantee.rho), "delta": text_of(guarantee.delta)}
+
+
+def _guarantee(told: Mapping[str, str]) -> Guarantee:
+    match told["kind"]:
+        case "pure":
+            return PureDP(told["epsilon"])
+        case "approx":
+            return ApproxDP(told["epsilon"], told["delta"])
+        case "zcdp":
+            return ZCDP(told["rho"], told["delta"])
+    raise _refused("its guarantee is of an unknown kind")
+
+
+def _refused(why: str) -> InvalidParameter:
+    return InvalidParameter("The model is invalid", why=why, instead="cl.synth.load(path) of a file that model.save(path) wrote")

@@ -1,0 +1,268 @@
+"""The values of a column as a few states: one for each category, truth value, number or day; bins where these are many; and one
+for rows without a value, where the column declares that there are such.
+
+States follow from declarations alone, so they are public. Inside a bin every value is as likely as every other.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
+from cloister.session import Series
+from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Strided
+
+__all__ = ["MOST_STATES", "Pieces", "States", "states_of"]
+
+Integers = npt.NDArray[np.int64]
+
+MOST_STATES = 100
+"""Numbers and days with more values are put into so many bins of equal width."""
+_MOST_CATEGORIES = 1_000
+_MOST_IN_ALL = 4_000
+_EPOCH = np.datetime64("1970-01-01")
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Runs of codes that a state stands for: `low` to `high`, each with the place of its state. Sorted by state."""
+
+    state: Integers
+    low: Integers
+    high: Integers
+
+    def sizes(self, states: int) -> npt.NDArray[np.float64]:
+        """How many codes each state has.
+
+        >>> Pieces(np.array([0, 1, 1]), np.array([0, 5, 8]), np.array([4, 6, 9])).sizes(2).tolist()
+        [5.0, 4.0]
+        """
+        return np.bincount(self.state, self.high - self.low + 1, minlength=states).astype(np.float64)
+
+    def at(self, chosen: Integers, states: int, shares: npt.NDArray[np.float64]) -> Integers:
+        """For each chosen state one of its codes: the one at this share, from 0 to 1, of the way through them.
+
+        >>> Pieces(np.array([0, 1]), np.array([0, 5]), np.array([4, 9])).at(np.array([0, 1]), 2, np.array([0.5, 0.99])).tolist()
+        [2, 9]
+        """
+        lengths = self.high - self.low + 1
+        ends = np.cumsum(lengths)
+        sizes = np.bincount(self.state, lengths, minlength=states).astype(np.int64)
+        before = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        steps = np.minimum((shares * sizes[chosen]).astype(np.int64), sizes[chosen] - 1)
+        place = before[chosen] + steps
+        piece = np.searchsorted(ends, place, side="right")
+        return np.asarray(self.low[piece] + place - (ends - lengths)[piece], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class States:
+    """One column: what was declared of it, and its bins (None: a state for each value).
+
+    >>> states = States("age", Integer(17, 90, nullable=True), Strided("age", 10))
+    >>> states.number, states.words()
+    (9, 'age: 8 bins and missing')
+    """
+
+    name: str
+    domain: Domain
+    bins: Binned | Strided | None = None
+
+    @property
+    def key(self) -> str | Key:
+        """What the door groups by."""
+        return self.name if self.bins is None else self.bins
+
+    @cached_property
+    def starts(self) -> Integers:
+        """The first code of each state of a value, and one past the last."""
+        if self.bins is not None:
+            return np.array(self.bins.starts(self.domain), dtype=np.int64)
+        return np.arange(self.domain.low_code, self.domain.high_code + 2, dtype=np.int64)
+
+    @property
+    def number(self) -> int:
+        """How many states there are, that of a missing value included."""
+        return len(self.starts) - 1 + self.domain.nullable
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """All codes; a missing value has one of its own."""
+        return self._pieces([(self.domain.low_code, self.domain.high_code)], missing=self.domain.nullable)
+
+    def words(self) -> str:
+        """The states in words."""
+        what = "value" if self.bins is None else "bin"
+        number = len(self.starts) - 1
+        return f"{self.name}: {number:,} {what}{'s' * (number != 1)}" + (" and missing" if self.domain.nullable else "")
+
+    def series(self, codes: Integers) -> Series:
+        """Codes as the column's own values, in the column's own type."""
+        domain = self.domain
+        missing = codes == domain.null_code
+        if isinstance(domain, Date):
+            return Series("date", _with_missing(_EPOCH + codes.astype("timedelta64[D]"), missing))
+        if isinstance(domain, Integer):
+            return Series("integer", _with_missing(codes, missing) if domain.nullable else codes)
+        if isinstance(domain, Real):
+            origin, step = domain.origin, domain.step  # one division of whole numbers, so that each value is the nearest float
+            top = origin.numerator * step.denominator
+            under, times = origin.denominator * step.denominator, step.numerator * origin.denominator
+            exact = max(abs(domain.low_code), abs(domain.high_code)) * abs(times) + abs(top) < 2**53 and under < 2**53
+            values = (
+                (top + codes * times) / under if exact else np.array([domain.decode(int(code)) for code in codes], dtype=float)
+            )
+            return Series("real", _with_missing(values, missing) if domain.nullable else values)
+        if isinstance(domain, Boolean):
+            return Series("boolean", _with_missing(codes == 1, missing) if domain.nullable else codes == 1)
+        options = [*domain.values(), None]
+        kind = {str: "text", int: "integer", bool: "boolean"}[type(options[0])]
+        if kind == "text" or domain.nullable:
+            table = np.empty(len(options), dtype=object)
+            table[:] = options
+            return Series(kind, table[codes])  # type: ignore[arg-type]
+        return Series(kind, np.array(options[:-1])[codes])  # type: ignore[arg-type]
+
+    def given(self, wanted: Any) -> Pieces:
+        """The codes that a condition allows: a value, a list of them, a pair (low, high) of numbers or days; None is missing."""
+        domain, runs, missing = self.domain, [], False
+        if isinstance(wanted, tuple):
+            if len(wanted) != 2 or isinstance(domain, Category | Boolean):
+                raise self._refused(wanted, "a pair is the least and the largest of a number or a day")
+            low, high = (self._code(each, clamp=True) for each in wanted)
+            runs.append((low, high))
+        else:
+            for each in wanted if isinstance(wanted, list | set | frozenset | range) else [wanted]:
+                if each is None:
+                    missing = True
+                else:
+                    runs.append((self._code(each), self._code(each)))
+        if missing and not domain.nullable:
+            raise self._refused(wanted, "the column declares no missing values")
+        if not missing and not any(low <= high for low, high in runs):
+            raise self._refused(wanted, "no value is left")
+        return self._pieces(sorted(set(runs)), missing=missing)
+
+    def _code(self, value: Any, *, clamp: bool = False) -> int:
+        code = self.domain.encode(value)
+        if code is None or (not clamp and not self._declared(value, code)):
+            raise self._refused(value, "the column declares no such value")
+        return code
+
+    def _declared(self, value: Any, code: int) -> bool:
+        """Whether a value lies within its bounds: encoding moves it into them."""
+        if isinstance(self.domain, Integer | Real):
+            return self.domain.decode(self.domain.low_code) <= float(value) <= self.domain.decode(self.domain.high_code)
+        if isinstance(self.domain, Date):
+            day = value if isinstance(value, datetime.date) else None
+            return (
+                str(value)[:10] == self.domain.decode(code).isoformat()
+                if day is None
+                else self.domain.low <= day <= self.domain.high
+            )
+        return True
+
+    def _refused(self, wanted: Any, why: str) -> InvalidParameter:
+        example = repr(self.domain.decode(self.domain.low_code))
+        return InvalidParameter(
+            f"given={{{self.name!r}: {wanted!r}}} is invalid", why=why, instead=f"given={{{self.name!r}: {example}}}"
+        )
+
+    def _pieces(self, runs: Sequence[tuple[int, int]], *, missing: bool) -> Pieces:
+        """Runs of codes cut where a state ends; overlapping ones count once."""
+        found: list[tuple[int, int, int]] = []
+        reached = self.domain.low_code - 1
+        for low, high in runs:
+            low = max(low, reached + 1)
+            if low > high:
+                continue
+            reached = high
+            first, last = (int(np.searchsorted(self.starts, code, side="right")) - 1 for code in (low, high))
+            found += [(s, max(low, int(self.starts[s])), min(high, int(self.starts[s + 1]) - 1)) for s in range(first, last + 1)]
+        if missing:
+            found.append((len(self.starts) - 1, self.domain.null_code, self.domain.null_code))
+        state, lows, highs = np.array(found, dtype=np.int64).reshape(-1, 3).T
+        return Pieces(state, lows, highs)
+
+
+def states_of(declared: Mapping[str, Domain], columns: Sequence[str | Binned] | None, *, table: str) -> list[States]:
+    """The states of the chosen columns, by their names or as `cl.Binned(name, edges)`; None: all that are declared.
+
+    >>> [each.words() for each in states_of({"age": Integer(17, 90), "pay": Real(0, 500)}, None, table="people")]
+    ['age: 74 values', 'pay: 100 bins']
+    """
+    if columns is not None and (isinstance(columns, str | bytes | Binned) or not list(columns)):
+        raise InvalidParameter(
+            f"columns={columns!r} is invalid",
+            why="it is a list of columns, at least one",
+            instead=f"columns={list(declared)[:2]!r}",
+        )
+    chosen = list(declared) if columns is None else list(columns)
+    names = [each.name if isinstance(each, Binned) else each for each in chosen]
+    if len(set(names)) < len(names):
+        raise InvalidParameter(
+            "columns is invalid", why="a column is named twice", instead=f"columns={list(dict.fromkeys(names))!r}"
+        )
+    unknown = [name for name in names if name not in declared]
+    if unknown:
+        raise UnknownColumn(
+            f"The column {unknown[0]!r} is unknown",
+            why=f"{table!r} declares {', '.join(declared)}",
+            instead=f"columns={list(declared)!r}",
+        )
+    found = [
+        _states(name, declared[name], each if isinstance(each, Binned) else None, names)
+        for name, each in zip(names, chosen, strict=True)
+    ]
+    whole = sum(each.number for each in found)
+    if whole > _MOST_IN_ALL:
+        raise UnsupportedQuery(
+            "These columns are not supported together",
+            why=f"they have {whole:,} values and bins, and at most {_MOST_IN_ALL:,} are fitted",
+            instead=f"columns={names[: len(names) // 2]!r}",
+        )
+    return found
+
+
+def _states(name: str, domain: Domain, bins: Binned | None, names: Sequence[str]) -> States:
+    if not isinstance(domain, Integer | Real | Category | Date | Boolean):
+        others = [each for each in names if each != name]
+        raise UnsupportedQuery(
+            f"The column {name!r} is not supported",
+            why="it is free text, whose values are private",
+            instead=f"columns={others!r}",
+        )
+    if bins is not None:
+        starts = bins.starts(domain)
+        if starts[0] > domain.low_code or starts[-1] <= domain.high_code or any(low >= high for low, high in pairwise(starts)):
+            low, high = domain.decode(domain.low_code), domain.decode(domain.high_code)
+            raise InvalidParameter(
+                f"The bins of {name!r} are invalid",
+                why="each has to hold a value, and together all declared ones",
+                instead=f"cl.Binned({name!r}, [{low}, …, {high}])",
+            )
+        return States(name, domain, bins)
+    size = domain.high_code - domain.low_code + 1
+    if isinstance(domain, Category) and size > _MOST_CATEGORIES:
+        raise UnsupportedQuery(
+            f"The column {name!r} is not supported",
+            why=f"it has {size:,} categories, and at most {_MOST_CATEGORIES:,} are fitted",
+            instead="a column of groups of them, such as a region for a town",
+        )
+    if isinstance(domain, Category | Boolean) or size <= MOST_STATES:
+        return States(name, domain)
+    return States(name, domain, Strided(name, -(-size // MOST_STATES)))
+
+
+def _with_missing(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    found = values.astype(object)
+    found[missing] = None
+    return found

@@ -1,0 +1,89 @@
+"""What is measured for a synthetic table, audited as a whole on worst-case neighbours, a run a group.
+
+As in `test_session_audit.py`: every group of the two worlds is one run of all tables that `pairs` measures of two columns, with
+the noise that one spend buys for them together. What tells most is looked at besides: the least and the sum of the cells that
+the canary is in. Everything after these numbers is post-processing. The audit's confidence is
+1 − 1e-9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cloister as cl
+from cloister.attacks import audit
+from cloister.noise import Random
+from cloister.session import Door
+from cloister.synth.measuring import questions_for
+from cloister.synth.states import states_of
+from tests.tiers import by_day_and_night
+
+pytestmark = pytest.mark.statistical
+
+DAY, NIGHT = 5_000, 100_000
+COLUMNS = {"a": cl.Boolean(), "b": cl.Boolean(nullable=True)}
+OTHERS = [(False, True)]
+CANARY = (True, None)
+CELLS = [1, 4, 10]
+"""Where the canary is: of 2 values of a; of 2 values of b and missing; of their 6 pairs."""
+TOLD = {"sum": lambda cells: cells[:, CELLS].sum(axis=1), "least": lambda cells: cells[:, CELLS].min(axis=1)}
+Rows = list[tuple[Any, ...]]
+
+
+def pairs(budget: Any, spend: Any, *, each: bool = False) -> Callable[[Rows, int, Random], Any]:
+    """A mechanism for the auditor: the noisy cells of all tables of one group. With `each`, every table takes the whole spend."""
+    _, questions = questions_for("t", states_of(COLUMNS, None, table="t"), "pairs")
+
+    def mechanism(data: Rows, n: int, random: Random) -> Any:
+        held: dict[str, Any] = {"group": np.repeat(np.arange(n), len(data))}
+        for place, name in enumerate(COLUMNS):
+            held[name] = np.array([row[place] for row in data] * n, dtype=object)
+        table = cl.PrivateTable(held, columns={"group": cl.Integer(0, n - 1), **COLUMNS})
+        grouped = [replace(question, by=("group", *question.by)) for question in questions]
+        with Door({"t": table}, budget=budget, random=random) as door:
+            releases = [door.measure(one, spend) for one in grouped] if each else door.measure_all(grouped, spend)
+        return np.column_stack([release.readings["rows"].values.reshape(n, -1).astype(np.float64) for release in releases])
+
+    return mechanism
+
+
+def found(mechanism: Any, seed: int, runs: int, against: Any = None) -> Any:
+    how = {"runs": runs, "against": against, "features": TOLD, "random": Random.deterministic(seed)}
+    return audit(mechanism, [*OTHERS, CANARY], OTHERS, **how)
+
+
+@by_day_and_night("runs", DAY, NIGHT)
+def test_pairs_keep_their_epsilon(runs: int) -> None:
+    result = found(pairs(cl.PureDP(2), 2), 51, runs)
+    assert not result.contradicts(cl.PureDP(2)), result
+    assert result.epsilon > 0.7, result
+
+
+@by_day_and_night("runs", DAY, NIGHT)
+def test_pairs_keep_their_rho(runs: int) -> None:
+    result = found(pairs(cl.ZCDP("0.5"), "0.5"), 52, runs, cl.ZCDP("0.5"))
+    assert not result.contradicts(cl.ZCDP("0.5")), result
+
+
+@by_day_and_night("runs", DAY, NIGHT)
+def test_tables_that_each_take_the_whole_spend_are_caught(runs: int) -> None:
+    """The broken twin: three tables at ε = 2 each, charged as one."""
+    result = found(pairs(cl.PureDP(6), 2, each=True), 53, runs)
+    assert result.contradicts(cl.PureDP(2)), result
+
+
+def test_what_is_charged_is_the_sum_of_what_the_tables_take() -> None:
+    """Each table's noise is that of its own part, and the parts are all of the spend."""
+    table = cl.PrivateTable({"a": [True], "b": [None]}, columns=COLUMNS)
+    _, questions = questions_for("t", states_of(COLUMNS, None, table="t"), "pairs")
+    with Door({"t": table}, budget=cl.PureDP(1)) as door:
+        plan = door.explain(questions, 1)
+    taken = [1 / Fraction(str(noise.scale)) for part in plan.parts for noise in part.noises.values()]
+    assert sum(taken) <= 1
+    assert plan.cost == cl.PureDP(1)

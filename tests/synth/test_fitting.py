@@ -1,0 +1,171 @@
+"""From a table to a model: what is measured and charged, what is kept, and what is refused before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cloister as cl
+import cloister.synth.fitting as fitting
+from cloister.noise import Random
+from cloister.synth.measuring import measure
+from cloister.synth.states import states_of
+from tests.synth.conftest import COLUMNS, ROWS, rows
+
+SMALL = {"age": cl.Integer(18, 40), "sex": cl.Category(["F", "M"]), "member": cl.Boolean()}
+
+
+def small(rows: dict[str, list[Any]], **terms: Any) -> cl.PrivateTable:
+    return cl.PrivateTable(rows, columns=SMALL, **terms)
+
+
+def test_measured_marginals_are_those_of_the_rows(people: cl.PrivateTable) -> None:
+    """Without noise, every one- and two-way table is the exact count of each combination of states, missing ones included."""
+    states = states_of(COLUMNS, None, table="people")
+    with cl.Session({"people": people}, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
+        found = measure(session, "people", states, "pairs", 10**11, purpose="")
+    places = []
+    for each, values in zip(states, rows().values(), strict=True):
+        codes = [each.domain.null_code if value is None else each.domain.encode(value) for value in values]
+        places.append(np.searchsorted(each.starts, np.array(codes), side="right") - 1)
+    assert len(found.tables) == 7 + 20  # pay × born has 101² cells, which is too many
+    for kept, table in found.tables.items():
+        shape = table.counts.shape
+        exact = np.bincount(np.ravel_multi_index([places[place] for place in kept], shape), minlength=table.counts.size)
+        assert table.counts.ravel().tolist() == exact.tolist(), kept
+    assert found.rows()[0] == pytest.approx(ROWS)
+
+
+def test_all_is_charged_once_and_the_same_again_costs_nothing(people: cl.PrivateTable) -> None:
+    with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        one = cl.synth.fit(session, "people", spend="0.5", columns=["age", "sex", "ward"])
+        assert session.spent == one.cost == cl.PureDP("0.5")
+        assert len(one.charges) == 1
+        other = cl.synth.fit(session, "people", spend="0.5", columns=["age", "sex", "ward"])
+        assert session.spent == cl.PureDP("0.5")
+    assert other.to_json() == one.to_json()
+
+
+def test_rows_and_files_cost_nothing_more(people: cl.PrivateTable) -> None:
+    with cl.Session({"people": people}, budget=cl.ZCDP("0.5")) as session:
+        model = cl.synth.fit(session, "people", spend="0.25", columns=["age", "sex"])
+        model.sample(10)
+        model.to_json()
+        assert session.spent == model.cost == cl.ZCDP("0.25")
+
+
+@pytest.mark.parametrize("budget", [cl.PureDP(1), cl.ApproxDP(1, "1e-6"), cl.ZCDP("0.1")])
+def test_every_kind_of_budget_pays(people: cl.PrivateTable, budget: Any) -> None:
+    with cl.Session({"people": people}, budget=budget) as session:
+        model = cl.synth.fit(session, "people", spend=budget, columns=["age", "sex", "ward", "smoker", "member"])
+    assert model.cost == budget
+    assert len(model.sample(20)) == 20
+
+
+def test_an_interruption_loses_nothing_that_was_paid(people: cl.PrivateTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        with monkeypatch.context() as patched:
+            patched.setattr(fitting, "fitted", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                cl.synth.fit(session, "people", spend=1, columns=["age", "sex"])
+        assert session.remaining == cl.PureDP(0) or str(session.remaining) == "ε = 0"
+        model = cl.synth.fit(session, "people", spend=1, columns=["age", "sex"])
+    assert model.cost == cl.PureDP(1)
+
+
+def test_a_person_with_many_rows_is_protected_by_more_noise() -> None:
+    """The noise of `max_rows` rows a person is that of a third of the spend; the column that names persons is never modelled."""
+    held = {"who": [f"p{i // 3}" for i in range(300)], "age": [18 + i % 20 for i in range(300)], "sex": ["F", "M"] * 150}
+    declared = {"who": cl.Identifier(), "age": cl.Integer(18, 40), "sex": cl.Category(["F", "M"])}
+    table = cl.PrivateTable(held, declared, unit="who", max_rows=3)
+    with cl.Session({"t": table}, budget=cl.PureDP(10)) as session:
+        model = cl.synth.fit(session, "t", spend=1)
+        alone = cl.PrivateTable({name: held[name] for name in ("age", "sex")}, {name: declared[name] for name in ("age", "sex")})
+    with cl.Session({"t": alone}, budget=cl.PureDP(10)) as session:
+        single = cl.synth.fit(session, "t", spend=1)
+    assert [each.name for each in model.columns] == ["age", "sex"]
+    assert model.rows_error == pytest.approx(3 * single.rows_error, rel=0.01)
+
+
+def test_progress_is_told(people: cl.PrivateTable) -> None:
+    said: list[str] = []
+    with cl.Session({"people": people}, budget=cl.PureDP(1)) as session:
+        cl.synth.fit(session, "people", spend=1, columns=["sex", "member"], progress=said.append)
+    assert said[0] == "measuring"
+    assert said[-1].endswith("start 10 of 10")
+
+
+def test_a_method_is_chosen_by_public_facts() -> None:
+    held = {"age": [20, 30] * 50, "sex": ["F", "M"] * 50, "member": [True, False] * 50}
+    with cl.Session({"t": small(held, size=100)}, budget=cl.PureDP(100)) as session:
+        assert cl.synth.fit(session, "t", spend=1, columns=["age"]).why == "there is one column"
+        assert cl.synth.fit(session, "t", spend=1).method == "independent"
+        assert cl.synth.fit(session, "t", spend=90).method == "pairs"
+        assert cl.synth.fit(session, "t", spend=1, method="pairs").why == ""
+    with cl.Session({"t": small(held)}, budget=cl.PureDP(100)) as session:
+        assert cl.synth.fit(session, "t", spend=1).method == "pairs"
+
+
+def test_a_frame_has_a_budget_of_its_own() -> None:
+    pure = cl.synth.fit_frame(rows(), COLUMNS, epsilon=2)
+    approx = cl.synth.fit_frame(rows(), COLUMNS, epsilon=2, delta="1e-6", random=Random.deterministic(1))
+    assert (pure.cost, approx.cost) == (cl.PureDP(2), cl.ApproxDP(2, "1e-6"))
+    assert (pure.marked, approx.marked) == (False, True)
+    assert "MARKED" in str(approx)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"age": [], "sex": [], "member": []},
+        {"age": [20], "sex": ["F"], "member": [True]},
+        {"age": [None] * 9, "sex": [None] * 9, "member": [None] * 9},
+    ],
+    ids=["no rows", "one row", "all missing"],
+)
+def test_tables_of_next_to_nothing_say_so(held: dict[str, list[Any]]) -> None:
+    """The number of rows is hidden, and said to be; rows of the declared domains can be drawn all the same."""
+    table = {"age": np.array(held["age"], dtype=object), **{name: held[name] for name in ("sex", "member")}}
+    model = cl.synth.fit_frame(table, SMALL, epsilon="0.1", random=Random.deterministic(2))
+    with pytest.raises(cl.InvalidParameter, match="the noise hides how many rows there are"):
+        model.sample()
+    assert len(model.sample(10)) == 10
+
+
+def test_one_category_is_enough() -> None:
+    model = cl.synth.fit_frame({"a": ["x"] * 200, "b": [1] * 200}, {"a": cl.Category(["x"]), "b": cl.Integer(1, 1)}, epsilon=5)
+    assert set(model.sample(10)) == {("x", 1)}
+
+
+def test_a_column_that_is_always_missing_comes_back_missing() -> None:
+    declared = {"a": cl.Integer(0, 9, nullable=True), "b": cl.Boolean()}
+    held = {"a": np.array([None] * 400, dtype=object), "b": [True, False] * 200}
+    model = cl.synth.fit_frame(held, declared, epsilon=100)
+    assert set(model.sample(100)["a"]) == {None}
+
+
+REFUSED: list[tuple[Callable[[cl.Session], Any], type[Exception], str]] = [
+    (lambda s: cl.synth.fit(s, "people", spend=1, method="aim"), cl.InvalidParameter, "known are auto, pairs, independent"),
+    (lambda s: cl.synth.fit(s, "towns", spend=1), cl.InvalidParameter, "it is a public table"),
+    (lambda s: cl.synth.fit(s, "nothing", spend=1), cl.UnknownTable, "nothing"),
+    (lambda s: cl.synth.fit(s, "people", spend=0), cl.InvalidParameter, "spend"),
+    (lambda s: cl.synth.fit(s, "people", spend=2), cl.BudgetExceeded, "ε = 2"),
+    (lambda s: cl.synth.fit(s, "people", spend=1, columns=["aeg"]), cl.UnknownColumn, "'aeg' is unknown"),
+]
+
+
+@pytest.mark.parametrize(("ask", "error", "why"), REFUSED)
+def test_refusals_spend_nothing(
+    people: cl.PrivateTable, ask: Callable[[cl.Session], Any], error: type[Exception], why: str
+) -> None:
+    towns = cl.PublicTable({"town": ["Delft"]})
+    with cl.Session({"people": people, "towns": towns}, budget=cl.PureDP(1)) as session:
+        with pytest.raises(error, match=why):
+            ask(session)
+        assert str(session.spent) == "ε = 0"
