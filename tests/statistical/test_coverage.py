@@ -419,6 +419,7 @@ def test_margins_cover_as_often_as_they_say(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # some make thousands of models or scores, on machines that do other things besides
 @pytest.mark.parametrize("name", SLOW)
 def test_margins_cover_as_often_as_they_say_everywhere(name: str) -> None:
     with warnings.catch_warnings():

@@ -405,6 +405,7 @@ QUICK: dict[str, Case] = {
         )
     },
     **{f"ranks of {rows}": of_ranks(rows, "Laplace", "4") for rows in (1, 200)},
+    "ranks of 2, with noise that is mostly 0": of_ranks(2, "Gaussian", "20"),
     "extremes of one": of_extremes(1, "Laplace", "0.3", 101),
     "most frequent": of_most_frequent((5, 9, 1), "Laplace", "1"),
     "within=, counts and sums": of_adaptive_spends("COUNT(*) AS n, SUM(x) AS s", 60, None, "Laplace", 200, 1),
@@ -430,7 +431,10 @@ SLOW: dict[str, Case] = {
     **{
         f"ranks of {rows}, {law} at {spend}": of_ranks(rows, law, spend)
         for rows in (1, 2, 3, 5, 30, 300, 5000)
-        for law, spend in (("Laplace", "0.3"), ("Laplace", "4"), ("Gaussian", "0.3"), ("Gaussian", "5"))
+        for law, spend in (
+            *(("Laplace", spend) for spend in ("0.3", "4", "12", "20", "50")),
+            *(("Gaussian", spend) for spend in ("0.3", "5", "12", "20", "40", "100")),
+        )
     },
     **{
         f"extremes of {rows}, {law} at {spend}": of_extremes(rows, law, spend, 101)
@@ -493,6 +497,7 @@ def test_margins_cover_as_often_as_they_say(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # some make thousands of models or scores, on machines that do other things besides
 @pytest.mark.parametrize("name", SLOW)
 def test_margins_cover_as_often_as_they_say_everywhere(name: str) -> None:
     with warnings.catch_warnings():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import warnings
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -131,17 +133,65 @@ def test_numpy_kinds() -> None:
     assert sorted(rows["mixed"]) == [2, 5]
 
 
+DECLARED = {
+    "integer": Integer(0, 100),
+    "real": Real(0, 10, step="0.5"),
+    "date": Date("2000-01-01", "2026-12-31"),
+    "boolean": Boolean(),
+    "texts": Category(["a", "2020-01-01", "1"]),
+    "numbers": Category([1, 2]),
+    "truths": Category([True, False]),
+    "text": Text(),
+}
+ONE_ROW = (datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 9), 1, 1.5, "a", True, Decimal("1.5"), 10**400, object(), [1])
+
+
+@pytest.mark.parametrize(
+    "frame", [dict, lambda rows: pandas.DataFrame({k: pandas.Series(v, dtype=object) for k, v in rows.items()})]
+)
+@pytest.mark.parametrize("name", DECLARED)
+def test_whether_a_column_of_objects_opens_does_not_depend_on_a_row(name: str, frame: Any) -> None:
+    """Two worlds: a value is there or missing. It is read as it is beside values of other types."""
+    declared = {"columns": {"x": DECLARED[name]}}
+    nobody = PrivateTable(frame({"x": [None, None]}), **declared)
+    for value in ONE_ROW:
+        table = PrivateTable(frame({"x": [None, value]}), **declared)
+        assert table.describe() == nobody.describe()
+        beside = PrivateTable({"x": [None, value, "among texts", 17.25, datetime.date(1900, 1, 1)]}, **declared)
+        with prepare(table) as one, prepare(beside) as several:
+            codes, others = (each.rows(["x"])["x"].tolist() for each in (one, several))
+        assert set(codes) <= set(others), value
+        PrivateTable(frame({"x": [1, 2], "p": [None, value]}), columns={"x": Integer(0, 9)}, unit="p", max_rows=1)
+        PrivateTable(
+            frame({"x": [1, 2], "day": [None, value]}), columns={"x": Integer(0, 9)}, during=("day", "2020-01-01", "2020-12-31")
+        )
+
+
+def test_each_value_of_a_column_of_objects_is_read_under_its_declaration() -> None:
+    rows = {"day": [None, 20200101, True], "sex": [1, 2, None], "n": [datetime.date(2020, 1, 1), None, None]}
+    table = PrivateTable(
+        rows, columns={"day": Date("2000-01-01", "2026-12-31"), "sex": Category(["1", "F"]), "n": Integer(0, 100)}
+    )
+    with prepare(table) as prepared:
+        codes = {name: values.tolist() for name, values in prepared.rows(list(rows)).items()}
+    missing = {name: domain.high_code + 1 for name, domain in table.columns.items()}
+    assert codes["sex"] == [0, missing["sex"], missing["sex"]]
+    assert codes["day"] == [missing["day"]] * 3
+    assert codes["n"] == [missing["n"]] * 3
+
+
+TYPED = polars.DataFrame(ROWS)
 WRONG: list[tuple[dict[str, Any], type[CloisterError], str]] = [
     ({"columns": {}}, InvalidDeclaration, "no columns"),
     ({"columns": {"agee": Integer(0, 1)}}, UnknownColumn, "only 'age'"),
     ({"columns": {"age": Integer}}, InvalidDeclaration, "not a declaration"),
     ({"columns": {"age": "integer"}}, InvalidDeclaration, "not a declaration"),
-    ({"columns": {"age": Text()}}, InvalidDeclaration, "declared text and the source holds whole numbers"),
-    ({"columns": {"age": Date("2020-01-01", "2021-01-01")}}, InvalidDeclaration, "declared date"),
-    ({"columns": {"ok": Integer(0, 1)}}, InvalidDeclaration, "truth values"),
-    ({"columns": {"pay": Category(["1.5"])}}, InvalidDeclaration, "declared category"),
-    ({"columns": {"age": Category(["39"])}}, InvalidDeclaration, "declared category"),
-    ({"columns": {"ok": Category([1])}}, InvalidDeclaration, "declared category"),
+    ({"columns": {"age": Text()}, "source": TYPED}, InvalidDeclaration, "declared text and the source holds whole numbers"),
+    ({"columns": {"age": Date("2020-01-01", "2021-01-01")}, "source": TYPED}, InvalidDeclaration, "declared date"),
+    ({"columns": {"ok": Integer(0, 1)}, "source": TYPED}, InvalidDeclaration, "truth values"),
+    ({"columns": {"pay": Category(["1.5"])}, "source": TYPED}, InvalidDeclaration, "declared category"),
+    ({"columns": {"age": Category(["39"])}, "source": TYPED}, InvalidDeclaration, "declared category"),
+    ({"columns": {"ok": Category([1])}, "source": TYPED}, InvalidDeclaration, "declared category"),
     ({"unit": "who", "max_rows": 3}, UnknownColumn, "who"),
     ({"unit": "name"}, MissingBound, "max_rows=10"),
     ({"unit": "name", "max_rows": 0}, InvalidDeclaration, "max_rows"),

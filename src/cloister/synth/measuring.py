@@ -5,12 +5,13 @@ charged is charged by the door before anything is read; what comes back is count
 
 Guarantee. Neighbours differ in one person: one row, or up to `max_rows` rows where the table names a unit. Sensitivity: a row is
 in exactly one cell of each table, so adding or removing a person changes each table by at most m = `max_rows` (1 without a unit)
-in L1 and, in the worst case of m equal rows, by m in L2. Noise and proof: with t tables, each takes a t-th of the spend; discrete
-Laplace noise of scale m·t/ε in each cell makes one table ε/t-private (Dwork, McSherry, Nissim & Smith 2006; Ghosh, Roughgarden &
-Sundararajan 2009) and all of them ε-private by sequential composition; discrete Gaussian noise of σ² = m²·t/2ρ makes one table
-ρ/t-zCDP (Canonne, Kamath & Steinke 2020, theorem 4) and all of them ρ-zCDP, hence (ε, δ) by their corollary 13. The door carries
-it out (`session/planning/blocks.py`, `session/planning/choice.py`) and keeps the release. Which tables are measured follows from the declaration
-alone. Everything that this package does afterwards reads only the release: post-processing.
+in L1 and, in the worst case of m equal rows, by m in L2. Noise and proof: with t tables, each takes a t-th of the spend;
+discrete Laplace noise of scale m·t/ε in each cell makes one table ε/t-private (Dwork, McSherry, Nissim & Smith 2006; Ghosh,
+Roughgarden & Sundararajan 2009) and all of them ε-private by sequential composition; discrete Gaussian noise of σ² = m²·t/2ρ
+makes one table ρ/t-zCDP (Canonne, Kamath & Steinke 2020, theorem 4) and all of them ρ-zCDP, hence (ε, δ) by their corollary 13.
+The door carries it out (`session/planning/blocks.py`, `session/planning/choice.py`) and keeps the release. Which tables are
+measured follows from the declaration alone. Everything that this package does afterwards reads only the release:
+post-processing.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ MOST_LEAVES = 2**16
 MOST_CELLS = 2**21
 MOST_CHOICES = 4096
 _PLACES = 64
+_DIGITS = 12  # of the weights that least squares gives
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +113,14 @@ class Leaves:
     def variances(self, below: float, above: float) -> Floats:
         """The variance, in units of one raw's, of below · (leaves up to k) + above · (leaves after k), for every k."""
         return _variances(self, below, above)
+
+    def weights_at(self, place: int, below: float, above: float) -> tuple[Floats, Floats]:
+        """The sizes of the weights that least squares gives the raws in such a sum up to k = `place`, and how many have each."""
+        question = np.where(np.arange(self.count) <= place, below, above)[None, :]
+        sizes, numbers = np.unique(
+            np.abs(self.tree.coefficients(question)[0, self.measured()]).round(_DIGITS), return_counts=True
+        )
+        return sizes, numbers.astype(np.float64)
 
     def kurtosis(self, below: float, above: float) -> float:
         """The largest Σw⁴/(Σw²)² of the weights of such a sum, of some places k: 1 where one noise carries it all."""

@@ -27,23 +27,22 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cloister.session.cumulative import ROUNDING, Bounds, Plausible, narrowed, usual_widths, width_at
 from cloister.session.planning.leaves import Leaves
 from cloister.session.releases.formulas import Formula, Reading
 from cloister.session.releases.frames import Kind, Series
 from cloister.session.releases.linearised import Floats
-from cloister.session.releases.uncertainty import Terms, spreads_at, variance
+from cloister.session.releases.uncertainty import Terms
 from cloister.tables import Domain
 
 _HIDES = 0.95
 _SIZE = 0.05  # of what may be missed: for telling a group that is large enough for an extreme's rank
 _SUREST = 1 - 1e-12
-
-Plausible: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +66,6 @@ class OfLeaves(Formula):
         """The least-squares count of each leaf, a row a group; not rounded, and perhaps below 0."""
         total = readings[self.leaves.total_name].values if self.leaves.total else None
         return self.leaves.counts(readings[self.leaves.levels_name].values, total)
-
-    def widths(self, terms: Terms, confidence: float, below: float, above: float) -> Floats:
-        """The half-width of the noise in below · (rows up to leaf k) + above · (rows after it), for each k."""
-        one = variance(terms)
-        heavy = math.fsum(term.fourth for term in terms) / one**2 if one else 0.0
-        spread = float(spreads_at(heavy * self.leaves.kurtosis(below, above), confidence))
-        return np.sqrt(self.leaves.variances(below, above) * one) * spread
 
     def _number(self, code: float) -> float:
         return float(self.domain.origin) + code * float(self.domain.step)
@@ -122,9 +114,8 @@ class Ordered(OfLeaves):
         """The longer way to an end of the interval; days for dates."""
         counts = self._counts(readings)
         terms = readings[self.leaves.levels_name].terms
-        plausible = (
-            self._by_share(counts, terms, confidence) if self.share is not None else self._extreme(counts, terms, confidence)
-        )
+        found = self._by_share if self.share is not None else self._extreme
+        plausible = found(counts, terms, confidence)
         plausible[~plausible.any(axis=1)] = True
         first = plausible.argmax(axis=1)
         last = plausible.shape[1] - 1 - plausible[:, ::-1].argmax(axis=1)
@@ -135,41 +126,44 @@ class Ordered(OfLeaves):
     def _by_share(self, counts: Floats, terms: Terms, confidence: float) -> Plausible:
         """The leaves that the value at a share of the rows may lie in."""
         share = float(self.share or 0)
-        widths = self.widths(terms, confidence, 1 - share, -share)
-        return _reached(over := _above(counts, share * counts.sum(axis=1)), widths) & _not_before(over, widths)
+        bounds = Bounds(self.leaves, terms, confidence, upto=1 - share, beyond=-share, top=False)
+        over, slack = _above(counts, share * counts.sum(axis=1)), _slack(counts)
+        return narrowed([bounds], lambda: _reached(over, bounds.values + slack) & _not_before(over, bounds.values + slack))
 
     def _extreme(self, counts: Floats, terms: Terms, confidence: float) -> Plausible:
         """The leaves that an extreme may lie in: by its rank where the group is sure to be large, by half of the rows where it is
         sure to be small; else the first that either reaches, which the last of three tests may fail as the first two do."""
-        rank, miss, total = self.rank(terms), 1 - confidence, counts.sum(axis=1)
-        beside = float(self.widths(terms, min(1 - miss * _SIZE, _SUREST), 1.0, 1.0)[-1])
+        rank, miss, total, slack = self.rank(terms), 1 - confidence, counts.sum(axis=1), _slack(counts)
+        beside = width_at(self.leaves, terms, min(1 - miss * _SIZE, _SUREST), self.leaves.count - 1, 1.0, 1.0) + slack
         large, small = total - beside > 2 * rank, total + beside < 2 * rank
         by_rank, by_half = _above(counts, np.full(len(total), rank)), _above(counts, total / 2)
-        one = 1 - miss * (1 - _SIZE)
+        one, three = 1 - miss * (1 - _SIZE), 1 - miss * (1 - _SIZE) * 2 / 3
         alone = [self._outer(terms, one, half=half) for half in (False, True)]
-        found = _reached(by_rank, alone[0]) & _not_before(by_rank, alone[0])
-        found = np.where(small[:, None], _reached(by_half, alone[1]) & _not_before(by_half, alone[1]), found)
-        if not (large | small).all():
-            three = 1 - miss * (1 - _SIZE) * 2 / 3
-            ranks, halves = (self._outer(terms, three, half=half) for half in (False, True))
-            either = _reached(by_rank, ranks) | _reached(by_half, halves)
-            either &= _not_before(by_rank, ranks) & _not_before(by_half, halves)
-            found = np.where((large | small)[:, None], found, either)
-        return found
+        both = [] if (large | small).all() else [self._outer(terms, three, half=half) for half in (False, True)]
 
-    def _outer(self, terms: Terms, confidence: float, *, half: bool) -> Floats:
+        def plausible() -> Plausible:
+            found = np.where(
+                small[:, None],
+                _reached(by_half, alone[1].values + slack) & _not_before(by_half, alone[1].values + slack),
+                _reached(by_rank, alone[0].values + slack) & _not_before(by_rank, alone[0].values + slack),
+            )
+            if both:
+                ranks, halves = (each.values + slack for each in both)
+                either = _reached(by_rank, ranks) | _reached(by_half, halves)
+                either &= _not_before(by_rank, ranks) & _not_before(by_half, halves)
+                found = np.where((large | small)[:, None], found, either)
+            return found
+
+        return narrowed([*(each for each, some in zip(alone, (large, small), strict=True) if some.any()), *both], plausible)
+
+    def _outer(self, terms: Terms, confidence: float, *, half: bool) -> Bounds:
         """The half-widths of the rows up to each leaf from the extreme's own end, less half of all rows or not."""
-        if half:
-            widths = self.widths(terms, confidence, 0.5, -0.5)
-            return np.append(widths[-2::-1], widths[-1]) if self.top else widths
-        if not self.top:
-            return self.widths(terms, confidence, 1.0, 0.0)
-        # counted from the other end: rows from leaf k on are all less those before it
-        return np.append(self.widths(terms, confidence, 0.0, 1.0)[-2::-1], self.widths(terms, confidence, 1.0, 0.0)[-1])
+        upto, beyond = (0.5, -0.5) if half else (1.0, 0.0)
+        return Bounds(self.leaves, terms, confidence, upto=upto, beyond=beyond, top=self.top)
 
     def rank(self, terms: Terms) -> float:
         """How many rows reach an extreme: public, and at least the one that it is."""
-        widths = self.widths(terms, _HIDES, *((0.0, 1.0) if self.top else (1.0, 0.0)))
+        widths = usual_widths(self.leaves, terms, _HIDES, *((0.0, 1.0) if self.top else (1.0, 0.0)))
         return max(2.0 * float(widths.max()), 1.0)
 
     def _rank(self, terms: Terms, total: Floats) -> Floats:
@@ -209,6 +203,11 @@ def _above(counts: Floats, target: Floats) -> Floats:
     return found
 
 
+def _slack(counts: Floats) -> float:
+    """What rounding may do to sums of such counts."""
+    return ROUNDING * (1 + float(np.abs(counts).sum(axis=1).max(initial=0.0)))
+
+
 def _reached(over: Floats, widths: Floats) -> Plausible:
     """Where the wanted rows may be reached; at the last leaf they are."""
     passed = over >= -widths
@@ -238,11 +237,12 @@ class Frequent(OfLeaves):
 
     def chances(self, readings: Mapping[str, Reading]) -> Floats:
         """A lower bound, in each group, on the confidence that no other value is more frequent: 1 − Σ P(the noise in the
-        difference makes up for the gap), with the tail of the difference of two Laplace noises of that variance, which no
-        other mixture here exceeds beyond two standard deviations."""
+        difference makes up for the gap), with the tail of the difference of two continuous Laplace noises of at least that
+        variance, which no other mixture here exceeds beyond two standard deviations. Another value that is more frequent is so
+        by 1 at least, which pays for the steps of the discrete noises."""
         counts = np.sort(self.counts(readings)[:, : self.domain.high_code - self.domain.low_code + 1], axis=1)
         gaps = counts[:, -1:] - counts[:, :-1]
-        one = variance(readings[self.leaves.levels_name].terms) * _leaf_variance(self.leaves)
+        one = math.fsum(term.square for term in readings[self.leaves.levels_name].terms) * _leaf_variance(self.leaves)
         scale = max(math.sqrt(one / 2), 1e-300)
         tails = (1 + gaps / (2 * scale)) * np.exp(-gaps / scale) / 2
         found: Floats = np.clip(1 - tails.sum(axis=1), 0.0, 1.0)

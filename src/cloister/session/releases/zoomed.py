@@ -23,16 +23,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.noise import DiscreteLaplace
+from cloister.session.cumulative import ROUNDING
 from cloister.session.planning.zoom import Zoom, cuts_around
 from cloister.session.releases.formulas import Reading
 from cloister.session.releases.frames import Series
 from cloister.session.releases.linearised import Floats
 from cloister.session.releases.quantiles import OfLeaves
-from cloister.session.releases.uncertainty import spreads_at
+from cloister.session.releases.uncertainty import Term, Terms, widths_of_counts
 
 _EQUAL = 1e-9
-_ROUNDING = 1e-12  # of the rows, so that sums of floats decide nothing where the noise is nil
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,20 +43,18 @@ class _Ladder:
     rungs: Floats
     rows: Floats
     variance: float
-    kurtosis: float
+    terms: Terms
+    """The noises of one rung."""
 
     def at(self, cuts: npt.NDArray[np.int64], share: float, *, up: bool) -> tuple[Floats, Floats, Floats]:
-        """D̂, its variance and its fourth cumulant for each asked cut, at the ladder's own next cut above it or below."""
+        """D̂ and how many rungs lie before and after, for each asked cut, at the ladder's own next cut above it or below."""
         apart = (np.arange(len(self.cuts)) * (int(self.cuts.max(initial=0)) + 1))[:, None]
         own = (self.cuts + apart).ravel()
         side = "left" if up else "right"
         place = np.searchsorted(own, (cuts + apart).ravel(), side=side).reshape(cuts.shape)  # type: ignore[call-overload]
         place = place - (np.arange(len(self.cuts)) * self.cuts.shape[1])[:, None] - (0 if up else 1)
         rows, rungs = np.take_along_axis(self.rows, place, axis=1), np.take_along_axis(self.rungs, place, axis=1)
-        after = self.rungs[:, -1:] - rungs
-        noise = ((1 - share) ** 2 * rungs + share**2 * after) * self.variance
-        fourth = ((1 - share) ** 4 * rungs + share**4 * after) * self.variance**2 * self.kurtosis
-        return rows - share * self.rows[:, -1:], noise, fourth
+        return rows - share * self.rows[:, -1:], rungs, self.rungs[:, -1:] - rungs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,13 +91,19 @@ class Zoomed(OfLeaves):
     ) -> Floats:
         """D̂ + w at upper ends, D̂ − w at lower ones."""
         whole = math.fsum(1 / ladder.variance for ladder in ladders)
-        over, noise, fourth = np.zeros(cuts.shape), np.zeros(cuts.shape), np.zeros(cuts.shape)
+        over, rungs, weights, terms = np.zeros(cuts.shape), [], [], []
         for ladder in ladders:
             weight = 1 / ladder.variance / whole
-            value, square, fourth_power = ladder.at(cuts, share, up=up)
-            over, noise, fourth = over + weight * value, noise + weight**2 * square, fourth + weight**4 * fourth_power
-        heavy = np.divide(fourth, noise**2, out=np.zeros_like(noise), where=noise**2 > 0)
-        width = np.sqrt(noise) * spreads_at(heavy, confidence) + _ROUNDING * (1 + ladders[0].rows[:, -1:])
+            value, before, after = ladder.at(cuts, share, up=up)
+            over = over + weight * value
+            rungs += [before.ravel(), after.ravel()]
+            weights += [weight * (1 - share), weight * share]
+            terms += [ladder.terms] * 2
+        numbers, which = np.unique(np.stack(rungs, axis=1), axis=0, return_inverse=True)
+        width = widths_of_counts(np.tile(weights, (len(numbers), 1)), numbers, terms, confidence)[which.ravel()].reshape(
+            cuts.shape
+        )
+        width = width + ROUNDING * (1 + np.abs(ladders[0].rows[:, -1:]))
         found: Floats = over + width if up else over - width
         return found
 
@@ -128,11 +131,13 @@ class Zoomed(OfLeaves):
         real = np.diff(cuts, axis=1) > 0
         counts = np.where(real, values[:, 1:].astype(np.float64), 0.0)
         start = np.zeros((len(cuts), 1))
+        squares = [1 / max(float(noise.variance), 1e-300) for noise in noises]
+        whole = math.fsum(squares)
         return _Ladder(
             chosen=chosen,
             cuts=cuts,
             rungs=np.concatenate([start, np.cumsum(real, axis=1)], axis=1),
             rows=np.concatenate([start, np.cumsum(counts, axis=1)], axis=1),
-            variance=1 / math.fsum(1 / max(float(noise.variance), 1e-300) for noise in noises),
-            kurtosis=3.0 if any(isinstance(noise, DiscreteLaplace) for noise in noises) else 0.0,
+            variance=1 / whole,
+            terms=tuple(Term(square / whole, noise) for square, noise in zip(squares, noises, strict=True)),
         )

@@ -6,7 +6,7 @@ Everything wrong with a declaration is found here, from the names and kinds of t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -126,7 +126,7 @@ class PrivateTable:
     ) -> None:
         given = [source]
         del source
-        held = recognise(given.pop())
+        held = recognise(given.pop()).read_under(_readings(columns, unit, during))
         _check_columns(columns, held)
         _check_unit(unit, max_rows, held)
         for name, text in (("population", population), ("version", version)):
@@ -357,6 +357,22 @@ def _accepted(domain: Domain) -> tuple[str, ...]:
         first = domain.options[0]
         return _FITS["boolean"] if isinstance(first, bool) else _NUMBERS if isinstance(first, int) else _FITS["text"]
     return _FITS[domain.kind]
+
+
+def _readings(columns: object, unit: object, during: object) -> dict[str, set[str]]:
+    """Which kinds each column that is named may have; whatever is wrong with the names is refused elsewhere."""
+    asked: list[tuple[object, Iterable[str]]] = [(unit, {"null", *_WORDS} - {"other"})]
+    if isinstance(columns, Mapping):
+        asked += [(name, _accepted(domain)) for name, domain in columns.items() if isinstance(domain, Domain)]
+    if isinstance(during, During):
+        asked.append((during.column, DATED))
+    elif isinstance(during, Sequence) and len(during) == 3:
+        asked.append((during[0], DATED))
+    found: dict[str, set[str]] = {}
+    for name, kinds in asked:
+        if isinstance(name, str):
+            found[name] = found.get(name, set(kinds)) & set(kinds)
+    return found
 
 
 def _suggestion(kind: str) -> str:

@@ -4,9 +4,11 @@
 which a declaration is checked) and the engine that will hold it. A CSV file is read as text throughout: guessing types from its
 rows would make the schema depend on them; its first line is all that is read of it here (`lines.py`).
 
-For a dictionary of Python lists the kind is that of the Python values, so one value can change it. Hence a value means the same
-in every kind that holds it: a list of several types becomes the texts of `_text_of`, which declarations read as they read the
-value itself, and which are the names of units (`preparation.py`) whatever the kind.
+A list of Python objects, and a pandas column of them, has no type of its own: what it looks like hangs on single values. Hence a
+value means the same in every kind that holds it: a list of several types becomes the texts of `_text_of`, which declarations read
+as they read the value itself, and which are the names of units (`preparation.py`) whatever the kind. A list whose values look
+like a kind that its declaration does not take becomes such texts too (`Source.read_under`): each value is then read under the
+declaration, and what does not fit is missing. So whether a table opens never depends on a row.
 """
 
 # ruff: noqa: S608 - this file writes SQL: names are quoted, everything else is public
@@ -16,7 +18,7 @@ from __future__ import annotations
 import datetime
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -76,6 +78,10 @@ class Source(ABC):
     @abstractmethod
     def describe(self) -> str:
         """What the source is, in a word that is safe to show."""
+
+    def read_under(self, accepted: Mapping[str, Collection[Kind]]) -> Source:
+        """The same rows, with the columns that have no type of their own as a declaration reads them: a kind that it accepts."""
+        return self
 
     def make_engine(self) -> Engine:
         """The engine that prepares tables of this source."""
@@ -220,11 +226,16 @@ class ParquetSource(FileSource):
 
 
 class FrameSource(Source):
-    """An Arrow table in memory (from pandas, polars, pyarrow, arro3 or a dictionary of lists)."""
+    """An Arrow table in memory (from pandas, polars, pyarrow, arro3 or a dictionary of lists).
 
-    def __init__(self, table: Any, name: str, kinds: Mapping[str, Kind] | None = None) -> None:
+    `untyped` are the columns of Python objects, whose kind is only what their values look like."""
+
+    def __init__(
+        self, table: Any, name: str, kinds: Mapping[str, Kind] | None = None, untyped: Collection[str] = frozenset()
+    ) -> None:
         self.table = table
         self.name = name
+        self._untyped = frozenset(untyped)
         names = list(table.schema.names)
         check_names(names)
         self.schema = {**_described(self, f"The {name}"), **(kinds or {})} if names else {}
@@ -232,6 +243,25 @@ class FrameSource(Source):
     def describe(self) -> str:
         """The kind of frame."""
         return self.name
+
+    def read_under(self, accepted: Mapping[str, Collection[Kind]]) -> Source:
+        """With the texts of those columns of Python objects that look like another kind."""
+        import arro3.core
+
+        others = {name for name, kinds in accepted.items() if name in self._untyped and self.schema[name] not in kinds}
+        if not others:
+            return self
+        arrays: dict[str, Any] = {}
+        for name in self.table.schema.names:
+            values = self.table.column(name)
+            if name in others:
+                texts = [_text_or_missing(item, self.schema[name]) for item in values.to_pylist()]
+                values = arro3.core.Array(texts, arro3.core.DataType.utf8())
+            arrays[name] = values
+        kinds = {name: kind for name, kind in self.schema.items() if name not in others}
+        found = FrameSource(arro3.core.Table.from_pydict(arrays), self.name, kinds, self._untyped)
+        found.origin, found.part = self.origin, self.part
+        return found
 
     def attach(self, connection: Any) -> str:
         """Registers the Arrow table under a fixed name."""
@@ -317,7 +347,8 @@ def _recognised(source: Any) -> Source:
 
         frame = tried(lambda: arro3.core.Table.from_arrow(source), Exception)
         if frame is not None:
-            return FrameSource(frame, f"{module} frame")
+            untyped = [name for name, dtype in source.dtypes.items() if str(dtype) == "object"] if module == "pandas" else []
+            return FrameSource(frame, f"{module} frame", untyped=untyped)
         if module != "pandas":
             raise _unreadable(f"The {module} frame")
     if module == "pandas":
@@ -444,6 +475,7 @@ def _from_lists(source: Mapping[Any, Any], what: str) -> Source:
 
     check_names(list(source))
     arrays, kinds, lengths = {}, {}, set()
+    untyped = [name for name, values in source.items() if getattr(getattr(values, "dtype", None), "kind", "O") == "O"]
     for name, values in source.items():
         if isinstance(values, str | bytes) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
             raise InvalidDeclaration(
@@ -455,7 +487,7 @@ def _from_lists(source: Mapping[Any, Any], what: str) -> Source:
         lengths.add(len(values))
     if len(lengths) > 1:
         raise InvalidDeclaration("The source is invalid", why="its columns are of unequal length", instead="lists of one length")
-    return FrameSource(arro3.core.Table.from_pydict(arrays), what, kinds)
+    return FrameSource(arro3.core.Table.from_pydict(arrays), what, kinds, untyped)
 
 
 def _array(name: str, values: Any) -> tuple[Any, Kind | None]:
@@ -529,6 +561,14 @@ def _text_of(item: Any) -> str | None:
     if isinstance(item, datetime.date):
         return (EPOCH + datetime.timedelta(days=_day(item))).isoformat()
     return str(item)
+
+
+def _text_or_missing(item: Any, kind: Kind) -> str | None:
+    """The text of an item of an Arrow column that was made of Python objects."""
+    if item is not None and kind == "days":
+        item = EPOCH + datetime.timedelta(days=item)
+    text = None if _is_missing(item) else _text_of(item)
+    return text if text is not None and representable(text) else None
 
 
 def _python_kind(item: Any) -> Any:
