@@ -15,7 +15,7 @@ from cloister.ledger import Bound
 from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import Guarantee
 from cloister.session import Count, Door, Mean, Measurer, Question
-from cloister.session.execution.buying import Bounds
+from cloister.session.asker import Bounds
 from cloister.tables import Column, Compare, Literal
 
 COUNT = Question(table="people", statistics=(Count(),))

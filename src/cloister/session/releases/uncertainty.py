@@ -236,7 +236,7 @@ def widths_of_counts(weights: Floats, numbers: Floats, terms: Sequence[Terms], c
 
 @lru_cache(maxsize=256)
 def chance_of_any(terms: Terms) -> float:
-    """The probability that any of the noises is not 0, or more. A part of a Laplace noise is 0 more often than the whole of it: the
+    """The probability that any of the noises is not 0, or more. A part of a Laplace noise is 0 more often than the whole: the
     transforms of these laws are positive, and the probability of 0 is the mean of the transform.
 
     >>> round(chance_of_any((Term(1.0, DiscreteLaplace(scale=1)),)), 3)
