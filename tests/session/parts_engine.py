@@ -20,7 +20,7 @@ from cloister.noise.shares import gaussian_share, laplace_share
 from cloister.session.state.view import _rebuilt
 from cloister.tables import Abilities, Answering, Base, Prepared, PrivateTable, PublicTable, Relation, Workspace, prepare, relate
 from cloister.tables.engines.engine import Compiled, PreparationReport, Site
-from cloister.tables.noised import Integers, Noised, NoisedRequest, exact_integers
+from cloister.tables.engines.noised import Integers, Noised, NoisedRequest, exact_integers
 from cloister.tables.sourcing.sources import Source, recognise
 
 Drawing = Literal["shares", "one"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
-from cloister.session.cumulative import Bounds, narrowed, width_at
 from cloister.session.planning.leaves import leaves_of
+from cloister.session.releases.cumulative import Bounds, narrowed, width_at
 from cloister.session.releases.uncertainty import Term, Terms
 from tests.session.test_uncertainty import exact_half_width
 

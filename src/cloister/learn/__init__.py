@@ -1,35 +1,16 @@
 """Models with a guarantee: scikit-learn estimators whose every release is charged.
 
-The frame, which every model stands on::
+    frame/          what every model has: parameters, bounds, encodings, sums with noise, learning from tables, cards, portable text
+    linear_models/  linear and logistic regression, support vector and kernel machines
+    bayesian/       naive Bayes and discriminants
+    ensembles/      trees, forests, boosting
+    clustering/     k-means and mixtures
+    decomposition/  principal components
+    networks/       a small neural network, and the accountant of its noise (usable alone)
+    assessment/     how good a model is, found out privately; choosing a setting; the price of privacy
 
-    base.py         checks, an allowance, learned values; bounds.py: declared bounds; targets.py: declared classes
-    allowance.py    what one fit may spend, and on what it spent it
-    encoding.py     from declared columns to features; from_tables.py: learning from a table of a session
-    portable.py     models as plain JSON; catalogue.py: which models there are
-    onnx_export.py  models for other programs: onnx_graphs.py
-
-Noise for what one person may change: vectors.py and ball.py (a bounded length), cube.py (a bounded size of each number).
-The models, and what each is made of::
-
-    naive_bayes.py      moments.py (sums by class), class_tables.py (by a table's engine), bayes.py, categories.py, margins.py
-    linear.py           regression_rows.py, regression_tables.py, products.py, least_squares.py, wishart.py
-    discriminant.py     the same sums, and one covariance
-    logistic.py, svm.py linear_classes.py (which method), prepared.py (scaled and cut rows), losses.py, minimum.py;
-                        where the noise goes: objective.py, descent.py, output.py, centroids.py
-    kernel.py           random_features.py, and what the two above are made of
-    kmeans.py           place.py, starts.py, lloyd.py
-    mixture.py          expectations.py; starts from kmeans.py
-    pca.py              second_moments.py, subspaces.py, power.py, covariance_tables.py
-    trees.py            splits.py
-    boosting.py         histograms.py, boosting_losses.py, boosting_plan.py, boosting_rounds.py
-    neural.py           gradients.py, accountant.py (usable alone)
-    scaling.py          preparation that does not leak
-
-Judging them: evaluation.py (scores with a margin) on scores.py, judging.py and judged_tables.py; selection.py (choosing a
-hyper-parameter) on stopping.py. Telling of them: card.py, and curve.py, the price of privacy.
-
-Lives here: whatever learns from rows and promises something. What a model is attacked with lives in `cloister.attacks`; pages and
-jobs live in the hub.
+`frame/catalogue.py` lists all models. Lives here: whatever learns from rows and promises something. What a model is attacked with
+lives in `cloister.attacks`; pages and jobs live in the hub.
 
 >>> from cloister.learn import GaussianNB
 >>> model = GaussianNB(epsilon=1, bounds=(0, 1)).fit([[0.1], [0.9]] * 500, [0, 1] * 500)

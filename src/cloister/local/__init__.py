@@ -1,28 +1,14 @@
 """Randomised at the source: each person's own machine adds the chance, and nobody needs to be trusted.
 
-The frame, which every protocol stands on::
-
-    coins.py        coins whose probabilities are whole numbers of 2⁻⁶⁴, thrown the same in Python and in a browser
-    domain.py       the values that a question may have
-    protocol.py     what is the same for all of them: the promise, checked reports, sketches that add up
-    oracle.py       values to reports to sketches to estimates; estimates.py: counts and numbers with margins
-
-Protocols for frequencies: direct.py, unary.py and histogram.py (bits of packed.py), rappor.py with rappor_decoding.py;
-hashing.py, hadamard.py and sketches.py (on fields.py, transforms.py, mixing.py), subset.py. heavy.py finds frequent texts that
-nobody listed (blocks.py, heavy_search.py). several.py: many attributes, fake.py: where nobody may see which one a person told of;
-marginals.py: how they go together. key_value.py: keys and the means of their values (people.py, key_value_reports.py,
-key_value_estimates.py).
-
-Around them: levels.py for people who choose their own ε, longitudinal.py for those who are asked again, shuffling.py for a crowd.
-
-advice.py: which protocol for which question.
-
-Mechanisms for numbers: piecewise.py (on window.py, finite.py), optimal.py, circular.py, duchi.py, hybrid.py, laplace.py;
-numeric.py is what they share, interval.py the declared bounds, distribution.py what is read of whole histograms.
-
-learning/: naive Bayes and regression from reports.
-
-survey/: whole questionnaires on top of these. browser/: the twin of all this in JavaScript, for survey pages.
+    protocols/   what is the same for all: the promise, checked reports, exact coins; which protocol for which question; people who
+                 choose their own ε, who are asked again, who hide in a crowd
+    frequency/   how many people have each value: oracles, sketches, RAPPOR, heavy hitters
+    numbers/     means and distributions of numbers
+    key_values/  which keys people hold, and the values of these
+    attributes/  several attributes of each person, and how they go together
+    learning/    naive Bayes and regression from reports
+    survey/      whole questionnaires on top of these
+    browser/     the twin of all this in JavaScript, for survey pages
 
 Lives here: what a respondent's machine does, and what is made of reports. No table, no ledger, no page: the hub's surveys
 stand on this.

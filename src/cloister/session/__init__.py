@@ -1,35 +1,17 @@
 """The one door between private rows and everybody else: measure, run, release.
 
-    question.py     what can be asked: counts, sums, means, moments, quantiles, by keys, under a condition; arithmetic.py on them
-    shape.py        which integers must be noised for it, and by which formulas it is read from them; builder.py: who shares what
-    blocks.py       groups of integers that share noise, with their sensitivity and proof; moments.py for squares and products
-    leaves.py       hierarchies over the values of a column; zoom.py, zoomed.py: one quantile by a choice and counts around it
-    formulas.py     counts, sums and means from noisy integers; moment_formulas.py, quantiles.py and combined.py: all others
-    choice.py       Laplace or Gaussian noise
-    grid.py         the groups of the answer; threshold.py: which undeclared ones may show
-    spend.py        what a spend means under a budget, and how it is shared out
-    plan.py         all of the above with noise, cost and expected error, before a row is read
-    measurer.py     the interface of it, by which all rooms above take a session
-    door.py         what can be asked; asker.py: who asks, what they owe; buying.py: reserve, aggregate, noise, settle
-    share.py        a bound over several measurements
-    house.py        what many sessions share: tables that come and go; stock.py: their prepared rows; kin.py: whose people
-    view.py         what one person sees of it; touched.py: which columns a question reads
-    abilities.py    what an engine can't answer, refused by name
-    answer.py       what an engine is asked for, and the release of what it answers
-    release.py      the table with its errors, cost and provenance; frames.py and chart.py show it
-    wire.py         a release as text and back; wire_checks.py: what must hold of it; summary.py: a plan as plain data
-    uncertainty.py  how far a sum of noises may lie from nothing; linearised.py: a curved function of several
-    expectation.py  the error of what depends on private sizes, said in advance
-    store.py        readings in the ledger and back
-    registry.py     the tables of one moment, their populations and versions; declared.py, narrowing.py
-    history.py      what was bought before; refinement.py: what follows from it
-    within.py       the least spend for a margin; afford.py: the margins of many spends
-    limits.py       how long the engine may work; rehearsal.py: made-up rows to write a script on
-    sheets.py       several releases as one table
-    run.py          methods that need rows; running.py hands them over
+    door.py      what can be asked; measurer.py: the interface of it, by which all rooms above take a session
+    asker.py     who asks, within which bounds, and what they owe; share.py: a bound over several measurements
+    questions/   what can be asked: statistics by keys, under a condition; what they touch, and what a spend means
+    planning/    which integers must be noised for it, with their sensitivity and proof; the noise, the cost and the expected error
+    workloads/   several questions about the same rows, measured together
+    execution/   reserve, aggregate, noise, settle; what was bought before, and what follows from it; methods that need rows
+    state/       what sessions share: tables that come and go, their prepared rows, whose people they hold, who sees what
+    releases/    what leaves: tables with margins, and how these are found; as frames, pictures, text and back
+    examples.py  a door to try all of it on
 
-Lives here: everything that touches exact values, and nothing that knows of SQL, models or pages. Those stand on the floors
-above and ask questions.
+A question goes down this list. Lives here: everything that touches exact values, and nothing that knows of SQL, models or pages.
+Those stand on the floors above and ask questions.
 """
 
 from cloister.session.door import Door

@@ -1,40 +1,20 @@
 """Tables: what their owners declare of them, and the engines that hold them (DuckDB, PostgreSQL, Spark).
 
-    columns.py      what one column may hold: bounds, categories, steps, NULL
-    reading.py      which values count as a number, a day or a truth value
-    table.py        what is declared of a table: source, columns, unit, cap, population
-    sources.py      where rows come from
-    lines.py        CSV, one line one row
-    encrypted.py    tables in encrypted files (`cloister.crypto` has the format)
-    expressions.py  conditions on rows, with one meaning on every engine
-    scope.py        what a condition sees when it becomes SQL
-    request.py      what is asked of an engine: exact integer aggregates by keys
-    compiler.py     from a request to SQL
-    derived.py      derived tables, whose rows follow from one unit's rows each: what is common to them, and the proof
-    relation.py     the simplest of them: a table, computed columns, conditions, names, caps
-    joins.py        private tables joined within a unit; lookup.py joins public ones
-    public.py       turns public tables into codes; public_values.py reads them
-    perunit.py      one row for each unit and key; stacked.py puts relations under one another; unify.py makes codes comparable
-    related.py      from a relation to answers
-    identifier.py   columns that name something
-    preparation.py  from the source's values to integer codes
-    order.py        which rows of a unit come first
-    workspace.py    what engines may take of a machine
-    folder.py       where rows spill, and how nothing of them stays
-    guard.py        failures without their history
-    without_bar.py  connections that print nothing
-    abilities.py    what an engine can be asked, known before anything is priced
-    noised.py       integers with noise: one request to an engine, and its answer
-    engine.py       what an engine is; duckdb.py, postgres.py (and postgres_spelling.py), spark.py are three
+    declaring/   what an owner declares: a table, its columns (bounds, categories, steps, NULL), what names something, which days
+    expression/  conditions and computed columns: one small typed language with one meaning on every engine
+    relations/   what is made of tables and still has a unit: joins, lookups, one row a person, rows one under another
+    sourcing/    where rows come from: files (also encrypted), frames, databases; and how their values become codes
+    engines/     what aggregates exactly, and what it can be asked; requests, the compiler, memory, the order of rows
 
-Everything that comes out of `Prepared.aggregate` and `Prepared.rows` is exact and private: only a session may call them.
+Everything that comes out of `Prepared.aggregate` and `Prepared.rows` is exact and private: only a session may call them. It asks
+for integers with noise (`engines/noised.py`).
 """
 
-from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Real, Text
 from cloister.tables.declaring.during import During
 from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.declaring.table import PrivateTable, PublicTable
+from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import check_aggregation
 from cloister.tables.engines.engine import Answering, Engine, PreparationReport, Prepared, engine_for, prepare
 from cloister.tables.engines.request import Aggregate, Aggregation, Binned, Groups, Key, Strided

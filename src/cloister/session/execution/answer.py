@@ -29,7 +29,7 @@ from cloister.session.releases.store import Found
 from cloister.session.releases.uncertainty import in_words
 from cloister.tables import Aggregate, Aggregation, Answering, Strided
 from cloister.tables.engines.engine import Compiled
-from cloister.tables.noised import Hierarchy, Integers, LevelSums, NoisedRequest
+from cloister.tables.engines.noised import Hierarchy, Integers, LevelSums, NoisedRequest
 
 if TYPE_CHECKING:
     from cloister.session.execution.refinement import Refinement

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.session.abilities import check_rows
+from cloister.session.planning.abilities import check_rows
 from cloister.session.questions.question import unknown_column
 from cloister.session.state.table_snapshot import Entry
 from cloister.tables import PrivateTable

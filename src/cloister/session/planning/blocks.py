@@ -32,7 +32,7 @@ from cloister.session.planning.leaves import Leaves
 from cloister.session.planning.zoom import Zoom
 from cloister.session.releases.uncertainty import Planned
 from cloister.tables import Aggregate
-from cloister.tables.noised import Combination, RangeSums
+from cloister.tables.engines.noised import Combination, RangeSums
 
 Whole = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 BEYOND = Aggregate("beyond", "rows")

@@ -23,7 +23,7 @@ from cloister.session.questions.narrowing import narrowed
 from cloister.session.questions.question import Question, key_name, unknown_column
 from cloister.session.releases.frames import Kind, Series
 from cloister.tables import Domain, Key
-from cloister.tables.noised import Cells, KeyCodes
+from cloister.tables.engines.noised import Cells, KeyCodes
 
 _MOST_CELLS = 5_000_000
 _KINDS: dict[str, Kind] = {"integer": "integer", "real": "real", "text": "text", "date": "date", "boolean": "boolean"}

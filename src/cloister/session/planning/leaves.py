@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from cloister.noise.trees import Tree, height_of
 from cloister.session.planning.zoom import MOST_DENOMINATOR, ladder_variance
-from cloister.tables.noised import block_sums
+from cloister.tables.engines.noised import block_sums
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from cloister.errors import UnsupportedQuery
-from cloister.session.abilities import check_abilities
+from cloister.session.planning.abilities import check_abilities
 from cloister.session.planning.blocks import Block
 from cloister.session.planning.builder import Builder
 from cloister.session.planning.grid import Grid, grid_of

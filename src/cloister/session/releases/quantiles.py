@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.session.cumulative import ROUNDING, Bounds, Plausible, narrowed, usual_widths, width_at
 from cloister.session.planning.leaves import Leaves
+from cloister.session.releases.cumulative import ROUNDING, Bounds, Plausible, narrowed, usual_widths, width_at
 from cloister.session.releases.formulas import Formula, Reading
 from cloister.session.releases.frames import Kind, Series
 from cloister.session.releases.linearised import Floats

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.session.cumulative import ROUNDING
 from cloister.session.planning.zoom import Zoom, cuts_around
+from cloister.session.releases.cumulative import ROUNDING
 from cloister.session.releases.formulas import Reading
 from cloister.session.releases.frames import Series
 from cloister.session.releases.linearised import Floats

@@ -21,8 +21,8 @@ from cloister.errors import CloisterError
 from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.session.abilities import check_rows
 from cloister.session.execution.single_flight import SingleFlight
+from cloister.session.planning.abilities import check_rows
 from cloister.session.state.prepared_cache import PreparedCache
 from cloister.session.state.row_access import RowAccess
 from cloister.session.state.source_identities import SourceIdentities

@@ -40,9 +40,9 @@ from cloister.session.releases.uncertainty import Term, Terms
 from cloister.session.workloads.marginal_terms import Copies, gathered
 from cloister.session.workloads.ranges import RangePlan, fits, range_plan
 from cloister.tables import And, Domain, Expression
+from cloister.tables.engines.noised import RangeSums
 from cloister.tables.expression import wording
 from cloister.tables.expression.evaluate import allowed_codes
-from cloister.tables.noised import RangeSums
 
 Range: TypeAlias = tuple[int, int]
 Kin: TypeAlias = tuple[str, str, tuple[str, ...]]

@@ -13,10 +13,10 @@ from typing import Any
 
 from cloister.errors import InvalidDeclaration, MissingBound, UnknownColumn
 from cloister.printable import LONGEST_NAME, LONGEST_VALUE, is_printable, is_text, shown
-from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.columns import Category, Domain
 from cloister.tables.declaring.during import DATED, During
 from cloister.tables.declaring.identifier import Identifier
+from cloister.tables.engines.abilities import Abilities
 from cloister.tables.sourcing.sources import Source, recognise
 
 __all__ = ["PrivateTable", "PublicTable", "check_printable"]

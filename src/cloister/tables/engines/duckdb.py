@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.columns import Domain, Text
 from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.declaring.table import PrivateTable
+from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import DENSE_BITS, RELATION, CompiledQuery, Layout
 from cloister.tables.engines.engine import (
     ColumnReport,

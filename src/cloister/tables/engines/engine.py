@@ -20,16 +20,16 @@ import numpy as np
 
 from cloister.errors import EngineError
 from cloister.noise import Random
-from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.table import PrivateTable, PublicTable
+from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery, Declared, Layout, compile_aggregation, compile_rows
 from cloister.tables.engines.guard import guarded
 from cloister.tables.engines.ibis_compilers import load
+from cloister.tables.engines.noised import Noised, NoisedRequest, exact_integers, noised_groups
 from cloister.tables.engines.request import Aggregation, Groups, joined, size_of
 from cloister.tables.engines.workspace import Room, Workspace
 from cloister.tables.expression.expressions import Expression
 from cloister.tables.expression.scope import filled, holds_markers
-from cloister.tables.noised import Noised, NoisedRequest, exact_integers, noised_groups
 
 if TYPE_CHECKING:
     from cloister.tables.relations.derived import Relation

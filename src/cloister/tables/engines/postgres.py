@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cloister.errors import EngineError, InvalidDeclaration, MissingDependency, UnsupportedQuery
-from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.table import PrivateTable
+from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery, preceded
 from cloister.tables.engines.duckdb import named_by, report_of
 from cloister.tables.engines.engine import PreparationReport, Prepared, Site, _token, fresh_secret, in_columns, in_pieces

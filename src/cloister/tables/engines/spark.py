@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
 from cloister.errors import EngineError
-from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.during import During
 from cloister.tables.declaring.table import PrivateTable
+from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery
 from cloister.tables.engines.duckdb import named_by, report_of
 from cloister.tables.engines.engine import PIECE, PreparationReport, Prepared, Site, _token, fresh_secret, in_columns, in_pieces

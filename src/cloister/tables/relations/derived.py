@@ -25,9 +25,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
-from cloister.tables.abilities import Abilities
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.declaring.table import PrivateTable
+from cloister.tables.engines.abilities import Abilities
 from cloister.tables.expression.scope import Scope
 
 if TYPE_CHECKING:

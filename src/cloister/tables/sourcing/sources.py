@@ -33,7 +33,7 @@ from cloister.tables.sourcing.lines import batches, malformed_sql, read_header, 
 from cloister.tables.sourcing.reading import EPOCH, representable
 
 if TYPE_CHECKING:
-    from cloister.tables.abilities import Abilities
+    from cloister.tables.engines.abilities import Abilities
     from cloister.tables.engines.engine import Engine
 
 __all__ = ["CsvSource", "FileSource", "FrameSource", "ParquetSource", "Source", "StreamSource", "recognise"]
