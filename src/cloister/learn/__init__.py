@@ -1,6 +1,6 @@
 """Models with a guarantee: scikit-learn estimators whose every release is charged.
 
-    frame/          what every model has: parameters, bounds, encodings, sums with noise, learning from tables, cards, portable text
+    frame/          what every model has: parameters, bounds, encodings, noisy sums, learning from tables, cards, portable text
     linear_models/  linear and logistic regression, support vector and kernel machines
     bayesian/       naive Bayes and discriminants
     ensembles/      trees, forests, boosting

@@ -1,6 +1,6 @@
 """Randomised at the source: each person's own machine adds the chance, and nobody needs to be trusted.
 
-    protocols/   what is the same for all: the promise, checked reports, exact coins; which protocol for which question; people who
+    protocols/   what is the same for all: the promise, checked reports, exact coins; which protocol for what; people who
                  choose their own ε, who are asked again, who hide in a crowd
     frequency/   how many people have each value: oracles, sketches, RAPPOR, heavy hitters
     numbers/     means and distributions of numbers

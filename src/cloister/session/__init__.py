@@ -3,7 +3,7 @@
     door.py      what can be asked; measurer.py: the interface of it, by which all rooms above take a session
     asker.py     who asks, within which bounds, and what they owe; share.py: a bound over several measurements
     questions/   what can be asked: statistics by keys, under a condition; what they touch, and what a spend means
-    planning/    which integers must be noised for it, with their sensitivity and proof; the noise, the cost and the expected error
+    planning/    which integers must be noised for it, with sensitivity and proof; the noise, the cost, the expected error
     workloads/   several questions about the same rows, measured together
     execution/   reserve, aggregate, noise, settle; what was bought before, and what follows from it; methods that need rows
     state/       what sessions share: tables that come and go, their prepared rows, whose people they hold, who sees what
