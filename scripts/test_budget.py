@@ -21,6 +21,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -60,14 +61,15 @@ def processor_seconds() -> float:
 
 
 def _under(pid: int) -> Iterator[int]:
-    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = [int(each) for each in listed.read_text().split()]
-        except OSError:
-            continue
-        for child in children:
-            yield child
-            yield from _under(child)
+    """Processes may end at any moment while they are looked for."""
+    children: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError):
+                children += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+    for child in children:
+        yield child
+        yield from _under(child)
 
 
 def _of(pid: int) -> float:

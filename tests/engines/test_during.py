@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cloister.errors import InvalidDeclaration, UnknownColumn
@@ -144,7 +145,7 @@ def test_a_declaration_with_fewer_columns_keeps_its_days() -> None:
 
 def test_what_is_no_span_is_refused() -> None:
     def declared(during: Any) -> PrivateTable:
-        return PrivateTable({"n": [1], "day": ["2028-02-03"]}, columns={"n": Integer(0, 9)}, during=during)
+        return PrivateTable({"n": np.array([1]), "day": ["2028-02-03"]}, columns={"n": Integer(0, 9)}, during=during)
 
     for wrong in ("day", ("day", "2028-02-01"), ("day", "2028-02-30", "2028-03-01"), ("day", "2028-03-01", "2028-02-01"), 7):
         with pytest.raises(InvalidDeclaration, match="during="):

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cloister.tables as tables
 from cloister.errors import EngineError
 from cloister.tables import (
     Aggregate,
@@ -38,6 +37,7 @@ from cloister.tables import (
     Text,
     prepare,
 )
+from cloister.tables.engines.compiler import CompiledQuery
 
 from . import reference
 from .conftest import Loader
@@ -402,7 +402,7 @@ def test_units_that_are_equal_are_one_whatever_their_type(loader: Loader) -> Non
 def test_a_failure_says_nothing_of_the_rows(loader: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
     table = PrivateTable(loader.load({"name": ["Secret Person"]}, {"name": "text"}), columns={"name": Text()})
     with prepare(table) as prepared:
-        plan = tables.compiler.Plan("SELECT CAST(c0 AS INTEGER) FROM cloister_prepared_rows", ("code",))
+        plan = CompiledQuery("SELECT CAST(c0 AS INTEGER) FROM cloister_prepared_rows", ("code",))
         monkeypatch.setattr(prepared, "plan", lambda _: plan)
         with pytest.raises(EngineError) as caught:
             prepared.aggregate(Aggregation(prepared))

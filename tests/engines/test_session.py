@@ -180,7 +180,7 @@ def test_every_construct_has_the_same_answer_on_every_engine(
 def test_in_bounded_memory_keys_and_rows_come_in_pieces(people: cl.PrivateTable, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rows at a time make what all at once make."""
     for module in ("engine", "spark"):
-        monkeypatch.setattr(f"cloister.tables.{module}.PIECE", 2)
+        monkeypatch.setattr(f"cloister.tables.engines.{module}.PIECE", 2)
     spend, found = cl.ApproxDP(20, "1e-6"), []
     for limit in (None, "64MiB"):
         budget, random = cl.ApproxDP(100, "1e-3"), Random.deterministic(3)

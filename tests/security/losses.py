@@ -16,7 +16,7 @@ import numpy as np
 import cloister as cl
 from cloister.noise import DiscreteGaussian, Random
 from cloister.session import Part, Plan
-from cloister.session.execution.answer import measured
+from cloister.session.execution.answer import request_of
 from cloister.session.planning.zoom import Zoom
 from cloister.session.questions.threshold import Threshold
 
@@ -78,10 +78,11 @@ def exact_raws(session: cl.Session, part: Part) -> dict[str, dict[Any, Any]]:
         noises=noises,
         threshold=None if part.threshold is None else Threshold(least=0, delta=part.threshold.delta),
     )
-    found = measured(silent, session.house.registry.rows_of(part.shape.question.table), Random.deterministic(0))
+    table = session.house.registry.rows_of(part.shape.question.table)
+    request = request_of(silent, 0, table)
+    found = table.noised(request, table.compiled(request), Random.deterministic(0))
     raws: dict[str, dict[Any, Any]] = {}
-    for name, reading in found.readings.items():
-        values = np.asarray(reading.values)
+    for name, values in found.values.items():
         if found.keys is None:
             groups: list[Any] = list(range(len(values)))
         else:

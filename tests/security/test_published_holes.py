@@ -17,6 +17,7 @@ import pytest
 import cloister as cl
 from cloister.noise import Laplace, Random
 from cloister.session.execution import answer, buying
+from cloister.tables.engines import engine
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "published-holes.md"
 COLUMNS: dict[str, Any] = {
@@ -176,19 +177,20 @@ def test_a_sum_of_reals_is_an_integer_before_noise() -> None:
         crowd = {name: values[::turn] for name, values in crowd.items()}
         seen: list[Any] = []
         with pytest.MonkeyPatch.context() as patch, session(crowd) as asked:
-            patch.setattr(answer, "_noised", _looking(seen, answer._noised))
+            patch.setattr(engine, "exact_integers", _looking(seen, engine.exact_integers))
             asked.sql("SELECT SUM(pay) AS s FROM people", spend=1)
         orders.append(seen)
     assert orders[0] == orders[1]
     assert all(isinstance(number, int) for number in orders[0])
 
 
-def _looking(seen: list[Any], noised: Callable[..., Any]) -> Callable[..., Any]:
-    def looked(part: Any, aggregates: Any, *others: Any, **how: Any) -> Any:
-        for values in aggregates.values():
+def _looking(seen: list[Any], exact_integers: Callable[..., Any]) -> Callable[..., Any]:
+    def looked(*asked: Any) -> Any:
+        exact = exact_integers(*asked)
+        for values in exact.values():
             assert np.asarray(values).dtype.kind in "iuO"
             seen.extend(int(each) for each in np.ravel(values).tolist())
-        return noised(part, aggregates, *others, **how)
+        return exact
 
     return looked
 

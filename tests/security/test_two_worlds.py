@@ -148,12 +148,12 @@ def _one_row_more(patch: pytest.MonkeyPatch) -> None:
 
 def _half_the_noise(patch: pytest.MonkeyPatch) -> None:
     """Noise of half the scale that the charge is worth."""
-    inner = answer._noised
+    inner = answer.request_of
 
-    def less(part: Any, *others: Any, **how: Any) -> Any:
-        return inner(replace(part, noises={name: _halved(noise) for name, noise in part.noises.items()}), *others, **how)
+    def less(part: Any, *others: Any) -> Any:
+        return inner(replace(part, noises={name: _halved(noise) for name, noise in part.noises.items()}), *others)
 
-    patch.setattr(answer, "_noised", less)
+    patch.setattr(buying, "request_of", less)
 
 
 def _halved(noise: Any) -> Any:

@@ -29,7 +29,7 @@ import pytest
 import cloister as cl
 from cloister.errors import EngineError
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Exponential, PermuteAndFlip, Random
-from cloister.session.execution import answer
+from cloister.tables.engines import noised
 
 _SELECTIONS = (Exponential, PermuteAndFlip)
 
@@ -87,13 +87,13 @@ def on(tape: Tape) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for kind in (DiscreteLaplace, DiscreteGaussian, *_SELECTIONS):
             patch.setattr(kind, "release", _taped(kind.release, tape))  # type: ignore[attr-defined]
-        inner = answer._past_threshold
+        inner = noised._past_threshold
 
-        def undeclared(part: Any, groups: Any, random: Random) -> Any:
-            tape.keys, tape.least = tuple(zip(*(key.tolist() for key in groups.keys), strict=True)), part.threshold.least
-            return inner(part, groups, random)
+        def undeclared(units_of: Any, least: int, groups: Any, random: Random) -> Any:
+            tape.keys, tape.least = tuple(zip(*(key.tolist() for key in groups.keys), strict=True)), least
+            return inner(units_of, least, groups, random)
 
-        patch.setattr(answer, "_past_threshold", undeclared)
+        patch.setattr(noised, "_past_threshold", undeclared)
         yield
 
 

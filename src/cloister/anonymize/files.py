@@ -88,8 +88,8 @@ def anonymize_file(
     ...     anonymizer = Anonymizer(quasi=["age"], models=[KAnonymity(2)], search="mondrian", identifying=["name"])
     ...     done = anonymize_file(anonymizer, Path(folder) / "people.csv", Path(folder) / "released.csv")
     ...     text = (Path(folder) / "released.csv").read_text(encoding="utf-8")
-    >>> done.rows, done.written, sorted(text.split())
-    (4, 4, ['31–32', '31–32', '50–57', '50–57', 'age'])
+    >>> isinstance(done, WrittenFile), done.rows, done.written, sorted(text.split())
+    (True, 4, 4, ['31–32', '31–32', '50–57', '50–57', 'age'])
     """
     goal = Path(target)
     if goal.suffix not in _ENDINGS:

@@ -114,10 +114,8 @@ class _Answers:
 
         with Ledger() as book:
             for population, budget in self._budget.items():
-                book.open(population, budget, who="audit")
-            asked = session.on_behalf("audit")
-            asked.ledger = book
-            return self._numbers(asked.sql(self._sql, self._spend, dialect=self._dialect))
+                book.open(population, budget, who=session.who)
+            return self._numbers(session.charging(book).sql(self._sql, self._spend, dialect=self._dialect))
 
     def _numbers(self, answer: Release) -> list[float]:
         measured = set(answer.statistics())

@@ -76,7 +76,12 @@ class StoredRelease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRecord:
-    """One line of the append-only chain: `payload` is what was hashed, with its parent, under the ledger's key."""
+    """One line of the append-only chain: `payload` is what was hashed, with its parent, under the ledger's key.
+
+    >>> from cloister.ledger import Ledger
+    >>> [(line.sequence, line.kind) for line in Ledger().lines()]
+    [(1, 'created')]
+    """
 
     sequence: int
     kind: str

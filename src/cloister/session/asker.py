@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cloister.ledger import Bound, Reservation
+from cloister.ledger import Bound, Ledger, Reservation
 from cloister.privacy import Guarantee
 from cloister.session.execution.history import History
 from cloister.session.planning.shape import Shape, digest_of
@@ -36,12 +36,13 @@ class Asker:
 
     >>> from cloister.session.examples import small_door
     >>> with small_door() as door:
-    ...     Asker(who="ana", house=door.house, progress=print).bounds
+    ...     Asker(who="ana", house=door.house, ledger=door.ledger, progress=print).bounds
     Bounds(ceilings={}, shares={})
     """
 
     who: str
     house: TableRegistry
+    ledger: Ledger
     progress: Callable[[str], None]
     view: View = field(default_factory=View)
     time_limit: float | None = None
@@ -50,15 +51,13 @@ class Asker:
 
     def spends(self, shapes: Sequence[Shape], spend: Spending) -> dict[str, Spend]:
         """What a spend means under the budget of each population that is asked about."""
-        return {
-            each: spend_of(spend, self.house.ledger.budget(each)) for each in dict.fromkeys(shape.population for shape in shapes)
-        }
+        return {each: spend_of(spend, self.ledger.budget(each)) for each in dict.fromkeys(shape.population for shape in shapes)}
 
     def history(self, shapes: Sequence[Shape]) -> History:
         """What was bought before of the same questions, whoever bought it."""
         combinable = all(shape.grid.declared for shape in shapes)
         populations = list(dict.fromkeys(shape.population for shape in shapes))
-        return History.of(self.house.ledger, digest_of(shapes), populations, combinable=combinable)
+        return History.of(self.ledger, digest_of(shapes), populations, combinable=combinable)
 
     def owed(self, history: History, spends: Mapping[str, Spend]) -> dict[str, Guarantee]:
         """What this person's allotment is debited in all for the use of what others paid, by the rule above."""
@@ -73,7 +72,7 @@ class Asker:
     def owed_for_all(self, history: History, digest: str) -> dict[str, Guarantee]:
         """The same where no spend was named: all that others paid, but where this person paid, or was debited, for what is
         stored. They were given it, and get it again for nothing."""
-        own, drawn = history.paid_by(self.who), self.house.ledger.drawn
+        own, drawn = history.paid_by(self.who), self.ledger.drawn
         owed = history.paid_by_others(self.who).items()
         return {each: cost for each, cost in owed if each not in own and not amount_of(drawn(each, self.who, digest))}
 
@@ -84,7 +83,7 @@ class Asker:
         if self.about_to_charge is not None:
             self.about_to_charge(digest, costs)
         ceilings, shares = self.bounds.ceilings, self.bounds.shares
-        return self.house.ledger.reserve(
+        return self.ledger.reserve(
             costs, who=self.who, what=digest, purpose=purpose, at_most=ceilings, share_at_most=shares, drawn=drawn
         )
 
@@ -92,6 +91,4 @@ class Asker:
         """Debits so much in all: what was debited for this question before is taken off in the ledger's own step."""
         if owed:
             shares = self.bounds.shares
-            self.house.ledger.charge_allotment(
-                owed, who=self.who, what=digest, purpose=purpose, share_at_most=shares, in_all=True
-            )
+            self.ledger.charge_allotment(owed, who=self.who, what=digest, purpose=purpose, share_at_most=shares, in_all=True)

@@ -86,26 +86,25 @@ class Door:
         limit, workspace = checked_limit(time_limit), Workspace.of(memory_limit, temporary_directory)
         random = random or default_random()
         owned = not isinstance(ledger, Ledger)
-        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         try:
-            if random.marked and self.ledger.durable:
+            if random.marked and book.durable:
                 raise LedgerError(
                     "The session was refused",
                     why="its noise would come from a generator made for tests, which can be foretold, and its ledger is durable",
                     instead="a session without random=, or without ledger=",
                 )
-            self.house = TableRegistry(tables, self.ledger, random, workspace)
-            self.house.open(budget, who=who)
+            house = TableRegistry(tables, book, random, workspace)
+            house.open(budget, who=who)
         except CloisterError:
             if owned:
-                self.ledger.close()
+                book.close()
             raise
         progress = progress or (lambda _: None)
-        self._hold(Asker(who=who, house=self.house, progress=progress, time_limit=limit), owned=owned)
+        self._hold(Asker(who=who, house=house, ledger=book, progress=progress, time_limit=limit), owned=owned)
 
     def _hold(self, asker: Asker, *, owned: bool | None) -> None:
         """`owned` says whether the ledger is closed with this session; None, that the house is not this session's either."""
-        self.who, self.house, self.ledger = asker.who, asker.house, asker.house.ledger
         self._asker, self._owned = asker, owned
         self._kept = Kept()
         self._seen: Seen | None = None
@@ -119,6 +118,21 @@ class Door:
         return light
 
     # ── tables and persons ───────────────────────────────────────────────────────────────────────
+
+    @property
+    def who(self) -> str:
+        """In whose name it asks."""
+        return self._asker.who
+
+    @property
+    def house(self) -> TableRegistry:
+        """The tables that it shares with others."""
+        return self._asker.house
+
+    @property
+    def ledger(self) -> Ledger:
+        """Where it charges."""
+        return self._asker.ledger
 
     @property
     def seen(self) -> Seen:
@@ -219,7 +233,15 @@ class Door:
         """A light session of this house that sees what another one sees in its own: for the same tables with other rows."""
         theirs, mine = other._asker, self._asker
         seen = replace(theirs, view=theirs.view.within(mine.view))
-        return self._light(replace(seen, house=mine.house, progress=mine.progress, time_limit=mine.time_limit))
+        return self._light(
+            replace(seen, house=mine.house, ledger=mine.ledger, progress=mine.progress, time_limit=mine.time_limit)
+        )
+
+    def charging(self, ledger: Ledger) -> Self:
+        """A light session over the same prepared rows that charges another ledger: an audit asks one question thousands of times,
+        each time as the first. Only for who holds the tables, since that ledger knows nothing of what was spent in this one."""
+        self._check_owner("Another ledger")
+        return self._light(replace(self._asker, ledger=ledger))
 
     def keep_within(self, bounds: Bounds) -> None:
         """From here on, charge nothing that passes these bounds: each charge is held against them as it is made.

@@ -76,7 +76,7 @@ def stored(
 
 def repeated(asker: Asker, shapes: Sequence[Shape], history: History, weights: Weights = None) -> Plan:
     """The plan of what was bought already."""
-    paid = {name: spend_of(cost, asker.house.ledger.budget(name)) for name, cost in history.cost().items()}
+    paid = {name: spend_of(cost, asker.ledger.budget(name)) for name, cost in history.cost().items()}
     return following(price(shapes, paid, weights), history, missing=False)
 
 
@@ -104,7 +104,7 @@ def _charged(
     compiled: Sequence[Asked],
     limit: float,
 ) -> tuple[Purchase, Stored]:
-    ledger, random = asker.house.ledger, asker.house.random
+    ledger, random = asker.ledger, asker.house.random
     asker.progress("reserving the cost")
     reservation = asker.reserve(plan.costs, plan.digest, purpose, drawn=owed)
 

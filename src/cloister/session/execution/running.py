@@ -31,7 +31,7 @@ def run_once(asker: Asker, seen: Seen, method: RowMethod, table: str, spend: Spe
     before = _released(asker, plan, what) if once else None
     if before is not None:
         return before
-    ledger, random = asker.house.ledger, asker.house.random
+    ledger, random = asker.ledger, asker.house.random
     prepared = seen.registry.prepare(table)
     declaration, condition = _row_entry(seen, table).declaration, seen.view.rows.get(table)
     with ExitStack() as reading:
@@ -62,12 +62,12 @@ def planned_run(asker: Asker, seen: Seen, method: RowMethod, table: str, spend: 
     """What it would charge, and for which guarantee: spends nothing and reads no row."""
     entry = _row_entry(seen, table)
     asker.house.workspace.check_rows(table, entry.declaration.size, len(method.columns))
-    return run_plan(method, entry, spend_of(spend, asker.house.ledger.budget(entry.population)).whole())
+    return run_plan(method, entry, spend_of(spend, asker.ledger.budget(entry.population)).whole())
 
 
 def _released(asker: Asker, plan: RunPlan, what: str) -> Outcome | None:
     """What this person has released under a name already."""
-    for each in asker.house.ledger.find(what, [plan.population]):
+    for each in asker.ledger.find(what, [plan.population]):
         if each.who == asker.who:
             cost, when = each.costs[plan.population], each.when.timestamp()
             return outcome_of(each.release, cost=cost, digest=what, charge=each.id, when=when)

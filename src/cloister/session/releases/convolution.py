@@ -62,7 +62,10 @@ def reach(kinds: Sequence[Kind], miss: float) -> float:
 
     >>> 33.0 < reach([Kind(False, 10.0, 1.0, 1)], 0.05) < 60.0
     True
+    >>> reach([Kind(False, 1e-320, 1.0, 1)], 0.05)
+    0.0
     """
+    kinds = [kind for kind in kinds if not _is_nil(kind)]
     wide = math.sqrt(math.fsum(kind.variance for kind in kinds))
     if wide == 0:
         return 0.0
@@ -73,6 +76,11 @@ def reach(kinds: Sequence[Kind], miss: float) -> float:
         logarithms = sum((kind.number * _log_moment(kind, slopes) for kind in kinds), np.zeros_like(slopes))
         bounds = (math.log(2 / miss) + logarithms) / slopes
     return float(np.nanmin(bounds))
+
+
+def _is_nil(kind: Kind) -> bool:
+    """Whether it is never anything but 0, for all that floats can tell; its scale may be too small to divide by."""
+    return kind.weight <= 0 or kind.scale <= 0 or 0.5 / kind.scale > _NIL
 
 
 def chance_of_one(gaussian: bool, scale: float) -> float:
@@ -139,7 +147,7 @@ def _log_transform(kind: Kind, places: Floats) -> Floats:
     Discrete Laplace: 1/(1 + sin²(θ/2)/sinh²(1/2b)). Discrete Gaussian: Σ_k e^(−k²/2σ²)·cos kθ over the same at θ = 0, which by
     Poisson's summation is Σ_j e^(−σ²(θ − 2πj)²/2) over the same.
     """
-    if kind.scale <= 0 or 0.5 / kind.scale > _NIL:
+    if _is_nil(kind):
         return np.zeros(len(places))
     turns = kind.weight * places
     if not kind.gaussian:
@@ -162,8 +170,6 @@ def _log_moment(kind: Kind, slopes: Floats) -> Floats:
     turns = kind.weight * slopes
     if kind.gaussian:
         return np.asarray((kind.scale * turns) ** 2 / 2)
-    if kind.scale <= 0 or 0.5 / kind.scale > _NIL:
-        return np.zeros(len(slopes))
     half = 0.5 / kind.scale
     ratio = np.exp(turns / 2 - half) * np.expm1(-turns) / math.expm1(-2 * half)
     return np.asarray(-np.log1p(-(ratio**2)))

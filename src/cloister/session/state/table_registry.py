@@ -37,7 +37,7 @@ class TableRegistry:
     """Tables that come and go, over one ledger and one source of randomness."""
 
     def __init__(self, tables: Mapping[str, Table], ledger: Ledger, random: Random, workspace: Workspace | None = None) -> None:
-        self.ledger, self.random = ledger, random
+        self.random = random
         self.flights = SingleFlight()
         self._stock = PreparedCache(workspace)
         self.workspace = self._stock.workspace

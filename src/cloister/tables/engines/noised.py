@@ -413,14 +413,11 @@ def noised_groups(request: NoisedRequest, each: Callable[[Callable[[Groups, Room
     [units_of] = [one for one in request.integers if one.name == deciding]
     shown: list[tuple[Groups, Whole]] = []
 
-    def past_threshold(groups: Groups) -> tuple[Groups, Whole]:
-        units = np.asarray(units_of.law.release(_of_groups(units_of, groups), random=random))
-        kept = np.flatnonzero(units >= least)
-        return _taken(groups, kept), units[kept]
-
     def take(groups: Groups, room: Room) -> None:
         # engines tell groups in whatever order their threads end; the same seed must give the same answer
-        shown.append((groups, _of_groups(units_of, groups)) if random.marked else past_threshold(groups))
+        shown.append(
+            (groups, _of_groups(units_of, groups)) if random.marked else _past_threshold(units_of, least, groups, random)
+        )
         room.take(sum(map(size_of, (*shown[-1][0].keys, *shown[-1][0].values.values()))))
 
     each(take)
@@ -428,11 +425,18 @@ def noised_groups(request: NoisedRequest, each: Callable[[Callable[[Groups, Room
     order = _order(groups.keys)
     groups, units = _taken(groups, order), units[order]
     if random.marked:
-        groups, units = past_threshold(groups)
+        groups, units = _past_threshold(units_of, least, groups, random)
     others = [one for one in request.integers if one is not units_of]
     values = {one.name: np.asarray(one.law.release(_of_groups(one, groups), random=random)) for one in others}
     values[deciding] = units
     return Noised(values, {one.name: one.law for one in request.integers}, groups.keys)
+
+
+def _past_threshold(units_of: Integers, least: int, groups: Groups, random: Random) -> tuple[Groups, Whole]:
+    """The groups whose noisy number of units reaches the threshold, with that number."""
+    units = np.asarray(units_of.law.release(_of_groups(units_of, groups), random=random))
+    kept = np.flatnonzero(units >= least)
+    return _taken(groups, kept), units[kept]
 
 
 def _of_groups(integers: Integers, groups: Groups) -> Whole:

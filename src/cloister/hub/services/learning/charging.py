@@ -45,8 +45,6 @@ def still_to_pay(session: Session, order: Order, table: PrivateTable, budget: Gu
 def _first_question(session: Session, order: Order, table: PrivateTable) -> _Reached | None:
     """What a method of sums asks first, with its plan; None of one that reads rows, asks nothing, or asks too long a question."""
     model, target = model_of(order), order.target or None
-    if not hasattr(model, "_learn_table"):
-        return None
     from cloister.learn.frame.encoding import Encoder
     from cloister.learn.frame.from_tables import check_target, declare
 
@@ -55,6 +53,8 @@ def _first_question(session: Session, order: Order, table: PrivateTable) -> _Rea
     if order.method in _OF_PAIRS and len(encoder.names) > _MOST_PAIRED:
         return None
     declare(model, encoder, table, target)
+    if not model._from_engine(table, encoder):
+        return None
     try:
         model._learn_table(_Explaining(session), order.table, encoder, target, order.spending, order.purpose)
     except _Reached as reached:
