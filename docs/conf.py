@@ -42,6 +42,7 @@ DRAFT = tags.has("draft")  # type: ignore[name-defined]  # noqa: F821  (Sphinx g
 html_theme = "basic" if DRAFT else "furo"
 html_title = "cloister"
 html_static_path = ["_static"]
+html_js_files, html_css_files = ["copy.js"], ["copy.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {} if DRAFT else {"source_repository": None, "top_of_page_buttons": []}

@@ -9,6 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
+
+from tests.hub.web.browser import browser
+
+__all__ = ["browser"]
 
 pytestmark = [pytest.mark.xdist_group("documentation"), pytest.mark.timeout(900)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +25,24 @@ A figure: ![the house](_static/house.svg), a name `x`, and code.
 
 ```python
 import cloister as cl
+```
+
+```python
+# continued from above
+budget = cl.PureDP(1)
+```
+
+```python
+# continued from above
+print(cl.PureDP("0.5"), budget)
+```
+
+```python
+>>> # continued from above
+>>> for each in (budget, budget):
+...     print(each)
+ε = 1
+ε = 1
 ```
 """
 CONFIGURATION = """
@@ -74,12 +97,29 @@ def test_the_pages_fetch_nothing(site: Path) -> None:
     assert fetched(site) == set()
 
 
-def test_the_theme_fetches_nothing(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def themed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One page with the theme and the options of the site, which the draft leaves out."""
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "conf.py").write_text(CONFIGURATION.format(docs=str(ROOT / "docs")), encoding="utf-8")
-    (tmp_path / "docs" / "index.md").write_text(PAGE, encoding="utf-8")
-    shutil.copytree(ROOT / "docs" / "_static", tmp_path / "docs" / "_static", ignore=shutil.ignore_patterns("figures"))
-    html = built(tmp_path / "docs", tmp_path)
-    assert "furo" in (html / "index.html").read_text(encoding="utf-8")
-    assert fetched(html) == set()
+    folder = tmp_path_factory.mktemp("themed")
+    (folder / "docs").mkdir()
+    (folder / "docs" / "conf.py").write_text(CONFIGURATION.format(docs=str(ROOT / "docs")), encoding="utf-8")
+    (folder / "docs" / "index.md").write_text(PAGE, encoding="utf-8")
+    shutil.copytree(ROOT / "docs" / "_static", folder / "docs" / "_static", ignore=shutil.ignore_patterns("figures"))
+    return built(folder / "docs", folder)
+
+
+def test_the_theme_fetches_nothing(themed: Path) -> None:
+    assert "furo" in (themed / "index.html").read_text(encoding="utf-8")
+    assert fetched(themed) == set()
+
+
+def test_what_is_copied_runs_alone(themed: Path, browser: Browser, capsys: pytest.CaptureFixture[str]) -> None:
+    """An example that goes on is copied with those before it, and an example with prompts without them and what it printed."""
+    page = browser.new_page()
+    page.add_init_script("navigator.clipboard.writeText = async (text) => { window.pasted = text; }")
+    page.goto((themed / "index.html").as_uri())
+    printed = ["", "", "ε = 0.5 ε = 1\n", "ε = 0.5 ε = 1\nε = 1\nε = 1\n"]
+    for button, told in zip(page.locator("button.copy").all(), printed, strict=True):
+        button.click()
+        exec(compile(page.evaluate("window.pasted"), "pasted", "exec"), {})
+        assert capsys.readouterr().out == told
