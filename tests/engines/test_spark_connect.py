@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent import futures
 from contextlib import contextmanager, suppress
@@ -284,9 +285,12 @@ def test_a_server_does_not_choose_what_is_loaded_here(monkeypatch: pytest.Monkey
 
 
 def core_session(port: int) -> Any:
+    """pyspark's own would end the threads of all when it is collected."""
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+
     from cloister.tables.engines.spark_calls import ConnectSession
 
-    return ConnectSession(f"sc://127.0.0.1:{port}")  # pyspark's own would end the threads of all when it is collected
+    return ConnectSession(DefaultChannelBuilder(f"sc://127.0.0.1:{port}"))
 
 
 def test_a_session_that_is_collected_ends_no_thread_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,6 +306,36 @@ def test_a_session_that_is_collected_ends_no_thread_of_another(monkeypatch: pyte
         gc.collect()
         assert closed.wait(60)
     assert ended == []
+
+
+def test_a_channel_is_closed_when_no_call_begins_and_none_begins_afterwards() -> None:
+    """gRPC brings down the process where a call begins on a closed channel."""
+    with serving(Server()) as port:
+        session = core_session(port)
+        closing, stub = session.closing, session.client._stub
+        begins, goes_on = threading.Event(), threading.Event()
+
+        def slow(details: Any, request: Any) -> str:
+            begins.set()
+            assert goes_on.wait(30)
+            return "begun"
+
+        calling = threading.Thread(target=lambda: closing.intercept_unary_unary(slow, None, None))
+        calling.start()
+        assert begins.wait(30)
+        closer = threading.Thread(target=closing.close)
+        closer.start()
+        while closing._open:
+            time.sleep(0.001)
+        with pytest.raises(EngineError, match="closed"):
+            stub.ReleaseExecute(messages.ReleaseExecuteRequest())
+        assert closer.is_alive(), "it waits for the call that begins"
+        goes_on.set()
+        closer.join(30)
+        calling.join(30)
+        assert not closer.is_alive()
+        with pytest.raises(EngineError, match="closed"):
+            stub.ReleaseExecute(messages.ReleaseExecuteRequest())
 
 
 def test_who_waits_for_a_silent_server_can_be_stopped() -> None:

@@ -29,8 +29,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"pg_port": 99999}, "pg_port"),
     ({"pg_port": -1}, "pg_port"),
     ({"pg_port": 8765}, "pg_port"),
-    ({"delta_floor": "banana"}, "delta_floor"),
-    ({"delta_floor": "2"}, "delta_floor"),
+    ({"max_delta": "banana"}, "delta_floor"),
+    ({"max_delta": "2"}, "delta_floor"),
     ({"memory": "lots"}, "memory"),
     ({"memory": "512"}, "memory"),
     ({"memory": "0GiB"}, "memory"),
@@ -76,8 +76,8 @@ ODD: list[tuple[dict[str, Any], str]] = [
     ({"proxies": "0.0.0.0/0"}, "proxies"),
 ]
 FINE: list[dict[str, Any]] = [
-    {"delta_floor": "0"},
-    {"delta_floor": "1/100000"},
+    {"max_delta": "0"},
+    {"max_delta": "1/100000"},
     {"memory": "512MB"},
     {"memory": "1.5 gb"},
     {"hosts": "hub.internal, other.internal., 10.0.0.2, ::1, hub_1"},

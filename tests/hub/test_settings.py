@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ import pytest
 from cloister.errors import InvalidParameter
 from cloister.hub.hub import Hub
 from cloister.hub.serving import check
-from cloister.hub.settings import PREFIX, Settings, load, weaknesses
+from cloister.hub.settings import PREFIX, Settings, known_settings, load, weaknesses
 from tests.hub.test_serving import Authority
 
-EACH = {each.name: each for each in fields(Settings) if each.name != "data"}
+EACH = {name: each for name, each in known_settings().items() if name != "data"}
 SECRETS = {"database", "ledger", "master_key", "oidc_secret", "metrics_token"}
 OTHER: dict[str, Any] = {name: 7 if each.type == "int" else f"/{name}" for name, each in EACH.items()}
 """For each setting a value that is not its default."""
@@ -28,15 +27,15 @@ def test_each_setting_says_what_it_is_and_is_read_from_file_and_environment(name
     assert setting.metadata["about"].endswith(".")
     assert setting.type in ("int", "str")
     assert setting.metadata["secret"] is (name in SECRETS)
-    value = OTHER[name]
-    assert getattr(load(tmp_path), name) == setting.default
+    value, field = OTHER[name], setting.name
+    assert getattr(load(tmp_path), field) == setting.default
     written = str(value) if setting.type == "int" else f'"{value}"'
     (tmp_path / "hub.toml").write_text(f"{name} = {written}\n")
-    assert getattr(load(tmp_path), name) == value
+    assert getattr(load(tmp_path), field) == value
     environment = {f"{PREFIX}{name.upper()}": "8" if setting.type == "int" else "/environment"}
-    assert getattr(load(tmp_path, environment=environment), name) == (8 if setting.type == "int" else "/environment")
-    assert getattr(load(tmp_path, environment=environment, **{name: value}), name) == value
-    assert getattr(load(tmp_path, environment=environment, **{name: None}), name) != value
+    assert getattr(load(tmp_path, environment=environment), field) == (8 if setting.type == "int" else "/environment")
+    assert getattr(load(tmp_path, environment=environment, **{name: value}), field) == value
+    assert getattr(load(tmp_path, environment=environment, **{name: None}), field) != value
 
 
 @pytest.mark.parametrize("name", EACH)

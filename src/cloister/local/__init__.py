@@ -1,7 +1,6 @@
 """Randomised at the source: each person's own machine adds the chance, and nobody needs to be trusted.
 
-    protocols/   what is the same for all: the promise, checked reports, exact coins; which protocol for what; people who
-                 choose their own ε, who are asked again, who hide in a crowd
+    protocols/   the promise, checked reports, exact coins; which protocol for what; levels, waves, crowds
     frequency/   how many people have each value: oracles, sketches, RAPPOR, heavy hitters
     numbers/     means and distributions of numbers
     key_values/  which keys people hold, and the values of these

@@ -88,7 +88,7 @@ class WithinShare(Delegate):
     def _within(self, work: Callable[[], Result]) -> Result:
         if not self._open:
             raise InvalidParameter(
-                "The measurement was refused",
+                "The measurement is invalid",
                 why="the share that it would spend of is closed",
                 instead="with session.within_share(…) as measurer: …",
             )

@@ -49,7 +49,7 @@ from pathlib import Path
 from cloister.hub import services
 from cloister.hub.hub import Hub
 from cloister.hub.services.accounts import caller_for
-from cloister.hub.services.asking import Wish, ask
+from cloister.hub.services.asking import QuestionRequest, ask
 from cloister.hub.settings import Settings
 from cloister.errors import AccessDenied, BudgetExceeded
 
@@ -60,7 +60,7 @@ with Hub(Settings(data=folder, workers=0, tick_ms=1), services.all_services()) a
         caller = caller_for(hub, db, person)
     for number in range(first, first + 4):
         try:
-            ask(hub, caller, Wish(sql=f"SELECT COUNT(*) AS n FROM people WHERE age > {20 + number}", spend="0.3"))
+            ask(hub, caller, QuestionRequest(sql=f"SELECT COUNT(*) AS n FROM people WHERE age > {20 + number}", spend="0.3"))
         except (AccessDenied, BudgetExceeded):
             continue
         done += 1

@@ -144,7 +144,7 @@ def test_a_process_that_died_leaves_a_key_that_is_taken_over(stage: Stage, monke
 
 
 def _ask(stage: Stage, claim: idempotency.Claim) -> bytes:
-    wish = way.Wish(sql=BY_SEX, spend="0.25")
+    wish = way.QuestionRequest(sql=BY_SEX, spend="0.25")
 
     def beside(db: Any, kept: Any) -> None:
         claim.store(db, 201, kept[0].id.encode())

@@ -105,7 +105,7 @@ def test_a_job_that_is_stopped_before_its_charge_costs_nothing(stage: Stage, mon
         def stopped(self) -> bool:
             return True
 
-    payload = {"wish": later.WISH.told(later.Wish(sql=BY_SEX, spend="0.25")), "came": _came()}
+    payload = {"wish": later.WISH.told(later.QuestionRequest(sql=BY_SEX, spend="0.25")), "came": _came()}
     with pytest.raises(Stopped):
         later.QUESTION.run(stage.hub, payload, Stopping())  # type: ignore[arg-type]
     assert stage.charges == []

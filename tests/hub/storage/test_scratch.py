@@ -21,7 +21,7 @@ KILLED = """
     import os, signal
     from hashlib import sha512
     from pathlib import Path
-    from cloister.hub.services.asking import Wish, ask
+    from cloister.hub.services.asking import QuestionRequest, ask
     from cloister.privacy import ApproxDP
     from tests.hub.house import Clock, House
 
@@ -29,7 +29,7 @@ KILLED = """
     ana = house.person("analyst")
     rows = {{"name": [f"{canary} {{sha512(b'%d' % each).hexdigest()}}" for each in range(300_000)], "k": [1] * 300_000}}
     house.sample_data_set("people", rows=rows, declaration={declaration!r}, readers=[ana], budget=ApproxDP(9, "1e-6"))
-    ask(house.hub, ana.caller, Wish(sql="SELECT COUNT(*) AS n FROM people", spend="0.1", purpose="x"))
+    ask(house.hub, ana.caller, QuestionRequest(sql="SELECT COUNT(*) AS n FROM people", spend="0.1", purpose="x"))
     print("spilled", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """

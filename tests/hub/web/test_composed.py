@@ -178,7 +178,7 @@ def test_what_an_upload_may_have_too_many_of_is_told() -> None:
 
 
 def test_what_the_floor_of_delta_refuses_is_told() -> None:
-    what = constants("hub/services/budgets/acts.py", "check_floor", 1)
+    what = constants("hub/services/budgets/acts.py", "check_max_delta", 1)
     assert what
     for each in [*what, QUERY.name, MODEL.name, "The budget of 'people'", "The data set"]:
         assert re.fullmatch("('people' 的)?[\u3400-\u9fff]+未(被接受|受理)", CHINESE.gettext(f"{each} was refused"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from cloister.hub.database import Moment
+from cloister.hub.database import UTCDateTime
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}

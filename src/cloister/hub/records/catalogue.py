@@ -49,7 +49,7 @@ class DataSet(Base):
     public: Mapped[bool] = mapped_column(default=False)
     population: Mapped[str | None] = mapped_column(ForeignKey("population.name"), default=None, index=True)
     declaration: Mapped[dict[str, Any]]
-    """Columns, unit, row cap, size: what `PrivateTable` is given, as JSON (`services/catalogue/declarations.py`)."""
+    """Columns, unit, row cap, size: what `PrivateTable` is given, as JSON (`records/declarations.py`)."""
     metadata_: Mapped[dict[str, Any]] = mapped_column("metadata", default=dict)
     """Purpose, consent basis, sensitivity, retention, labels, combinable_with, and the same by column: the policy that travels.
     """

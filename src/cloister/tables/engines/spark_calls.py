@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import atexit
 import threading
+import time
 import uuid
-import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from queue import SimpleQueue
@@ -32,7 +32,7 @@ from cloister.tables.engines.engine import _token
 if TYPE_CHECKING:
     from cloister.tables.engines.spark_connection import SparkPlace
 
-__all__ = ["Asking", "Calls", "ConnectSession", "PlaceChannel", "close", "greeted"]
+__all__ = ["Asking", "Calls", "ConnectSession", "PlaceChannel", "greeted"]
 
 _GREETING = 20.0
 _SHORT = 30.0
@@ -47,11 +47,48 @@ _OPTIONS: list[tuple[str, Any]] = [
 _NO_TOKEN = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 
 
-_OPEN: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Clients whose channels are open: they are closed before the interpreter goes, which a living channel brings down."""
-_GONE: SimpleQueue[Any] = SimpleQueue()
-"""Clients of sessions that nobody holds any more. The collector may come by while its thread is inside of gRPC, with locks that
+_Every: Any = (grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor, grpc.StreamUnaryClientInterceptor)
+
+_OPEN: set[Closing] = set()
+"""Channels that are open: they are closed before the interpreter goes, which a living channel brings down."""
+_GONE: SimpleQueue[Closing] = SimpleQueue()
+"""Channels of sessions that nobody holds any more. The collector may come by while its thread is inside of gRPC, with locks that
 closing needs: so it puts them here, which takes none, and a thread of its own closes them."""
+_AT_EXIT = 5.0
+
+
+class Closing(*_Every):  # type: ignore[misc]
+    """A channel that is closed while no call of it begins: gRPC brings down the process when a call begins on a closed channel,
+    and pyspark releases answers in threads of its own, for as long as it likes."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._beginning, self._open = 0, True
+        self.client: Any = None
+
+    def _begun(self, continuation: Callable[..., Any], details: Any, request: Any) -> Any:
+        with self._changed:
+            if not self._open:
+                raise EngineError("The engine could not answer", why="its connection is closed", instead="a new session")
+            self._beginning += 1
+        try:
+            return continuation(details, request)
+        finally:
+            with self._changed:
+                self._beginning -= 1
+                self._changed.notify_all()
+
+    intercept_unary_unary = intercept_unary_stream = intercept_stream_unary = _begun
+
+    def close(self, within: float = 2 * _SHORT) -> None:
+        """Once no call begins any more. A short call is over after half a minute; one that takes longer has begun long ago."""
+        with self._changed:
+            self._open = False
+            self._changed.wait_for(lambda: not self._beginning, within)
+        _OPEN.discard(self)
+        with suppress(Exception):
+            atexit.unregister(self.client._cleanup_ml)  # it would keep the client for the life of the process
+            self.client._channel.close()  # the client's own close() would wait for calls that the server may never answer
 
 
 class ConnectSession(SparkSession):  # type: ignore[misc]
@@ -61,31 +98,31 @@ class ConnectSession(SparkSession):  # type: ignore[misc]
     by, and waits there for calls that a server may never answer.
     """
 
-    def __init__(self, connection: str | ChannelBuilder) -> None:
+    def __init__(self, connection: ChannelBuilder) -> None:
         _closer()
+        self.closing = Closing()
+        connection.add_interceptor(self.closing)
         super().__init__(connection)
-        _OPEN.add(self.client)
+        self.closing.client = self.client
+        _OPEN.add(self.closing)
 
     def __del__(self) -> None:
         with suppress(Exception):
-            _GONE.put(self.client)
-
-
-def close(clients: Iterable[Any]) -> None:
-    """Their channels. A client's own close() would wait for calls that the server may never answer."""
-    for client in clients:
-        with suppress(Exception):
-            atexit.unregister(client._cleanup_ml)  # it would keep the client for the life of the process
-            client._channel.close()
+            _GONE.put(self.closing)
 
 
 @cache
 def _closer() -> threading.Thread:
     def run() -> None:
         while True:
-            close([_GONE.get()])
+            _GONE.get().close()
 
-    atexit.register(lambda: close(list(_OPEN)))
+    def at_exit() -> None:
+        end = time.monotonic() + _AT_EXIT
+        for each in list(_OPEN):
+            each.close(max(0.0, end - time.monotonic()))
+
+    atexit.register(at_exit)
     thread = threading.Thread(target=run, name="cloister-spark", daemon=True)
     thread.start()
     return thread
@@ -114,9 +151,6 @@ class Asking:
                 raise EngineError("The engine could not answer", why="it was stopped", instead="the same query once more")
             self._call = start()
             return self._call
-
-
-_Every: Any = (grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor, grpc.StreamUnaryClientInterceptor)
 
 
 class Calls(*_Every):  # type: ignore[misc]
