@@ -17,11 +17,12 @@ from cloister.attacks import audit
 from cloister.noise import Random
 from cloister.privacy import Guarantee
 from cloister.session import Count, Door, Question
-from cloister.session.execution.answer import measured
+from cloister.session.execution.answer import measured, request_of
 from cloister.session.planning.blocks import rows_block
 from cloister.session.planning.plan import Part
 from cloister.session.workloads import range_family
-from cloister.tables import Column, Compare, Groups, Literal
+from cloister.tables import Answering, Column, Compare, Groups, Literal
+from cloister.tables.engines.noised import NoisedRequest, exact_integers
 from tests.tiers import by_day_and_night
 
 pytestmark = pytest.mark.statistical
@@ -35,18 +36,25 @@ UNDER = [Question(table="t", where=Compare("<", Column("x"), Literal(end)), stat
 class Answered:
     """Prepared rows that have been asked already."""
 
-    def __init__(self, groups: Groups) -> None:
-        self.groups = groups
+    noised = Answering.noised
 
-    def aggregate(self, *_: Any) -> Groups:
+    def __init__(self, request: NoisedRequest, prepared: Answering) -> None:
+        self.request = request
+        self._groups = [prepared.aggregate(each) for each in request.asked]
+
+    def aggregate(self, aggregation: Any, _: Any) -> Groups:
         """What they answered."""
-        return self.groups
+        return self._groups[self.request.asked.index(aggregation)]
+
+    @property
+    def exact(self) -> Any:
+        """The integers that are noised."""
+        [values] = exact_integers(self.request, self._groups).values()
+        return values.astype(np.float64)
 
 
 def world(rows: list[tuple[str, int]], budget: Guarantee, spend: str) -> tuple[Part, Answered]:
     """The plan of the ranges' measurement, and what the engine answers to it."""
-    from cloister.session.execution.answer import aggregation_of
-
     table = cl.PrivateTable(
         {"unit": [unit for unit, _ in rows], "x": [value for _, value in rows]},
         columns={"x": cl.Integer(0, 16)},
@@ -56,7 +64,7 @@ def world(rows: list[tuple[str, int]], budget: Guarantee, spend: str) -> tuple[P
     with Door({"t": table}, budget=budget, random=Random.deterministic(1)) as door:
         [part] = door.explain_workload(UNDER, spend).parts
         prepared = door.prepared("t")
-        return part, Answered(prepared.aggregate(aggregation_of(part.shape, prepared)))
+        return part, Answered(request_of(part, 0, prepared), prepared)
 
 
 def answers(budget: Guarantee, spend: str) -> Callable[[list[tuple[str, int]], int, Random], Any]:
@@ -64,7 +72,8 @@ def answers(budget: Guarantee, spend: str) -> Callable[[list[tuple[str, int]], i
 
     def mechanism(data: list[tuple[str, int]], n: int, random: Random) -> Any:
         part, rows = world(data, budget, spend)
-        runs = [measured(part, rows, random).readings for _ in range(n)]  # type: ignore[arg-type]
+        asked = (rows.request, (None,) * len(rows.request.asked))
+        runs = [measured(part, rows, random, asked, 1).readings for _ in range(n)]  # type: ignore[arg-type]
         return np.array([next(iter(readings.values())).values for readings in runs], dtype=np.float64)
 
     return mechanism
@@ -74,10 +83,8 @@ def likelihood(budget: Guarantee, spend: str) -> Callable[[Any], Any]:
     """What tells most of the two worlds: by how much nearer the sums lie to those of the one."""
     sums = []
     for data in (OTHERS + MINE, OTHERS):
-        part, rows = world(data, budget, spend)
-        [raw] = part.shape.blocks[0].raws
-        places = part.shape.grid.place(rows.groups)
-        sums.append(raw.exact({"rows": part.shape.grid.spread(rows.groups.values["rows"], places)}).astype(np.float64))
+        _, rows = world(data, budget, spend)
+        sums.append(rows.exact)
     power = 1 if isinstance(budget, cl.PureDP) else 2
     unit = np.abs(sums[0] - sums[1]).max() ** power
 

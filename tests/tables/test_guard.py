@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow
 import pytest
 
@@ -90,7 +91,7 @@ REFUSALS: dict[str, Callable[[Path, pytest.MonkeyPatch], Any]] = {
     "unequal lists": lambda *_: PrivateTable({"k": [SECRET], "j": []}, columns={"k": Text()}),
     "public": lambda *_: PublicTable({"k": [SECRET], "j": []}),
     "unknown column": lambda *_: PrivateTable({"k": [SECRET]}, columns={"j": Text()}),
-    "wrong kind": lambda *_: PrivateTable({"k": [SECRET], "n": [1]}, columns={"n": Category([SECRET[0]])}),
+    "wrong kind": lambda *_: PrivateTable({"k": [SECRET], "n": np.array([1])}, columns={"n": Category([SECRET[0]])}),
     "asked column": lambda *_: PrivateTable({"k": [SECRET]}, columns={"k": Text()}).column("j"),
     "wrong unit": lambda *_: PrivateTable({"k": [SECRET]}, columns={"k": Text()}, unit="j", max_rows=1),
     "failing answer": failing_answer,

@@ -94,7 +94,7 @@ class Trial:
     (a + b)², no more than μ² or ρ: both parts are counted in the same currency.
     """
 
-    stored: ClassVar[tuple[str, str]] = ("cloister.learn.assessment.judged_tables", "Trial")
+    stored: ClassVar[tuple[str, str]] = ("cloister.learn.judged_tables", "Trial")
 
     model: PrivateModel
     measure: Measure
@@ -171,7 +171,7 @@ def encoder_of(model: PrivateModel, declaration: PrivateTable) -> Encoder:
 class Judging:
     """A score as a method that needs rows (`cloister.session.RowMethod`)."""
 
-    stored: ClassVar[tuple[str, str]] = ("cloister.learn.assessment.judged_tables", "Judging")
+    stored: ClassVar[tuple[str, str]] = ("cloister.learn.judged_tables", "Judging")
 
     model: PrivateModel
     judge: Judge

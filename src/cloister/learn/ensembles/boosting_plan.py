@@ -49,9 +49,9 @@ def plan_of(
 
     >>> from cloister.privacy import PureDP
     >>> plan_of(columns=14, persons=32_000, allowance=Allowance(PureDP(1)))
-    Plan(columns=14, bins=64, rounds=1)
+    BoostingPlan(columns=14, bins=64, rounds=1)
     >>> plan_of(columns=30, persons=500, allowance=Allowance(PureDP(1)))
-    Plan(columns=8, bins=5, rounds=0)
+    BoostingPlan(columns=8, bins=5, rounds=0)
     """
     most = max(columns if max_features is None else min(max_features, columns), 1)
     few = most

@@ -187,7 +187,7 @@ def card_of(
     >>> from cloister.learn.frame.examples import Threshold
     >>> model = Threshold(bounds=(0, 1)).fit([[0.2], [0.8]] * 100, [0, 1] * 100)
     >>> card_of(model, membership=0.01).findings
-    (Line(what='membership inference', text='advantage 0.01'),)
+    (CardLine(what='membership inference', text='advantage 0.01'),)
     """
     from cloister.learn.frame.catalogue import METHODS, name_of
 

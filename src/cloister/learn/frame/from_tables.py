@@ -109,7 +109,7 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
 class Learning:
     """A model as a method that needs rows (`cloister.session.RowMethod`)."""
 
-    stored: ClassVar[tuple[str, str]] = ("cloister.learn.frame.from_tables", "Learning")
+    stored: ClassVar[tuple[str, str]] = ("cloister.learn.from_tables", "Learning")
 
     model: PrivateModel
     encoder: Encoder

@@ -28,7 +28,7 @@ def error_position(sql: str, error: CloisterError) -> ErrorPosition | None:
 
     >>> from cloister.errors import UnknownColumn
     >>> error_position("SELECT a,\\n  b FROM t", UnknownColumn("The column 'b' is not known", why="declared are 'a'"))
-    Place(line=2, column=3, text='b', whole='  b FROM t')
+    ErrorPosition(line=2, column=3, text='b', whole='  b FROM t')
     """
     for match in _QUOTED.finditer(error.what):
         word = next(each for each in match.groups() if each)
