@@ -1,8 +1,8 @@
 """Continuous features from local reports: australian and diabetes in one dimension (DCA), in bins and as Gaussians.
 
 As published, the direction is found on the training rows themselves, which is *not private*: it is a figure of the classifiers
-alone. `cloister.local.learning.moments.LocalMoments` finds directions from reports, for which these 552 and 614 people are too few. The
-first 80 % of the rows train, as published.
+alone. `cloister.local.learning.moments.LocalMoments` finds directions from reports, for which these 552 and 614 people are too
+few. The first 80 % of the rows train, as published.
 """
 
 from __future__ import annotations
