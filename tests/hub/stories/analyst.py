@@ -85,7 +85,7 @@ def runs_out(ana: Visitor) -> None:
     """Two questions more, and the share is too small for a third: the refusal says what to do, and the owner is asked."""
     for age in (40, 41):
         asks(ana, f"SELECT COUNT(*) AS n FROM patients WHERE age >= {age}", "0.05")
-        ana.reads("patients: n")
+        ana.reads(f"Count of patients, where age >= {age}")
     asks(ana, "SELECT COUNT(*) AS n FROM patients", "0.2")
     ana.reads("Why", "Instead", "share")
     ana.go("Budgets")
@@ -100,7 +100,7 @@ def runs_out(ana: Visitor) -> None:
 def goes_on(ana: Visitor) -> None:
     """With the larger share; the next question is written, and not yet asked."""
     asks(ana, "SELECT COUNT(*) AS n FROM patients", "0.2")
-    ana.reads("patients: n")
+    ana.reads("Count of patients")
     ana.go("Ask")
     _writes(ana, "SELECT sex, COUNT(*) AS n FROM patients WHERE age >= 60 GROUP BY sex", "0.1", "once more")
 
