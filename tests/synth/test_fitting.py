@@ -106,7 +106,7 @@ def test_a_method_is_chosen_by_public_facts() -> None:
     with cl.Session({"t": small(held, size=100)}, budget=cl.PureDP(100)) as session:
         assert cl.synth.fit(session, "t", spend=1, columns=["age"]).why == "there is one column"
         assert cl.synth.fit(session, "t", spend=1).method == "independent"
-        assert cl.synth.fit(session, "t", spend=90).method == "pairs"
+        assert cl.synth.fit(session, "t", spend=20).method == "pairs"
         assert cl.synth.fit(session, "t", spend=1, about=["age"]).method == "pairs"
     with cl.Session({"t": small(held, size=10**6)}, budget=cl.PureDP(100)) as session:
         found = cl.synth.fit(session, "t", spend=90)
