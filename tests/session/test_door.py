@@ -20,6 +20,40 @@ from cloister.tables import Base, Column, Compare, Filtered, Groups, Literal, Pr
 HUGE = cl.PureDP(10**9)
 
 
+def test_questions_take_the_parts_of_the_spend_that_are_said(people: cl.PrivateTable) -> None:
+    questions = [marginal("people", ["sex"]), marginal("people", [])]
+    shares = [Fraction(1, 4), Fraction(3, 4)]
+    with Door({"people": people}, budget=cl.PureDP(1)) as door:
+        plan = door.explain(questions, "0.8", shares=shares)
+        releases = door.measure_all(questions, "0.8", shares=shares)
+        assert door.spent == cl.PureDP("0.8")
+        with door.within_share("0.2") as measurer:
+            assert len(measurer.measure_all(questions, "0.8", shares=shares)) == 2
+    scales = [noise.scale for part in plan.parts for noise in part.noises.values()]
+    assert scales == [Fraction(5), Fraction(5, 3)]
+    assert [term.noise.scale for release in releases for term in release.readings["rows"].terms] == scales
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        [Fraction(1)],
+        [Fraction(1), Fraction(0)],
+        [Fraction(3, 2), Fraction(-1, 2)],
+        [Fraction(1), Fraction(1)],
+        [Fraction(1, 4), Fraction(1, 4)],
+        [0.5, 0.5],
+    ],
+)
+def test_parts_that_are_not_all_of_one_spend_are_refused(people: cl.PrivateTable, shares: Any) -> None:
+    questions = [marginal("people", ["sex"]), marginal("people", [])]
+    with Door({"people": people}, budget=cl.PureDP(1)) as door:
+        for ask in (door.explain, door.measure_all):
+            with pytest.raises(cl.InvalidParameter, match="make 1 together"):
+                ask(questions, "0.5", shares=shares)
+        assert str(door.spent) == "ε = 0"
+
+
 def frames_of(error: BaseException) -> list[dict[str, object]]:
     """What the frames of a trace hold, those of this file left out."""
     found, trace = [], error.__traceback__

@@ -22,6 +22,7 @@ from cloister.noise import Random
 from cloister.session import Door
 from cloister.synth.measuring import questions_for
 from cloister.synth.states import states_of
+from cloister.synth.workload import About
 from tests.tiers import by_day_and_night
 
 pytestmark = pytest.mark.statistical
@@ -36,9 +37,9 @@ TOLD = {"sum": lambda cells: cells[:, CELLS].sum(axis=1), "least": lambda cells:
 Rows = list[tuple[Any, ...]]
 
 
-def pairs(budget: Any, spend: Any, *, each: bool = False) -> Callable[[Rows, int, Random], Any]:
+def pairs(budget: Any, spend: Any, *, each: bool = False, about: About = ()) -> Callable[[Rows, int, Random], Any]:
     """A mechanism for the auditor: the noisy cells of all tables of one group. With `each`, every table takes the whole spend."""
-    _, questions = questions_for("t", states_of(COLUMNS, None, table="t"), "pairs")
+    _, questions, shares = questions_for("t", states_of(COLUMNS, None, table="t"), "pairs", about)
 
     def mechanism(data: Rows, n: int, random: Random) -> Any:
         held: dict[str, Any] = {"group": np.repeat(np.arange(n), len(data))}
@@ -47,7 +48,7 @@ def pairs(budget: Any, spend: Any, *, each: bool = False) -> Callable[[Rows, int
         table = cl.PrivateTable(held, columns={"group": cl.Integer(0, n - 1), **COLUMNS})
         grouped = [replace(question, by=("group", *question.by)) for question in questions]
         with Door({"t": table}, budget=budget, random=random) as door:
-            releases = [door.measure(one, spend) for one in grouped] if each else door.measure_all(grouped, spend)
+            releases = [door.measure(one, spend) for one in grouped] if each else door.measure_all(grouped, spend, shares=shares)
         return np.column_stack([release.readings["rows"].values.reshape(n, -1).astype(np.float64) for release in releases])
 
     return mechanism
@@ -72,18 +73,26 @@ def test_pairs_keep_their_rho(runs: int) -> None:
 
 
 @by_day_and_night("runs", DAY, NIGHT)
+def test_larger_parts_for_what_is_asked_keep_the_epsilon(runs: int) -> None:
+    result = found(pairs(cl.PureDP(2), 2, about=((0, 1),)), 54, runs)
+    assert not result.contradicts(cl.PureDP(2)), result
+    assert result.epsilon > 0.7, result
+
+
+@by_day_and_night("runs", DAY, NIGHT)
 def test_tables_that_each_take_the_whole_spend_are_caught(runs: int) -> None:
     """The broken twin: three tables at ε = 2 each, charged as one."""
     result = found(pairs(cl.PureDP(6), 2, each=True), 53, runs)
     assert result.contradicts(cl.PureDP(2)), result
 
 
-def test_what_is_charged_is_the_sum_of_what_the_tables_take() -> None:
+@pytest.mark.parametrize("about", [(), ((0, 1),)])
+def test_what_is_charged_is_the_sum_of_what_the_tables_take(about: About) -> None:
     """Each table's noise is that of its own part, and the parts are all of the spend."""
     table = cl.PrivateTable({"a": [True], "b": [None]}, columns=COLUMNS)
-    _, questions = questions_for("t", states_of(COLUMNS, None, table="t"), "pairs")
+    _, questions, shares = questions_for("t", states_of(COLUMNS, None, table="t"), "pairs", about)
     with Door({"t": table}, budget=cl.PureDP(1)) as door:
-        plan = door.explain(questions, 1)
+        plan = door.explain(questions, 1, shares=shares)
     taken = [1 / Fraction(str(noise.scale)) for part in plan.parts for noise in part.noises.values()]
     assert sum(taken) <= 1
     assert plan.cost == cl.PureDP(1)

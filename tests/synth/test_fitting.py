@@ -106,7 +106,12 @@ def test_a_method_is_chosen_by_public_facts() -> None:
     with cl.Session({"t": small(held, size=100)}, budget=cl.PureDP(100)) as session:
         assert cl.synth.fit(session, "t", spend=1, columns=["age"]).why == "there is one column"
         assert cl.synth.fit(session, "t", spend=1).method == "independent"
-        assert cl.synth.fit(session, "t", spend=90).method == "pairs"
+        assert cl.synth.fit(session, "t", spend=20).method == "pairs"
+        assert cl.synth.fit(session, "t", spend=1, about=["age"]).method == "pairs"
+    with cl.Session({"t": small(held, size=10**6)}, budget=cl.PureDP(100)) as session:
+        found = cl.synth.fit(session, "t", spend=90)
+        assert found.method == "triples"
+        assert all(f"{method} ± " in found.why for method in ("independent", "pairs", "triples"))
         assert cl.synth.fit(session, "t", spend=1, method="pairs").why == ""
     with cl.Session({"t": small(held)}, budget=cl.PureDP(100)) as session:
         assert cl.synth.fit(session, "t", spend=1).method == "pairs"
@@ -151,7 +156,19 @@ def test_a_column_that_is_always_missing_comes_back_missing() -> None:
 
 
 REFUSED: list[tuple[Callable[[cl.Session], Any], type[Exception], str]] = [
-    (lambda s: cl.synth.fit(s, "people", spend=1, method="aim"), cl.InvalidParameter, "known are auto, pairs, independent"),
+    (
+        lambda s: cl.synth.fit(s, "people", spend=1, method="aim"),
+        cl.InvalidParameter,
+        "known are auto, pairs, triples, independent",
+    ),
+    (lambda s: cl.synth.fit(s, "people", spend=1, about=["aeg"]), cl.UnknownColumn, "'aeg' is unknown"),
+    (lambda s: cl.synth.fit(s, "people", spend=1, about=[["age", "pya"]]), cl.UnknownColumn, "'pya' is unknown"),
+    (lambda s: cl.synth.fit(s, "people", spend=1, columns=["age", "sex"], about=["ward"]), cl.UnknownColumn, "'ward' is unknown"),
+    (lambda s: cl.synth.fit(s, "people", spend=1, about=["SELECT AVG(pya) AS x FROM people"]), cl.UnknownColumn, "pya"),
+    (lambda s: cl.synth.fit(s, "people", spend=1, about=["SELECT COUNT(*) AS n FROM towns"]), cl.UnsupportedQuery, "public"),
+    (lambda s: cl.synth.fit(s, "people", spend=1, about=7), cl.InvalidParameter, "list of columns"),
+    (lambda s: cl.synth.fit(s, "people", spend=1, about=[[]]), cl.InvalidParameter, "has no column"),
+    (lambda s: cl.synth.fit(s, "people", spend=1, method="independent", about=["age"]), cl.InvalidParameter, "nothing of two"),
     (lambda s: cl.synth.fit(s, "towns", spend=1), cl.InvalidParameter, "it is a public table"),
     (lambda s: cl.synth.fit(s, "nothing", spend=1), cl.UnknownTable, "nothing"),
     (lambda s: cl.synth.fit(s, "people", spend=0), cl.InvalidParameter, "spend"),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cloister.noise import Random
 from cloister.privacy import PureDP
-from cloister.synth.measuring import Marginals, Noisy, marginals_for
+from cloister.synth.measuring import Marginals, Noisy
 from cloister.synth.mixture import Mixture, _Problem, components_for, fitted, independent, on_simplex
+from cloister.synth.workload import Method, parts_for
 
 
-def marginals(codes: np.ndarray, sizes: tuple[int, ...], noise: float = 0.0, *, laplace: bool = False) -> Marginals:
+def marginals(
+    codes: np.ndarray, sizes: tuple[int, ...], noise: float = 0.0, *, laplace: bool = False, method: Method = "pairs"
+) -> Marginals:
     """The tables of some rows, with Gaussian noise of this standard deviation (of a made-up generator)."""
     random, tables = Random.deterministic(5), {}
-    for kept in marginals_for(sizes, "pairs"):
+    for kept in parts_for(sizes, method):
         shape = [sizes[place] for place in kept]
         exact = np.bincount(np.ravel_multi_index([codes[:, place] for place in kept], shape), minlength=int(np.prod(shape)))
         uniform = (random.words(12 * exact.size) * 2.0**-64).reshape(12, -1).sum(axis=0) - 6
@@ -33,17 +38,29 @@ def codes() -> np.ndarray:
 SIZES = (4, 4, 3, 2)
 
 
+@pytest.mark.parametrize("method", ["pairs", "triples"])
 @pytest.mark.parametrize("laplace", [False, True])
-def test_the_gradient_is_that_of_the_misfit(codes: np.ndarray, laplace: bool) -> None:
-    problem = _Problem(marginals(codes, SIZES, 200.0, laplace=laplace), penalty=0.3)
+def test_the_gradient_is_that_of_the_misfit(codes: np.ndarray, laplace: bool, method: Method) -> None:
+    found = marginals(codes, SIZES, 200.0, laplace=laplace, method=method)
+    problem = _Problem(found, penalty=0.3)
     for name in ("pairs", "trust", "ones", "one_trust", "start"):  # finite differences want doubles
         setattr(problem, name, getattr(problem, name).astype(np.float64))
+    problem.triples = [replace(each, shares=each.shares.astype(np.float64)) for each in problem.triples]
+    ends = np.cumsum(SIZES)
+    triples = [kept for kept in found.tables if len(kept) == 3]
+    assert (len(triples), len(problem.triples)) == ((4, 4) if method == "triples" else (0, 0))
+
+    def threefold(kept: tuple[int, ...], q: np.ndarray, w: np.ndarray) -> np.ndarray:
+        one, two, three = (q[:, ends[place] - SIZES[place] : ends[place]] for place in kept)
+        told = np.einsum("k,ka,kb,kc->abc", w, one, two, three) - found.tables[kept].counts / problem.rows
+        return np.asarray(told * problem.rows / np.sqrt(found.tables[kept].variance)).ravel()
 
     def misfit(logits: np.ndarray, shares: np.ndarray) -> float:
         q, w = problem.probabilities(logits), np.exp(shares) / np.exp(shares).sum()
         away = np.concatenate([
             (np.triu(problem.trust > 0) * (q.T @ (q * w[:, None]) - problem.pairs) * problem.trust).ravel(),
             (w @ q - problem.ones) * problem.one_trust,
+            *[threefold(kept, q, w) for kept in triples],
         ])  # fmt: skip
         near = float(problem.smooth)
         huber = np.where(abs(away) < near, away**2 / 2 / near, abs(away) - near / 2) * np.sqrt(2)
@@ -85,6 +102,18 @@ def test_pairs_are_found_under_noise_that_hides_single_cells(codes: np.ndarray) 
     measured = away({kept: noisy.tables[kept].counts / len(codes) for kept in pairs})
     assert away({kept: mixture.marginal(kept) for kept in pairs}) < 0.9 * measured
     assert away({kept: mixture.marginal(kept) for kept in pairs}) < 0.5 * away({kept: apart.marginal(kept) for kept in pairs})
+
+
+def test_triples_tell_what_pairs_do_not() -> None:
+    """A third column that is the parity of two others: no pair shows it, and the mixture holds it once the triple is measured."""
+    number = np.arange(4000)
+    one, two = number % 2, number // 2 % 2
+    rows = np.column_stack([one, two, (one + two) % 2])
+    by_pairs, by_triples = (fitted(marginals(rows, (2, 2, 2), 20.0, method=method)) for method in ("pairs", "triples"))
+    exact = np.bincount(np.ravel_multi_index(rows.T, (2, 2, 2)), minlength=8).reshape(2, 2, 2) / len(rows)
+    away = [np.abs(model.marginal((0, 1, 2)) - exact).sum() / 2 for model in (by_pairs, by_triples)]
+    assert away[0] > 0.4
+    assert away[1] < 0.1
 
 
 def test_the_same_release_gives_the_same_model(codes: np.ndarray) -> None:

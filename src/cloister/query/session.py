@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -100,11 +101,16 @@ class Session(Door):
 
     @pinned
     def explain(
-        self, question: str | Question | Sequence[Question], spend: Spending | None = None, *, dialect: str | None = None
+        self,
+        question: str | Question | Sequence[Question],
+        spend: Spending | None = None,
+        *,
+        shares: Sequence[Fraction] | None = None,
+        dialect: str | None = None,
     ) -> Plan:
         """What would be measured, with which error, at which cost: spends nothing and reads no row."""
         if not isinstance(question, str):
-            return super().explain(question, _given(spend))
+            return super().explain(question, _given(spend), shares=shares)
         parsed = self._parsed(question, dialect)
         cost = _given(parsed.spend if spend is None else spend)
         plan = (

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -318,7 +319,9 @@ class Door:
     # ── questions ────────────────────────────────────────────────────────────────────────────────
 
     @pinned
-    def explain(self, question: Question | Sequence[Question], spend: Spending) -> Plan:
+    def explain(
+        self, question: Question | Sequence[Question], spend: Spending, *, shares: Sequence[Fraction] | None = None
+    ) -> Plan:
         """What would be measured, with which error, at which cost: spends nothing and reads no row.
 
         What was bought before is counted in: the cost is what is still to pay, and the error that of all readings together.
@@ -327,7 +330,7 @@ class Door:
         spends = self._asker.spends(shapes, spend)
         finer = self._finer(shapes[0], spends) if isinstance(question, Question) else None
         if finer is None:
-            plan, _ = planned(self._asker, shapes, spends)
+            plan, _ = planned(self._asker, shapes, spends, _checked_shares(shares, shapes))
         else:
             plan = foreseen(finer[0], repeated(self._asker, [finer[0].finer], finer[1]))
         slow = [
@@ -369,12 +372,16 @@ class Door:
         return self._tied(assembled(plan, history, who=self.who), [question])[0]
 
     @pinned
-    def measure_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
-        """The private answers to several questions that share one spend, split so that the total error is least, under one
-        charge.
+    def measure_all(
+        self, questions: Sequence[Question], spend: Spending, *, purpose: str = "", shares: Sequence[Fraction] | None = None
+    ) -> list[Release]:
+        """The private answers to several questions that share one spend, under one charge: split so that the total error is
+        least, or as `shares` says, a part of the spend for each question. The shares make 1 together; the same questions under
+        other shares are the same release, which costs nothing again.
         """
         shapes = self._shapes(questions)
-        plan, history = bought(self._asker, shapes, self._asker.spends(shapes, spend), purpose)
+        parts = _checked_shares(shares, shapes)
+        plan, history = bought(self._asker, shapes, self._asker.spends(shapes, spend), purpose, parts)
         if len(shapes) == 1:
             self._kept.add(shapes[0])
         return self._tied(assembled(plan, history, who=self.who), questions)
@@ -593,6 +600,20 @@ class Door:
             )
         hidden = asked if isinstance(asked, str) and asked in self._asker.view.rows else None
         return buy_bias(self, question, about.declaration, spend, "bias", whole=hidden is None)
+
+
+def _checked_shares(shares: Sequence[Fraction] | None, shapes: Sequence[Shape]) -> Sequence[Fraction] | None:
+    """Parts of one spend, so of one population: exact, none of them nil, and together all of it."""
+    if shares is None:
+        return None
+    sound = len(shares) == len(shapes) and all(isinstance(each, Fraction) and each > 0 for each in shares)
+    if not sound or sum(shares) != 1 or len({shape.population for shape in shapes}) > 1:
+        raise InvalidParameter(
+            "shares is invalid",
+            why="it is a fraction above 0 for each question, all of one population, and they make 1 together",
+            instead="shares=[Fraction(1, 3), Fraction(2, 3)]",
+        )
+    return list(shares)
 
 
 def _some(costs: Mapping[str, Guarantee]) -> list[Guarantee]:

@@ -7,6 +7,7 @@ measurer runs everywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Protocol
 
 from cloister.noise import Random
@@ -46,14 +47,18 @@ class Measurer(Protocol):
     def population_of(self, table: str) -> tuple[str, Guarantee]:
         """The population whose people a private table is about, with its budget."""
 
-    def explain(self, question: Question | Sequence[Question], spend: Spending) -> Plan:
+    def explain(
+        self, question: Question | Sequence[Question], spend: Spending, *, shares: Sequence[Fraction] | None = None
+    ) -> Plan:
         """What would be measured, at which cost: spends nothing and reads no row."""
 
     def measure(self, question: Question, spend: Spending, *, purpose: str = "") -> Release:
         """The private answer to one question."""
 
-    def measure_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
-        """The private answers to several questions under one charge."""
+    def measure_all(
+        self, questions: Sequence[Question], spend: Spending, *, purpose: str = "", shares: Sequence[Fraction] | None = None
+    ) -> list[Release]:
+        """The private answers to several questions under one charge, of which each takes its share."""
 
     def run(self, method: RowMethod, table: str, spend: Spending, *, purpose: str = "") -> Outcome:
         """Hands the rows of a table to a method that declares its guarantee."""
@@ -99,17 +104,21 @@ class Delegate:
         """As the other does."""
         return self._measurer.population_of(table)
 
-    def explain(self, question: Question | Sequence[Question], spend: Spending) -> Plan:
+    def explain(
+        self, question: Question | Sequence[Question], spend: Spending, *, shares: Sequence[Fraction] | None = None
+    ) -> Plan:
         """As the other does."""
-        return self._measurer.explain(question, spend)
+        return self._measurer.explain(question, spend, shares=shares)
 
     def measure(self, question: Question, spend: Spending, *, purpose: str = "") -> Release:
         """As the other does."""
         return self._measurer.measure(question, spend, purpose=purpose)
 
-    def measure_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
+    def measure_all(
+        self, questions: Sequence[Question], spend: Spending, *, purpose: str = "", shares: Sequence[Fraction] | None = None
+    ) -> list[Release]:
         """As the other does."""
-        return self._measurer.measure_all(questions, spend, purpose=purpose)
+        return self._measurer.measure_all(questions, spend, purpose=purpose, shares=shares)
 
     def run(self, method: RowMethod, table: str, spend: Spending, *, purpose: str = "") -> Outcome:
         """As the other does."""

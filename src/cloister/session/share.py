@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -71,9 +72,11 @@ class WithinShare(Delegate):
         """The private answer to one question, within the share."""
         return self._within(lambda: self._session.measure(question, spend, purpose=purpose))
 
-    def measure_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
+    def measure_all(
+        self, questions: Sequence[Question], spend: Spending, *, purpose: str = "", shares: Sequence[Fraction] | None = None
+    ) -> list[Release]:
         """The private answers to several questions under one charge, within the share."""
-        return self._within(lambda: self._session.measure_all(questions, spend, purpose=purpose))
+        return self._within(lambda: self._session.measure_all(questions, spend, purpose=purpose, shares=shares))
 
     def run(self, method: RowMethod, table: str, spend: Spending, *, purpose: str = "") -> Outcome:
         """Hands the rows of a table to a method that declares its guarantee, within the share."""

@@ -1,26 +1,27 @@
 """Which marginals are measured for a synthetic table, and the release that they make.
 
-All one-way tables, and with `pairs` every two-way table of up to 10⁴ cells, each with the same noise, under one charge. What is
-charged is charged by the door before anything is read; what comes back is counts with independent noise of a known law.
+All one-way tables; with `pairs` every two-way table of up to 10⁴ cells; with `triples` the three-way tables of the fewest cells
+besides; and what `about=` asks for (`workload.py`), which takes up to half of the spend. What is charged is charged by the door
+before anything is read; what comes back is counts with independent noise of a known law.
 
 Guarantee. Neighbours differ in one person: one row, or up to `max_rows` rows where the table names a unit. Sensitivity: a row is
 in exactly one cell of each table, so adding or removing a person changes each table by at most m = `max_rows` (1 without a unit)
-in L1 and, in the worst case of m equal rows, by m in L2. Noise and proof: with t tables, each takes a t-th of the spend;
-discrete Laplace noise of scale m·t/ε in each cell makes one table ε/t-private (Dwork, McSherry, Nissim & Smith 2006; Ghosh,
-Roughgarden & Sundararajan 2009) and all of them ε-private by sequential composition; discrete Gaussian noise of σ² = m²·t/2ρ
-makes one table ρ/t-zCDP (Canonne, Kamath & Steinke 2020, theorem 4) and all of them ρ-zCDP, hence (ε, δ) by their corollary 13.
+in L1 and, in the worst case of m equal rows, by m in L2. Noise and proof: table i takes a part w_i of the spend, Σ w_i = 1;
+discrete Laplace noise of scale m/(w_i ε) in each cell makes it w_i ε-private (Dwork, McSherry, Nissim & Smith 2006; Ghosh,
+Roughgarden & Sundararajan 2009) and all of them ε-private by sequential composition; discrete Gaussian noise of σ² = m²/(2 w_i ρ)
+makes it w_i ρ-zCDP (Canonne, Kamath & Steinke 2020, theorem 4) and all of them ρ-zCDP, hence (ε, δ) by their corollary 13.
 The door carries it out (`session/planning/blocks.py`, `session/planning/choice.py`) and keeps the release. Which tables are
-measured follows from the declaration alone. Everything that this package does afterwards reads only the release:
-post-processing.
+measured, and for which part, follows from the declaration, the method and `about=` alone. Everything that this package does
+afterwards reads only the release: post-processing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from fractions import Fraction
 from math import sqrt
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,15 +31,13 @@ from cloister.privacy import Guarantee
 from cloister.session import Count, Measurer, Question, Release
 from cloister.session.questions.spend import Spending
 from cloister.session.releases.uncertainty import variance
-from cloister.session.workloads.marginals import Marginal, cells
+from cloister.session.workloads.marginals import Marginal
 from cloister.synth.states import States
+from cloister.synth.workload import About, Method, parts_for
 
-__all__ = ["Marginals", "Method", "Noisy", "expected_signal", "marginals_for", "measure"]
+__all__ = ["Marginals", "Noisy", "expected_noise", "measure", "questions_for"]
 
-Method: TypeAlias = Literal["pairs", "independent"]
 Floats: TypeAlias = npt.NDArray[np.float64]
-
-_MOST_CELLS = 10_000
 
 
 @dataclass(frozen=True)
@@ -76,32 +75,29 @@ class Marginals:
         return float(max(self.rows()[0], 1.0) / sqrt(max(widest, 1e-12)))
 
 
-def marginals_for(sizes: Sequence[int], method: Method) -> list[Marginal]:
-    """The tables that a method measures.
-
-    >>> marginals_for((2, 16, 5000), "pairs")
-    [(0,), (1,), (2,), (0, 1), (0, 2)]
-    """
-    found: list[Marginal] = [(place,) for place in range(len(sizes))]
-    if method == "pairs":
-        found += [pair for pair in combinations(range(len(sizes)), 2) if cells(sizes, pair) <= _MOST_CELLS]
-    return found
-
-
-def questions_for(table: str, states: Sequence[States], method: Method) -> tuple[list[Marginal], list[Question]]:
-    """The tables of a method, and how the door is asked for them."""
-    wanted = marginals_for([each.number for each in states], method)
-    return wanted, [
-        Question(table=table, by=tuple(states[place].key for place in kept), statistics=(Count(),)) for kept in wanted
-    ]
+def questions_for(
+    table: str, states: Sequence[States], method: Method, about: About = ()
+) -> tuple[list[Marginal], list[Question], list[Fraction] | None]:
+    """The tables of a method, how the door is asked for them, and the part of the spend that each takes (None: all the same)."""
+    parts = parts_for([each.number for each in states], method, about)
+    wanted = list(parts)
+    questions = [Question(table=table, by=tuple(states[place].key for place in kept), statistics=(Count(),)) for kept in wanted]
+    return wanted, questions, None if len(set(parts.values())) == 1 else list(parts.values())
 
 
 def measure(
-    session: Measurer, table: str, states: Sequence[States], method: Method, spend: Spending, *, purpose: str
+    session: Measurer,
+    table: str,
+    states: Sequence[States],
+    method: Method,
+    spend: Spending,
+    *,
+    about: About = (),
+    purpose: str,
 ) -> Marginals:
     """Measure the tables of a method under one charge; what was bought before costs nothing again."""
-    wanted, questions = questions_for(table, states, method)
-    releases = session.measure_all(questions, spend, purpose=purpose)
+    wanted, questions, shares = questions_for(table, states, method, about)
+    releases = session.measure_all(questions, spend, purpose=purpose, shares=shares)
     sizes = tuple(each.number for each in states)
     origin = releases[0].provenance
     return Marginals(
@@ -120,9 +116,14 @@ def _noisy(release: Release, shape: Sequence[int]) -> Noisy:
     return Noisy(reading.values.astype(np.float64).reshape(shape), variance(reading.terms), laplace)
 
 
-def expected_signal(session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int) -> float:
-    """How many times the noise of a cell `size` rows would be, were all pairs measured: spends nothing."""
-    _, questions = questions_for(table, states, "pairs")
-    part = session.explain(questions, spend).parts[-1]
-    [reading] = part.sharpness().values()
-    return size / sqrt(max(variance(reading.terms), 1e-12))
+def expected_noise(
+    session: Measurer, table: str, states: Sequence[States], method: Method, spend: Spending, *, about: About = ()
+) -> dict[Marginal, float]:
+    """The standard deviation of a cell of each table that a method would measure: spends nothing."""
+    wanted, questions, shares = questions_for(table, states, method, about)
+    plan = session.explain(questions, spend, shares=shares)
+    found = {}
+    for kept, part in zip(wanted, plan.parts, strict=True):
+        [reading] = part.sharpness().values()
+        found[kept] = sqrt(max(variance(reading.terms), 1e-12))
+    return found

@@ -2,7 +2,8 @@
 
 Within a component the columns are independent, so every marginal is a sum of K outer products and is read in closed form. With
 all p of all columns side by side in a matrix Q (a row a component, a column a state), all two-way marginals are the blocks of
-QᵀWQ, W = diag(w): one product of matrices gives the model's tables, and another the gradient of the misfit
+QᵀWQ, W = diag(w): one product of matrices gives the model's tables, and another the gradient of the misfit (a table of three
+columns takes three products of its own)
 
     Σ_S Σ_cells ψ((n·model − measured)/σ_S)   +   a penalty that draws the components' logits to their mean,
 
@@ -21,6 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -137,10 +139,13 @@ class _Problem:
         self.ones, self.one_trust = np.zeros(whole, np.float32), np.zeros(whole, np.float32)
         self.laplace = all(table.laplace for table in found.tables.values())
         self.smooth = np.float32(_NEAR / sqrt(2))  # of a standard deviation
+        self.triples: list[_Triple] = []
         start = np.zeros(whole)
         for kept, table in found.tables.items():
             spread = sqrt(max(table.variance, 1e-6))
-            if len(kept) == 1:
+            if len(kept) == 3:
+                self.triples.append(_Triple.of(places, kept, table.counts / self.rows, self.rows / spread))
+            elif len(kept) == 1:
                 where = places[kept[0]]
                 self.ones[where], self.one_trust[where] = table.counts / self.rows, self.rows / spread
                 start[where] = np.log(np.maximum(table.counts, spread / 2) / self.rows)
@@ -182,17 +187,58 @@ class _Problem:
         ones = (w @ q - self.ones) * self.one_trust
         if self.laplace:
             for each in (pairs, ones):
-                each /= self.smooth
-                np.clip(each, -1, 1, out=each)
-                each *= np.float32(sqrt(2))
+                _bounded(each, self.smooth)
         pairs *= self.trust
         ones *= self.one_trust
         by_pairs, by_ones = q * (q @ pairs), q * ones
         slope = by_pairs + by_ones
+        told = by_pairs.sum(axis=1) / 2 + by_ones.sum(axis=1)
+        for triple in self.triples:
+            told += triple.told(q, w, slope, self.smooth if self.laplace else None)
         own = np.repeat(np.add.reduceat(slope, self.first, axis=1), self.sizes, axis=1)
         in_logits = w[:, None] * (slope - q * own) + np.float32(self.penalty) * (logits - logits.mean(axis=0))
-        told = by_pairs.sum(axis=1) / 2 + by_ones.sum(axis=1)
         return np.asarray(in_logits), np.asarray(w * (told - w @ told))
+
+
+@dataclass(frozen=True, eq=False)
+class _Triple:
+    """A measured table of three columns, in shares of all rows: a row for each pair of states of the two narrower ones."""
+
+    places: tuple[slice, slice, slice]
+    shares: Small
+    trust: np.float32
+
+    @classmethod
+    def of(cls, places: Sequence[slice], kept: Sequence[int], shares: Floats, trust: float) -> _Triple:
+        """The widest column comes last, so that the pairs of the others are few."""
+        order = np.argsort(shares.shape, kind="stable")
+        turned = np.transpose(shares, order)
+        first, second, third = (places[kept[place]] for place in order)
+        return cls((first, second, third), turned.reshape(-1, turned.shape[2]).astype(np.float32), np.float32(trust))
+
+    def told(self, q: Small, w: Small, slope: Small, smooth: np.float32 | None) -> Small:
+        """Adds what the misfit of this table says of the probabilities to their slopes; what it says of the weights."""
+        one, two, three = (q[:, place] for place in self.places)
+        both = one[:, :, None] * two[:, None, :]
+        flat = both.reshape(len(q), -1)
+        away = (flat * w[:, None]).T @ three
+        away -= self.shares
+        away *= self.trust
+        if smooth is not None:
+            _bounded(away, smooth)
+        away *= self.trust
+        upper = both * (three @ away.T).reshape(both.shape)
+        slope[:, self.places[0]] += upper.sum(axis=2)
+        slope[:, self.places[1]] += upper.sum(axis=1)
+        slope[:, self.places[2]] += three * (flat @ away)
+        return np.asarray(upper.sum(axis=(1, 2)))
+
+
+def _bounded(away: npt.NDArray[Any], smooth: np.float32) -> None:
+    """The slope of the smoothed absolute value, in place."""
+    away /= smooth
+    np.clip(away, -1, 1, out=away)
+    away *= np.float32(sqrt(2))
 
 
 class _Adam:

@@ -19,9 +19,9 @@ from cloister.noise import Random, default_random
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, text_of
 from cloister.session import Frame
 from cloister.synth.drawing import conditioned, drawn
-from cloister.synth.measuring import Method
 from cloister.synth.mixture import Mixture
 from cloister.synth.states import States
+from cloister.synth.workload import Method
 from cloister.tables import Binned, Strided
 from cloister.tables.declaring.plain import domain_of
 

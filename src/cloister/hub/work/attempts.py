@@ -36,6 +36,8 @@ from cloister.noise import Random
 from cloister.session import Delegate
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
     from cloister.ledger import Charge, Ledger
@@ -193,9 +195,11 @@ class AttemptSession(Delegate):
         self._answered([release])
         return release
 
-    def measure_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
+    def measure_all(
+        self, questions: Sequence[Question], spend: Spending, *, purpose: str = "", shares: Sequence[Fraction] | None = None
+    ) -> list[Release]:
         """As the session does; several share one charge."""
-        releases = super().measure_all(questions, spend, purpose=purpose)
+        releases = super().measure_all(questions, spend, purpose=purpose, shares=shares)
         self._answered(releases)
         return releases
 

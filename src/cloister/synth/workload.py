@@ -1,0 +1,113 @@
+"""What a synthetic table is for, as sets of columns, and which tables a method measures for it.
+
+All of it follows from public facts: the declared states, the name of the method and what the asker wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, Literal, TypeAlias
+
+from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.session.workloads.marginals import Marginal, cells
+
+__all__ = ["MOST_CELLS", "About", "Method", "about_of", "asked_for", "parts_for"]
+
+Method: TypeAlias = Literal["pairs", "triples", "independent"]
+About: TypeAlias = tuple[Marginal, ...]
+"""Sets of columns by their places; one of a single column stands for that column beside each two others."""
+
+MOST_CELLS = 10_000
+_MOST_TRIPLES = 100
+_MOST_TIMES = 8
+"""How many times the part of another table one that is asked for may take."""
+
+
+def about_of(session: Any, table: str, names: Sequence[str], about: Any) -> About:
+    """What was written as `about=`: columns, lists of columns, or questions in SQL, whose columns of the table are a set.
+
+    >>> about_of(None, "people", ["age", "sex", "pay"], ["pay", ["sex", "age"]])
+    ((2,), (0, 1))
+    """
+    if about is None:
+        return ()
+    written = [about] if isinstance(about, str) else about
+    if not isinstance(written, Sequence) or not all(isinstance(each, str | Sequence) for each in written):
+        raise _refused(about, "it is a list of columns, lists of columns and texts in SQL", names)
+    found = []
+    for each in written:
+        if isinstance(each, str) and each not in names and len(each.split()) > 1:
+            chosen = _read(session, table, each, names)
+        else:
+            chosen = [each] if isinstance(each, str) else list(each)
+        unknown = [name for name in chosen if name not in names]
+        if unknown:
+            raise UnknownColumn(
+                f"The column {unknown[0]!r} is unknown",
+                why=f"the synthetic table of {table!r} has {', '.join(names)}",
+                instead=f"about=[{list(names)[:2]!r}]",
+            )
+        if not chosen:
+            raise _refused(about, "one of its sets has no column", names)
+        found.append(tuple(sorted({list(names).index(name) for name in chosen})))
+    return tuple(dict.fromkeys(found))
+
+
+def asked_for(sizes: Sequence[int], about: About) -> list[Marginal]:
+    """The pairs and triples, of up to 10⁴ cells, that a workload needs: at most 100 triples, those of the fewest cells.
+
+    >>> asked_for((2, 3, 4, 5000), ((0, 1), (2,)))
+    [(0, 1), (0, 2), (1, 2), (0, 1, 2)]
+    """
+    every, found = range(len(sizes)), set()
+    for kept in about:
+        for order in (2, 3):
+            tables = combinations(every, order) if len(kept) == 1 else combinations(kept, order)
+            found |= {each for each in tables if set(kept) <= set(each) or len(kept) > 1}
+    small = sorted((each for each in found if cells(sizes, each) <= MOST_CELLS), key=lambda each: (len(each), each))
+    pairs, triples = ([each for each in small if len(each) == order] for order in (2, 3))
+    return pairs + _fewest(sizes, triples, _MOST_TRIPLES)
+
+
+def parts_for(sizes: Sequence[int], method: Method, about: About = ()) -> dict[Marginal, Fraction]:
+    """The tables that a method measures, each with its part of the spend. They take the same part; those that are asked for
+    take half of it together where they are few, and each at most eight times as much as another.
+
+    >>> {kept: str(part) for kept, part in parts_for((2, 16, 5000), "pairs").items()}
+    {(0,): '1/5', (1,): '1/5', (2,): '1/5', (0, 1): '1/5', (0, 2): '1/5'}
+    >>> {kept: str(part) for kept, part in parts_for((2, 3, 4), "pairs", ((0, 1),)).items()}
+    {(0,): '1/10', (1,): '1/10', (2,): '1/10', (0, 1): '1/2', (0, 2): '1/10', (1, 2): '1/10'}
+    """
+    every = range(len(sizes))
+    tables: list[Marginal] = [(place,) for place in every]
+    if method != "independent":
+        tables += [pair for pair in combinations(every, 2) if cells(sizes, pair) <= MOST_CELLS]
+    asked = [] if method == "independent" else asked_for(sizes, about)
+    tables += [each for each in asked if each not in tables]
+    if method == "triples":
+        rest = [each for each in combinations(every, 3) if cells(sizes, each) <= MOST_CELLS and each not in asked]
+        tables += _fewest(sizes, rest, max(_MOST_TRIPLES - sum(len(each) == 3 for each in asked), 0))
+    others = len(tables) - len(asked)
+    times = Fraction(min(max(others, len(asked)), _MOST_TIMES * len(asked)), len(asked)) if asked else Fraction(1)
+    whole = others + times * len(asked)
+    return {each: (times if each in asked else Fraction(1)) / whole for each in tables}
+
+
+def _fewest(sizes: Sequence[int], tables: Sequence[Marginal], most: int) -> list[Marginal]:
+    return sorted(sorted(tables, key=lambda each: cells(sizes, each))[:most])
+
+
+def _read(session: Any, table: str, text: str, names: Sequence[str]) -> list[str]:
+    """The columns of the table that a question in SQL reads."""
+    if not hasattr(session, "sql"):
+        raise _refused(text, "this session reads no SQL", names)
+    touched = session.touched(text)
+    if table not in touched:
+        raise _refused(text, f"it asks nothing of {table!r}", names)
+    return sorted(touched[table])
+
+
+def _refused(about: Any, why: str, names: Sequence[str]) -> InvalidParameter:
+    return InvalidParameter(f"about={about!r} is invalid", why=why, instead=f"about=[{list(names)[:2]!r}]")
