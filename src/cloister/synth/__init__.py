@@ -4,7 +4,9 @@
     measuring.py  which marginals are measured, at which noise, with the proof; the number of rows that they agree on
     mixture.py    a mixture of products fitted to noisy marginals; independent columns
     drawing.py    rows from it, stratified, under conditions
-    model.py      what is published: sample, cost, save and load
+    model.py      what is published: sample, answer, cost, save and load
+    answering.py  SQL and questions to the model; cutting.py: what they read of each column; answer.py: the table that comes back
+    released.py   what measured tables say of a question: margins and sure bounds; typical.py: refits to redrawn noise
     fitting.py    from a session's table, or from a frame with a budget of its own, to a model
 
 Lives here: what turns a release of counts into rows. May not live here: anything that reads a row, an engine, or noise that

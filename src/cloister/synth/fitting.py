@@ -89,6 +89,7 @@ def fit(
         population=found.population,
         charges=found.charges,
         marked=found.marked,
+        measured=found,
     )
 
 

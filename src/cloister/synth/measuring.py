@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import sqrt
+from math import fsum, sqrt
 from typing import TypeAlias
 
 import numpy as np
@@ -48,6 +48,9 @@ class Noisy:
     variance: float
     laplace: bool
     """Whether it is one draw of Laplace noise: then far readings say little, and the fit weighs them so."""
+    fourth: float = 0.0
+    """The fourth cumulant of the noise, and the variance of the largest Laplace noise in it: what margins are made from."""
+    largest: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +116,13 @@ def measure(
 def _noisy(release: Release, shape: Sequence[int]) -> Noisy:
     [reading] = release.readings.values()
     laplace = len(reading.terms) == 1 and isinstance(reading.terms[0].noise, DiscreteLaplace)
-    return Noisy(reading.values.astype(np.float64).reshape(shape), variance(reading.terms), laplace)
+    return Noisy(
+        reading.values.astype(np.float64).reshape(shape),
+        variance(reading.terms),
+        laplace,
+        fourth=fsum(term.fourth for term in reading.terms),
+        largest=max((term.largest for term in reading.terms), default=0.0),
+    )
 
 
 def expected_noise(

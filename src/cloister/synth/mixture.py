@@ -30,7 +30,7 @@ import numpy.typing as npt
 from cloister.noise import Random
 from cloister.synth.measuring import Marginals
 
-__all__ = ["Mixture", "fitted", "independent", "on_simplex"]
+__all__ = ["Mixture", "fitted", "independent", "on_simplex", "refitted"]
 
 Floats = npt.NDArray[np.float64]
 Small = npt.NDArray[np.float32]
@@ -124,6 +124,14 @@ def fitted(found: Marginals, *, progress: Callable[[str], None] = lambda _: None
         columns.append(q)
     whole = np.concatenate(columns)
     return Mixture(np.concatenate(weights), tuple(np.split(whole, np.cumsum(found.sizes)[:-1], axis=1)))
+
+
+def refitted(found: Marginals, random: Random) -> Mixture:
+    """One fit from one start: what redrawn noise makes of a model, at a tenth of the time."""
+    number = components_for(found.signal())
+    steps = 200 if number <= _MANY else 500
+    weights, whole = _Problem(found, penalty_for(found.sizes, found.signal())).descend(number, steps, random)
+    return Mixture(weights, tuple(np.split(whole, np.cumsum(found.sizes)[:-1], axis=1)))
 
 
 class _Problem:

@@ -7,23 +7,28 @@ personal data to the extent of the promise that it was made under: the cost stan
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from cloister.errors import CloisterError, InvalidParameter, UnknownColumn
 from cloister.noise import Random, default_random
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, text_of
-from cloister.session import Frame
+from cloister.session import Frame, Question
+from cloister.session.workloads.marginals import Marginal
 from cloister.synth.drawing import conditioned, drawn
+from cloister.synth.measuring import Marginals, Noisy
 from cloister.synth.mixture import Mixture
 from cloister.synth.states import States
 from cloister.synth.workload import Method
 from cloister.tables import Binned, Strided
 from cloister.tables.declaring.plain import domain_of
+
+if TYPE_CHECKING:
+    from cloister.synth.answer import Answer
 
 __all__ = ["SyntheticModel", "load"]
 
@@ -61,6 +66,8 @@ class SyntheticModel:
     charges: tuple[int | str, ...]
     marked: bool = False
     """True where the noise came from a test's generator: such a model protects nobody."""
+    measured: Marginals | None = None
+    """The released tables that the model was fitted to: margins of answers come from them. None in files of old."""
 
     def sample(self, n: int | None = None, *, given: Mapping[str, Any] | None = None, random: Random | None = None) -> Frame:
         """Rows with the table's own columns, types and missing values.
@@ -111,6 +118,36 @@ class SyntheticModel:
             )
         return round(self.rows * share)
 
+    def answer(
+        self, question: str | Question, *, confidence: float = 0.95, progress: Callable[[str], None] = lambda _: None
+    ) -> Answer:
+        """Counts, sums and means from the model, in closed form: no rows are drawn, so there is no sampling error.
+
+        Each number says how sure it is (`Answer.kind`): *measured*, with a margin that holds at the confidence; *sure*, with
+        bounds that hold at it; *typical*, with an interval that holds for most cells of a table, of no promise for a single one;
+        or *not known*. `answering.py` and `released.py` have the proofs.
+
+        Parameters
+        ----------
+        question
+            One SELECT of COUNT, SUM and AVG from the model's table, with WHERE, GROUP BY, ORDER BY, HAVING and LIMIT; or a
+            `cloister.session.Question`.
+        confidence
+            Of margins and bounds. What is typical is claimed at 0.95 alone.
+
+        >>> from cloister.noise import Random
+        >>> from cloister.synth import fit_frame
+        >>> from cloister.tables import Boolean, Integer
+        >>> model = fit_frame({"age": [30, 40, 50] * 100, "smoker": [True, False, False] * 100},
+        ...                   {"age": Integer(18, 99), "smoker": Boolean()}, epsilon=1, random=Random.deterministic(1))
+        >>> answer = model.answer("SELECT smoker, COUNT(*) AS n FROM frame GROUP BY smoker")
+        >>> answer.column_names, answer.kind()["n"].tolist()
+        (['smoker', 'n'], ['measured', 'measured'])
+        """
+        from cloister.synth.answering import answered
+
+        return answered(self, question, confidence, progress)
+
     def save(self, path: str | Path) -> None:
         """Write the model as JSON; `cl.synth.load` reads it."""
         Path(path).write_text(self.to_json(), encoding="utf-8")
@@ -132,6 +169,7 @@ class SyntheticModel:
             "population": self.population,
             "charges": list(self.charges),
             "marked": self.marked,
+            "measured": None if self.measured is None else [_tabled(*each) for each in self.measured.tables.items()],
         }
         return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
@@ -190,6 +228,46 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
         mixture=Mixture(weights, tuple(shares)),
         rows=rows,
         rows_error=error,
+        cost=_guarantee(document["cost"]),
+        population=str(document["population"]),
+        charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
+        marked=bool(document["marked"]),
+        measured=_measured(document, columns),
+    )
+
+
+def _tabled(kept: Marginal, table: Noisy) -> dict[str, Any]:
+    return {
+        "columns": list(kept),
+        "counts": [int(count) if count == int(count) else float(count) for count in table.counts.ravel()],
+        "variance": table.variance,
+        "laplace": table.laplace,
+        "fourth": table.fourth,
+        "largest": table.largest,
+    }
+
+
+def _measured(document: Mapping[str, Any], columns: tuple[States, ...]) -> Marginals | None:
+    """The released tables, where the file has them."""
+    told = document.get("measured")
+    if told is None:
+        return None
+    sizes = tuple(each.number for each in columns)
+    tables: dict[Marginal, Noisy] = {}
+    for each in told:
+        kept = tuple(int(place) for place in each["columns"])
+        if sorted(set(kept)) != list(kept) or any(place < 0 or place >= len(sizes) for place in kept):
+            raise _refused("a measured table names no columns of it")
+        counts = np.array(each["counts"], dtype=np.float64).reshape([sizes[place] for place in kept])
+        noise = [float(each[name]) for name in ("variance", "fourth", "largest")]
+        if not np.isfinite(counts).all() or not np.isfinite(noise).all() or min(noise) < 0:
+            raise _refused("a measured table holds no numbers")
+        tables[kept] = Noisy(counts, noise[0], bool(each["laplace"]), fourth=noise[1], largest=noise[2])
+    if not {(place,) for place in range(len(sizes))} <= set(tables):
+        raise _refused("a table of one column is missing")
+    return Marginals(
+        sizes=sizes,
+        tables=tables,
         cost=_guarantee(document["cost"]),
         population=str(document["population"]),
         charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),

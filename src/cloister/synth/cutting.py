@@ -1,0 +1,213 @@
+"""What a question reads of each column of a model: its values cut into pieces within which neither the condition, nor the group,
+nor the state changes.
+
+Everything here follows from declarations, bins and the text of the question: public, all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.errors import UnsupportedQuery
+from cloister.session.planning.grid import Axis
+from cloister.synth.states import States
+from cloister.tables import And, Between, Compare, Domain, Expression, In, IsNull, Literal, Not, Or
+from cloister.tables.expression.evaluate import evaluate
+from cloister.tables.expression.expressions import number_of, threshold
+
+__all__ = ["Cut", "cut"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_MOST_PIECES = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """One column as a question reads it. A piece is a run of values; a class is a set of states, and each piece lies in one.
+
+    A class that is one piece holds whole states; one of several pieces is a single state that the question cuts, and a piece of
+    it has a share of the state's values.
+    """
+
+    code: Integers
+    """Of each piece its first value, as a code."""
+    last: Integers
+    of: Integers
+    """The class of each piece."""
+    share: Floats
+    """Its part of its class: 1, unless the question cuts the state."""
+    classes: Integers
+    """The class of each state."""
+    group: Integers
+    """The place of each piece among the groups of the key; 0 where the column is no key, -1 where it is in no group."""
+
+    @property
+    def number(self) -> int:
+        """How many classes there are."""
+        return int(self.classes.max()) + 1
+
+    def sizes(self) -> Integers:
+        """How many states each class has."""
+        return np.bincount(self.classes, minlength=self.number).astype(np.int64)
+
+    def merged(self, table: Floats, axis: int) -> Floats:
+        """A table with the states of one axis added up by class."""
+        moved = np.moveaxis(table, axis, 0)
+        found = np.zeros((self.number, *moved.shape[1:]))
+        np.add.at(found, self.classes, moved)
+        return np.moveaxis(found, 0, axis)
+
+
+def cut(states: States, axis: Axis | None, where: Expression | None, domains: Mapping[str, Domain], *, summed: bool) -> Cut:
+    """The pieces of one column: the axis where it is a key; whole states are put together where nothing tells them apart.
+
+    >>> from cloister.tables import Column, Integer, Strided
+    >>> states = States("age", Integer(0, 99), Strided("age", 10))
+    >>> old = cut(states, None, Compare(">=", Column("age"), Literal(65)), {"age": states.domain}, summed=False)
+    >>> [(int(low), int(high)) for low, high in zip(old.code, old.last)], old.share.tolist(), old.classes.tolist()
+    ([(0, 9), (60, 64), (65, 65), (66, 69), (70, 79)], [1.0, 0.5, 0.1, 0.4, 1.0], [0, 0, 0, 0, 0, 0, 1, 2, 2, 2])
+    """
+    first, last, state = _runs(states, axis, where)
+    group = _groups(axis, first, states.domain)
+    sizes = np.bincount(state, last - first + 1, minlength=states.number)
+    share = (last - first + 1) / sizes[state]
+    told = [
+        group.tolist(),
+        (first == states.domain.null_code).tolist(),
+        *_told(states.name, where, domains, first, states.domain),
+    ]
+    apart = summed or _compared(states.name, where)
+    kinds: dict[object, int] = {}
+    classes = np.empty(states.number, dtype=np.int64)
+    kept, of = [], []
+    for piece, place in enumerate(state):
+        whole = share[piece] == 1
+        kind: object = ("state", int(place)) if apart or not whole else tuple(column[piece] for column in told)
+        fresh = kind not in kinds
+        classes[place] = kinds.setdefault(kind, len(kinds))
+        if fresh or not whole:
+            kept.append(piece)
+            of.append(classes[place])
+    return Cut(first[kept], last[kept], np.array(of, dtype=np.int64), share[kept], classes, group[kept])
+
+
+def conditions_on(name: str, where: Expression | None) -> Iterator[Expression]:
+    """The largest parts of a condition that read this column alone."""
+    if where is None or name not in where.columns():
+        return
+    if where.columns() == {name}:
+        yield where
+    elif isinstance(where, And | Or):
+        for part in where.parts:
+            yield from conditions_on(name, part)
+    elif isinstance(where, Not):
+        yield from conditions_on(name, where.part)
+
+
+def _runs(states: States, axis: Axis | None, where: Expression | None) -> tuple[Integers, Integers, Integers]:
+    """First and last code of each run, and its state."""
+    domain = states.domain
+    low, high = domain.low_code, domain.high_code
+    starts = set(states.starts[:-1].tolist())
+    if axis is not None:
+        starts.update(range(low, high + 1) if isinstance(axis.key, str) and high - low < _MOST_PIECES else ())
+        if isinstance(axis.key, str) and high - low >= _MOST_PIECES:
+            raise UnsupportedQuery(
+                f"Grouping by {states.name!r} is not supported",
+                why=f"it has {high - low + 1:,} values",
+                instead=f"GROUP BY a column that the model has in fewer values than {_MOST_PIECES:,}",
+            )
+        if not isinstance(axis.key, str):
+            starts.update(axis.key.starts(domain))
+    if states.bins is not None:
+        for part in conditions_on(states.name, where):
+            starts.update(_changes(part, states))
+        if _compared(states.name, where):
+            raise UnsupportedQuery(
+                f"A comparison of {states.name!r} with another column is not supported",
+                why="the model has its values in bins",
+                instead=f"{states.name} > a number, or a model with cl.Binned({states.name!r}, edges)",
+            )
+    first = np.array(sorted(start for start in starts if low <= start <= high), dtype=np.int64)
+    last = np.append(first[1:] - 1, high)
+    state = np.searchsorted(states.starts, first, side="right") - 1
+    if domain.nullable:
+        first, last = np.append(first, domain.null_code), np.append(last, domain.null_code)
+        state = np.append(state, states.number - 1)
+    return first, last, state.astype(np.int64)
+
+
+def _changes(part: Expression, states: States) -> Iterator[int]:
+    """Codes at which a condition on one column may change."""
+    if isinstance(part, And | Or):
+        for each in part.parts:
+            yield from _changes(each, states)
+    elif isinstance(part, Not):
+        yield from _changes(part.part, states)
+    elif isinstance(part, Compare | Between | In):
+        for value in _literals(part):
+            if value is not None:
+                at = threshold(states.domain, number_of(states.name, states.domain, value))
+                yield from (math.ceil(at), math.floor(at) + 1)
+    elif not isinstance(part, IsNull | Literal):
+        raise UnsupportedQuery(
+            f"A condition on {states.name!r} is not supported",
+            why="the model has its values in bins, and this condition is no comparison with numbers or days",
+            instead=f"{states.name} >= …",
+        )
+
+
+def _literals(part: Compare | Between | In) -> Sequence[object]:
+    if isinstance(part, In):
+        return part.values
+    if isinstance(part, Between):
+        return part.low.value, part.high.value
+    return [side.value for side in (part.left, part.right) if isinstance(side, Literal)]
+
+
+def _compared(name: str, where: Expression | None) -> bool:
+    """Whether a part of the condition reads the column beside another one."""
+    if where is None or name not in where.columns() or where.columns() == {name}:
+        return False
+    if isinstance(where, And | Or):
+        return any(_compared(name, part) for part in where.parts)
+    return not isinstance(where, Not) or _compared(name, where.part)
+
+
+def _groups(axis: Axis | None, codes: Integers, domain: Domain) -> Integers:
+    """The place of each code among the groups that are answered; -1 where it is in none."""
+    if axis is None:
+        return np.zeros(len(codes), dtype=np.int64)
+    if isinstance(axis.key, str):
+        places = codes - axis.first
+    else:
+        starts, last = np.array(axis.key.starts(domain), dtype=np.int64), axis.key.size(domain)
+        places = np.searchsorted(starts, codes, side="right") - 1
+        places[(codes < starts[0]) | (codes >= starts[-1])] = -1
+        places[codes == domain.null_code] = last
+    if axis.kept is None:
+        return np.asarray(places, dtype=np.int64)
+    known = {place: number for number, place in enumerate(axis.kept)}
+    return np.array([known.get(int(place), -1) for place in places], dtype=np.int64)
+
+
+def _told(
+    name: str, where: Expression | None, domains: Mapping[str, Domain], codes: Integers, domain: Domain
+) -> list[list[object]]:
+    """What each part of the condition says of each piece."""
+    lane = {name: objects(codes, domain)}
+    return [evaluate(part, domains, lane).tolist() for part in conditions_on(name, where)]
+
+
+def objects(codes: Integers, domain: Domain) -> npt.NDArray[np.object_]:
+    """Codes as conditions read them: None where a value is missing."""
+    found = codes.astype(object)
+    found[codes == domain.null_code] = None
+    return found

@@ -1,0 +1,204 @@
+"""What the measured tables say of a question: weighted sums of their cells, with margins, and bounds on what they don't hold.
+
+*Measured.* A question that reads the columns U is a sum Σ_x f(x)·N_U(x) with public f, where U lies within one or more measured
+tables. Each of these gives an unbiased N_U with independent noise of a known law; their inverse-variance mean is the best linear
+one, and its weights are public. So the answer is off by a weighted sum of independent noises, whose half-width follows from their
+variance, fourth cumulant and largest part (`session/releases/spreads.py`): it holds at the confidence that is asked for, whatever
+the rows are. A mean is a ratio S/C of two such sums; |S − rC| ≤ z·sd(S − rC) holds for the true r with the same confidence
+(Fieller 1954), and is solved for r.
+
+*Sure.* A question about columns U that no table holds is bounded by the tables that hold parts of it. For each subset S of U that
+was measured, Σ_x f(x)·N(x) ≤ Σ_{x_S} N_S(x_S)·max f and ≥ Σ_{x_S} N_S(x_S)·min f, over all x that agree with x_S, since no count
+is negative; for counts also N(f) ≥ N(f_S) + N(f_T) − N(f_{S∩T}) where f ≥ f_S + f_T − f_{S∩T} holds cell by cell (Fréchet 1935;
+Bonferroni), which is checked. Of m such bounds each takes its margin at the level α/m, so that all of them hold together with
+probability 1 − α (union bound), and the narrowest may be taken. f has a least and a largest value where a bin hides which of its
+values a row has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from cloister.session.releases.spreads import spreads
+from cloister.synth.cutting import Cut, Integers
+from cloister.synth.measuring import Marginals
+
+__all__ = ["Evidence", "Functional", "bounds", "read", "width"]
+
+Floats = npt.NDArray[np.float64]
+_MOST_SUBSETS = 2  # columns of a table that bounds are taken from: no larger ones are measured
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The best linear reading of one marginal, by class, from all tables that hold it; the noise is that of one state's cell."""
+
+    counts: Floats
+    cells: Floats
+    """How many cells each class has: their noises add up."""
+    variance: float
+    fourth: float
+    largest: float
+
+
+@dataclass(frozen=True, eq=False)
+class Functional:
+    """A weighted sum of counts for each group, and what its noise is made of."""
+
+    value: Floats
+    square: Floats
+    fourth: Floats
+    largest: Floats
+    step: Floats
+
+
+def read(found: Marginals, places: Sequence[int], cuts: dict[int, Cut]) -> Evidence | None:
+    """The marginal of these columns, by the classes of their cuts; None where no table holds them."""
+    wanted = tuple(places)
+    parts = [(kept, table) for kept, table in found.tables.items() if set(wanted) <= set(kept)]
+    if not parts:
+        return None
+    rest = [table.counts.size / np.prod([found.sizes[place] for place in wanted], dtype=float) for _, table in parts]
+    trust = np.array([1 / (max(table.variance, 1e-12) * number) for (_, table), number in zip(parts, rest, strict=True)])
+    trust /= trust.sum()
+    counts = np.zeros([found.sizes[place] for place in wanted])
+    for weight, (kept, table) in zip(trust, parts, strict=True):
+        counts += weight * table.counts.sum(axis=tuple(axis for axis, place in enumerate(kept) if place not in wanted))
+    cells = np.ones(())
+    for axis, place in enumerate(wanted):
+        counts = cuts[place].merged(counts, axis)
+        cells = np.multiply.outer(cells, cuts[place].sizes())
+    noises = [(weight, number, table) for weight, number, (_, table) in zip(trust, rest, parts, strict=True)]
+    return Evidence(
+        counts=counts,
+        cells=cells,
+        variance=float(sum(weight**2 * number * table.variance for weight, number, table in noises)),
+        fourth=float(sum(weight**4 * number * table.fourth for weight, number, table in noises)),
+        largest=float(max(weight**2 * table.largest for weight, number, table in noises)),
+    )
+
+
+def functional(evidence: Evidence, cells: Integers, groups: Integers, weights: Floats, number: int) -> Functional:
+    """Σ weight · count over the cells of each group; `cells` are flat places among the classes, each once in a group."""
+    counts, sizes = evidence.counts.ravel()[cells], evidence.cells.ravel()[cells]
+
+    def added(each: Floats) -> Floats:
+        return np.bincount(groups, each, minlength=number).astype(np.float64)
+
+    step = np.zeros(number)
+    np.maximum.at(step, groups, np.abs(weights))
+    return Functional(
+        value=added(weights * counts),
+        square=added(weights**2 * sizes) * evidence.variance,
+        fourth=added(weights**4 * sizes) * evidence.fourth,
+        largest=step**2 * evidence.largest,
+        step=step / 2 if evidence.variance > 0 else np.zeros(number),
+    )
+
+
+def width(noise: Functional, confidence: float) -> Floats:
+    """The half-width of each sum at a confidence: by the continuous laws, and half of the widest step of the discrete one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.nan_to_num(noise.largest / noise.square)
+        kurtosis = np.nan_to_num(noise.fourth / noise.square**2)
+    return np.asarray(np.sqrt(noise.square) * spreads(share, kurtosis, confidence) + noise.step)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """All combinations of pieces of the columns that a question reads: the grid on which conditions, groups and values live."""
+
+    places: tuple[int, ...]
+    cuts: dict[int, Cut]
+    group: Integers
+    """The group of each combination; -1 where it is in none, or the condition does not hold."""
+    number: int
+    """How many groups there are."""
+
+    def cells(self, subset: Sequence[int]) -> Integers:
+        """The flat place of each combination among the classes of some columns."""
+        shape = [len(self.cuts[place].of) for place in self.places]
+        found = np.zeros(shape, dtype=np.int64)
+        for place in subset:
+            axis = self.places.index(place)
+            along = self.cuts[place].of.reshape([-1 if each == axis else 1 for each in range(len(shape))])
+            found = found * self.cuts[place].number + along
+        return found.ravel()
+
+
+def projected(reading: Reading, subset: Sequence[int], weights: Floats, *, largest: bool) -> tuple[Integers, Integers, Floats]:
+    """For each group and each cell of a subset of columns the largest, or the least, weight of what agrees with it: cells,
+    groups, weights, those of weight 0 left out. What is in another group has the weight 0."""
+    cells = reading.cells(subset)
+    width_ = int(np.prod([reading.cuts[place].number for place in subset], dtype=np.int64))
+    every = np.bincount(cells, minlength=width_)
+    inside = reading.group >= 0
+    keys = reading.group[inside] * width_ + cells[inside]
+    unique, place = np.unique(keys, return_inverse=True)
+    found = np.full(len(unique), -np.inf if largest else np.inf)
+    (np.maximum if largest else np.minimum).at(found, place, weights[inside])
+    outside = np.bincount(place, minlength=len(unique)) < every[unique % width_]
+    found[outside] = (np.maximum if largest else np.minimum)(found[outside], 0.0)
+    kept = found != 0
+    return unique[kept] % width_, unique[kept] // width_, found[kept]
+
+
+def bounds(
+    found: Marginals, reading: Reading, low: Floats, high: Floats, confidence: float, *, counts: bool
+) -> tuple[Floats, Floats]:
+    """Bounds of Σ f·N for each group that hold together with the confidence; `low` and `high` are the least and the largest f.
+
+    See the top of the file for the proof.
+    """
+    subsets = [
+        each
+        for each in chain.from_iterable(combinations(reading.places, size) for size in range(len(reading.places) + 1))
+        if len(each) <= max(_MOST_SUBSETS, *(len(kept) for kept in found.tables))
+    ]
+    known = {each: evidence for each in subsets if (evidence := read(found, each, reading.cuts)) is not None}
+    joined = [
+        (one, other)
+        for one, other in combinations(known, 2)
+        if counts and set(one) | set(other) == set(reading.places) and not set(one) <= set(other) and not set(other) <= set(one)
+    ]
+    level = 1 - (1 - confidence) / (2 * len(known) + 3 * len(joined))
+    lows: list[Floats] = []
+    highs: list[Floats] = []
+    for subset, evidence in known.items():
+        for weights, kept, largest in ((low, lows, False), (high, highs, True)):
+            sums = functional(evidence, *projected(reading, subset, weights, largest=largest), reading.number)
+            reach = width(sums, level)
+            kept.append(sums.value + (reach if largest else -reach))
+    for one, other in joined:
+        lows.append(_joined(known, reading, low, one, other, level))
+    return np.max(lows, axis=0), np.min(highs, axis=0)
+
+
+def _joined(
+    known: dict[tuple[int, ...], Evidence],
+    reading: Reading,
+    weights: Floats,
+    one: tuple[int, ...],
+    other: tuple[int, ...],
+    level: float,
+) -> Floats:
+    """N(f_S) + N(f_T) − N(f_{S∩T}), where it bounds f from below cell by cell; -∞ elsewhere."""
+    shared = tuple(place for place in one if place in other)
+    total, over = np.zeros(reading.number), np.zeros((reading.number, len(reading.group)), dtype=np.int8)
+    if over.size > 5_000_000 or shared not in known:
+        return np.full(reading.number, -np.inf)
+    for subset, sign in ((one, 1), (other, 1), (shared, -1)):
+        cells, groups, largest = projected(reading, subset, weights, largest=True)
+        sums = functional(known[subset], cells, groups, largest, reading.number)
+        total += sign * sums.value - width(sums, level)
+        every = np.zeros((reading.number, known[subset].counts.size), dtype=np.int8)
+        every[groups, cells] = sign
+        over += every[:, reading.cells(subset)]
+    inside = reading.group >= 0
+    over[reading.group[inside], np.flatnonzero(inside)] -= weights[inside].astype(np.int8)
+    return np.where((over <= 0).all(axis=1), total, -np.inf)
