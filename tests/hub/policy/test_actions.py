@@ -98,15 +98,16 @@ def test_the_table_of_roles_says_what_is_decided() -> None:
             assert (cell == "all") <= (role in action.overseers)
 
 
-def test_what_has_nothing_behind_it_is_named_in_no_table_message_or_page_of_the_documentation() -> None:
-    assert not {"csp", "synthesise.run"} & {name for row in role_table() for name in (row.action, *row.cells)}
-    for wrong in ("fly", "roles.give"):
-        with pytest.raises(InvalidDeclaration) as refused:
-            parse_grant({"role": "r", "members": {"anybody": True}, "rules": {"actions": [wrong]}}, id="g1")
-        assert "question.ask" in str(refused.value)
-        assert "synthesise.run" not in str(refused.value)
+def test_a_role_with_nothing_behind_it_is_named_in_no_table_or_page_of_the_documentation() -> None:
+    assert "csp" not in {name for row in role_table() for name in row.cells}
     for page in (Path(__file__).parents[3] / "docs").rglob("*.md"):
-        assert not re.search(r"\bcsp\b|synthesise\.run", page.read_text(encoding="utf-8"), re.IGNORECASE), page
+        assert not re.search(r"\bcsp\b", page.read_text(encoding="utf-8"), re.IGNORECASE), page
+
+
+def test_a_wrong_action_is_refused_with_those_that_are_known() -> None:
+    for wrong in ("fly", "roles.give"):
+        with pytest.raises(InvalidDeclaration, match=r"question\.ask.*synthesise\.run"):
+            parse_grant({"role": "r", "members": {"anybody": True}, "rules": {"actions": [wrong]}}, id="g1")
 
 
 @pytest.mark.parametrize("name", ["", "question.ask ", "Question.Ask", "question.*", "*", "\x00", "🜁", "a" * 10_000])
