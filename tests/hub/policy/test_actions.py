@@ -106,8 +106,9 @@ def test_a_role_with_nothing_behind_it_is_named_in_no_table_or_page_of_the_docum
 
 def test_a_wrong_action_is_refused_with_those_that_are_known() -> None:
     for wrong in ("fly", "roles.give"):
-        with pytest.raises(InvalidDeclaration, match=r"question\.ask.*synthesise\.run"):
+        with pytest.raises(InvalidDeclaration) as refused:
             parse_grant({"role": "r", "members": {"anybody": True}, "rules": {"actions": [wrong]}}, id="g1")
+        assert all(name in str(refused.value) for name in ("question.ask", "synthesise.run"))
 
 
 @pytest.mark.parametrize("name", ["", "question.ask ", "Question.Ask", "question.*", "*", "\x00", "🜁", "a" * 10_000])
