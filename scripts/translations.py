@@ -59,6 +59,7 @@ BELOW = (
         f"tables/**/{each}.py"
         for each in ("postgres", "postgres_lineage", "spark", "spark_calls", "spark_connect", "spark_connection")
     ),
+    "synth/states.py",
 )
 """Files below the hub whose errors and notes an analyst or an owner reads on a page."""
 FOLDER = HUB / "web" / "translations"

@@ -11,6 +11,7 @@ import numpy as np
 
 from cloister.client.anonymizing import AnonymizedTable, anonymize_there, anonymized_there, order_of, try_there
 from cloister.client.balance import RemoteBalance
+from cloister.client.jobs import ordered
 from cloister.client.models import fit_there
 from cloister.client.plan import RemotePlan
 from cloister.client.refusals import HubError
@@ -21,10 +22,12 @@ from cloister.session import Affordable, Plan, Release
 from cloister.session.planning.afford import affordable
 from cloister.session.questions.spend import Spending, amount_of
 from cloister.session.releases.frames import Frame, Series
+from cloister.tables import Text
 
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
     from cloister.learn.frame.base import PrivateModel
+    from cloister.synth import SyntheticModel
 
 __all__ = ["RemoteSession"]
 
@@ -33,7 +36,8 @@ class RemoteSession(RemoteBalance):
     """Questions in SQL to a hub, as the person of an API token. Several threads may use one session.
 
     It is made by `cloister.connect`. What a session on this machine does with objects (`measure`, `run`, …) a hub does not take:
-    it answers SQL, learns models (`fit_model`), and anonymises tables for their owner (`anonymize`).
+    it answers SQL, learns models (`fit_model`), makes synthetic tables (`synthesise`), and anonymises tables for their owner
+    (`anonymize`).
 
     >>> import cloister as cl
     >>> with cl.connect("http://127.0.0.1:8765", token="clo_of_an_analyst", purpose="a study") as session:
@@ -185,6 +189,41 @@ class RemoteSession(RemoteBalance):
             algorithm=self.algorithm,
             progress=progress or _silent,
         )
+
+    def synthesise(
+        self,
+        table: str,
+        *,
+        spend: Exact,
+        columns: Sequence[str] | None = None,
+        method: str = "auto",
+        purpose: str | None = None,
+        project: str | None = None,
+        title: str = "",
+        progress: Callable[[str], None] | None = None,
+    ) -> SyntheticModel:
+        """Have the hub make a synthetic table of a data set, as a job, and keep it there; the model, from which rows are drawn
+        here. `columns=None`: all that are declared, but free text and the one that names people. `progress` is told each stage.
+        """
+        from cloister.synth import SyntheticModel
+
+        if columns is None:
+            found = [each for name, each in self.tables.items() if name == table]
+            columns = [
+                name for each in found for name, kind in each.columns.items() if not isinstance(kind, Text) and name != each.unit
+            ]
+        order = {
+            "table": table,
+            "columns": list(columns),
+            "method": method,
+            "spend": text_of(exact_positive(spend, "spend")),
+            "purpose": self.purpose if purpose is None else purpose,
+            "project": self.project if project is None else project,
+            "title": title,
+        }
+        told = {"what": "The synthetic table was not made", "instead": "session.synthesise(…) once more"}
+        result = ordered(self._transport, "/synthetic-tables", order, progress or _silent, **told)
+        return SyntheticModel.from_json(self._transport.file(f"/releases/{result['synthetic']}").decode())
 
     def try_anonymizing(
         self,

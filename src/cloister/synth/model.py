@@ -173,6 +173,16 @@ class SyntheticModel:
         }
         return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
+    @classmethod
+    def from_json(cls, text: str) -> SyntheticModel:
+        """The model of a text that `to_json` gave. Only what this library knows is made: no code runs."""
+        try:
+            return _read(json.loads(text))
+        except CloisterError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError):
+            raise _refused("it is not a model that this library wrote") from None
+
     def __repr__(self) -> str:
         lines = [
             f"synthetic model of {self.table!r}, method {self.method!r}" + (f" ({self.why})" if self.why else ""),
@@ -195,12 +205,7 @@ def load(path: str | Path) -> SyntheticModel:
             why="no text file of that name can be read",
             instead='cl.synth.load("model.json")',
         ) from None
-    try:
-        return _read(json.loads(text))
-    except CloisterError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError):
-        raise _refused("it is not a model that this library wrote") from None
+    return SyntheticModel.from_json(text)
 
 
 def _read(document: Mapping[str, Any]) -> SyntheticModel:

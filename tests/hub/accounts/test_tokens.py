@@ -194,17 +194,3 @@ def test_the_api_of_a_browser_needs_the_token_against_forgery(world: World) -> N
     ada.log_in("ada@example.org")
     assert ada.client.post("/api/v1/tokens", json=body, headers={"X-CSRF-Token": stale}).status_code == 403
     assert ada.api("POST", "/tokens", json=body).status_code == 201
-
-
-def test_an_action_with_nothing_behind_it_is_no_scope_and_a_token_that_has_it_still_opens(world: World) -> None:
-    ada = world.logged_in("ada@example.org", "analyst")
-    assert "synthesise.run" not in ada.get("/account/tokens").text
-    refused = ada.api("POST", "/tokens", json={"name": "notebook", "scopes": ["synthesise.run"]})
-    assert refused.status_code == 422
-    assert "synthesise.run" not in refused.json()["instead"]
-    made = make(ada)
-    with world.hub.database.begin() as db:
-        db.get_one(ApiToken, made["id"]).scopes = [*SCOPES, "synthesise.run"]
-    told = world.browser().get("/api/v1/me", headers=bearer(made["token"]))
-    assert told.json()["scopes"] == sorted([*SCOPES, "synthesise.run"])
-    assert ada.get("/account/tokens").status_code == 200

@@ -86,7 +86,7 @@ def test_an_action_that_contradicts_itself_is_refused(parts: dict[str, object], 
 def test_the_table_of_roles_says_what_is_decided() -> None:
     """Each cell, against the decision for a person who has that role alone and neither owns nor was granted anything."""
     rows = role_table()
-    assert len(rows) == sum(each.offered for each in actions().values())
+    assert len(rows) == len(actions())
     for row in rows:
         action = actions()[row.action]
         for role, cell in row.cells.items():
@@ -98,15 +98,17 @@ def test_the_table_of_roles_says_what_is_decided() -> None:
             assert (cell == "all") <= (role in action.overseers)
 
 
-def test_what_has_nothing_behind_it_is_named_in_no_table_message_or_page_of_the_documentation() -> None:
-    assert not {"csp", "synthesise.run"} & {name for row in role_table() for name in (row.action, *row.cells)}
+def test_a_role_with_nothing_behind_it_is_named_in_no_table_or_page_of_the_documentation() -> None:
+    assert "csp" not in {name for row in role_table() for name in row.cells}
+    for page in (Path(__file__).parents[3] / "docs").rglob("*.md"):
+        assert not re.search(r"\bcsp\b", page.read_text(encoding="utf-8"), re.IGNORECASE), page
+
+
+def test_a_wrong_action_is_refused_with_those_that_are_known() -> None:
     for wrong in ("fly", "roles.give"):
         with pytest.raises(InvalidDeclaration) as refused:
             parse_grant({"role": "r", "members": {"anybody": True}, "rules": {"actions": [wrong]}}, id="g1")
-        assert "question.ask" in str(refused.value)
-        assert "synthesise.run" not in str(refused.value)
-    for page in (Path(__file__).parents[3] / "docs").rglob("*.md"):
-        assert not re.search(r"\bcsp\b|synthesise\.run", page.read_text(encoding="utf-8"), re.IGNORECASE), page
+        assert all(name in str(refused.value) for name in ("question.ask", "synthesise.run"))
 
 
 @pytest.mark.parametrize("name", ["", "question.ask ", "Question.Ask", "question.*", "*", "\x00", "🜁", "a" * 10_000])

@@ -82,9 +82,6 @@ class Action:
     what closes `algorithm.run` closes this."""
     by_method: bool = False
     """A model is trained: rules may say by which methods, and of a context that names none they allow nothing."""
-    offered: bool = True
-    """False: nothing stands behind it yet, so no new grant names it and no page shows it. Grants, policies and rules that name it
-    from before are still read."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -165,7 +162,7 @@ BUILT_IN = (
     _of("question.manage", N_("Save and share queries"), *_USERS, by="grant"),
     _of("learn.run", N_("Train a model"), *_USERS, by="grant", data=True, by_method=True, as_algorithm=True),
     _of("anonymize.run", N_("Make an anonymised table"), *_USERS, by="grant", data=True),
-    _of("synthesise.run", N_("Make a synthetic table"), *_USERS, by="grant", data=True, offered=False),
+    _of("synthesise.run", N_("Make a synthetic table"), *_USERS, by="grant", data=True),
     _of(
         "release.see",
         N_("See a release"),

@@ -98,13 +98,13 @@ class Row:
 
 
 def role_table() -> list[Row]:
-    """Every action that is offered against every role that is given, `nobody` and `anybody`, in the order of registration.
+    """Every action against every role that is given, `nobody` and `anybody`, in the order of registration.
 
     >>> row = next(row for row in role_table() if row.action == "job.cancel")
     >>> row.cells["administrator"], row.cells["analyst"], row.cells["nobody"]
     ('all', 'own', 'no')
     """
-    return [Row(action=each.name, title=each.title, cells=dict(_cells(each))) for each in actions().values() if each.offered]
+    return [Row(action=each.name, title=each.title, cells=dict(_cells(each))) for each in actions().values()]
 
 
 def _cells(action: Action) -> Iterator[tuple[str, str]]:

@@ -24,7 +24,9 @@ from cloister.privacy.rational import text_of
 
 __all__ = ["BY_PRICE", "beyond_risk", "most_within", "reached", "told_risk"]
 
-BY_PRICE = frozenset({"question.ask", "learn.run", "algorithm.run", "release.see", "release.download", "release.share"})
+BY_PRICE = frozenset(
+    {"question.ask", "learn.run", "synthesise.run", "algorithm.run", "release.see", "release.download", "release.share"}
+)
 """Actions whose risk is their price: before that is known they are not refused for it. What an algorithm does is asked, and paid
 for, as a question or a model; a release has been paid for."""
 

@@ -216,7 +216,7 @@ def _methods(value: object, place: str) -> frozenset[str]:
 def _grantable(value: object, place: str) -> str:
     name = _action(value, place)
     if not actions()[name].grantable:
-        grantable = ", ".join(each.name for each in actions().values() if each.grantable and each.offered)
+        grantable = ", ".join(each.name for each in actions().values() if each.grantable)
         raise strict.wrong(place, f"{name!r} stays with the owner", grantable)
     return name
 
@@ -224,7 +224,7 @@ def _grantable(value: object, place: str) -> str:
 def _action(value: object, place: str) -> str:
     name = strict.name(value, place)
     if name not in actions():
-        known = ", ".join(each.name for each in actions().values() if each.offered)
+        known = ", ".join(actions())
         raise strict.wrong(place, "the hub knows no such action", known)
     return name
 

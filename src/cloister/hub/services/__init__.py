@@ -21,6 +21,7 @@ _NAMES = (
     "budgets",
     "learning",
     "anonymizing",
+    "synthesising",
     "surveys",
     "admin",
     "jobs",  # last: work begins when everything else is open

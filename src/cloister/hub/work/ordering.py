@@ -7,7 +7,7 @@ Its fields are those of the JSON body, of the form and of what a job keeps. A fi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,8 +37,14 @@ from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
     from cloister.hub.work.one_table import ReadyTable
     from cloister.privacy import Guarantee
+    from cloister.tables import PrivateTable
+
+    Errors = Callable[[ReadyTable[Any]], Sequence[Mapping[str, Any]]]
+    """The errors to expect of work that may be done, from declarations alone: lines of a table."""
 
 __all__ = ["JobOfWork", "Price", "Priced", "asked", "order_api", "order_pages", "price"]
 
@@ -72,6 +78,12 @@ class Priced(BaseModel):
     population: str
 
 
+class Forecast(Priced):
+    """The same, with the errors to expect, from declarations alone."""
+
+    errors: list[dict[str, str | float | None]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Price:
     """The same for a page, with what is left."""
@@ -80,6 +92,8 @@ class Price:
     population: str
     left: tuple[Left, ...]
     guidance: Any
+    table: PrivateTable
+    errors: Sequence[Mapping[str, Any]]
 
 
 def price(hub: Hub, caller: Caller, work: OrderedWork[Any, Any], order: Any) -> tuple[ReadyTable[Any], tuple[Left, ...]]:
@@ -90,46 +104,81 @@ def price(hub: Hub, caller: Caller, work: OrderedWork[Any, Any], order: Any) -> 
         return found, left_of(hub, db, caller, who, found.objects, found.decisions, costs)
 
 
-def order_api(work: OrderedWork[Any, Any], request: type[Any], path: str) -> APIRouter:
-    """`POST path` orders it, `POST path/price` says what it would cost."""
-    request.__pydantic_config__ = ConfigDict(extra="forbid")
+def order_api(
+    work: OrderedWork[Any, Any],
+    request: type[Any],
+    path: str,
+    *,
+    summaries: tuple[str, str] = ("", ""),
+    errors: Errors | None = None,
+) -> APIRouter:
+    """`POST path` orders it, `POST path/price` says what it would cost, and which errors to expect. `summaries`: what the two are
+    called in the API's description. The request may bring an example (`description.example`)."""
+    request.__pydantic_config__ = {**getattr(request, "__pydantic_config__", {}), **ConfigDict(extra="forbid")}
     router, body = APIRouter(), Annotated[request, Body()]
 
     def order(hub: HubDep, caller: CallerDep, wanted: Any, key: _Key = "") -> Response:
+        """Order it as a job, charged. The same `Idempotency-Key` submits one job."""
         told = TypeAdapter(request).dump_json(wanted)
         return accepted(submit_order(hub, caller, work, key, f"{work.job}\n".encode() + told, wanted))
 
     def priced(hub: HubDep, caller: CallerDep, wanted: Any) -> Priced:
+        """From declarations and the ledger alone: spends nothing and reads no row."""
         found, _ = price(hub, caller, work, wanted)
-        return Priced(cost=str(found.cost), charge=str(found.charge), population=found.which.population)
+        told = {"cost": str(found.cost), "charge": str(found.charge), "population": found.which.population}
+        return Priced(**told) if errors is None else Forecast(**told, errors=[dict(each) for each in errors(found)])
 
     for route in (order, priced):
         route.__annotations__["wanted"] = body
     needed = [TICKED, needs(work.action), WRITTEN]
     name = path.strip("/")
     router.post(
-        path, dependencies=needed, summary=f"Order: {name}", name=f"order {name}", status_code=202, response_model=JobOfWork
+        path,
+        dependencies=needed,
+        summary=summaries[0] or f"Order: {name}",
+        name=f"order {name}",
+        status_code=202,
+        response_model=JobOfWork,
+        response_description="The job that does it",
     )(order)
-    router.post(f"{path}/price", dependencies=needed, summary=f"Price: {name}", name=f"price {name}")(priced)
+    router.post(
+        f"{path}/price",
+        dependencies=needed,
+        summary=summaries[1] or f"Price: {name}",
+        name=f"price {name}",
+        response_model=Priced if errors is None else Forecast,
+        response_description="The cost",
+    )(priced)
     return router
 
 
-def order_pages(work: OrderedWork[Any, Any], request: type[Any], path: str, template: str = "work/order.html") -> APIRouter:
-    """`GET path` is the form, `POST path/price` the form with the price, `POST path` orders: to the page of the job."""
+def order_pages(
+    work: OrderedWork[Any, Any],
+    request: type[Any],
+    path: str,
+    template: str = "work/order.html",
+    *,
+    more: Callable[[Hub, Db, Caller, Mapping[str, Any]], Mapping[str, Any]] = lambda *_: {},
+    errors: Errors = lambda _: (),
+) -> APIRouter:
+    """`GET path` is the form, `POST path/price` the form with the price, `POST path` orders: to the page of the job. `more`: what
+    a template of its own shows besides, by what was typed. A field that is a tuple is one of boxes to tick."""
     router = APIRouter()
-    names = [each.name for each in fields(request)]
+    lists = {each.name: str(each.type).startswith("tuple") for each in fields(request)}
 
-    def shown(asked: Request, hub: Hub, caller: Caller, values: Mapping[str, str], **told: Any) -> Response:
+    def shown(asked: Request, hub: Hub, caller: Caller, values: Mapping[str, Any], **told: Any) -> Response:
         with hub.database.reading() as db:
+            shows = more(hub, db, caller, values)
             mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
             projects = [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
         problem = told.get("problem")
         how = {"work": work, "path": path, "inputs": list(_inputs(request, values)), "projects": projects, "key": new_secret()}
         status = 200 if problem is None else problem.status
-        return render(asked, template, status=status, **how, **{"price": None, "problem": None, **told})
+        return render(asked, template, status=status, **how, **shows, **{"price": None, "problem": None, **told})
 
-    def typed(form: Form) -> dict[str, str]:
-        return {name: form.text(name, most=2000) for name in names}
+    def typed(form: Form) -> dict[str, Any]:
+        texts = {name: form.text(name, most=2000) for name, many in lists.items() if not many}
+        return {**texts, **{name: tuple(dict.fromkeys(form.all(name))) for name, many in lists.items() if many}}
 
     @router.get(path, dependencies=[needs(work.action)])
     def start(asked: Request, hub: HubDep, caller: CallerDep, about: Annotated[str, Query(max_length=63)] = "") -> Response:
@@ -142,10 +191,11 @@ def order_pages(work: OrderedWork[Any, Any], request: type[Any], path: str, temp
         values = typed(form)
         try:
             found, left = price(hub, caller, work, request(**values))
+            expected = errors(found)
         except CloisterError as error:
             return shown(asked, hub, caller, values, problem=problem_of(error))
-        told = Price(charge=found.charge, population=found.which.population, left=left, guidance=guidance_of(found.cost))
-        return shown(asked, hub, caller, values, price=told)
+        how: dict[str, Any] = {"left": left, "guidance": guidance_of(found.cost), "table": found.table, "errors": expected}
+        return shown(asked, hub, caller, values, price=Price(charge=found.charge, population=found.which.population, **how))
 
     @router.post(path, dependencies=[TICKED, needs(work.action)])
     def order(asked: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
@@ -163,7 +213,7 @@ def order_pages(work: OrderedWork[Any, Any], request: type[Any], path: str, temp
     return router
 
 
-def _inputs(request: type[Any], values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _inputs(request: type[Any], values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The fields of the form."""
     for each in fields(request):
         needed = not isinstance(each.default, str)

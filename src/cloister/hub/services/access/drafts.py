@@ -48,7 +48,7 @@ def grantable(kind: str) -> list[tuple[str, str]]:
     ['algorithm.see', 'algorithm.run']
     """
     areas = _AREAS.get(kind, (kind,))
-    offered = {name: action.title for name, action in actions().items() if action.grantable and action.offered}
+    offered = {name: action.title for name, action in actions().items() if action.grantable}
     here = (name for name in offered if any(name == area or name.startswith(f"{area}.") for area in areas))
     return [(name, offered[name]) for name in here if name not in _NOT_HERE]
 

@@ -34,6 +34,7 @@ DATA_ACTIONS = (
     "question.ask",
     "learn.run",
     "anonymize.run",
+    "synthesise.run",
     "algorithm.run",
     "release.see",
     "release.download",

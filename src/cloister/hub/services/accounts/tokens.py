@@ -44,7 +44,7 @@ def scopes_for(roles: Iterable[str]) -> dict[str, Action]:
     return {
         name: each
         for name, each in sorted(actions().items())
-        if each.offered and each.by_token and NOBODY not in each.roles and not each.roles.isdisjoint(held)
+        if each.by_token and NOBODY not in each.roles and not each.roles.isdisjoint(held)
     }
 
 

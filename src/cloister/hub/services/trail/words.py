@@ -141,6 +141,7 @@ KINDS = {
     "request": N_("request"),
     "rule": N_("rule"),
     "token": N_("API token"),
+    "synthetic-table": N_("synthetic table"),
     "trial": N_("trial of a table"),
     "trail": N_("audit log"),
     "upload": N_("upload"),

@@ -1,0 +1,52 @@
+"""Synthetic tables: noisy counts of a data set are measured once, and anybody who sees the release draws rows for nothing more.
+
+- `order.py`: what somebody wants. `making.py`: an order in the frame (`hub/work`), and what to expect of it beforehand.
+- `tables.py`: synthetic tables as a kind of release (`hub/releases`): page, files, rows.
+- `pages.py`: what its form shows; the routes are those of every order (`hub/work/ordering.py`).
+
+What may not live here: a decision about who may what (`access`), rows of people (the session's door), and a method
+(`cloister.synth`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloister.hub.service import Link, Service
+from cloister.hub.services.synthesising.making import ACTION, MAKE, SYNTHESISING, expected
+from cloister.hub.services.synthesising.order import Synthesis
+from cloister.hub.services.synthesising.tables import SYNTHETIC
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+__all__ = ["SERVICE"]
+
+
+def _pages() -> APIRouter:
+    from cloister.hub.services.synthesising.pages import choices
+    from cloister.hub.work.ordering import order_pages
+
+    template = "synthesising/order.html"
+    return order_pages(SYNTHESISING, Synthesis, "/synthesise", template, more=choices, errors=expected)
+
+
+def _api() -> APIRouter:
+    from cloister.hub.work.ordering import order_api
+
+    summaries = ("Release a synthetic table", "Estimate the cost of a synthetic table")
+    return order_api(SYNTHESISING, Synthesis, "/synthetic-tables", summaries=summaries, errors=expected)
+
+
+SERVICE = Service(
+    name="synthesising",
+    title="Synthetic tables",
+    pages=_pages,
+    api=_api,
+    jobs=(MAKE,),
+    releases=(SYNTHETIC,),
+    links=(
+        Link(title="Synthesise", path="/synthesise", action=ACTION, order=29, icon="run"),
+        Link(title="Synthetic tables", path="/synthetic", action="release.see", order=30, icon="chart"),
+    ),
+)

@@ -1,0 +1,68 @@
+"""What somebody wants of a synthetic table: the columns, the method, what it may cost, what it is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloister.errors import InvalidParameter
+from cloister.hub.description import example
+from cloister.hub.web.languages import N_
+from cloister.hub.work.ordering import asked
+from cloister.printable import is_text
+from cloister.privacy import exact_positive
+from cloister.session import Spending
+from cloister.stored import Stored
+
+__all__ = ["METHODS", "ORDER", "Synthesis"]
+
+METHODS = {
+    "auto": N_("Chosen by the number of columns, the spend and the declared size"),
+    "pairs": N_("One and two columns at a time"),
+    "independent": N_("Each column by itself"),
+}
+"""What an order may name: methods whose rows are differentially private. A method of the library that is not stays out."""
+_MOST = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synthesis:
+    """A synthetic table to make: of which columns of which data set, what it may cost, what it is for."""
+
+    __pydantic_config__ = example(table="people", columns=["age", "sex"], spend="0.5", purpose="teaching") | {"extra": "forbid"}
+
+    table: str
+    columns: tuple[str, ...] = asked(N_("Columns"))
+    method: str = asked(N_("Method"), default="auto")
+    spend: str
+    purpose: str = ""
+    project: str = ""
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.columns) <= _MOST or len(set(self.columns)) != len(self.columns):
+            raise InvalidParameter(
+                "The columns are invalid", why=f"they are 1 to {_MOST} different columns", instead="one column, or more"
+            )
+        if self.method not in METHODS:
+            raise InvalidParameter(
+                f"The method {self.method[:60]!r} is invalid", why="the hub knows none of that name", instead=", ".join(METHODS)
+            )
+        if self.purpose and not is_text(self.purpose, 1000):
+            raise InvalidParameter(
+                "The purpose is invalid", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
+            )
+        _ = self.spending
+
+    @property
+    def algorithm(self) -> str:
+        """No algorithm makes synthetic tables."""
+        return ""
+
+    @property
+    def spending(self) -> Spending:
+        """What may be spent: an amount in what the population's budget counts."""
+        return exact_positive(self.spend, "spend")
+
+
+ORDER = Stored(Synthesis, "Synthesis", "table", "columns", "method", "spend", "purpose", "project", "title")
+"""As a job holds it."""

@@ -1,0 +1,159 @@
+"""Synthetic tables as a kind of release: what their page shows, what a program reads, their files.
+
+The rows are drawn when somebody looks or downloads, always the same ones, from the model that was kept: nothing more is charged.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
+from cloister.hub.services.synthesising.order import METHODS
+from cloister.hub.spreadsheets import safe
+from cloister.hub.web.languages import N_
+from cloister.noise import Random
+
+if TYPE_CHECKING:
+    from cloister.session import Frame, Release
+    from cloister.synth import SyntheticModel
+
+__all__ = ["SYNTHETIC", "Counts"]
+
+_SHOWN = 10
+_HIDDEN = 1_000
+"""Rows of a file where the noise hides how many there are."""
+_MOST_VALUES = 5_000_000
+"""Of a file; a program that has the model draws as many rows as it likes."""
+_HEIGHT, _WIDTH = 90, 480
+_AT_ONCE = 5_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """The noisy counts of one column by itself, with their margin of error at 95 %."""
+
+    name: str
+    labels: tuple[str | None, ...]
+    """None: missing."""
+    counts: tuple[float, ...]
+    margin: float
+
+    @classmethod
+    def of(cls, name: str, release: Release) -> Counts:
+        """From a release of the counts of one column."""
+        values = release.table.columns[name].tolist()
+        return cls(
+            name=name,
+            labels=tuple(None if each is None else str(each) for each in values),
+            counts=tuple(float(each) for each in release.table["count"]),
+            margin=float(max(release.margin(0.95)["count"])),
+        )
+
+    def told(self, fitted: Sequence[float]) -> dict[str, Any]:
+        """As a release keeps it, with what the model makes of each count."""
+        return {**vars(self), "fitted": list(fitted)}
+
+
+def _model(view: View) -> SyntheticModel:
+    from cloister.synth import SyntheticModel
+
+    return SyntheticModel.from_json(json.loads(view.row.body)["model"])
+
+
+def _rows(view: View, most: int | None = None) -> Frame:
+    """Rows of a release: the same at each look, from choices that protect nothing."""
+    model = _model(view)
+    known = _HIDDEN if model.rows < 2 * model.rows_error else max(round(model.rows), 1)
+    number = min(known, _MOST_VALUES // len(model.columns))
+    secret = view.hub.ledger.derive("synthesising", view.row.id)
+    return model.sample(number if most is None else min(number, most), random=Random.derived(secret))
+
+
+def _shown(view: View) -> dict[str, Any]:
+    rows = _rows(view, _SHOWN)
+    return {
+        "method": METHODS.get(view.row.details["method"], view.row.details["method"]),
+        "sample": (rows.column_names, rows.head()),
+        "pictures": [_picture(each) for each in json.loads(view.row.body)["counts"]],
+        "most": f"{_MOST_VALUES // len(rows.column_names):,}",
+    }
+
+
+def _picture(told: dict[str, Any]) -> dict[str, Any]:
+    """Where the bars of the model and the error bars of the counts stand, in a picture of fixed size."""
+    margin, lines = told["margin"], list(zip(told["labels"], told["counts"], told["fitted"], strict=True))
+    top = max(1.0, *(max(count + margin, fitted) for _, count, fitted in lines))
+    step = _WIDTH / len(lines)
+
+    def height(value: float) -> float:
+        return round(float(_HEIGHT * (1 - max(value, 0.0) / top)), 2)
+
+    bars = [
+        {
+            "x": round(place * step, 2),
+            "width": round(max(step * 0.8, 0.5), 2),
+            "middle": round((place + 0.4) * step, 2),
+            "top": height(fitted),
+            "high": height(count + margin),
+            "low": height(count - margin),
+            "text": (label, count, fitted),
+        }
+        for place, (label, count, fitted) in enumerate(lines)
+    ]
+    return {"name": told["name"], "margin": margin, "bars": bars, "width": _WIDTH, "height": _HEIGHT}
+
+
+def _csv(view: View) -> File:
+    return File(name=f"synthetic-{view.row.id}.csv", body=_pieces(_rows(view)))
+
+
+def _pieces(rows: Frame) -> Iterator[bytes]:
+    """Rows as CSV, in pieces. What a spreadsheet would compute stays a text."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([safe(each) for each in rows.column_names])
+    columns = [(series.kind == "text", series.values) for series in rows.columns.values()]
+    for start in range(0, len(rows), _AT_ONCE):
+        parts = [(is_text, values[start : start + _AT_ONCE].tolist()) for is_text, values in columns]
+        lists = [[safe(each) if is_text and each is not None else each for each in part] for is_text, part in parts]
+        writer.writerows(zip(*lists, strict=True))
+        yield text.getvalue().encode()
+        text.seek(0)
+        text.truncate()
+
+
+def _parquet(view: View) -> File:
+    body = io.BytesIO()
+    _rows(view).to_polars().write_parquet(body)
+    return File(name=f"synthetic-{view.row.id}.parquet", body=body.getvalue())
+
+
+def _json(view: View) -> bytes:
+    """The model, as `cl.synth.load` reads it."""
+    text: str = json.loads(view.row.body)["model"]
+    return text.encode()
+
+
+SYNTHETIC = ReleaseKind(
+    name="synthetic",
+    path="/synthetic",
+    trail="synthetic-table",
+    missing=N_("There is no such table"),
+    title=N_("Synthetic tables"),
+    list_template="synthesising/tables.html",
+    template="synthesising/table.html",
+    shown=_shown,
+    told=_json,
+    files={
+        "csv": FileKind(media_type="text/csv; charset=utf-8", make=_csv),
+        "parquet": FileKind(media_type="application/vnd.apache.parquet", make=_parquet),
+        "json": FileKind(
+            media_type="application/json", make=lambda view: File(name=f"synthetic-{view.row.id}.json", body=_json(view))
+        ),
+    },
+)

@@ -1,0 +1,58 @@
+"""Synthetic tables that a hub makes for a session, over real connections."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import cloister as cl
+from cloister import errors
+from cloister.hub.services.jobs import Workers
+from tests.hub.house import Clock, House, served
+from tests.hub.synthesising.conftest import MAY
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[tuple[House, str, str]]:
+    """A hub that is served, with a worker, a data set and who may make synthetic tables of it: the hub, its address, a token."""
+    house = House(tmp_path / "hub", Clock())
+    owner, ana = house.person("owner"), house.person("analyst", email="ana@example.org")
+    house.grant(house.sample_data_set("people", owner=owner), ana, by=owner, actions=MAY)
+    workers, ended = Workers(house.hub, 0), threading.Event()
+
+    def work() -> None:
+        while not ended.is_set():
+            if not workers.run_one():
+                time.sleep(0.02)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    with served(house.hub) as url:
+        yield house, url, ana.token
+    ended.set()
+    thread.join(timeout=30)
+    house.close()
+
+
+def test_the_model_comes_here_and_rows_cost_nothing(place: tuple[House, str, str]) -> None:
+    house, url, token = place
+    told: list[str] = []
+    with cl.connect(url, token=token, purpose="teaching") as session:
+        model = session.synthesise("people", spend="0.5", progress=told.append)
+        rows = model.sample(500)
+        assert rows.column_names == ["age", "sex", "pay"]
+        assert set(rows["sex"]) <= {"F", "M"}
+        assert (str(model.cost), str(house.hub.ledger.spent("people"))) == ("ε = 0.5", "ε = 0.5")
+        assert session.synthesise("people", columns=["sex"], spend=0.25, method="independent").sample(3).column_names == ["sex"]
+        with pytest.raises(errors.BudgetExceeded):
+            session.synthesise("people", spend=3)
+        with pytest.raises(errors.UnknownTable):
+            session.synthesise("nobody", columns=["age"], spend=1)
+        with pytest.raises(errors.InvalidParameter):
+            session.synthesise("people", spend=1, method="k_anonymous")
+    known = {"waiting", "running", "preparing the tables", "reserving the cost", "asking the engine", "settling the charge"}
+    assert set(told) <= known | {"fitting the model", "keeping the table"}
