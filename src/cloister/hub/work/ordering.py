@@ -7,7 +7,7 @@ Its fields are those of the JSON body, of the form and of what a job keeps. A fi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +35,7 @@ from cloister.hub.work.concurrency import looking
 from cloister.hub.work.left import Left, left_of
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
+from cloister.session.questions.spend import amount_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -78,18 +79,41 @@ class Priced(BaseModel):
 class Price:
     """The same for a page, with what is left."""
 
+    cost: Guarantee
+    """What the order names."""
     charge: Guarantee
+    """What of it is still to be charged, at most."""
     population: str
     left: tuple[Left, ...]
-    guidance: Any
+    beside: Any
+    """What the service says besides."""
+
+    @property
+    def guidance(self) -> Any:
+        """What such a promise means."""
+        return guidance_of(self.cost)
+
+    @property
+    def bought_before(self) -> bool:
+        """Whether some of it was."""
+        return amount_of(self.charge) < amount_of(self.cost)
 
 
-def price(hub: Hub, caller: Caller, work: OrderedWork[Any, Any], order: Any) -> tuple[ReadyTable[Any], tuple[Left, ...]]:
-    """What an order would cost, and what would be left: spends nothing and reads no row. Refused where it would be."""
-    with looking(hub, caller), hub.database.reading() as db:
-        found: ReadyTable[Any] = work.ready(hub, db, caller, order)
-        who, costs = account_of(facts_of(hub, db), caller, order.project), {found.which.population: found.charge}
-        return found, left_of(hub, db, caller, who, found.objects, found.decisions, costs)
+def price(
+    hub: Hub,
+    caller: Caller,
+    work: OrderedWork[Any, Any],
+    order: Any,
+    beside: Callable[[ReadyTable[Any]], Any] = lambda _: None,
+) -> Price:
+    """What an order would cost, what would be left, and what the service says besides: spends nothing and reads no row. Refused
+    where it would be."""
+    with looking(hub, caller):
+        with hub.database.reading() as db:
+            found: ReadyTable[Any] = work.ready(hub, db, caller, order)
+            who, costs = account_of(facts_of(hub, db), caller, order.project), {found.which.population: found.charge}
+            left = left_of(hub, db, caller, who, found.objects, found.decisions, costs)
+        return Price(cost=found.cost, charge=found.charge, population=found.which.population, left=left, beside=beside(found))
 
 
 def open_projects(db: Db, caller: Caller) -> list[tuple[str, str]]:
@@ -108,8 +132,8 @@ def order_api(work: OrderedWork[Any, Any], request: type[Any], path: str) -> API
         return accepted(submit_order(hub, caller, work, key, f"{work.job}\n".encode() + told, wanted))
 
     def priced(hub: HubDep, caller: CallerDep, wanted: Any) -> Priced:
-        found, _ = price(hub, caller, work, wanted)
-        return Priced(cost=str(found.cost), charge=str(found.charge), population=found.which.population)
+        found = price(hub, caller, work, wanted)
+        return Priced(cost=str(found.cost), charge=str(found.charge), population=found.population)
 
     for route in (order, priced):
         route.__annotations__["wanted"] = body
@@ -148,11 +172,10 @@ def order_pages(work: OrderedWork[Any, Any], request: type[Any], path: str, temp
         """What it would cost, and what would be left."""
         values = typed(form)
         try:
-            found, left = price(hub, caller, work, request(**values))
+            found = price(hub, caller, work, request(**values))
         except CloisterError as error:
             return shown(asked, hub, caller, values, problem=problem_of(error))
-        told = Price(charge=found.charge, population=found.which.population, left=left, guidance=guidance_of(found.cost))
-        return shown(asked, hub, caller, values, price=told)
+        return shown(asked, hub, caller, values, price=found)
 
     @router.post(path, dependencies=[TICKED, needs(work.action)])
     def order(asked: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:

@@ -14,7 +14,6 @@ from starlette.responses import Response
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
-from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret, same
 from cloister.hub.policy.methods import offered
@@ -22,14 +21,12 @@ from cloister.hub.problems import Problem, problem_of
 from cloister.hub.releases.files import attachment, file_of
 from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import read_release
-from cloister.hub.services.learning.algorithms import NAME
-from cloister.hub.services.learning.authorised import ACTION
-from cloister.hub.services.learning.expected import picture
+from cloister.hub.services.learning.algorithms import ACTION, NAME
+from cloister.hub.services.learning.expected import expected_of, picture
 from cloister.hub.services.learning.fitting import FITTING
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.order import ORDER, Order
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
-from cloister.hub.services.learning.previewing import preview
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, Form, FormDep, token_of
 from cloister.hub.web.languages import N_
@@ -37,7 +34,7 @@ from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import TICKED, Number
 from cloister.hub.work.offers import Offer, offers, runnable
-from cloister.hub.work.ordering import open_projects
+from cloister.hub.work.ordering import open_projects, price
 from cloister.hub.work.orders import submit_order
 from cloister.session.questions.spend import measure_of
 from cloister.stored import canonical
@@ -90,13 +87,12 @@ def _training(router: APIRouter) -> None:
     def expect(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """What it would cost and what would be left, and the curve from made-up rows."""
         try:
-            found = preview(hub, caller, _order(form))
+            found = price(hub, caller, FITTING, _order(form), expected_of(hub))
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
         told = {
-            "preview": found,
-            "guidance": guidance_of(found.cost),
-            "picture": "" if found.curve is None else picture(found.curve, _words(request, found.curve.measure)),
+            "price": found,
+            "picture": "" if found.beside is None else picture(found.beside, _words(request, found.beside.measure)),
         }
         return _page(request, hub, caller, _values(form), form.all("features"), told=told)
 
