@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import select
 
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.learning import authorised as readying
-from cloister.hub.services.learning import charging
+from cloister.hub.services.learning import fitting
+from cloister.hub.services.learning.fitting import FITTING
 from cloister.hub.services.learning.order import Order
-from cloister.hub.services.learning.previewing import preview
 from cloister.hub.web.formats import guarantee
+from cloister.hub.work.ordering import price
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, zero_of
 from tests.hub.house import PEOPLE, Visitor
 from tests.hub.learning.conftest import MAY, ORDER, Stage
@@ -58,7 +58,7 @@ def order(**changed: Any) -> Order:
 
 def to_pay(stage: Stage, who: Visitor, **changed: Any) -> Guarantee:
     """What the hub says that an order would be charged now."""
-    return preview(stage.hub, who.caller, order(**changed)).charge
+    return price(stage.hub, who.caller, FITTING, order(**changed)).charge
 
 
 @pytest.mark.parametrize("asked", SUMS, ids=NAMES)
@@ -117,9 +117,9 @@ def test_rows_are_charged_each_time(stage: Stage):
 def test_a_question_about_very_many_pairs_is_not_read_before_it_is_asked(stage: Stage, monkeypatch: pytest.MonkeyPatch):
     asked = {"method": "LinearRegression", "features": ["age", "sex"], "target": "pay"}  # three features: age, and sex by value
     stage.learnt(**asked)
-    monkeypatch.setattr(charging, "_MOST_PAIRED", 3)
+    monkeypatch.setattr(fitting, "_MOST_PAIRED", 3)
     assert to_pay(stage, stage.ana, **asked) == PureDP(0)
-    monkeypatch.setattr(charging, "_MOST_PAIRED", 2)
+    monkeypatch.setattr(fitting, "_MOST_PAIRED", 2)
     assert to_pay(stage, stage.ana, **asked) == PureDP("0.25")
     stage.learnt(**asked)
     assert stage.spent == "ε = 0.25", "all of it was asked for, and nothing was charged"
@@ -155,7 +155,7 @@ def test_what_others_bought_is_no_free_first_answer(stage: Stage):
 @pytest.mark.parametrize("method", ["GaussianNB", "LogisticRegression"])
 def test_the_ledger_holds_the_charge_whatever_was_said_of_it(stage: Stage, monkeypatch: pytest.MonkeyPatch, method: str):
     rea = reader(stage, "0.1")
-    monkeypatch.setattr(readying, "still_to_pay", lambda *_: PureDP(0))
+    monkeypatch.setattr(fitting, "still_to_pay", lambda *_: PureDP(0))
     told = stage.run(rea, method=method)
     assert (told["state"], told["problem"]["code"]) == ("failed", "budget-exceeded")
     assert told["problem"]["detail"] == "your share of the budget under this grant is used up: ε = 0.1"
@@ -193,7 +193,7 @@ def test_other_budgets(stage: Stage, budget: Guarantee):
     before = to_pay(stage, stage.ana, table="wards")
     stage.learnt(table="wards")
     assert stage.hub.ledger.spent("wards") == before
-    told = preview(stage.hub, stage.ana.caller, order(table="wards"))
+    told = price(stage.hub, stage.ana.caller, FITTING, order(table="wards"))
     assert (told.bought_before, str(told.charge)) == (True, str(zero_of(budget)))
     stage.learnt(table="wards")
     assert stage.hub.ledger.spent("wards") == before

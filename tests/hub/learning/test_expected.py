@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cloister.hub.services.learning import expected
 from cloister.hub.services.learning.expected import LOST
+from cloister.learn.assessment import expected
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from tests.hub.house import PEOPLE, people_rows
 from tests.hub.learning.conftest import MAY, ORDER, Stage

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
+from cloister import attacks
 from cloister.attacks import MembershipResult
 from cloister.hub.records.catalogue import DataSet
-from cloister.hub.services.learning import membership
 from cloister.hub.services.learning.expected import LOST
 from cloister.hub.services.learning.membership import LINES, lines_of, most_found
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -121,10 +121,10 @@ def test_models_of_each_kind(stage: Stage, method: str, told: list[str]):
 
 
 def test_an_attack_that_fails_costs_nothing_and_no_model(stage: Stage, monkeypatch: pytest.MonkeyPatch):
-    def fails(*how: Any) -> Any:
+    def fails(*how: Any, **more: Any) -> Any:
         raise ValueError
 
-    monkeypatch.setattr(membership, "made_up", fails)
+    monkeypatch.setattr(attacks, "train_shadows", fails)
     assert [*findings(stage, stage.learnt())] == [LOST["accuracy"], BLIND, BOUND]
 
 

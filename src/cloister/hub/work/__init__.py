@@ -6,6 +6,7 @@
   an error. `held.py`: on which tables it is decided and carried out.
 - `authorise.py`, `bounds.py`: from what is asked for to a session that knows only what the decisions leave, within the ceilings
   and shares that the ledger holds each charge against.
+- `offers.py`: what somebody may run now, on which data sets, for the pages that offer it.
 - `one_table.py`: the same of columns of one private table.
 - `submitting.py`, `attempts.py`: work as a job: put into the queue once, and a second attempt goes on under what the first was
   charged.

@@ -35,18 +35,18 @@ from cloister.hub.work.concurrency import looking
 from cloister.hub.work.left import Left, left_of
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
+from cloister.session.questions.spend import amount_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.work.one_table import ReadyTable
     from cloister.privacy import Guarantee
-    from cloister.tables import PrivateTable
 
     Errors = Callable[[ReadyTable[Any]], Sequence[Mapping[str, Any]]]
     """The errors to expect of work that may be done, from declarations alone: lines of a table."""
 
-__all__ = ["JobOfWork", "Price", "Priced", "asked", "order_api", "order_pages", "price"]
+__all__ = ["JobOfWork", "Price", "Priced", "asked", "open_projects", "order_api", "order_pages", "price"]
 
 _Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 _LABELS = {
@@ -88,20 +88,47 @@ class Forecast(Priced):
 class Price:
     """The same for a page, with what is left."""
 
+    cost: Guarantee
+    """What the order names."""
     charge: Guarantee
+    """What of it is still to be charged, at most."""
     population: str
     left: tuple[Left, ...]
-    guidance: Any
-    table: PrivateTable
-    errors: Sequence[Mapping[str, Any]]
+    beside: Any
+    """What the service says besides."""
+
+    @property
+    def guidance(self) -> Any:
+        """What such a promise means."""
+        return guidance_of(self.cost)
+
+    @property
+    def bought_before(self) -> bool:
+        """Whether some of it was."""
+        return amount_of(self.charge) < amount_of(self.cost)
 
 
-def price(hub: Hub, caller: Caller, work: OrderedWork[Any, Any], order: Any) -> tuple[ReadyTable[Any], tuple[Left, ...]]:
-    """What an order would cost, and what would be left: spends nothing and reads no row. Refused where it would be."""
-    with looking(hub, caller), hub.database.reading() as db:
-        found: ReadyTable[Any] = work.ready(hub, db, caller, order)
-        who, costs = account_of(facts_of(hub, db), caller, order.project), {found.which.population: found.charge}
-        return found, left_of(hub, db, caller, who, found.objects, found.decisions, costs)
+def price(
+    hub: Hub,
+    caller: Caller,
+    work: OrderedWork[Any, Any],
+    order: Any,
+    beside: Callable[[ReadyTable[Any]], Any] = lambda _: None,
+) -> Price:
+    """What an order would cost, what would be left, and what the service says besides: spends nothing and reads no row. Refused
+    where it would be."""
+    with looking(hub, caller):
+        with hub.database.reading() as db:
+            found: ReadyTable[Any] = work.ready(hub, db, caller, order)
+            who, costs = account_of(facts_of(hub, db), caller, order.project), {found.which.population: found.charge}
+            left = left_of(hub, db, caller, who, found.objects, found.decisions, costs)
+        return Price(cost=found.cost, charge=found.charge, population=found.which.population, left=left, beside=beside(found))
+
+
+def open_projects(db: Db, caller: Caller) -> list[tuple[str, str]]:
+    """The projects in which somebody may order: each by its id and its title."""
+    mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
+    return [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
 
 
 def order_api(
@@ -124,9 +151,9 @@ def order_api(
 
     def priced(hub: HubDep, caller: CallerDep, wanted: Any) -> Priced:
         """From declarations and the ledger alone: spends nothing and reads no row."""
-        found, _ = price(hub, caller, work, wanted)
-        told = {"cost": str(found.cost), "charge": str(found.charge), "population": found.which.population}
-        return Priced(**told) if errors is None else Forecast(**told, errors=[dict(each) for each in errors(found)])
+        found = price(hub, caller, work, wanted, errors or (lambda _: None))
+        told = {"cost": str(found.cost), "charge": str(found.charge), "population": found.population}
+        return Priced(**told) if errors is None else Forecast(**told, errors=[dict(each) for each in found.beside])
 
     for route in (order, priced):
         route.__annotations__["wanted"] = body
@@ -168,9 +195,7 @@ def order_pages(
 
     def shown(asked: Request, hub: Hub, caller: Caller, values: Mapping[str, Any], **told: Any) -> Response:
         with hub.database.reading() as db:
-            shows = more(hub, db, caller, values)
-            mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
-            projects = [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
+            shows, projects = more(hub, db, caller, values), open_projects(db, caller)
         problem = told.get("problem")
         how = {"work": work, "path": path, "inputs": list(_inputs(request, values)), "projects": projects, "key": new_secret()}
         status = 200 if problem is None else problem.status
@@ -190,12 +215,10 @@ def order_pages(
         """What it would cost, and what would be left."""
         values = typed(form)
         try:
-            found, left = price(hub, caller, work, request(**values))
-            expected = errors(found)
+            found = price(hub, caller, work, request(**values), errors)
         except CloisterError as error:
             return shown(asked, hub, caller, values, problem=problem_of(error))
-        how: dict[str, Any] = {"left": left, "guidance": guidance_of(found.cost), "table": found.table, "errors": expected}
-        return shown(asked, hub, caller, values, price=Price(charge=found.charge, population=found.which.population, **how))
+        return shown(asked, hub, caller, values, price=found)
 
     @router.post(path, dependencies=[TICKED, needs(work.action)])
     def order(asked: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:

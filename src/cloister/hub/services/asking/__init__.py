@@ -5,7 +5,7 @@
   profiles, looked at after. `group_commit.py`: who waits for whom. `later.py`: queries as jobs.
 - `answers.py`: answers as a kind of release (`hub/releases`); `naming.py`, `downloads.py`, `charts.py`, `showing.py`: their
   titles, files and pages; `saved.py`: queries that are kept.
-- `opened.py`, `error_positions.py`, `cards.py`: what the pages say besides.
+- `error_positions.py`, `cards.py`: what the pages say besides.
 - `api*.py`, `shapes.py`, `pages*.py`: the routes. `pg.py`: the front for PostgreSQL clients.
 
 What may not live here: a decision about who may what (`access`), and rows (the session's door).

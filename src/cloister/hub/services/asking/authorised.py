@@ -19,11 +19,12 @@ from cloister.hub.policy import Decision, Object, actions, decide
 from cloister.hub.policy.grants import kept_for_now
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import Facts, context_of, facts_of, refusal_of, who_of
-from cloister.hub.services.asking.algorithms import settled
+from cloister.hub.services.asking.algorithms import NAME, settled
 from cloister.hub.services.asking.money import costs_of, spend_for
 from cloister.hub.services.asking.question_request import QuestionRequest
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Authorised, Terms, Words, authorise, sight
+from cloister.hub.work.offers import Runnable, runnable
 from cloister.privacy import Guarantee
 from cloister.query import Session
 from cloister.session.questions.touched import Touched
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.records.access import Algorithm
 
-__all__ = ["QUERY", "AuthorisedQuestion", "meant", "ready"]
+__all__ = ["QUERY", "AuthorisedQuestion", "algorithms_to_ask_under", "ready"]
 
 QUERY = Words(
     name="The question",
@@ -110,7 +112,7 @@ def ready(
 ) -> AuthorisedQuestion:
     """The session that may answer a wish, or the refusal. `charges`: whether anything may be charged to a population."""
     facts = facts or facts_of(hub, db)
-    asks, named = action == "question.ask", meant(facts, wish.texts)
+    asks, named = action == "question.ask", _meant(facts, wish.texts)
     seen: dict[str, Object] = {}
 
     def unknown(session: Session, error: UnknownTable) -> CloisterError:
@@ -126,10 +128,20 @@ def ready(
     return AuthorisedQuestion(**vars(found), query=query)
 
 
-def meant(facts: Facts, texts: Iterable[str]) -> list[Object]:
+def _meant(facts: Facts, texts: Iterable[str]) -> list[Object]:
     """The data sets whose names stand in questions as words."""
     words = {word.casefold() for text in texts for word in _WORD.findall(text)}
     return [each for each in facts.data_sets.values() if each.name.casefold() in words]
+
+
+def algorithms_to_ask_under(hub: Hub, db: Db, caller: Caller) -> list[Runnable]:
+    """Those that the person may run now. One with a query of its own is about all the data sets in it."""
+
+    def about(facts: Facts, row: Algorithm) -> list[Object] | None:
+        sql = str(row.settings.get("sql", ""))
+        return _meant(facts, [sql]) if sql else None
+
+    return runnable(hub, db, caller, "question.explain", NAME, about=about)
 
 
 def _unknown(
@@ -146,7 +158,7 @@ def _unknown(
     """The refusal of a name that the session does not know: in the same words whether there is no such data set, or none to be
     seen. Its owner is told that it is closed, and whoever holds a grant on it why that does not hold just now."""
     named = {word.casefold() for word in _WORD.findall(error.what)}
-    for each in meant(facts, wish.texts):
+    for each in _meant(facts, wish.texts):
         if each.name in session.tables or each.name.casefold() not in named:
             continue
         if each.name in seen and each.owner == caller.id and _is_closed(db, each):

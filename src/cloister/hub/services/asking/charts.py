@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cloister.hub.cache import cached
 from cloister.hub.web.pictures import INK, LINE, MAIN, SOFT, themed
 from cloister.session import Release
 from cloister.session.releases.chart import drawable
@@ -22,7 +21,6 @@ __all__ = ["MOST_ROWS", "alt_text", "chart_svg", "has_chart"]
 MOST_ROWS, MOST_PANELS = 60, 4
 _PART, _KEPT = "charts", 200
 _GROUPS = ["#2f7d6b", "#c08a2b", "#4a6fa5", "#a5586a", "#6b8e23", "#7d5ba6"]
-_LOCK = threading.Lock()
 
 
 def has_chart(release: Release) -> bool:
@@ -46,18 +44,8 @@ def alt_text(release: Release, confidence: float, gettext: Callable[[str], str] 
 
 def chart_svg(hub: Hub, row: StoredRelease, release: Release, confidence: float) -> bytes:
     """The picture; a release never changes, so it is drawn once in a process."""
-    kept: OrderedDict[tuple[str, float], bytes] = hub.parts.setdefault(_PART, OrderedDict())
     key = (hashlib.sha256(row.body).hexdigest(), confidence)
-    with _LOCK:
-        if key in kept:
-            kept.move_to_end(key)
-            return kept[key]
-    drawn = themed(_drawn(release, confidence)).encode()
-    with _LOCK:
-        kept[key] = drawn
-        while len(kept) > _KEPT:
-            kept.popitem(last=False)
-    return drawn
+    return cached(hub, _PART, key, lambda: themed(_drawn(release, confidence)).encode(), most=_KEPT)
 
 
 def _drawn(release: Release, confidence: float) -> str:

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from sqlalchemy import select
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
@@ -24,20 +23,18 @@ from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import problem_of
-from cloister.hub.records.access import Project
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.reading import releases_of, seen_release
 from cloister.hub.services.access import named_algorithm
 from cloister.hub.services.asking.algorithms import NAME
 from cloister.hub.services.asking.answering import Answered, ask
 from cloister.hub.services.asking.answers import CONFIDENCES
+from cloister.hub.services.asking.authorised import algorithms_to_ask_under
 from cloister.hub.services.asking.error_positions import error_position
 from cloister.hub.services.asking.later import LONG, ask_later
-from cloister.hub.services.asking.opened import example_of, open_data_sets
 from cloister.hub.services.asking.pictures import retold
 from cloister.hub.services.asking.preview import explain, preview, rehearse
 from cloister.hub.services.asking.question_request import WISH, QuestionRequest
-from cloister.hub.services.asking.runnable import runnable
 from cloister.hub.services.asking.saved import save, seen_question
 from cloister.hub.services.asking.showing import page_of, shown
 from cloister.hub.web.flashes import go
@@ -46,11 +43,14 @@ from cloister.hub.web.pictures import themed
 from cloister.hub.web.render import is_fragment, render, request_gettext, request_language
 from cloister.hub.web.routing import TICKED
 from cloister.hub.work.idempotency import Claim, once
+from cloister.hub.work.offers import Offer, offers
+from cloister.hub.work.ordering import open_projects
 from cloister.hub.work.submitting import store_job
 from cloister.privacy import text_of
 from cloister.privacy.rational import exact_positive
 from cloister.session.questions.spend import amount_of
 from cloister.stored import canonical
+from cloister.tables import Category, PublicTable
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -304,22 +304,21 @@ def _page(
     **more: Any,
 ) -> Response:
     with hub.database.reading() as db:
-        own = runnable(hub, db, caller)
-        opened = open_data_sets(hub, db, caller, under=own)
-        mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
-        projects = [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
+        runnable = algorithms_to_ask_under(hub, db, caller)
+        opened = offers(hub, db, caller, "question.explain", under=runnable)
+        projects = open_projects(db, caller)
     opened.sort(key=lambda each: each.which.name != about)
     examples = [(each.which.name, example_of(each)) for each in opened if each.plain and example_of(each)]
     if not values.get("sql") and about and examples:
         values = {**values, "sql": examples[0][1]}
-    named = values.get("algorithm", "")
+    own, named = [each.row for each in runnable], values.get("algorithm", "")
     chosen = next((each for each in own if named in (each.id, each.name)), None)
     plain = not opened or any(each.plain for each in opened)
     if begins and not named and not plain and own:
         chosen = own[0]
     values = {**values, "algorithm": chosen.name if chosen else ""}
     if chosen and not values.get("sql"):
-        values["sql"] = chosen.sql
+        values["sql"] = str(chosen.settings.get("sql", ""))
     return render(
         request,
         "asking/ask.html",
@@ -335,3 +334,24 @@ def _page(
         key=new_secret(),
         **{"told": None, "problem": None, "place": None, "rehearsal": None, "notes": (), **more},
     )
+
+
+def example_of(offer: Offer) -> str:
+    """A first question about a data set, from its declaration.
+
+    >>> import cloister as cl
+    >>> from cloister.hub.policy import Object
+    >>> table = cl.PrivateTable({"sex": ["F"]}, columns={"sex": cl.Category(["F", "M"])})
+    >>> example_of(Offer(which=Object(kind="data-set", id="d1", name="people"), table=table))
+    'SELECT sex, COUNT(*) AS n FROM people GROUP BY sex'
+    """
+    name = offer.which.name
+    if isinstance(offer.table, PublicTable):
+        return ""
+    columns = offer.table.columns
+    keys = [each for each, domain in columns.items() if isinstance(domain, Category) or domain.kind == "boolean"]
+    if not keys:
+        return f"SELECT COUNT(*) AS n FROM {name}"  # noqa: S608  (a text for an editor)
+    numbers = [each for each, domain in columns.items() if domain.kind in ("integer", "real")]
+    mean = f", AVG({numbers[0]}) AS {numbers[0]}" if numbers else ""
+    return f"SELECT {keys[0]}, COUNT(*) AS n{mean} FROM {name} GROUP BY {keys[0]}"  # noqa: S608

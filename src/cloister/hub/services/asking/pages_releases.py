@@ -13,10 +13,10 @@ from cloister.hub.hub import HubDep
 from cloister.hub.records.people import names_of
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.reading import seen_release
+from cloister.hub.services.asking.authorised import algorithms_to_ask_under
 from cloister.hub.services.asking.charts import chart_svg
 from cloister.hub.services.asking.downloads import unpacked
 from cloister.hub.services.asking.pictures import retold
-from cloister.hub.services.asking.runnable import runnable
 from cloister.hub.services.asking.saved import remove, saved_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
@@ -37,7 +37,7 @@ def routes(router: APIRouter) -> None:
         with hub.database.reading() as db:
             rows = saved_of(db, caller, after=after, limit=_PAGE + 1)
             people = names_of(db, [row.person for row in rows])
-            own = {each.id: each.title for each in runnable(hub, db, caller)}
+            own = {each.row.id: each.row.title for each in algorithms_to_ask_under(hub, db, caller)}
         older = f"/questions?{urlencode({'after': rows[_PAGE - 1].id})}" if len(rows) > _PAGE else ""
         return render(request, "asking/questions.html", questions=rows[:_PAGE], people=people, own=own, older=older)
 

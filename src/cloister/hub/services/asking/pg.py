@@ -25,10 +25,10 @@ from cloister.hub.services.access import facts_of, named_algorithm
 from cloister.hub.services.accounts import caller_of_token
 from cloister.hub.services.asking.algorithms import NAME
 from cloister.hub.services.asking.answering import ask, stored
-from cloister.hub.services.asking.authorised import ready
-from cloister.hub.services.asking.opened import open_tables
+from cloister.hub.services.asking.authorised import algorithms_to_ask_under, ready
 from cloister.hub.services.asking.preview import explain
 from cloister.hub.services.asking.question_request import QuestionRequest
+from cloister.hub.work.offers import offers
 from cloister.session import Release
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ class HubSession:
         """What this person may see the declarations of."""
         caller = self._may("question.explain")
         with self._hub.database.reading() as db:
-            return open_tables(self._hub, db, caller)
+            under = algorithms_to_ask_under(self._hub, db, caller)
+            return {each.which.name: each.table for each in offers(self._hub, db, caller, "question.explain", under=under)}
 
     def shape(self, sql: str, how: Asking) -> list[AnswerColumn]:
         """The columns that the answer will have, from the plan alone: spends nothing."""

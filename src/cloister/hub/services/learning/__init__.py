@@ -1,10 +1,10 @@
 """Models: trained on a data set with a guarantee, by looking first at what to expect; their cards, files and predictions.
 
-- `order.py`, `charging.py`, `authorised.py`, `fitting.py`: a model in the frame (`hub/work`), from what somebody wants to what
-  leaves; `algorithms.py`: under which settings.
-- `made_up.py`, `expected.py`, `previewing.py`: what is known before anything is spent.
+- `order.py`, `fitting.py`: a model in the frame (`hub/work`), from what somebody wants to what leaves; `algorithms.py`: under
+  which settings.
+- `expected.py`, `membership.py`: what made-up rows say of a method, before anything is spent and on a model's card.
 - `models.py`: models as a kind of release (`hub/releases`); `predicting.py`: what one is used for.
-- `opened.py`, `shapes.py`, `api.py`, `pages.py`: the routes, and what they say.
+- `shapes.py`, `api.py`, `pages.py`, `words.py`: the routes, and what they say.
 
 What may not live here: a decision about who may what (`access`), rows (the session's door), and a method (`cloister.learn`).
 """

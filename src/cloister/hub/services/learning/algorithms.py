@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["NAME", "check_settings", "settled"]
+__all__ = ["ACTION", "NAME", "check_settings", "settled"]
 
-NAME = "learning"
-"""Of this service."""
+ACTION, NAME = "learn.run", "learning"
+"""The policy's name for training, and that of this service."""
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:

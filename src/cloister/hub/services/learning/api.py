@@ -16,11 +16,11 @@ from cloister.hub.problems import Missing
 from cloister.hub.releases.files import file_of
 from cloister.hub.releases.kinds import Which
 from cloister.hub.releases.reading import read_release, releases_of
-from cloister.hub.services.learning.authorised import ACTION
+from cloister.hub.services.learning.algorithms import ACTION
+from cloister.hub.services.learning.expected import expected_of
 from cloister.hub.services.learning.fitting import FITTING
 from cloister.hub.services.learning.models import MODEL
 from cloister.hub.services.learning.predicting import predictions
-from cloister.hub.services.learning.previewing import preview
 from cloister.hub.services.learning.shapes import (
     Curve,
     JobOfModel,
@@ -34,6 +34,7 @@ from cloister.hub.services.learning.shapes import (
     line_of,
 )
 from cloister.hub.web.routing import TICKED, WRITTEN, After, Number
+from cloister.hub.work.ordering import price
 from cloister.hub.work.orders import submit_order
 from cloister.hub.work.submitting import accepted
 
@@ -73,7 +74,7 @@ def _training(router: APIRouter) -> None:
     def expect(hub: HubDep, caller: CallerDep, training: Training) -> Curve:
         """The method on made-up rows that follow the declarations, over a range of ε: spends nothing and reads no row. 404 for a
         method whose result nothing measures."""
-        found = preview(hub, caller, training.order()).curve
+        found = price(hub, caller, FITTING, training.order(), expected_of(hub)).beside
         if found is None:
             raise Missing("There is no curve", why="nothing measures what this method finds", instead="GaussianNB")
         told = asdict(found)

@@ -1,45 +1,33 @@
-"""What is to be expected of a method, before anything is spent: it is trained on made-up rows (`made_up.py`). The page draws a
-curve over ε; a model's card says what is lost at its own ε against the same method without noise.
-
-It stands on public facts alone: the declarations, the declared size, the method. Where the declared size is larger than what is
-trained on here, ε is made larger in the same proportion, since the noise of a sum over n rows counts as 1/(ε·n) of it. That is a
-rule of thumb, and the picture says so. Where a person may have m rows, ε is made m times smaller: the noise hides all of them.
-What it can't say is how good a model the real rows allow.
+"""What a page and a card say of a method before anything is spent: a curve over ε, and what is lost at the model's own ε, both on
+made-up rows (`cloister.learn.assessment.expected`); worked out once in a process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cloister.errors import CloisterError, InvalidParameter
+from cloister.hub.cache import cached
 from cloister.hub.policy.methods import offered
-from cloister.hub.services.learning.cache import cached, shape_of
-from cloister.hub.services.learning.made_up import made_up
-from cloister.hub.services.learning.order import Order, model_of
+from cloister.hub.services.learning.order import Order, declared, shape_of
 from cloister.hub.web.languages import N_
 from cloister.hub.web.pictures import INK, MAIN, SOFT, svg_of
-from cloister.noise import Random
-from cloister.privacy import ZCDP, Guarantee
+from cloister.privacy import ZCDP, Guarantee, text_of
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
-    from cloister.learn.assessment.curve import Curve
-    from cloister.learn.frame.base import PrivateModel
-    from cloister.learn.frame.encoding import Encoder
+    from cloister.hub.work.one_table import ReadyTable
+    from cloister.learn.assessment.expected import Expected
 
-__all__ = ["EPSILONS", "LOST", "Expected", "expected", "lost", "picture"]
+__all__ = ["LOST", "expected_of", "lost", "picture"]
 
-EPSILONS = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3), Fraction(10))
-_ROWS, _UNSAID, _RUNS = 2000, 1000, 3
-_LARGEST = Fraction(1000)
-_SEED = 20_260_103
 _DELTA = "1e-6"
 _PART, _PART_LOST = "expected curves", "expected losses"
-_BEGIN, _RUNS_LOST = "expected loss against no privacy: ", 5
+_BEGIN = "expected loss against no privacy: "
 LOST = {
     "accuracy": N_("expected loss against no privacy: accuracy on made-up rows (mean and range of 5 runs)"),
     "r2": N_("expected loss against no privacy: R² on made-up rows (mean and range of 5 runs)"),
@@ -48,49 +36,22 @@ LOST = {
 """What the line of a card is called, as it shows it, by what is measured."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """How good the method was at one ε, in the mean of some runs, and how far the runs lay apart."""
+def expected_of(hub: Hub) -> Callable[[ReadyTable[Order]], Expected | None]:
+    """What gives the curve of an order; None for a method whose result nothing measures."""
 
-    epsilon: float
-    mean: float
-    spread: float
+    def expected(found: ReadyTable[Order]) -> Expected | None:
+        from cloister.learn.assessment.expected import expected_curve, measured
 
+        model, encoder = declared(found.order, found.table)
+        if not measured(model):
+            return None
+        pure, delta = _promise(found.order, found.cost)
+        model.delta = None if pure else delta
+        key = repr(shape_of(found.order, model, encoder, found.table))
+        curve = cached(hub, _PART, key, lambda: expected_curve(model, encoder, found.table))
+        return replace(curve, at=float(_epsilon(found.cost)))
 
-@dataclass(frozen=True, kw_only=True)
-class Expected:
-    """A method's measure by ε on made-up rows; `plain` is the same method without noise."""
-
-    measure: str
-    """accuracy, r2 or captured."""
-    rows: int
-    """For how many rows it is meant: the declared size."""
-    declared: bool
-    """Whether a size is declared."""
-    trained: int
-    """On how many it was made."""
-    of_one_person: int
-    """How many rows one person may have."""
-    runs: int
-    delta: str
-    plain: float
-    guess: float
-    """What is right without looking at any feature."""
-    points: tuple[Point, ...]
-    at: float | None
-    """The ε that was chosen."""
-
-
-def expected(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> Expected | None:
-    """The curve of an order; None for a method whose result nothing measures. It is worked out once in a process."""
-    model, encoder = _declared(order, table)
-    if not _measured(model):
-        return None
-    pure, delta = _promise(order, cost)
-    model.delta = None if pure else delta
-    key = repr(shape_of(order, model, encoder, table))
-    found = cached(hub, _PART, key, lambda: _worked_out(model, encoder, table))
-    return replace(found, at=float(_epsilon(cost)))
+    return expected
 
 
 def lost(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> dict[str, str] | None:
@@ -99,14 +60,17 @@ def lost(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> dict[s
 
     The measure without noise less the measure under this promise, on made-up rows: public facts alone, as the curve.
     """
+    from cloister.learn.assessment.expected import expected_loss, measured
+
     try:
-        model, encoder = _declared(order, table)
-        if not _measured(model):
+        model, encoder = declared(order, table)
+        if not measured(model):
             return None
         pure, delta = _promise(order, cost)
         model.delta, at = None if pure else delta, _epsilon(cost)
         key = repr((*shape_of(order, model, encoder, table), at))
-        return cached(hub, _PART_LOST, key, lambda: _lost(model, encoder, table, at))
+        measure, told = cached(hub, _PART_LOST, key, lambda: expected_loss(model, encoder, table, at))
+        return {LOST[measure].removeprefix(_BEGIN): told}
     except (CloisterError, TypeError, ValueError, ArithmeticError, LookupError):
         return None
 
@@ -140,8 +104,6 @@ def picture(told: Expected, words: dict[str, str]) -> str:
 
 def _promise(order: Order, cost: Guarantee) -> tuple[bool, str]:
     """Whether the promise is pure, and its δ. A ρ is drawn over the ε that it promises with δ = 10⁻⁶."""
-    from cloister.privacy import text_of
-
     if isinstance(cost, ZCDP):
         return not offered()[order.method].approximate, _DELTA
     if cost.delta == 0 and not offered()[order.method].pure:
@@ -153,67 +115,3 @@ def _promise(order: Order, cost: Guarantee) -> tuple[bool, str]:
 
 def _epsilon(cost: Guarantee) -> Fraction:
     return (cost.to_approx(_DELTA) if isinstance(cost, ZCDP) else cost).epsilon
-
-
-def _declared(order: Order, table: PrivateTable) -> tuple[PrivateModel, Encoder]:
-    from cloister.learn.frame.encoding import Encoder
-    from cloister.learn.frame.from_tables import declare
-
-    model, encoder = model_of(order), Encoder.of(table.columns, list(order.features))
-    declare(model, encoder, table, order.target or None)
-    return model, encoder
-
-
-def _measured(model: PrivateModel) -> bool:
-    from cloister.learn.decomposition.captured import captures
-
-    return model._target != "none" or captures(model)
-
-
-def _curve(
-    model: PrivateModel, encoder: Encoder, table: PrivateTable, epsilons: Sequence[Fraction], runs: int
-) -> tuple[Curve, dict[Fraction, Fraction], int, int]:
-    """On made-up rows; which ε each of its own stands for; for how many rows it is meant, and how many it was trained on."""
-    from cloister.learn.assessment.curve import price_of_privacy
-
-    meant = table.size or _UNSAID
-    trained = max(min(meant, _ROWS), 50)
-    X, y = made_up(model, encoder, trained)
-    scale = max(Fraction(meant, trained), Fraction(1)) / (table.max_rows or 1)
-    asked = {min(each * scale, _LARGEST): each for each in reversed(epsilons)}
-    curve = price_of_privacy(
-        model, X, y, epsilons=list(asked), runs=runs, rows="made-up rows", random=Random.deterministic(_SEED)
-    )
-    return curve, asked, meant, trained
-
-
-def _lost(model: PrivateModel, encoder: Encoder, table: PrivateTable, at: Fraction) -> dict[str, str]:
-    curve, _, meant, _ = _curve(model, encoder, table, [at], _RUNS_LOST)
-    assert curve.plain is not None
-    each = [plain - noisy for plain, noisy in zip(curve.plain.values, curve.points[0].values, strict=True)]
-    mean, low, high = (f"{round(value, 3) + 0.0:.4g}" for value in (sum(each) / len(each), min(each), max(each)))
-    return {LOST[curve.measure].removeprefix(_BEGIN): f"{mean} ({low} … {high}), ε = {float(at):.3g}, n = {meant}"}
-
-
-def _worked_out(model: Any, encoder: Encoder, table: PrivateTable) -> Expected:
-    curve, asked, meant, trained = _curve(model, encoder, table, EPSILONS, _RUNS)
-    assert curve.plain is not None
-    points = [
-        Point(epsilon=float(asked[each.epsilon]), mean=each.mean, spread=each.spread)
-        for each in curve.points
-        if each.epsilon is not None
-    ]
-    guess = 1 / len(model.classes) if curve.measure == "accuracy" else 0.0
-    return Expected(
-        measure=curve.measure,
-        rows=meant,
-        declared=table.size is not None,
-        trained=trained,
-        of_one_person=table.max_rows or 1,
-        runs=_RUNS,
-        delta="" if model.delta is None else str(model.delta),
-        plain=curve.plain.mean,
-        guess=guess,
-        points=tuple(points),
-        at=None,
-    )

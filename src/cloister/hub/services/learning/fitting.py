@@ -10,28 +10,46 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidParameter
-from cloister.hub.services.learning.authorised import ACTION, MODEL, AuthorisedFit, ready
+from cloister.hub.services.learning.algorithms import ACTION, settled
 from cloister.hub.services.learning.expected import lost
-from cloister.hub.services.learning.made_up import made_up
 from cloister.hub.services.learning.membership import attacked, lines_of
-from cloister.hub.services.learning.models import MODEL as RELEASE
-from cloister.hub.services.learning.order import ORDER, Order, model_of
+from cloister.hub.services.learning.models import MODEL
+from cloister.hub.services.learning.order import ORDER, Order, declared, model_of
+from cloister.hub.web.languages import N_
+from cloister.hub.work.authorise import Terms, Words
+from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.orders import Product, job_of
+from cloister.privacy import Guarantee, zero_of
+from cloister.session.questions.spend import less, spend_of
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
+    from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.work.attempts import AttemptSession
+    from cloister.query import Session
+    from cloister.tables import PrivateTable
 
-__all__ = ["FIT", "FITTING"]
+__all__ = ["FIT", "FITTING", "MODEL_WORDS"]
 
+MODEL_WORDS = Words(
+    name="The model",
+    invalid=N_("The model is invalid"),
+    denied=N_("The model was denied"),
+    withheld=N_("The model was not released"),
+)
 _STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "learning": 0.3, "keeping the model": 0.9}
 _FEW = 60
+_OF_PAIRS = frozenset({"LinearRegression", "Ridge", "LinearDiscriminantAnalysis", "PCA"})
+_MOST_PAIRED = 64
+"""Features of a method that asks about each pair of them: the question about more takes longer to read than a page may wait."""
 
 
 class _Fitting:
     """Orders of models."""
 
-    job, title, action, words, release, stages = "learning.fit", "Model", ACTION, MODEL, RELEASE, _STAGES
+    job, title, action, words, release, stages = "learning.fit", "Model", ACTION, MODEL_WORDS, MODEL, _STAGES
 
     def read(self, told: Mapping[str, Any]) -> Order:
         return ORDER.made({**told, "features": tuple(told["features"])})
@@ -42,34 +60,45 @@ class _Fitting:
     def about(self, order: Order) -> dict[str, Any]:
         return {"method": order.method, "table": order.table[:200]}
 
-    def ready(self, *given: Any, **how: Any) -> AuthorisedFit:
-        return ready(*given, **how)
+    def ready(self, hub: Hub, db: Db, caller: Caller, order: Order, **how: Any) -> ReadyTable[Order]:
+        """With the order as its algorithm leaves it; it costs what is still to be charged."""
+        order = settled(hub, db, caller, order)
+        terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, algorithm=order.algorithm, method=order.method)
+        return ready_table(
+            hub,
+            db,
+            caller,
+            order,
+            table=order.table,
+            columns=order.columns,
+            terms=terms,
+            words=MODEL_WORDS,
+            spend=order.spending,
+            charge=lambda session, table, budget: still_to_pay(session, order, table, budget),
+            **how,
+        )
 
-    def rehearse(self, found: AuthorisedFit) -> None:
+    def rehearse(self, found: ReadyTable[Order]) -> None:
         """Learn from a few made-up rows first: a wrong parameter is found before anything is charged."""
-        order = found.order
-        model, target = model_of(order), order.target or None  # first: it refuses where learning is not installed
-        from cloister.learn.frame.encoding import Encoder
-        from cloister.learn.frame.from_tables import check_target, declare
+        model, encoder = declared(found.order, found.table)
+        from cloister.learn.assessment.made_up import fit_within, made_up
 
-        check_target(model, list(order.features), target)
-        encoder = Encoder.of(found.table.columns, list(order.features))
-        declare(model, encoder, found.table, target)
-        allowance = model._allowance(found.cost, rows=found.table.max_rows or 1)
         try:
             X, y = made_up(model, encoder, _FEW)
-            model._fitted(model._checked(X, y), allowance)
+            fit_within(model, X, y, found.cost, rows=found.table.max_rows or 1)
         except CloisterError:
             raise
         except (TypeError, ValueError, ArithmeticError, LookupError):
             raise InvalidParameter(
-                "The model is invalid", why="the method can't work with these parameters", instead=f"{order.method}() as it is"
+                "The model is invalid",
+                why="the method can't work with these parameters",
+                instead=f"{found.order.method}() as it is",
             ) from None
 
-    def settled(self, found: AuthorisedFit) -> Order:
+    def settled(self, found: ReadyTable[Order]) -> Order:
         return found.order
 
-    def run(self, hub: Hub, found: AuthorisedFit, session: Callable[[], AttemptSession]) -> Product:
+    def run(self, hub: Hub, found: ReadyTable[Order], session: Callable[[], AttemptSession]) -> Product:
         """The model, learnt from the rows that were decided on, however many questions it asks of them; with what made-up rows
         say of such a one: what an attack found, and what privacy is expected to cost."""
         order, table = found.order, found.table
@@ -93,8 +122,33 @@ class _Fitting:
             },
         )
 
-    def written(self, found: AuthorisedFit) -> dict[str, Any]:
+    def written(self, found: ReadyTable[Order]) -> dict[str, Any]:
         return {"method": found.order.method}
+
+
+def still_to_pay(session: Session, order: Order, table: PrivateTable, budget: Guarantee) -> Guarantee:
+    """The most that an order would be charged now, of a population of that budget: of sums that were bought before, what is still
+    missing of the first question; of rows, all of it. All that it names, where nothing less can be said.
+
+    This is what the policy is asked with, as it is for a plain question, and opens no way past a ceiling or a share: the ledger
+    holds the charge itself against them, when it is made.
+    """
+    cost = spend_of(order.spending, budget).whole()
+    try:
+        model, encoder = declared(order, table)
+        if order.method in _OF_PAIRS and len(encoder.names) > _MOST_PAIRED:
+            return cost
+        from cloister.learn.frame.first_question import first_question
+
+        how: dict[str, Any] = {"encoder": encoder, "target": order.target or None, "purpose": order.purpose}
+        first = first_question(model, session, order.table, table, spend=order.spending, **how)
+    except (CloisterError, TypeError, ValueError, ArithmeticError, LookupError):
+        return cost  # what is wrong with the order is told where it is tried, in the words for that
+    if first is None:
+        return cost
+    spend, plan = first
+    had = less(spend_of(spend, budget).whole(), plan.cost)
+    return cost if had is None else less(cost, had) or zero_of(cost)
 
 
 FITTING = _Fitting()

@@ -14,9 +14,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
-from cloister.hub.services.learning.cache import cached, shape_of
-from cloister.hub.services.learning.made_up import made_up
-from cloister.hub.services.learning.order import Order, model_of
+from cloister.hub.cache import cached
+from cloister.hub.services.learning.order import Order, declared, shape_of
 from cloister.hub.web.languages import N_
 from cloister.noise import Random
 from cloister.privacy import ZCDP, Guarantee
@@ -87,12 +86,7 @@ def most_found(promise: Guarantee, at: Fraction = _AT) -> float:
 def attacked(hub: Hub, order: Order, table: PrivateTable, cost: Guarantee) -> MembershipResult | None:
     """A likelihood-ratio attack on the method under this promise, on made-up rows; None where no attack looks at such a model, or
     where it can't learn from half of so few rows. It is worked out once in a process."""
-    from cloister.learn.frame.encoding import Encoder
-    from cloister.learn.frame.from_tables import declare
-
-    model = model_of(order)
-    encoder = Encoder.of(table.columns, list(order.features))
-    declare(model, encoder, table, order.target or None)
+    model, encoder = declared(order, table)
     key = repr((*shape_of(order, model, encoder, table), str(cost)))
     return cached(hub, _PART, key, lambda: _attacked(model, encoder, table.size, cost))
 
@@ -101,33 +95,34 @@ def _attacked(model: PrivateModel, encoder: Encoder, size: int | None, cost: Gua
     from sklearn.base import clone
 
     from cloister.attacks import train_shadows
+    from cloister.learn.assessment.made_up import fit_within, made_up
 
     rows = max(min(size or _UNSAID, _MOST), _LEAST)
     targets = max(_TARGETS, -(-2 * _AT.denominator // rows))  # so many that one in a thousand of the others is somebody
-    sure = _sure_of(model)
-    if sure is None:
-        return None
     random = Random.deterministic(_SEED)
 
     def fit(some: Any, theirs: Any) -> Any:
         twin: PrivateModel = clone(model)
         twin.random = random
-        return twin._fitted(twin._checked(some, theirs), twin._allowance(cost))
+        return fit_within(twin, some, theirs, cost)
 
     try:
         X, y = made_up(model, encoder, rows)
+        sure = _sure_of(model, has_target=y is not None)
+        if sure is None:
+            return None
         shadows = train_shadows(fit, X, y, models=_SHADOWS + targets, confidence=sure, random=random)
         return shadows.attacked(targets)
     except (CloisterError, TypeError, ValueError, ArithmeticError, LookupError):
         return None
 
 
-def _sure_of(model: PrivateModel) -> Confidence | None:
+def _sure_of(model: PrivateModel, *, has_target: bool) -> Confidence | None:
     """What the attack looks at: how well a model fits a row; None of one that says nothing of rows."""
     from cloister.attacks.confidences import confidence_of
     from cloister.learn.decomposition.captured import captures, distances
 
-    if model._target != "none":
+    if has_target:
         return confidence_of
     if hasattr(model, "score_samples"):
         return lambda learnt, X, y: learnt.score_samples(X)

@@ -14,9 +14,11 @@ from cloister.stored import Stored
 
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
+    from cloister.learn.frame.encoding import Encoder
     from cloister.session import Spending
+    from cloister.tables import PrivateTable
 
-__all__ = ["ORDER", "Kind", "Order", "class_of", "model_of"]
+__all__ = ["ORDER", "Kind", "Order", "class_of", "declared", "model_of", "shape_of"]
 
 Kind = Literal["", "pure", "approx", "zcdp"]
 _OF_THE_FIT = frozenset({"epsilon", "delta", "bounds", "bounds_y", "classes", "privacy", "random"})
@@ -137,6 +139,25 @@ def model_of(order: Order) -> PrivateModel:
         model.epsilon = spending.epsilon if isinstance(spending, PureDP | ApproxDP) else spending
         model.delta = spending.delta or None if isinstance(spending, ApproxDP) else None
     return model
+
+
+def declared(order: Order, table: PrivateTable) -> tuple[PrivateModel, Encoder]:
+    """The estimator with the bounds and classes that a table declares, and how its rows become numbers. No row is read."""
+    model, target = model_of(order), order.target or None  # first: it refuses where learning is not installed
+    from cloister.learn.frame.encoding import Encoder
+    from cloister.learn.frame.from_tables import check_target, declare
+
+    check_target(model, list(order.features), target)
+    encoder = Encoder.of(table.columns, list(order.features))
+    declare(model, encoder, table, target)
+    return model, encoder
+
+
+def shape_of(order: Order, model: PrivateModel, encoder: Encoder, table: PrivateTable) -> tuple[Any, ...]:
+    """The public facts that made-up rows and a method's way over them follow from."""
+    described = [(name, domain.describe()) for name, domain in encoder.columns]
+    target = table.column(order.target).describe() if order.target else None
+    return order.method, sorted(order.parameters.items()), described, target, table.size, table.max_rows, model.delta
 
 
 def class_of(method: str) -> Any:

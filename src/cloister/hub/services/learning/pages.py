@@ -8,38 +8,37 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
-from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret, same
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Problem, problem_of
-from cloister.hub.records.access import Project
 from cloister.hub.releases.files import attachment, file_of
 from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import read_release
-from cloister.hub.services.learning.authorised import ACTION
-from cloister.hub.services.learning.expected import picture
+from cloister.hub.services.learning.algorithms import ACTION, NAME
+from cloister.hub.services.learning.expected import expected_of, picture
 from cloister.hub.services.learning.fitting import FITTING
 from cloister.hub.services.learning.models import MODEL
-from cloister.hub.services.learning.opened import open_for_learning
 from cloister.hub.services.learning.order import ORDER, Order
 from cloister.hub.services.learning.predicting import MOST_BYTES, predictions
-from cloister.hub.services.learning.previewing import preview
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import TOKEN_FIELD, Form, FormDep, token_of
 from cloister.hub.web.languages import N_
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import TICKED, Number
+from cloister.hub.work.offers import Offer, offers, runnable
+from cloister.hub.work.ordering import open_projects, price
 from cloister.hub.work.orders import submit_order
+from cloister.session.questions.spend import measure_of
 from cloister.stored import canonical
+from cloister.tables import PrivateTable, Text
 
 __all__ = ["pages"]
 
@@ -88,13 +87,12 @@ def _training(router: APIRouter) -> None:
     def expect(request: Request, hub: HubDep, caller: CallerDep, form: FormDep) -> Response:
         """What it would cost and what would be left, and the curve from made-up rows."""
         try:
-            found = preview(hub, caller, _order(form))
+            found = price(hub, caller, FITTING, _order(form), expected_of(hub))
         except CloisterError as error:
             return _refused(request, hub, caller, form, error)
         told = {
-            "preview": found,
-            "guidance": guidance_of(found.cost),
-            "picture": "" if found.curve is None else picture(found.curve, _words(request, found.curve.measure)),
+            "price": found,
+            "picture": "" if found.beside is None else picture(found.beside, _words(request, found.beside.measure)),
         }
         return _page(request, hub, caller, _values(form), form.all("features"), told=told)
 
@@ -180,15 +178,16 @@ def _page(
 ) -> Response:
     _ = request_gettext(request)
     with hub.database.reading() as db:
-        opened = open_for_learning(hub, db, caller)
-        mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
-        projects = [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
+        under = runnable(hub, db, caller, ACTION, NAME)
+        opened = [each for each in offers(hub, db, caller, ACTION, under=under, anyhow=True) if each.which.population]
+        projects = open_projects(db, caller)
+    opened = [each for each in opened if isinstance(each.table, PrivateTable)]
     chosen = next((each for each in opened if each.which.name == values.get("table")), opened[0] if opened else None)
-    if chosen is not None and not values.get("purpose") and chosen.purposes:
-        values = {**values, "purpose": chosen.purposes[0]}
+    if chosen is not None and not values.get("purpose"):
+        values = {**values, "purpose": chosen.purpose}
     open_ = frozenset[str]() if chosen is None else chosen.methods
     if chosen is not None and "method" not in values:
-        first = {"method": "GaussianNB"} if chosen.plain else {"algorithm": chosen.algorithms[0][0]}
+        first = {"method": "GaussianNB"} if chosen.plain else {"algorithm": chosen.algorithms[0].name}
         values = {**values, **first}
     methods = [
         (_(title), [(each.name, _(each.title)) for each in offered().values() if each.task == task and each.name in open_])
@@ -202,14 +201,23 @@ def _page(
         features=list(features),
         opened=[each.which.name for each in opened],
         chosen=chosen,
+        columns=_columns(chosen),
+        measure="" if chosen is None else measure_of(hub.ledger.budget(chosen.which.population)),
         methods=[each for each in methods if each[1]],
         narrowed=len(open_) < len(offered()),
-        algorithms=() if chosen is None else chosen.algorithms,
+        algorithms=() if chosen is None else [(row.name, row.title) for row in chosen.algorithms],
         projects=projects,
         key=new_secret(),
         problem=problem,
         told=told,
     )
+
+
+def _columns(chosen: Offer | None) -> dict[str, str]:
+    """Each column that a model can read, with its kind; a text without declared values is none of them."""
+    if chosen is None or not isinstance(chosen.table, PrivateTable):
+        return {}
+    return {name: domain.kind for name, domain in chosen.table.columns.items() if not isinstance(domain, Text)}
 
 
 def _words(request: Request, measure: str) -> dict[str, str]:

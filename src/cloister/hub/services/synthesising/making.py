@@ -116,9 +116,11 @@ class _Seeing(Delegate):
         super().__init__(session)
         self.counts: dict[str, Counts] = {}
 
-    def measure_all(self, questions: Sequence[Question], spend: Spending, *, purpose: str = "") -> list[Release]:
+    def measure_all(
+        self, questions: Sequence[Question], spend: Spending, *, purpose: str = "", shares: Sequence[Fraction] | None = None
+    ) -> list[Release]:
         """As the session does."""
-        releases = super().measure_all(questions, spend, purpose=purpose)
+        releases = super().measure_all(questions, spend, purpose=purpose, shares=shares)
         for question, release in zip(questions, releases, strict=True):
             if len(question.by) == 1:
                 name = release.column_names[0]
@@ -162,9 +164,11 @@ def _first(session: Session, order: Synthesis) -> Plan:
 class _Explaining(Delegate):
     """A session that explains the first questions of a fit, and ends the fit there."""
 
-    def measure_all(self, questions: Sequence[Question], spend: Spending, **_: Any) -> NoReturn:
+    def measure_all(
+        self, questions: Sequence[Question], spend: Spending, *, purpose: str = "", shares: Sequence[Fraction] | None = None
+    ) -> NoReturn:
         """The questions."""
-        raise _Reached(self.explain(questions, spend))
+        raise _Reached(self.explain(questions, spend, shares=shares))
 
 
 class _Reached(Exception):

@@ -18,6 +18,7 @@ __all__ = ["METHODS", "ORDER", "Synthesis"]
 METHODS = {
     "auto": N_("Chosen by the number of columns, the spend and the declared size"),
     "pairs": N_("One and two columns at a time"),
+    "triples": N_("One, two and three columns at a time"),
     "independent": N_("Each column by itself"),
 }
 """What an order may name: methods whose rows are differentially private. A method of the library that is not stays out."""

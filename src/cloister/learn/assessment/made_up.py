@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cloister.learn.frame.bounds import box_of
 from cloister.noise import Random
 from cloister.tables import Category
 
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
     from cloister.learn.frame.encoding import Encoder
+    from cloister.privacy import Guarantee
 
-__all__ = ["made_up"]
+__all__ = ["fit_within", "made_up"]
 
 _SEED = 20_260_102
 _FINE = 2**20
@@ -44,8 +46,6 @@ def made_up(model: PrivateModel, encoder: Encoder, rows: int) -> tuple[npt.NDArr
     >>> X.shape, sorted(set(y.tolist())), float(X.min()) >= 17
     ((100, 1), ['F', 'M'], True)
     """
-    from cloister.learn.frame.bounds import box_of
-
     if getattr(model, "method", "") in _BY_ENGINE:
         model.set_params(method="auto")
     random = Random.deterministic(_SEED)
@@ -69,6 +69,11 @@ def made_up(model: PrivateModel, encoder: Encoder, rows: int) -> tuple[npt.NDArr
     classes = np.asarray(model.classes)
     places = np.argsort(np.argsort(score, kind="stable"), kind="stable")
     return X, classes[places * len(classes) // max(rows, 1)]
+
+
+def fit_within(model: PrivateModel, X: Any, y: Any, promise: Guarantee, *, rows: int = 1) -> PrivateModel:
+    """The model, fitted to made-up arrays as a session fits it under that promise, for so many rows of one person."""
+    return model._fitted(model._checked(X, y), model._allowance(promise, rows=rows))
 
 
 def _numbered(model: Any, encoder: Encoder, codes: dict[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float64]:
