@@ -31,8 +31,6 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import Random
 from cloister.printable import escape
 
-__all__ = ["NOT_PROMISED", "Certificate", "certify"]
-
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d) 00:00:00\Z")
 
 NOT_PROMISED = (

@@ -15,8 +15,6 @@ import numpy.typing as npt
 from cloister.anonymize.encoded import EncodedColumn, tally_of
 from cloister.anonymize.sorting import order_of
 
-__all__ = ["Classes", "Spread", "alike"]
-
 Ints = npt.NDArray[np.int64]
 
 _LARGEST_KEY = 2**62

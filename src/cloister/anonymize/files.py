@@ -38,8 +38,6 @@ from cloister.anonymize.roles import research_rows
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.noise import Random
 
-__all__ = ["WrittenFile", "anonymize_file"]
-
 _ENDINGS = (".parquet", ".csv")
 _MEMORY = "1GiB"
 """What DuckDB's buffers may take where nobody says so; the search needs the rest."""

@@ -19,8 +19,6 @@ from cloister.anonymize.queries import literal, quoted, run
 from cloister.anonymize.recoding import Recoded
 from cloister.errors import CloisterError
 
-__all__ = ["check_written", "rows_of"]
-
 Ints = npt.NDArray[np.int64]
 
 

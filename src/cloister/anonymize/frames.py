@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 
     from cloister.noise import Random
 
-__all__ = [
-    "INDEX_KEPT",
-    "ORDER_KEPT",
-    "Frame",
-    "HiddenRows",
-    "check_columns",
-    "kept_index",
-    "need_polars",
-    "read_frame",
-    "secret_order",
-]
-
 ORDER_KEPT = "the order of the rows"
 INDEX_KEPT = "the index"
 """What links a published table, row by row, to every other table about the same rows."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from cloister.session import Door
     from cloister.tables import Prepared
 
-__all__ = ["Published", "check_one_row_each", "frame_of", "publish_rows", "publish_table"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Published:

@@ -10,8 +10,6 @@ from typing import Any
 
 from cloister.errors import CloisterError, InvalidParameter
 
-__all__ = ["check_held", "in_own_words", "too_long", "without_nan"]
-
 _DIGITS = 38
 """Of a decimal of 128 bits."""
 

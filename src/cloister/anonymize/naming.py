@@ -19,8 +19,6 @@ from cloister.anonymize.hierarchies.learnt import group_label
 from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.recoding import Recoded, RecodedColumn
 
-__all__ = ["named_by_what_is_published"]
-
 
 def named_by_what_is_published(recoded: Recoded, table: Encoded, ladders: Mapping[str, Ladder]) -> Recoded:
     """The same recoding, in which labels of learnt columns (`ladders` are theirs) name only values of rows that are published.

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from cloister.anonymize.frames import need_polars
 
-__all__ = ["few_texts", "near_numbers"]
-
 Codes = npt.NDArray[np.int32]
 
 _HASH_BITS, _FEW_TEXTS, _MANY_ROWS = 16, 1 << 10, 1 << 11

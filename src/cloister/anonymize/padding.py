@@ -15,8 +15,6 @@ from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.hierarchies.masking import Masking
 from cloister.anonymize.recoding import Recoded, RecodedColumn
 
-__all__ = ["padded_as_published"]
-
 
 def padded_as_published(recoded: Recoded, table: Encoded, hierarchies: Mapping[str, Hierarchy]) -> Recoded:
     """The same recoding, whose masks are as long as the longest text of a row that leaves."""

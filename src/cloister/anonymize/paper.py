@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from cloister.printable import escape
 
-__all__ = ["bars", "document", "facts", "paired_bars", "section", "signature", "table"]
-
 _STYLE = """
 :root { --ink: #1d2733; --soft: #5a6875; --line: #d5dce3; --first: #2f6690; --second: #e08e45; --paper: #fff; }
 * { box-sizing: border-box; }

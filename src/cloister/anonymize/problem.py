@@ -20,8 +20,6 @@ from cloister.noise import Random
 if TYPE_CHECKING:
     from cloister.anonymize.metrics.base import Metric
 
-__all__ = ["Problem", "Search", "silent"]
-
 
 def silent(stage: str, done: float) -> None:
     """No progress is shown."""

@@ -14,8 +14,6 @@ from cloister.anonymize.hierarchies.ladder import STAR
 from cloister.anonymize.hierarchies.levels import text_of
 from cloister.anonymize.recoding import Recoded, RecodedColumn
 
-__all__ = ["leaving", "published", "starred"]
-
 
 def published(
     frame: Frame,

@@ -15,8 +15,6 @@ from typing import Any
 
 from cloister.errors import CloisterError, InvalidParameter
 
-__all__ = ["columns_of", "kinds_of", "literal", "quoted", "run", "table_function", "under_another_name", "watched"]
-
 _GLANCE = 0.25
 """Seconds between two looks at how far a question is."""
 

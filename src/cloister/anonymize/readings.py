@@ -26,8 +26,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["one_reading", "seen", "shown"]
-
 _ABSENT = frozenset(
     ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL")
 ) | {"NaN", "None", "n/a", "nan", "null"}

@@ -14,8 +14,6 @@ from cloister.anonymize.classes import Classes, alike
 from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.hierarchies.ladder import Ladder
 
-__all__ = ["Proof", "Recoded", "RecodedColumn"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RecodedColumn:

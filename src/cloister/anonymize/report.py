@@ -20,8 +20,6 @@ from cloister.anonymize.risks.words import added_warnings, spelling_warnings
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["NOT_PRIVATE", "Report", "recognised", "report_on"]
-
 NOT_PRIVATE = (
     "NOT differentially private: the models cover this table alone. Someone who knows more about a person, or has another "
     "release about the same people, may learn more"

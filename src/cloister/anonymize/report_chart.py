@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from cloister.anonymize.report import Report
 
-__all__ = ["report_chart"]
-
 _COLOURS = {"before": "#c9714f", "after": "#3f6c8f"}
 
 

@@ -11,8 +11,6 @@ from cloister.printable import escape
 if TYPE_CHECKING:
     from cloister.anonymize.report import Report
 
-__all__ = ["body_of", "report_page"]
-
 
 def report_page(report: Report, *, title: str = "An anonymised table") -> str:
     """The whole page.

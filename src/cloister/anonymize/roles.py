@@ -17,8 +17,6 @@ from cloister.errors import InvalidParameter
 if TYPE_CHECKING:
     from cloister.anonymize.anonymizer import Anonymizer
 
-__all__ = ["check_roles", "incomplete", "research_rows", "share_of"]
-
 
 def check_roles(asked: Anonymizer, frame: Frame) -> None:
     """Columns that are there, one role each, and what belongs to them."""

@@ -6,8 +6,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["order_of"]
-
 Ints = npt.NDArray[np.int64]
 
 _FEW = 1 << 12

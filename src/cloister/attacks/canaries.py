@@ -44,8 +44,6 @@ from cloister.privacy.rational import Exact
 if TYPE_CHECKING:
     from cloister.noise import Random
 
-__all__ = ["CanaryAudit", "audit_model", "corner", "learned_numbers"]
-
 Rows: TypeAlias = tuple[Any, Any]
 """X, and y or None."""
 _MOST = 256

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["Confidence", "Fit", "Floats", "class_logits", "confidence_of"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Fit: TypeAlias = Callable[[Any, Any], Any]
 """`(X, y) -> model`: trains a model, of any kind, on some rows."""

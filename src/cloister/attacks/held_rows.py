@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["holds_rows"]
-
 _DEEP = 12
 _CHUNK = 1 << 20
 _SAME = 1e-9

@@ -28,8 +28,6 @@ from cloister.attacks.scores import MembershipResult, Rate, rate_of
 from cloister.errors import InvalidParameter
 from cloister.privacy import Exact, Guarantee, Inference
 
-__all__ = ["AttributeInference", "guess_attribute", "infer_attribute", "likeness", "reconstruct_class"]
-
 _LEAST = -1000.0
 _LEAST_GAIN = 1e-9
 

@@ -34,8 +34,6 @@ from cloister.errors import InvalidParameter
 if TYPE_CHECKING:
     from cloister.noise import Random
 
-__all__ = ["Attack", "Shadows", "membership", "train_shadows"]
-
 Attack: TypeAlias = Literal["online", "offline", "loss"]
 _ATTACKS = {
     "online": "likelihood ratio (LiRA, online)",

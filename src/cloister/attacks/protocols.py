@@ -22,8 +22,6 @@ from cloister.privacy.rational import Exact
 if TYPE_CHECKING:
     from cloister.noise import Random
 
-__all__ = ["audit_protocol"]
-
 _RATIOS = 1 << 20
 """The most ratios of probabilities that are worked out exactly: a second or so."""
 _NONE: Mapping[str, Callable[[Array], Any]] = {}

@@ -23,8 +23,6 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.noise import Random, default_random
 
-__all__ = ["reconstruct", "subsets_of"]
-
 Bits = npt.NDArray[np.int64]
 _STEPS = 2_000
 _ROUNDS = 200

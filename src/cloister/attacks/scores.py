@@ -18,8 +18,6 @@ from cloister.privacy.rational import Exact, exact_probability, text_of
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["MembershipResult", "Rate", "rate_of"]
-
 Floats = NDArray[np.float64]
 _CONFIDENCE = Fraction(95, 100)
 _LEAST_SHOWN = 1e-4

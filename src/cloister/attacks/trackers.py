@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-__all__ = ["Ask", "differenced", "tracked"]
-
 Ask: TypeAlias = Callable[[str], float]
 """What answers a condition in SQL with a sum or a count of the rows that pass it."""
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from cloister.anonymize import Certificate, Hierarchy
     from cloister.anonymize.models.base import PrivacyModel
 
-__all__ = ["anonymize"]
-
 _OUT = click.Path(dir_okay=False, path_type=Path)
 _LARGE = {".csv": 256 * 2**20, ".parquet": 64 * 2**20}
 """Bytes from which on a file is not read into memory."""

@@ -20,8 +20,6 @@ from cloister.errors import InvalidParameter
 if TYPE_CHECKING:
     from cloister.noise import Random
 
-__all__ = ["audit"]
-
 _CONFIDENCE = "0.999999999"
 _FEWEST = 400
 _FIRST, _LARGEST = 32, 1 << 17

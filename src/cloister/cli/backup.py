@@ -11,8 +11,6 @@ import click
 if TYPE_CHECKING:
     from cloister.hub.settings import Settings
 
-__all__ = ["back_up", "put_back"]
-
 
 def back_up(settings: Settings, folder: Path) -> None:
     """Copy the hub, and say what was left out."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.session import Release
 
-__all__ = ["PEOPLE", "run_hub"]
-
 FIRST = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM census GROUP BY sex"
 SECOND = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 SPEND = "0.1"

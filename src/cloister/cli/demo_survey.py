@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["demo_survey"]
-
 _TITLE = "Sleep and screens"
 _PEOPLE = 150
 _QUESTIONS = (

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.settings import Settings
 
-__all__ = ["hub", "open_hub", "settings_of"]
-
 _HERE = Path("hub")
 _DATA = click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="The hub's folder (default: ./hub).")
 _SETTINGS = click.option(

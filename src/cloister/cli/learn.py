@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from cloister.privacy import Guarantee
     from cloister.tables import PrivateTable
 
-__all__ = ["learn"]
-
 _BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, YAML). A sample table needs none."
 
 

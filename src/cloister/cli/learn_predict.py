@@ -20,8 +20,6 @@ import numpy.typing as npt
 from cloister.cli import spreadsheets
 from cloister.errors import InvalidParameter, UnknownColumn
 
-__all__ = ["predict"]
-
 
 def predict(model_path: Path, rows: Path, out: Path | None, *, as_json: bool, for_spreadsheets: bool) -> None:
     """Print predictions, or write them: a column `prediction`, one line a row."""

@@ -16,8 +16,6 @@ from cloister.errors import InvalidParameter
 if TYPE_CHECKING:
     from cloister.mining.reading import Read
 
-__all__ = ["mine"]
-
 _OWN_EYES = "NOT PRIVATE: exact counts, for the owner's own eyes"
 _SUPPORT = "The least share of the baskets, for example 0.01."
 _FILE = click.Path(dir_okay=False, path_type=Path)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cloister.query import Session
     from cloister.session import Release
 
-__all__ = ["explain", "query"]
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _TABLES_HELP = (

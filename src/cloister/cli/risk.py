@@ -12,8 +12,6 @@ import click
 from cloister.cli.tables import table_of
 from cloister.errors import InvalidParameter
 
-__all__ = ["risk"]
-
 
 @click.command()
 @click.argument("data", type=click.Path(dir_okay=False, path_type=Path), required=False)

@@ -16,8 +16,6 @@ import click
 from cloister.errors import CloisterError
 from cloister.voices import OPEN, Unspeakable, Voice, plain
 
-__all__ = ["OnCommandLine", "on_command_line"]
-
 _OWN = re.compile(r"(?:^|[\s(])--?[a-z]|^(?:def|cloister|python|pip) |\n")
 """A text that is written for a command line, or in a file, already."""
 _LINES = frozenset(

@@ -14,8 +14,6 @@ import click
 
 from cloister.hub.spreadsheets import is_formula, safe
 
-__all__ = ["OPTION", "as_written", "computed", "guarded", "guarded_cell", "warn"]
-
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 """With a sign before it a number is a number, in a spreadsheet too."""
 

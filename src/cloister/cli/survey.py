@@ -15,8 +15,6 @@ from cloister.privacy.rational import text_of
 if TYPE_CHECKING:
     from cloister.local.survey import Survey
 
-__all__ = ["survey"]
-
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OUT = click.Path(dir_okay=False, path_type=Path)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-__all__ = ["table_of"]
-
 
 def table_of(data: Path) -> Any:
     """The file, or the sample of people who are made up.

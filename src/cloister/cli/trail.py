@@ -14,8 +14,6 @@ import click
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["audit_trail"]
-
 _DATA = click.option(
     "--data", required=True, type=click.Path(path_type=Path, file_okay=False, exists=True), help="The hub's folder."
 )

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import click
 
-__all__ = ["worker"]
-
 
 @click.command()
 @click.option("--data", required=True, type=click.Path(path_type=Path, file_okay=False, exists=True), help="The hub's folder.")

@@ -20,8 +20,6 @@ from cloister.privacy.rational import exact
 if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
 
-__all__ = ["AnonymizedTable", "anonymize_there", "anonymized_there", "order_of", "try_there"]
-
 _PAGE = "100"
 _SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy")
 _UNKNOWN = ("weights", "aggregates", "research", "missing_values", "random", "progress", "stop")

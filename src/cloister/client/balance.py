@@ -14,8 +14,6 @@ from cloister.session.questions.spend import amount_of, less
 from cloister.tables import Domain
 from cloister.tables.declaring.plain import domain_of
 
-__all__ = ["RemoteBalance", "RemoteTable"]
-
 _PAGE = "100"
 
 

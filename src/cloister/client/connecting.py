@@ -15,8 +15,6 @@ from cloister.client.transport import Transport
 from cloister.crypto import client_context
 from cloister.errors import InvalidParameter
 
-__all__ = ["TOKEN", "checked_address", "connect"]
-
 TOKEN = "CLOISTER_TOKEN"  # noqa: S105  (the name of a variable)
 _CONNECT_SECONDS = 10.0
 _CONNECTIONS = 32

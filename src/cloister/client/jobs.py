@@ -10,8 +10,6 @@ from cloister.client.refusals import refusal_of
 from cloister.client.transport import Transport, new_key
 from cloister.errors import CloisterError, InvalidParameter
 
-__all__ = ["ordered"]
-
 _WAITS = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between two looks at a job; then always the last."""
 

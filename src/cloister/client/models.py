@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
     from cloister.session.questions.spend import Spending
 
-__all__ = ["fit_there"]
-
 _OF_THE_FIT = frozenset({"epsilon", "delta", "bounds", "bounds_y", "classes", "privacy", "random"})
 """What follows there from the declarations and from the spend."""
 

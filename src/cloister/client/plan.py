@@ -14,8 +14,6 @@ from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.session.questions.spend import amount_of
 from cloister.session.releases.frames import Frame, Series
 
-__all__ = ["RemotePlan", "guarantee_from"]
-
 
 def guarantee_from(told: Mapping[str, Any]) -> Guarantee:
     """The exact guarantee that its written form stands for: {"epsilon"}, {"epsilon", "delta"} or {"rho"}, numbers as texts.

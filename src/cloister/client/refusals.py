@@ -11,8 +11,6 @@ from typing import Any
 
 from cloister import errors
 
-__all__ = ["HubError", "HubUnreachable", "refusal_of"]
-
 _LONGEST = 4000
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
     from cloister.synth import SyntheticModel
 
-__all__ = ["RemoteSession"]
-
 
 class RemoteSession(RemoteBalance):
     """Questions in SQL to a hub, as the person of an API token. Several threads may use one session.

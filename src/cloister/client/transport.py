@@ -21,8 +21,6 @@ from cloister.client.refusals import HubUnreachable, refusal_of
 from cloister.errors import InvalidParameter
 from cloister.noise import default_random
 
-__all__ = ["Transport", "new_key"]
-
 _WAITS = (0.2, 0.5, 1.0, 2.0, 4.0)
 """Seconds before each further attempt."""
 _LOST = frozenset({502, 504})

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 from cloister.crypto.keyring import WrongKey
 
-__all__ = ["DeterministicCipher"]
-
 
 class DeterministicCipher:
     """AES-256-SIV under one key of 64 bytes. What a text is bound to (its place) is authenticated with it.

@@ -26,8 +26,6 @@ from cloister.crypto.keyring import KEY_BYTES
 from cloister.errors import EngineError, InvalidParameter
 from cloister.noise import default_random
 
-__all__ = ["CHUNK", "HEAD_BYTES", "DecryptedReader", "EncryptedWriter", "decrypted", "salt_of"]
-
 MAGIC = b"cloister sealed 1\n"
 SALT_BYTES = 32
 HEAD_BYTES = len(MAGIC) + SALT_BYTES

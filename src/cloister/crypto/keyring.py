@@ -16,8 +16,6 @@ from pathlib import Path
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.noise import default_random
 
-__all__ = ["KEY_BYTES", "Keyring", "WrongKey", "make_key_file", "new_key"]
-
 KEY_BYTES = 32
 _NONCE = 12
 

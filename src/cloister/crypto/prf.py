@@ -13,8 +13,6 @@ import json
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PseudoRandomFunction"]
-
 
 class PseudoRandomFunction:
     """HMAC-SHA-256 for single draws, AES-256 in counter mode for a word a record, under one secret.

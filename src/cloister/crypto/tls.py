@@ -9,8 +9,6 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-__all__ = ["client_context", "server_context"]
-
 
 def client_context(authority: str | Path | None = None) -> ssl.SSLContext:
     """For a client: the server's certificate and name are checked, against the authorities in that file (PEM) or, without one,

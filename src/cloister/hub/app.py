@@ -24,8 +24,6 @@ from cloister.hub.web.home import home_pages
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import ExactJSON, render
 
-__all__ = ["make_app"]
-
 _LOG = logging.getLogger("cloister.hub")
 
 

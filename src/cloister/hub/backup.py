@@ -31,8 +31,6 @@ from cloister.hub.edition import EDITION
 if TYPE_CHECKING:
     from cloister.hub.settings import Settings
 
-__all__ = ["BackupRefused", "back_up", "put_back"]
-
 _FORMAT = 1
 _MANIFEST = "manifest.json"
 _DATABASES = ("ledger.db", "hub.db")

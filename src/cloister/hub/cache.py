@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["cached"]
-
 _LOCK = threading.Lock()
 T = TypeVar("T")
 

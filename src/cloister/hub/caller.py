@@ -10,8 +10,6 @@ from fastapi import Depends, Request
 
 from cloister.hub.problems import Unauthenticated
 
-__all__ = ["NOBODY", "Caller", "CallerDep", "PersonDep", "caller_of", "person_of", "somebody"]
-
 Via = Literal["nobody", "session", "token", "system"]
 
 

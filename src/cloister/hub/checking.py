@@ -20,8 +20,6 @@ from urllib.parse import urlsplit
 from cloister.errors import InvalidParameter
 from cloister.hub.settings import Settings, listed
 
-__all__ = ["Fault", "faults_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:

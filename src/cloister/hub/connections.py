@@ -10,8 +10,6 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-__all__ = ["Connection"]
-
 
 class Connection(HttpToolsProtocol):
     """uvicorn's connection, with limits: on the time and the length of a request's head, and on silence within its body."""

@@ -26,8 +26,6 @@ from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.lazy_session import LazySession
 from cloister.hub.reader import Reader
 
-__all__ = ["Base", "Database", "DatabaseUnavailable", "UTCDateTime", "answering"]
-
 _CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_name)s",
     "uq": "uq_%(table_name)s_%(column_0_name)s",

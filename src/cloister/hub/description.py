@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from fastapi.dependencies.models import Dependant
 
-__all__ = ["PROBLEM", "STATUSES", "describe", "example"]
-
 STATUSES = {
     400: "The request is invalid",
     401: "You are not signed in",

@@ -19,8 +19,6 @@ from cloister.hub.statements import Statement
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-__all__ = ["Generation", "bump", "claim_generation", "generation", "read_generation"]
-
 
 class Generation(Base):
     """The one row."""

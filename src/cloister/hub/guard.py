@@ -17,8 +17,6 @@ from cloister.hub.policy import in_scope
 from cloister.hub.policy.actions import ANYBODY, NOBODY, ROLES, actions
 from cloister.hub.problems import Unauthenticated
 
-__all__ = ["action_of", "check_action", "needs"]
-
 
 class _Needs:
     """The dependency of a route, which remembers its action."""

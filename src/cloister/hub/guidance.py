@@ -14,8 +14,6 @@ from cloister.hub.web.languages import N_
 from cloister.privacy import ZCDP, About, ApproxDP, Guarantee, Inference, PureDP, advantage
 from cloister.privacy.rational import exact
 
-__all__ = ["FAMILY", "Guidance", "SpendGuidance", "best_odds", "budget_of", "guidance", "guidance_of", "usual"]
-
 FAMILY = 4
 _RANGES = (
     (Fraction(1, 10), N_("very strong: for data that could ruin a person")),

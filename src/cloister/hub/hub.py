@@ -24,8 +24,6 @@ from cloister.hub.settings import Settings
 if TYPE_CHECKING:
     from cloister.hub.releases.kinds import ReleaseKind
 
-__all__ = ["Hub", "HubDep", "hub_of"]
-
 _OTHERS = 0o077
 _OWN = (
     *(f"{name}{end}" for name in ("hub.db", "ledger.db") for end in ("", "-wal", "-shm", "-journal")),

@@ -8,8 +8,6 @@ import hmac
 
 from cloister.noise import default_random
 
-__all__ = ["digest", "new_id", "new_secret", "same"]
-
 
 def new_id() -> str:
     """A name for a new thing: 22 characters that may stand in an address (128 bits).

@@ -9,8 +9,6 @@ from pathlib import Path
 from cloister.crypto import Keyring, make_key_file, new_key
 from cloister.errors import InvalidParameter
 
-__all__ = ["hub_keyring", "master_key"]
-
 
 def hub_keyring(master: bytes) -> Keyring:
     """The keys of a hub that has this master key. All that hubs keep wrapped is bound to the name, so it never changes.

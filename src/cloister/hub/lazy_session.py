@@ -13,8 +13,6 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-__all__ = ["LazySession"]
-
 
 class LazySession:
     """A session to be.

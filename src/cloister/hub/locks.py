@@ -18,8 +18,6 @@ from cloister.errors import CloisterError
 if TYPE_CHECKING:
     from cloister.hub.settings import Settings
 
-__all__ = ["HubRuns", "exclusive_lock", "serving_lock", "shared_lock"]
-
 _RUNNING, _SERVING = "running.lock", "serving.lock"
 
 

@@ -17,8 +17,6 @@ from cloister.ledger.request import Bounds
 from cloister.privacy.guarantee import Guarantee, PureDP
 from cloister.privacy.rational import exact_probability, text_of
 
-__all__ = ["RULE", "MaxDeltaLedger", "check_max_delta"]
-
 RULE = "delta-floor"
 """The name under which refusals quote it."""
 

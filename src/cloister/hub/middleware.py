@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.service import Direct
 
-__all__ = ["POLICY", "Middleware"]
-
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self';"
     " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"

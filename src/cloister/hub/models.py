@@ -7,8 +7,6 @@ import pkgutil
 
 from cloister.hub import records
 
-__all__ = ["every_model"]
-
 
 def every_model() -> None:
     """Declare every table on the one `Base`.

@@ -12,8 +12,6 @@ from typing import Any
 from cloister import errors
 from cloister.hub.database import DatabaseUnavailable
 
-__all__ = ["Missing", "Problem", "TooMany", "Unauthenticated", "problem_of"]
-
 _BASE = "https://cloister.readthedocs.io/problems/"
 
 

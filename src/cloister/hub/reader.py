@@ -12,8 +12,6 @@ from typing import Any
 from sqlalchemy import event
 from sqlalchemy.orm import ORMExecuteState, Session
 
-__all__ = ["Reader", "WroteWhileReading"]
-
 
 class WroteWhileReading(RuntimeError):
     """A mistake in the program: what writes belongs into `Database.begin`."""

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from cloister.hub.database import Base
     from cloister.hub.hub import Hub
 
-__all__ = ["ROTATED", "rotate"]
-
-
 ROTATED = frozenset(
     {
         *("kept_secret.wrapped", "person.totp", "web_session.setup"),

@@ -9,8 +9,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cloister.crypto import Keyring, new_key
 from cloister.hub.database import Base, Database
 
-__all__ = ["StoredSecret", "has_stored_secrets", "stored_secret"]
-
 
 class StoredSecret(Base):
     """A secret of the hub's own, such as the key that seals the ledger's lines."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cloister.hub.records.access import Project
     from cloister.hub.releases.kinds import ReleaseKind
 
-__all__ = ["Card", "Direct", "JobType", "Link", "Progress", "Service"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Link:

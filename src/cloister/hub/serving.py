@@ -27,8 +27,6 @@ from cloister.hub.settings import Settings, weaknesses
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["bound", "check", "private_files", "serve", "server", "settle"]
-
 _BACKLOG = 2048
 _COLLECT = (20_000, 20, 20)
 """After so many new objects the collector looks at the youngest, and so on: one question makes some thousands."""

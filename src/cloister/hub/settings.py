@@ -19,8 +19,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cloister.errors import InvalidParameter
 from cloister.stored import Stored
 
-__all__ = ["PREFIX", "Settings", "Weakness", "known_settings", "listed", "load", "weaknesses"]
-
 PREFIX = "CLOISTER_HUB_"
 
 

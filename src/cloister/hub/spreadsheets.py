@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from cloister.printable import shown
 
-__all__ = ["is_formula", "safe"]
-
 _FIRST = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.sql.compiler import SQLCompiler
 
-__all__ = ["Statement"]
-
 _Wanted: TypeAlias = "Select[Any] | CompoundSelect[*tuple[Any, ...]] | Insert | Update"
 
 

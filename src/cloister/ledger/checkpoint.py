@@ -24,8 +24,6 @@ from cloister.ledger.chain import BEGINNING, sealer
 from cloister.ledger.measure import Units, decode, in_measure, units_up
 from cloister.ledger.store import Store, blob
 
-__all__ = ["Row", "Sums", "ahead", "checkpoint_of", "due", "is_text", "sealed_sums", "source_sum"]
-
 Row: TypeAlias = tuple[str | None, Units, bool]
 """Of an account: the budget or the share as its column holds it, what was spent, and whether that is all."""
 

@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["Baskets", "Codes", "Item"]
-
 Item: TypeAlias = Hashable
 Codes: TypeAlias = npt.NDArray[np.int64]
 Bits: TypeAlias = npt.NDArray[np.uint64]

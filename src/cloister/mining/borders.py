@@ -24,8 +24,6 @@ from cloister.mining.baskets import Codes
 from cloister.mining.sensitive import Problem
 from cloister.mining.worked import Worked
 
-__all__ = ["border_based", "max_min", "revised_border"]
-
 
 def revised_border(problem: Problem) -> list[tuple[int, ...]]:
     """The largest frequent sets that contain no sensitive set."""

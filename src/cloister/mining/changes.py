@@ -23,8 +23,6 @@ from cloister.errors import InvalidParameter
 from cloister.mining.baskets import Codes
 from cloister.mining.sensitive import Problem, Sensitive
 
-__all__ = ["Kinds", "Space", "reachable"]
-
 _MOST_CHANGES = 2_000
 _MOST_COLUMNS = 200_000
 Held = frozenset[int]

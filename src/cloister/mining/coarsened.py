@@ -18,8 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["Coarsened", "coarser"]
-
 Floats = npt.NDArray[np.float64]
 
 

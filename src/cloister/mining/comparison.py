@@ -17,8 +17,6 @@ from cloister.session.releases.frames import Frame, Series
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Comparison", "compare"]
-
 _MEASURES = {
     "hiding_failure": "hiding failure",
     "lost_rules": "lost rules",

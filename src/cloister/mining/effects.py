@@ -21,8 +21,6 @@ from cloister.mining.itemsets import Engine, mine
 from cloister.mining.rules import find_rules
 from cloister.mining.sensitive import Problem
 
-__all__ = ["SideEffects", "side_effects"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SideEffects:

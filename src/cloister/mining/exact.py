@@ -28,8 +28,6 @@ import numpy.typing as npt
 from cloister.mining.program import Modelled, Program
 from cloister.mining.sensitive import Problem
 
-__all__ = ["Proof", "hide_exactly"]
-
 Columns = dict[int, npt.NDArray[np.bool_]]
 
 

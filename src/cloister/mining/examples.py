@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from cloister.noise import Random
 
-__all__ = ["WORDS", "shop"]
-
 WORDS = ("tea", "milk", "jam", "bread", "butter", "eggs", "beer", "crisps", "cheese", "wine")
 _BUNDLES = ({"tea", "milk"}, {"bread", "butter"}, {"beer", "crisps"}, {"bread", "butter", "cheese"})
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from cloister.session import Door
     from cloister.tables import Prepared
 
-__all__ = ["publish_baskets"]
-
 
 def publish_baskets(
     session: Door,

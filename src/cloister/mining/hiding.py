@@ -32,8 +32,6 @@ from cloister.noise import Random
 from cloister.privacy import Exact, exact_positive
 from cloister.stored import Stored
 
-__all__ = ["METHODS", "HiddenRule", "Method", "Sanitised", "answers", "check_method", "hide_rules", "stated"]
-
 Method: TypeAlias = Literal["auto", "1.a", "1.b", "2.a", "2.b", "SWA", "BBA", "max-min", "exact"]
 METHODS: dict[str, str] = {
     "1.a": "raise the count of X (entries are made up)",

@@ -23,8 +23,6 @@ from cloister.mining.thresholds import Thresholds
 from cloister.privacy import Exact
 from cloister.session.releases.frames import Frame, Series
 
-__all__ = ["Engine", "FrequentItemsets", "Itemset", "Mined", "frequent_itemsets", "mine"]
-
 Engine: TypeAlias = Literal["bits", "efficient-apriori"]
 _ENGINES = ("bits", "efficient-apriori")
 MOST = 2_000_000

@@ -29,8 +29,6 @@ from cloister.mining.coarsened import Coarsened
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Leak", "Leaks", "area_under_curve", "attack_before_and_after"]
-
 Floats = npt.NDArray[np.float64]
 _FEWEST = 8
 

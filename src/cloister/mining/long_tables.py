@@ -9,8 +9,6 @@ import numpy as np
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.tables import Domain, PrivateTable, Text
 
-__all__ = ["check_columns", "known", "numbered"]
-
 
 def check_columns(declaration: PrivateTable, basket: str, item: str, call: str) -> None:
     """Refuse columns that the table does not declare, or one for both; `call` is what to write instead."""

@@ -24,8 +24,6 @@ from cloister.mining.baskets import Codes
 from cloister.mining.sensitive import Problem, Sensitive
 from cloister.mining.worked import Worked
 
-__all__ = ["lower_1a", "lower_1b", "lower_2a", "lower_2b"]
-
 
 def lower_1a(problem: Problem) -> Worked:
     """Confidence, by raising the count of the antecedent."""

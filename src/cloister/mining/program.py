@@ -30,8 +30,6 @@ from cloister.mining.baskets import Codes
 from cloister.mining.changes import Space
 from cloister.mining.sensitive import Problem
 
-__all__ = ["Modelled", "Program", "Solved"]
-
 Floats = npt.NDArray[np.float64]
 
 

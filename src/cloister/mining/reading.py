@@ -18,8 +18,6 @@ from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.mining.baskets import Baskets
 from cloister.session.releases.frames import Frame, Series
 
-__all__ = ["Read", "read_baskets", "read_with_shape"]
-
 Shape = Literal["baskets", "lists", "long", "wide"]
 
 

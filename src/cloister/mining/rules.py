@@ -23,8 +23,6 @@ from cloister.mining.thresholds import Thresholds
 from cloister.privacy import Exact
 from cloister.session.releases.frames import Frame, Series
 
-__all__ = ["Found", "Rule", "Rules", "association_rules", "find_rules"]
-
 MOST = 5_000_000
 """Of rules: the same thought as with itemsets."""
 

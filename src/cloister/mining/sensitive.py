@@ -19,8 +19,6 @@ from cloister.mining.itemsets import mine
 from cloister.mining.rules import Found, Rule, find_rules
 from cloister.mining.thresholds import Thresholds
 
-__all__ = ["Problem", "Sensitive", "sensitive_rules"]
-
 _LINE = 'rules=[("beer", "bread"), (("tea", "milk"), ("jam",)), "tea, milk -> jam"]'
 
 

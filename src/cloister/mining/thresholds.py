@@ -12,8 +12,6 @@ from fractions import Fraction
 from cloister.errors import InvalidParameter
 from cloister.privacy import Exact, exact_nonnegative, exact_positive, text_of
 
-__all__ = ["Thresholds", "share_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:

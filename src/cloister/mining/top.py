@@ -23,8 +23,6 @@ from cloister.noise import DiscreteGaussian, DiscreteLaplace, Exponential, Permu
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_positive, zcdp_within
 from cloister.session.releases.frames import Frame, Series
 
-__all__ = ["NoisyItemset", "NoisyItemsets", "Picker", "TopItemsets", "check_universe", "counted"]
-
 MOST_CANDIDATES = 3_000_000
 _CHUNK = 4_000_000
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from cloister.session import Door
     from cloister.session.questions.spend import Spending
 
-__all__ = ["Picking", "top_itemsets"]
-
 _MOST_VALUES = 100_000
 
 

@@ -16,8 +16,6 @@ from cloister.mining.lowering import smallest_first
 from cloister.mining.sensitive import Problem
 from cloister.mining.worked import Worked
 
-__all__ = ["slide"]
-
 
 def slide(problem: Problem, *, window: int = 10_000) -> Worked:
     """Support, in windows of so many baskets."""

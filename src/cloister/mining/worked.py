@@ -10,8 +10,6 @@ import numpy.typing as npt
 from cloister.mining.baskets import Baskets, Codes
 from cloister.mining.sensitive import Problem, Sensitive
 
-__all__ = ["Worked"]
-
 
 class Worked:
     """The columns that may change, changed in place.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from cloister.noise.random import Random
 
-__all__ = ["MISSED", "RELATIVE_ERROR", "ball_in_steps"]
-
 RELATIVE_ERROR = 2.0**-90
 """How far a coordinate may be from its real value, relatively to the vector's length, but with probability `MISSED`."""
 MISSED = 2.0**-80

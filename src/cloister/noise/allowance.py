@@ -32,8 +32,6 @@ from cloister.privacy import (
 )
 from cloister.privacy.rational import exact_square_root
 
-__all__ = ["FLOAT_DELTA", "Allowance", "Currency", "Share"]
-
 Currency: TypeAlias = Literal["epsilon", "mu_squared", "rho"]
 FLOAT_DELTA = Fraction(1, 10**12)
 """The most that computing the noise of one release under ε may add to δ = 0."""

@@ -15,8 +15,6 @@ from cloister.noise.laplace import DiscreteLaplace
 from cloister.noise.shares import SummedNoise
 from cloister.stored import Stored
 
-__all__ = ["LAWS", "NoiseLaw", "law_from", "law_plain"]
-
 NoiseLaw: TypeAlias = DiscreteLaplace | DiscreteGaussian | SummedNoise
 
 LAWS: tuple[Stored[Any], ...] = (

@@ -40,8 +40,6 @@ from cloister.privacy.rational import Exact, exact_positive
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LEAST_SHARE", "SummedNoise", "gaussian_share", "laplace_share", "rho_of_sum"]
-
 Whole: TypeAlias = DiscreteLaplace | DiscreteGaussian
 
 LEAST_SHARE = 2

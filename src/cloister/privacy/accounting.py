@@ -51,8 +51,6 @@ from cloister.privacy.rational import Exact
 from cloister.privacy.renyi import ORDERS, RenyiCurve
 from cloister.privacy.sampled import sampled, sampled_gaussian
 
-__all__ = ["Accountant", "ApproxAccountant", "LossAccountant", "PureAccountant", "RenyiAccountant", "ZCDPAccountant"]
-
 Self = TypeVar("Self", bound="Accountant")
 
 _NO_EPSILON, _NO_DELTA, _NO_RHO = PureDP(0), ApproxDP(0, 0), ZCDP(0)

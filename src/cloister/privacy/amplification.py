@@ -13,8 +13,6 @@ from cloister.privacy.guarantee import ApproxDP, Guarantee, PureDP, guarantee_of
 from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact, exact_nonnegative, exact_probability, text_of
 
-__all__ = ["poisson", "shuffled", "without_replacement"]
-
 
 def poisson(guarantee: Guarantee | Exact, rate: Exact) -> Guarantee:
     """Each unit takes part with probability q, independently of the others: ε′ = ln(1 + q(e^ε − 1)), δ′ = qδ.

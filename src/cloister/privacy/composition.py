@@ -32,8 +32,6 @@ from cloister.privacy.loss import PrivacyLossDistribution
 from cloister.privacy.precision import context, real, rounded_up, up
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of
 
-__all__ = ["advanced", "best_of", "heterogeneous", "optimal", "optimal_delta", "parallel", "sequential"]
-
 _LONGEST_SUM = 20_000
 _TINIEST = Fraction(1, 10**12)  # below this the sum is as good as any theorem, and the digits of sixty would cancel
 

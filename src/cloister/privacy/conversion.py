@@ -26,19 +26,6 @@ from cloister.privacy.guarantee import ZCDP, ApproxDP, PureDP, pure_of, pure_or_
 from cloister.privacy.precision import context, down, real, up
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of
 
-__all__ = [
-    "delta_of_approx",
-    "delta_of_pure",
-    "delta_of_zcdp",
-    "epsilon_of_pure",
-    "epsilon_of_renyi",
-    "epsilon_of_zcdp",
-    "simple_epsilon_of_zcdp",
-    "zcdp_of_approx",
-    "zcdp_of_pure",
-    "zcdp_within",
-]
-
 
 def delta_of_pure(guarantee: PureDP | Exact, epsilon: Exact) -> Fraction:
     """The least δ, rounded up, for which ε₀-DP implies (ε, δ)-DP: (e^ε₀ − e^ε)/(1 + e^ε₀) below ε₀, and 0 from there on.

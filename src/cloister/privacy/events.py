@@ -17,22 +17,6 @@ from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.privacy.precision import context, down, real
 from cloister.privacy.rational import Exact, exact_nonnegative, exact_positive, float_down, float_up, text_of
 
-__all__ = [
-    "Composed",
-    "DiscreteGaussianRelease",
-    "DiscreteLaplaceRelease",
-    "Event",
-    "GaussianRelease",
-    "LaplaceRelease",
-    "NotPrivate",
-    "Nothing",
-    "Promised",
-    "RandomizedResponse",
-    "Repeated",
-    "Sampled",
-    "to_dp_accounting",
-]
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class LaplaceRelease:

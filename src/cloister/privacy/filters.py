@@ -34,8 +34,6 @@ from cloister.privacy.precision import context, real, rounded_down, up
 from cloister.privacy.rational import Exact, exact_positive, exact_probability, text_of
 from cloister.privacy.renyi import RenyiCurve
 
-__all__ = ["AdvancedFilter", "ApproxFilter", "PureFilter", "PureOdometer", "RenyiFilter", "RenyiOdometer", "ZCDPFilter"]
-
 _NO_EPSILON, _NO_DELTA, _NO_RHO = PureDP(0), ApproxDP(0, 0), ZCDP(0)
 
 

@@ -19,8 +19,6 @@ from cloister.errors import NotConvertible
 from cloister.privacy.precision import DIGITS, context, down, real, up
 from cloister.privacy.rational import Exact, exact_nonnegative, exact_positive, exact_probability
 
-__all__ = ["delta_of_gaussian", "epsilon_of_gaussian", "mu_squared_of_gaussian", "sigma_of_gaussian"]
-
 _MOST_DIGITS = 960
 
 

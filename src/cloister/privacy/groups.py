@@ -8,8 +8,6 @@ from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact, exact, text_of
 from cloister.privacy.sensitivity import Neighbours
 
-__all__ = ["between_neighbours", "for_groups", "to_bounded"]
-
 
 def for_groups(guarantee: Guarantee | Exact, size: int) -> Guarantee:
     """What a promise for one unit says of `size` units at once.

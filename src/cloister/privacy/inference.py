@@ -35,8 +35,6 @@ from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact, exact_probability
 
-__all__ = ["About", "Inference", "advantage", "loss_within"]
-
 About: TypeAlias = Literal["presence", "value"]
 _STEPS = {"presence": 1, "value": 2}
 _SELDOM = Fraction(1, 10**6)

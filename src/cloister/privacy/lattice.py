@@ -17,8 +17,6 @@ import numpy as np
 from cloister.privacy.pairs import HOPELESS, UNIT, Atoms, Floats, Gridded, Pair, size_of
 from cloister.privacy.rational import float_down, float_up
 
-__all__ = ["DiscreteGaussianPair", "DiscreteLaplacePair"]
-
 _DISCRETE_REACH = 14.0  # the mass beyond is below 1e-43, which is what δ of a discrete Gaussian is known to
 _BLOCKS = 256  # blocks in one standard deviation of a wide discrete Gaussian
 _MOST_ATOMS = 4096

@@ -44,8 +44,6 @@ from cloister.privacy.rational import (
 )
 from cloister.privacy.spectrum import Spectrum
 
-__all__ = ["PrivacyLossDistribution"]
-
 _FINEST = 2**15
 _FINENESS = 0.015  # of the root mean square of a single loss: its rounding adds some 0.004 % to the variance of the sum
 

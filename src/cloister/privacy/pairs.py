@@ -25,19 +25,6 @@ from numpy.typing import NDArray
 
 from cloister.privacy.rational import float_up
 
-__all__ = [
-    "Atoms",
-    "FinitePair",
-    "GaussianPair",
-    "Gridded",
-    "LaplacePair",
-    "Pair",
-    "RandomizedResponsePair",
-    "TooWide",
-    "grid_all",
-    "size_of",
-]
-
 Floats = NDArray[np.float64]
 
 UNIT = 2.0**-53

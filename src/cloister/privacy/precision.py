@@ -17,8 +17,6 @@ from typing import Any
 
 from cloister.errors import NotConvertible
 
-__all__ = ["DIGITS", "context", "down", "real", "rounded_down", "rounded_up", "up"]
-
 DIGITS = 60
 _SLACK = Fraction(1, 10**30)
 _LARGEST = 4000  # bits: beyond every number that a person may write, and its square

@@ -23,8 +23,6 @@ from cloister.privacy.guarantee import ZCDP, ApproxDP, PureDP, pure_of, zcdp_or_
 from cloister.privacy.precision import context, real, rounded_up, up
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, exact_probability, text_of
 
-__all__ = ["ORDERS", "RenyiCurve"]
-
 ORDERS: tuple[Fraction, ...] = tuple(
     1 + Fraction(quarters, 4) * Fraction(2) ** power for power in range(-7, 12) for quarters in range(4, 8)
 )

@@ -47,8 +47,6 @@ from cloister.privacy.pairs import (
 )
 from cloister.privacy.rational import Exact, exact_nonnegative, float_up, text_of
 
-__all__ = ["SampledGaussianPair", "SampledPair", "sampled", "sampled_gaussian"]
-
 _REACH = 10.0  # in standard deviations; the mass beyond is below 1e-23
 _LONGEST = 2**20
 _FAR = 700.0

@@ -22,8 +22,6 @@ from math import isqrt
 from cloister.errors import InvalidParameter, MissingBound
 from cloister.privacy.rational import Exact, exact, exact_nonnegative, text_of
 
-__all__ = ["Neighbours", "Sensitivity"]
-
 
 class Neighbours(StrEnum):
     """Which two tables a promise must not tell apart.

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from cloister.privacy.pairs import UNIT, Floats, Gridded, TooWide
 
-__all__ = ["Spectrum"]
-
 _TAU = 1e-13  # tilted mass outside the window, on either side
 _DEAD = 1e-30  # a product of transforms below this is zero from there on; N of them together weigh less than 1e-24
 _CHUNK = 32

@@ -32,8 +32,6 @@ from cloister.session.questions.question import (
     Variance,
 )
 
-__all__ = ["AGGREGATES", "Aggregates", "is_aggregate"]
-
 AGGREGATES = (exp.AggFunc, exp.WithinGroup, exp.Filter)
 _QUANTILES = ("QUANTILE_CONT", "QUANTILE_DISC", "PERCENTILE", "APPROX_PERCENTILE", "PERCENTILE_CONT", "PERCENTILE_DISC")
 _SPREAD = {"VAR": (True, False), "VARP": (False, False), "STDEV": (True, True), "STDEVP": (False, True)}

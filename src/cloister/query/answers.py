@@ -16,8 +16,6 @@ from cloister.query.parse import Parsed
 from cloister.session import Release
 from cloister.session.releases.frames import Kind, Series
 
-__all__ = ["laid_out"]
-
 CHOSEN = "the rows were chosen by their noisy values: margin(joint=True) holds for them; a single margin held before the choice"
 
 

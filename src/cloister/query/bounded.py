@@ -30,8 +30,6 @@ from cloister.tables import Capped, Expression, Extended, PerUnit, Relation, Uni
 if TYPE_CHECKING:
     from cloister.tables.expression.scalars import Scalar
 
-__all__ = ["bounded"]
-
 _LINE = "SUM(cost, contribution_bounds_per_group => (0, 100))"
 _WHOLE = (exp.Column, exp.Identifier, exp.Alias, exp.Literal, exp.Order, exp.Ordered, exp.Having)
 """What no key can be, or what is a key already."""

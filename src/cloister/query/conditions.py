@@ -16,8 +16,6 @@ from cloister.query.constants import constant, is_constant
 from cloister.query.refusals import refused, shown, unsupported
 from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
 
-__all__ = ["Operands", "condition", "conjuncts"]
-
 _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
     exp.NEQ: "!=",

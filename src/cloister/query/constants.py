@@ -16,8 +16,6 @@ from cloister.query.refusals import clipped, refused, shown, unsupported, whole
 if TYPE_CHECKING:
     from cloister.query.numbers import Rules
 
-__all__ = ["NUMBERS", "constant", "is_constant", "is_double", "shifted"]
-
 TEXTS = frozenset(
     {
         exp.DataType.Type.TEXT,

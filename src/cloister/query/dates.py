@@ -13,8 +13,6 @@ from cloister.query.refusals import refused, shown
 from cloister.tables import Domain, Expression
 from cloister.tables.expression.scalars import Add, Const, DateDiff, DatePart, DateShift, DateTrunc, Scalar
 
-__all__ = ["DATES", "Make", "ScalarReader", "whole_number"]
-
 _UNITS = ("year", "quarter", "month", "week", "day")
 _PARTS = {
     "year": "year",

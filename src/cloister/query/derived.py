@@ -24,8 +24,6 @@ from cloister.query.sources import Environment, Item, check_one_population, item
 from cloister.query.within import AGGREGATES, UnitAggregates
 from cloister.tables import PerUnit, Projected, PublicTable, Relation, Stacked
 
-__all__ = ["derive", "group_targets", "public_answers", "rows_of"]
-
 _PER_PERSON = "SELECT AVG(total) FROM (SELECT patient, SUM(cost) AS total FROM visits GROUP BY patient) AS t"
 _PARTS = {
     "order": ("ORDER BY in a subquery", "an order of rows means nothing to an aggregate", "ORDER BY at the end of the question"),

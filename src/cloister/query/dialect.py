@@ -16,8 +16,6 @@ from sqlglot.tokens import TokenType
 
 from cloister.errors import UnsupportedQuery
 
-__all__ = ["DIALECTS", "POPULATION_BY_DEFAULT", "canonical", "dialect_named", "parser_of"]
-
 DIALECTS = (
     "ansi",
     "bigquery",

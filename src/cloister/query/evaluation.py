@@ -15,8 +15,6 @@ from cloister.query.refusals import refused
 from cloister.tables import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
 from cloister.tables.expression.expressions import OPERATORS, matches
 
-__all__ = ["holds", "kind_of", "plain"]
-
 
 def holds(condition: Expression, row: Mapping[str, Any]) -> bool | None:
     """Whether the condition is true of a row of values; None where SQL says NULL.

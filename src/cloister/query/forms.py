@@ -25,8 +25,6 @@ from dataclasses import dataclass, replace
 from cloister.query.parse import Parsed, parse
 from cloister.tables import And, Compare, Expression, Literal, Not, Or, PrivateTable, PublicTable
 
-__all__ = ["Form", "Forms", "filled", "form_of", "stand_ins"]
-
 _LONGEST = 4_000
 _MOST_NUMBERS = 32
 _MOST_FORMS = 512

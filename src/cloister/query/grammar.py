@@ -14,8 +14,6 @@ from sqlglot import exp
 from cloister.query.options import BOUNDED
 from cloister.query.refusals import EXAMPLE, clipped, shown, unsupported
 
-__all__ = ["check", "known_functions"]
-
 _MOST_NODES = 60_000
 _NONE: frozenset[str] = frozenset()
 _UNARY, _BINARY = frozenset({"this"}), frozenset({"this", "expression"})

@@ -22,8 +22,6 @@ from cloister.query.rows import Field, Rows, choose
 from cloister.query.sources import Environment, Item, check_one_population, items_of
 from cloister.tables import KeyJoined, Projected, PublicJoined, Relation, UnitJoined
 
-__all__ = ["joined"]
-
 
 @dataclass(kw_only=True)
 class _Joining:

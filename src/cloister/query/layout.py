@@ -12,8 +12,6 @@ from typing import Any
 from cloister.query.evaluation import holds
 from cloister.tables import Expression
 
-__all__ = ["Layout", "Ordering", "Shown"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:

@@ -9,8 +9,6 @@ from cloister.query.refusals import refused
 from cloister.query.sources import Item
 from cloister.tables import Base, KeyJoined, PrivateTable, Projected, Relation
 
-__all__ = ["linked", "unlinked"]
-
 
 def linked(relation: Relation, tables: Mapping[str, object], until: str | None = None) -> Relation:
     """Rows whose units are values of another table's column, joined with that table, again and again, until they are people's, or

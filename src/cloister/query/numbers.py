@@ -62,8 +62,6 @@ from cloister.tables.expression.scalars import (
 )
 from cloister.tables.relations.relation import Extended
 
-__all__ = ["DECIMAL", "DOUBLE", "RULES", "WHOLE", "NumberKind", "Rules", "as_rounded", "kind_in", "kind_of", "rounding"]
-
 NumberKind: TypeAlias = Literal["whole", "decimal", "double"]
 WHOLE: NumberKind = "whole"
 DECIMAL: NumberKind = "decimal"

@@ -17,8 +17,6 @@ from cloister.errors import InvalidParameter
 from cloister.privacy import ApproxDP, Guarantee, PureDP, exact
 from cloister.query.refusals import clipped, refused, whole
 
-__all__ = ["BOUNDED", "Options", "taken"]
-
 BOUNDED = {name: f"CLOISTER_{name}" for name in ("SUM", "AVG", "COUNT")}
 """What an aggregate with bounds among its arguments is called while it is parsed."""
 _BOUNDS = ("contribution_bounds_per_group", "contribution_bounds_per_row")

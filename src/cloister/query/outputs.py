@@ -22,8 +22,6 @@ from cloister.query.scalars import Reader
 from cloister.session import Count, Statistic
 from cloister.tables import Expression
 
-__all__ = ["Outputs", "read_outputs"]
-
 _MOST_SETS = 64
 
 

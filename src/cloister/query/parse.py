@@ -40,8 +40,6 @@ from cloister.session.questions.question import Combined
 from cloister.session.questions.touched import Touched
 from cloister.tables import And, Base, Column, Expression, IsNull, Not, PrivateTable, PublicTable, Relation
 
-__all__ = ["Parsed", "parse"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:

@@ -10,8 +10,6 @@ from sqlglot import exp
 
 from cloister.query.refusals import refused, shown
 
-__all__ = ["check_precedence"]
-
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Like, exp.Between, exp.In)
 

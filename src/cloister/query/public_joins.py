@@ -21,8 +21,6 @@ from cloister.query.refusals import refused, unsupported
 from cloister.query.rows import Field, choose
 from cloister.query.sources import Item
 
-__all__ = ["PublicJoin", "public_join"]
-
 _MOST_ROWS = 2_000_000
 _ONE = "one public table that holds the join"
 

@@ -22,8 +22,6 @@ from cloister.tables import Domain, PublicTable, Text
 from cloister.tables.relations.public_values import domain_of, read
 from cloister.tables.sourcing.sources import CsvSource
 
-__all__ = ["PublicRows", "PublicSource", "Queries", "public_rows", "public_values"]
-
 _LINE = "town IN (SELECT town FROM towns)"
 _AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Min: "min",

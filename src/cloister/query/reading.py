@@ -16,8 +16,6 @@ from cloister.session.questions.touched import Touched
 from cloister.session.state.table_registry import with_columns
 from cloister.tables import PrivateTable, PublicTable
 
-__all__ = ["touched_in"]
-
 Tables = Mapping[str, PrivateTable | PublicTable]
 
 

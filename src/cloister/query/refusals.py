@@ -6,8 +6,6 @@ from sqlglot import exp
 
 from cloister.errors import UnsupportedQuery
 
-__all__ = ["EXAMPLE", "clipped", "refused", "shown", "unsupported", "whole"]
-
 EXAMPLE = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 _LONGEST_SHOWN = 60
 

@@ -26,8 +26,6 @@ from cloister.query.dialect import dialect_named
 from cloister.query.refusals import EXAMPLE
 from cloister.tables import Category, PrivateTable, PublicTable
 
-__all__ = ["Words", "in_words_of"]
-
 _NUMBERS = frozenset({"age", "pay", "cost", "fee", "hours", "x", "y", "column", "expression", "numerator", "divisor"})
 _KEYS = frozenset({"sex", "educ", "ward", "town"})
 _DATES = frozenset({"born", "later", "earlier"})

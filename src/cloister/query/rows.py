@@ -23,8 +23,6 @@ from cloister.tables import Domain, Expression, Extended, Filtered, Relation
 if TYPE_CHECKING:
     from cloister.tables.expression.scalars import Scalar
 
-__all__ = ["Field", "Qualifier", "Rows", "choose", "named", "same"]
-
 _LONGEST_NAME = 100
 _MOST_COMPUTED = 500
 _WORDS = ("true", "false", "null")

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from cloister.query.numbers import NumberKind
     from cloister.tables.expression.scalars import Scalar
 
-__all__ = ["CONDITIONS", "Reader"]
-
 CONDITIONS = (
     exp.And,
     exp.Or,

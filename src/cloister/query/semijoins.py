@@ -22,8 +22,6 @@ from cloister.query.sources import Environment, Item, check_one_population, item
 from cloister.query.within import AGGREGATES
 from cloister.tables import Column, Filtered, Identifier, IsNull, KeyJoined, PerUnit, Projected, UnitAggregate, UnitJoined
 
-__all__ = ["semijoined"]
-
 _LINE = "patient IN (SELECT patient FROM visits WHERE cost > 100)"
 _EXISTS = "EXISTS (SELECT 1 FROM visits AS v WHERE v.patient = p.patient)"
 

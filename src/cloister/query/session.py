@@ -25,8 +25,6 @@ from cloister.session.state.table_snapshot import TableSnapshot
 from cloister.session.state.view import Seen
 from cloister.tables import Expression
 
-__all__ = ["Session"]
-
 _REHEARSED = 1
 _FORMS: WeakKeyDictionary[TableSnapshot, Forms] = WeakKeyDictionary()
 """What texts mean, as long as the tables are as they are: a registry never changes."""

@@ -13,8 +13,6 @@ from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
 from cloister.query.rows import Field, Qualifier, same
 from cloister.tables import Base, PrivateTable, PublicTable, Relation
 
-__all__ = ["Environment", "Item", "check_one_population", "items_of"]
-
 _MOST_SOURCES = 64
 _MOST_JOINS = 8
 _DEEPEST = 16

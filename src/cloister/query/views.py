@@ -23,8 +23,6 @@ from cloister.query.rows import Field, choose
 from cloister.query.words import statement, unheard
 from cloister.tables import Expression, PrivateTable
 
-__all__ = ["row_condition", "row_conditions"]
-
 _LINE = "age >= 18 AND sex = 'F'"
 _MOST_KNOWN = 1024
 _KNOWN: WeakKeyDictionary[PrivateTable, dict[tuple[str, str], Expression]] = WeakKeyDictionary()

@@ -13,8 +13,6 @@ from cloister.query.scalars import Reader
 from cloister.tables import UnitAggregate
 from cloister.tables.relations.perunit import UnitKind
 
-__all__ = ["AGGREGATES", "UnitAggregates"]
-
 AGGREGATES = (exp.AggFunc, exp.WithinGroup, exp.Filter)
 _KINDS: dict[type[exp.Expression], UnitKind] = {
     exp.Sum: "sum",

@@ -28,8 +28,6 @@ from cloister.query.dialect import dialect_named, parser_of
 from cloister.query.options import Options, taken
 from cloister.query.refusals import EXAMPLE, clipped, refused, unsupported
 
-__all__ = ["check_words", "statement", "unheard"]
-
 _LONGEST = 50_000
 _MOST_CONDITIONS = 500
 _DEEPEST_DOUBLING, _DEEPEST = 5, 60

@@ -19,8 +19,6 @@ from cloister.session.questions.spend import Spending
 from cloister.session.releases.release import Release
 from cloister.session.state.table_snapshot import Table
 
-__all__ = ["Delegate", "Measurer"]
-
 
 class Measurer(Protocol):
     """Answers questions about tables within a budget."""

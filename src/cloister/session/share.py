@@ -31,8 +31,6 @@ from cloister.session.releases.release import Release
 if TYPE_CHECKING:
     from cloister.session.door import Door
 
-__all__ = ["WithinShare"]
-
 Result = TypeVar("Result")
 RULE = "within_share"
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from cloister.privacy import Guarantee
 from cloister.session import Frame, Series, text_table
 
-__all__ = ["KINDS", "Answer", "Kind", "Statistic"]
-
 Floats = npt.NDArray[np.float64]
 Kind: TypeAlias = Literal["measured", "sure", "typical", "not known"]
 

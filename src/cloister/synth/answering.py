@@ -31,8 +31,6 @@ from cloister.tables.expression.evaluate import holds
 if TYPE_CHECKING:
     from cloister.synth.model import SyntheticModel
 
-__all__ = ["answered"]
-
 Floats = npt.NDArray[np.float64]
 
 _MOST_COMBINATIONS = 1_000_000

@@ -20,8 +20,6 @@ from cloister.tables import And, Between, Compare, Domain, Expression, In, IsNul
 from cloister.tables.expression.evaluate import evaluate
 from cloister.tables.expression.expressions import number_of, threshold
 
-__all__ = ["Cut", "cut"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

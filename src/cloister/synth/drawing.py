@@ -16,8 +16,6 @@ from cloister.noise import Random
 from cloister.synth.mixture import Mixture
 from cloister.synth.states import Pieces, States
 
-__all__ = ["conditioned", "drawn"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -19,8 +19,6 @@ from cloister.synth.states import States, states_of
 from cloister.synth.workload import About, Method, about_of
 from cloister.tables import Binned, Domain, PrivateTable
 
-__all__ = ["fit", "fit_frame"]
-
 _CLEAR_SIGNAL = 2_000
 """From how many times on triples repay what they cost, in trials on Adult: 3-way tables are a quarter closer at ε = 10."""
 _LEAST_SIGNAL = 20

@@ -35,8 +35,6 @@ from cloister.session.workloads.marginals import Marginal
 from cloister.synth.states import States
 from cloister.synth.workload import About, Method, parts_for
 
-__all__ = ["Marginals", "Noisy", "expected_noise", "measure", "questions_for"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 

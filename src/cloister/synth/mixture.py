@@ -30,8 +30,6 @@ import numpy.typing as npt
 from cloister.noise import Random
 from cloister.synth.measuring import Marginals
 
-__all__ = ["Mixture", "fitted", "independent", "on_simplex", "refitted"]
-
 Floats = npt.NDArray[np.float64]
 Small = npt.NDArray[np.float32]
 

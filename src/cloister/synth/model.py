@@ -30,8 +30,6 @@ from cloister.tables.declaring.plain import domain_of
 if TYPE_CHECKING:
     from cloister.synth.answer import Answer
 
-__all__ = ["SyntheticModel", "load"]
-
 _FORMAT = 1
 _MOST_ROWS = 20_000_000
 _MOST_COMPONENTS = 10_000

@@ -28,8 +28,6 @@ from cloister.session.releases.spreads import spreads
 from cloister.synth.cutting import Cut, Integers
 from cloister.synth.measuring import Marginals
 
-__all__ = ["Evidence", "Functional", "bounds", "read", "width"]
-
 Floats = npt.NDArray[np.float64]
 _MOST_SUBSETS = 2  # columns of a table that bounds are taken from: no larger ones are measured
 

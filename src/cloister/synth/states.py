@@ -20,8 +20,6 @@ from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.session import Series
 from cloister.tables import Binned, Boolean, Category, Date, Domain, Integer, Key, Real, Strided
 
-__all__ = ["MOST_STATES", "Pieces", "States", "states_of"]
-
 Integers = npt.NDArray[np.int64]
 
 MOST_STATES = 100

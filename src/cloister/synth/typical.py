@@ -32,8 +32,6 @@ from cloister.noise import Random
 from cloister.synth.measuring import Marginals, Noisy
 from cloister.synth.mixture import Mixture, refitted
 
-__all__ = ["LEAST_SIGNAL", "MANY", "half_widths", "refits"]
-
 Floats = npt.NDArray[np.float64]
 
 LEAST_SIGNAL = 20

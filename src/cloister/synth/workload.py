@@ -13,8 +13,6 @@ from typing import Any, Literal, TypeAlias
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.session.workloads.marginals import Marginal, cells
 
-__all__ = ["MOST_CELLS", "About", "Method", "about_of", "asked_for", "parts_for"]
-
 Method: TypeAlias = Literal["pairs", "triples", "independent"]
 About: TypeAlias = tuple[Marginal, ...]
 """Sets of columns by their places; one of a single column stands for that column beside each two others."""

@@ -12,8 +12,6 @@ from cloister.anonymize.classes import Classes
 from cloister.anonymize.models.diversity import distinct_values
 from cloister.anonymize.risks.words import percent
 
-__all__ = ["background", "homogeneity"]
-
 
 def homogeneity(target: Target, column: str) -> Attack:
     """The share of people whose class has one sensitive value.

@@ -17,8 +17,6 @@ from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.risks.words import percent
 from cloister.errors import InvalidParameter
 
-__all__ = ["intersection"]
-
 _MOST_CELLS = 50_000_000
 
 

@@ -19,8 +19,6 @@ from cloister.anonymize.risks.words import percent
 from cloister.errors import MissingDependency
 from cloister.noise import Random, default_random
 
-__all__ = ["learner"]
-
 _MOST_ROWS = 20_000
 _FOLDS = 3
 _TREES = 25

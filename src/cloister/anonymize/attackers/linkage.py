@@ -17,8 +17,6 @@ from cloister.anonymize.frames import check_columns, read_frame
 from cloister.anonymize.readings import seen
 from cloister.anonymize.risks.words import percent
 
-__all__ = ["linkage"]
-
 _MOST_PAIRS = 20_000_000
 """Pairs of a class and a kind of person that are compared in one go."""
 

@@ -22,8 +22,6 @@ from cloister.anonymize.risks.words import percent
 from cloister.errors import CloisterError
 from cloister.noise import Random, default_random
 
-__all__ = ["minimality"]
-
 Ints = npt.NDArray[np.int64]
 Columns = Mapping[str, EncodedColumn]
 

@@ -22,8 +22,6 @@ from cloister.anonymize.recoding import Recoded, RecodedColumn
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 
-__all__ = ["attack", "attack_tables", "example"]
-
 
 def attack(
     target: Target | Encoded,

@@ -12,8 +12,6 @@ from cloister.anonymize.classes import Classes
 from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.risks.words import percent
 
-__all__ = ["similarity", "skewness"]
-
 
 def skewness(target: Target, column: str, times: float = 2.0) -> Attack:
     """The share of people whose own value is at least `times` as likely in their class as in the whole table.

@@ -17,8 +17,6 @@ from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.risks.words import percent
 from cloister.errors import InvalidParameter
 
-__all__ = ["Attack", "Target", "target_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:

@@ -12,8 +12,6 @@ from cloister.anonymize.encoded import Encoded, EncodedColumn
 from cloister.anonymize.hierarchies.hierarchy import Hierarchy
 from cloister.anonymize.hierarchies.levels import text_of
 
-__all__ = ["choose_hierarchy"]
-
 _FINEST, _FINEST_OF_ALL = 32, 512
 """About how many intervals the first level of numbers has; at most, in a long table, whose intervals would
 hold too many rows else."""

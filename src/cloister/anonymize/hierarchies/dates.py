@@ -11,8 +11,6 @@ from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.hierarchies.levels import finished
 from cloister.errors import InvalidParameter
 
-__all__ = ["STEPS", "Dates"]
-
 STEPS = ("day", "month", "quarter", "half", "year", "decade", "century")
 
 

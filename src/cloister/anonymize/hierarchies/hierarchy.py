@@ -13,8 +13,6 @@ from cloister.anonymize.hierarchies.ladder import Ladder
 if TYPE_CHECKING:
     from cloister.anonymize.hierarchies.table import Written
 
-__all__ = ["Hierarchy"]
-
 
 class Hierarchy(ABC):
     """How the values of a column become coarser, level by level, until nothing is said ("*").

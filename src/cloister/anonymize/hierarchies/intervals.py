@@ -14,8 +14,6 @@ from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.hierarchies.levels import finished
 from cloister.errors import InvalidParameter
 
-__all__ = ["Cuts", "Intervals", "interval_label"]
-
 _MOST_LEAVES = 1_000_000
 
 

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["MISSING", "STAR", "Ladder"]
-
 STAR = "*"
 """Everything: the label of a suppressed cell, and of the top of most hierarchies."""
 

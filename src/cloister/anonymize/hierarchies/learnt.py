@@ -19,8 +19,6 @@ from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.hierarchies.levels import finished, text_of
 from cloister.errors import InvalidParameter, UnknownColumn
 
-__all__ = ["Learnt", "group_label"]
-
 _MOST = 400
 """Categories that are compared in pairs; the rarest of more are joined to begin with."""
 _WIDEST = 64

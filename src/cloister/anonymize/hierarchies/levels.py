@@ -8,8 +8,6 @@ from typing import Any
 from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.hierarchies.ladder import MISSING, STAR, Ladder
 
-__all__ = ["finished", "text_of"]
-
 
 def finished(
     column: EncodedColumn,

@@ -12,8 +12,6 @@ from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.hierarchies.levels import finished, text_of
 from cloister.errors import InvalidParameter
 
-__all__ = ["Mapped"]
-
 
 @dataclass(frozen=True)
 class Mapped(Hierarchy):

@@ -10,8 +10,6 @@ from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.hierarchies.levels import finished, text_of
 from cloister.errors import InvalidParameter
 
-__all__ = ["Masking"]
-
 
 @dataclass(frozen=True)
 class Masking(Hierarchy):

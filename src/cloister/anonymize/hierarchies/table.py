@@ -14,8 +14,6 @@ from cloister.anonymize.hierarchies.ladder import MISSING, STAR, Ladder
 from cloister.anonymize.hierarchies.levels import text_of
 from cloister.errors import InvalidParameter
 
-__all__ = ["Written", "lines_of", "read_lines"]
-
 _ABSENT = ("", "null", "NULL", MISSING)
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from cloister.anonymize.problem import Problem
     from cloister.anonymize.recoding import Recoded
 
-__all__ = ["Counted", "Floats", "LatticeMetric", "Metric", "NoFloor", "dot", "rows_of"]
-
 Floats = npt.NDArray[np.float64]
 
 

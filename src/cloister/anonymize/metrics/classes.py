@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from cloister.anonymize.problem import Problem
     from cloister.anonymize.recoding import Recoded
 
-__all__ = ["AverageClassSize", "Discernibility"]
-
 
 @dataclass(frozen=True)
 class Discernibility(Metric):

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cloister.anonymize.problem import Problem
     from cloister.anonymize.recoding import Recoded
 
-__all__ = ["Divergence", "Entropy"]
-
 
 @dataclass(frozen=True)
 class Entropy(Metric):

@@ -10,8 +10,6 @@ from cloister.anonymize.metrics.information import Ambiguity, Divergence, Entrop
 from cloister.anonymize.metrics.shares import CertaintyPenalty, Loss, Precision
 from cloister.errors import InvalidParameter
 
-__all__ = ["METRICS", "metric_of"]
-
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from cloister.anonymize.problem import Problem
     from cloister.anonymize.recoding import Recoded
 
-__all__ = ["CertaintyPenalty", "Loss", "Precision", "ShareMetric"]
-
 
 class ShareMetric(Metric):
     """A metric made of one number for each column: the mean over rows of what a cell covers; suppressed cells cover all, 1."""

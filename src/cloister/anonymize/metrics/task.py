@@ -16,8 +16,6 @@ from cloister.anonymize.recoding import Recoded
 from cloister.errors import InvalidParameter, MissingDependency
 from cloister.noise import Random
 
-__all__ = ["TaskAccuracy", "task_accuracy"]
-
 _MOST_ROWS = 20_000
 """Larger tables are measured on a random part of this size: the margin is then half a percent."""
 _MOST_LABELS = 400

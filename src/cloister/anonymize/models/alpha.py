@@ -18,8 +18,6 @@ from cloister.anonymize.models.ratios import Ratios
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["AlphaKAnonymity", "largest_shares"]
-
 
 def largest_shares(spread: Spread) -> Ratios:
     """The share of the commonest value of each class."""

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from cloister.anonymize.classes import Classes
 from cloister.anonymize.encoded import Encoded
 
-__all__ = ["Attained", "PrivacyModel", "attained_by", "satisfied_by"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Attained:

@@ -19,8 +19,6 @@ from cloister.anonymize.models.ratios import Ratios
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["DISTANCES", "TCloseness"]
-
 DISTANCES = ("equal", "ordered", "hierarchical", "kl", "total variation")
 
 

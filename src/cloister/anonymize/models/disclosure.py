@@ -13,8 +13,6 @@ from cloister.anonymize.models.base import Attained, PrivacyModel
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["DeltaDisclosure", "log_ratios"]
-
 
 def log_ratios(spread: Spread) -> npt.NDArray[np.float64]:
     """|ln(q/p)| of each value that stands in a class, triple by triple."""

@@ -15,8 +15,6 @@ from cloister.anonymize.classes import Spread
 from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.anonymize.models.ratios import Ratios, fits
 
-__all__ = ["hierarchical", "kullback_leibler", "ordered", "per_class", "total_variation"]
-
 
 def per_class(spread: Spread, amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The sum over the triples of each class.

@@ -20,8 +20,6 @@ from cloister.errors import InvalidParameter
 from cloister.privacy.precision import context
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["DIVERSITIES", "LDiversity", "distinct_values", "effective_values", "recursive_ratios"]
-
 DIVERSITIES = ("distinct", "entropy", "recursive")
 
 _ROUNDING = 1e-9

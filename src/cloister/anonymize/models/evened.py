@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["evened"]
-
 
 def evened(counts: npt.NDArray[np.int64], limit: int | None) -> npt.NDArray[np.int64]:
     """Counts at least as even as any that are left when `limit` rows are gone; with no limit known, one row of each value.

@@ -14,8 +14,6 @@ from cloister.anonymize.encoded import Encoded
 from cloister.anonymize.models.base import Attained, PrivacyModel
 from cloister.errors import InvalidParameter
 
-__all__ = ["KAnonymity"]
-
 
 @dataclass(frozen=True)
 class KAnonymity(PrivacyModel):

@@ -14,8 +14,6 @@ from cloister.anonymize.models.ratios import Ratios, fits
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["BetaLikeness", "gains"]
-
 
 def gains(spread: Spread) -> Ratios:
     """(q − p)/p of each triple: by how much a value is commoner in a class than in the table."""

@@ -18,8 +18,6 @@ from cloister.anonymize.recoding import Recoded
 from cloister.errors import InvalidParameter
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["DeltaPresence", "KMap", "attained_of", "members", "of_what_leaves"]
-
 
 def members(classes: Classes) -> npt.NDArray[np.int64]:
     """How many rows of each class are in the research table."""

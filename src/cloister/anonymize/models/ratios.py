@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Ratios", "fits"]
-
 _LARGEST = 2.0**62
 _NEAR = 1e-9
 

@@ -16,8 +16,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.noise.random import default_random
 
-__all__ = ["Coded", "Rounding", "TopBottomCoding"]
-
 Floats = npt.NDArray[np.float64]
 
 AS = ("bound", "mean", "median")

@@ -19,8 +19,6 @@ from cloister.anonymize.frames import Frame, check_columns, kept_index, need_pol
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 
-__all__ = ["Columns", "names_of"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

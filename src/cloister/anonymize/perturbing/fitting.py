@@ -18,8 +18,6 @@ from cloister.errors import InvalidParameter, MissingDependency
 from cloister.noise import Random
 from cloister.noise.random import default_random
 
-__all__ = ["BestFit", "Candidate", "Drawn", "Fit"]
-
 Floats = npt.NDArray[np.float64]
 
 FAMILIES = tuple(

@@ -19,8 +19,6 @@ from cloister.noise.mechanism import check_confidence
 from cloister.noise.random import default_random
 from cloister.privacy.rational import Exact
 
-__all__ = ["PRAM", "Frequencies", "Postrandomized", "estimate_frequencies", "invariant_matrix"]
-
 Floats = npt.NDArray[np.float64]
 
 MISSING = ("refuse", "keep", "value")

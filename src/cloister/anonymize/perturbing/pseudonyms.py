@@ -15,8 +15,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.noise.random import default_random
 
-__all__ = ["Pseudonyms", "dictionary_attack"]
-
 _TAG = b"cloister pseudonym "
 _ALPHABET = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz234567", dtype=np.uint8)
 _AT_ONCE = 1 << 14

@@ -16,8 +16,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.noise.random import default_random
 
-__all__ = ["RecordSwap", "RecordsSwapped"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -16,8 +16,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.noise.random import default_random
 
-__all__ = ["LocalSuppression", "Suppressed"]
-
 Integers = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
 

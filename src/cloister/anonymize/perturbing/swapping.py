@@ -16,8 +16,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.noise.random import default_random
 
-__all__ = ["RankSwap", "Shuffle", "Swapped"]
-
 Integers = npt.NDArray[np.int64]
 
 _TRIES = 24

@@ -21,8 +21,6 @@ from cloister.errors import InvalidParameter
 if TYPE_CHECKING:
     from cloister.anonymize.recoding import Recoded
 
-__all__ = ["Added", "added_by", "added_in", "added_to"]
-
 Ints = npt.NDArray[np.int64]
 
 

@@ -11,8 +11,6 @@ from cloister.printable import escape
 if TYPE_CHECKING:
     from cloister.anonymize.risks.summary import Risk
 
-__all__ = ["body_of", "page_of"]
-
 _BINS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, None))
 
 

@@ -14,8 +14,6 @@ from cloister.anonymize.encoded import tally_of
 from cloister.anonymize.frames import Frame, check_columns, need_polars
 from cloister.errors import InvalidParameter
 
-__all__ = ["Matched", "match"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Matched:

@@ -13,8 +13,6 @@ from typing import Any
 
 from cloister.anonymize.readings import seen
 
-__all__ = ["advice", "one_spelling", "spelt_alike"]
-
 
 def one_spelling(text: str) -> str:
     """A text without blanks at its ends, doubled blanks, capitals, and other ways to write the same letters (NFKC).

@@ -27,8 +27,6 @@ from cloister.anonymize.risks.spellings import spelt_alike
 from cloister.anonymize.risks.uniques import Uniques, estimate_uniques
 from cloister.errors import InvalidParameter
 
-__all__ = ["Risk", "SensitiveRisk", "digest_of", "risk", "risk_of", "risk_of_released"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SensitiveRisk:

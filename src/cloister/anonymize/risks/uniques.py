@@ -18,8 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Uniques", "estimate_uniques", "negative_binomial", "pitman", "zayatz"]
-
 Floats = npt.NDArray[np.float64]
 
 _SMALL_FRACTION = 0.1

@@ -9,8 +9,6 @@ from cloister.anonymize.risks.spellings import advice
 if TYPE_CHECKING:
     from cloister.anonymize.risks.summary import Risk, SensitiveRisk
 
-__all__ = ["LIMITS", "added_warnings", "answer", "lines_of", "percent", "sensitive_sentences", "spelling_warnings"]
-
 LIMITS = (
     "It covers the quasi-identifiers that were named, in the words of the table. Someone who knows a column that "
     "was not named may find more.",

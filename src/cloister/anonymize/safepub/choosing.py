@@ -15,8 +15,6 @@ from cloister.anonymize.hierarchies.ladder import Ladder
 from cloister.errors import InvalidParameter
 from cloister.noise import Exponential, Random
 
-__all__ = ["MOST_NODES", "choose_levels", "nodes_of", "scores"]
-
 MOST_NODES = 5_000
 _GRID = 1_000
 """What a published row keeps is counted in thousandths, so that scores are whole numbers."""

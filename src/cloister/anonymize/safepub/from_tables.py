@@ -17,8 +17,6 @@ from cloister.tables import PrivateTable
 if TYPE_CHECKING:
     from cloister.session import Door
 
-__all__ = ["SafePubRows", "SafeTable", "publish_safely"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SafeTable:

@@ -26,8 +26,6 @@ from cloister.errors import InvalidParameter
 from cloister.privacy.precision import context, down, real, up
 from cloister.privacy.rational import text_of
 
-__all__ = ["delta_of", "largest_rate", "least_k"]
-
 _LARGEST_K = 100_000
 _DIGITS = 40.0
 """Terms of a sum in floating point are left out from e to minus this power of the first on."""

@@ -29,8 +29,6 @@ from cloister.privacy import ApproxDP
 from cloister.privacy.rational import Exact, exact, exact_positive, exact_probability
 from cloister.tables import Boolean, Category, Date, Domain, Integer, Real
 
-__all__ = ["SafePub", "SafelyPublished"]
-
 _MOST_VALUES = 100_000
 _SHARE_FOR_CHOOSING = Fraction(1, 5)
 

@@ -11,8 +11,6 @@ from cloister.anonymize.recoding import Recoded
 from cloister.anonymize.searches.judging import recode
 from cloister.errors import InvalidParameter
 
-__all__ = ["AtLevels"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AtLevels(Search):

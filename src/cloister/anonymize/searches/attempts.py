@@ -12,8 +12,6 @@ from cloister.anonymize.searches.axes import Axis
 from cloister.anonymize.searches.parts import BLOCK, Part
 from cloister.anonymize.sorting import order_of
 
-__all__ = ["Attempt", "without_scraps"]
-
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 

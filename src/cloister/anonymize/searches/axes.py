@@ -16,8 +16,6 @@ import numpy.typing as npt
 from cloister.anonymize.encoded import Encoded, EncodedColumn
 from cloister.anonymize.hierarchies.ladder import Ladder
 
-__all__ = ["MANY", "Axis", "axes_of", "axis_of"]
-
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 

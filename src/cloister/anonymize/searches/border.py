@@ -15,8 +15,6 @@ from cloister.anonymize.searches.judging import Judge, Judgement
 from cloister.anonymize.searches.tables import Levels
 from cloister.errors import InvalidParameter
 
-__all__ = ["Border", "border"]
-
 _MOST_NODES = 4_000_000
 _PROGRESS_EVERY = 64
 

@@ -17,8 +17,6 @@ import numpy as np
 from cloister.anonymize.searches.counting import Levels
 from cloister.anonymize.searches.judging import Judge, Judgement
 
-__all__ = ["Boxes"]
-
 _MOST_OPEN = 2_000_000
 """How many boxes may be open; then the search ends, with the bound that it has."""
 

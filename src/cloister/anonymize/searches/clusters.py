@@ -22,8 +22,6 @@ from cloister.anonymize.searches.mondrian import refuse_the_unsatisfiable
 from cloister.anonymize.searches.regions import check_aggregates, regions
 from cloister.errors import InvalidParameter
 
-__all__ = ["Clusters"]
-
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from cloister.anonymize.searches.tables import Levels
 
-__all__ = ["Cones"]
-
 Words = npt.NDArray[np.uint64]
 
 _WORD = 2**64 - 1

@@ -12,8 +12,6 @@ from cloister.anonymize.searches.border import border
 from cloister.anonymize.searches.counting import Levels
 from cloister.anonymize.searches.judging import Judge
 
-__all__ = ["Choice", "frontier"]
-
 _MOST_SCORED = 20_000
 
 

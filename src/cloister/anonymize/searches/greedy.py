@@ -15,8 +15,6 @@ from cloister.anonymize.searches.counting import Levels
 from cloister.anonymize.searches.judging import Judge, Judgement, recode
 from cloister.anonymize.searches.unmet import interrupted, unmet
 
-__all__ = ["Greedy", "descend", "explore"]
-
 Look = Callable[[Levels], Judgement]
 Ended = Callable[[], bool]
 

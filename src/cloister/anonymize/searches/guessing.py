@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from cloister.anonymize.searches.tables import Levels
 
-__all__ = ["Guesses", "guesses"]
-
 _FEWEST = 5
 _STIFF = 1e-6
 """How much a step that no node tells of is held to the usual one."""

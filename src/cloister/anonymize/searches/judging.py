@@ -14,8 +14,6 @@ from cloister.anonymize.recoding import Proof, Recoded, RecodedColumn
 from cloister.anonymize.searches.counting import Counter, Levels, Node
 from cloister.anonymize.searches.sizing import Sized, Sizer
 
-__all__ = ["Judge", "Judgement", "recode"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:

@@ -16,8 +16,6 @@ from cloister.anonymize.searches.judging import Judge, Judgement, recode
 from cloister.anonymize.searches.tagging import Tagged
 from cloister.anonymize.searches.unmet import interrupted, unmet
 
-__all__ = ["OptimalLattice"]
-
 _SMALL = 50_000
 """In lattices of more nodes than this the first node is searched for with more care."""
 

@@ -23,8 +23,6 @@ from cloister.anonymize.searches.regions import regions
 from cloister.anonymize.sorting import order_of
 from cloister.errors import InvalidParameter
 
-__all__ = ["LocalRecoding"]
-
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 

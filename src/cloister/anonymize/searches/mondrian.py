@@ -28,8 +28,6 @@ from cloister.anonymize.searches.parts import Cut, Part, places_of
 from cloister.anonymize.searches.regions import check_aggregates, regions
 from cloister.errors import InvalidParameter
 
-__all__ = ["Distinct", "Mondrian", "distinct_rows", "refuse_the_unsatisfiable"]
-
 Ints = npt.NDArray[np.int64]
 
 _SAMPLE = 1 << 16

@@ -9,8 +9,6 @@ from inspect import signature
 from cloister.anonymize.problem import Search
 from cloister.errors import InvalidParameter
 
-__all__ = ["SEARCHES", "search_of"]
-
 SEARCHES = {
     "optimal": ("lattice", "OptimalLattice"),
     "mondrian": ("mondrian", "Mondrian"),

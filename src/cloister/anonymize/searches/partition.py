@@ -20,8 +20,6 @@ from cloister.anonymize.searches.axes import Axis
 from cloister.anonymize.searches.parts import BLOCK, Cut, Ended, Part
 from cloister.anonymize.sorting import order_of
 
-__all__ = ["Cutter", "Test"]
-
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 

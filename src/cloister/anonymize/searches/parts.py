@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from cloister.anonymize.searches.axes import Axis
 
-__all__ = ["BLOCK", "MARKS", "Cut", "Ended", "Part", "places_of"]
-
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.integer]

@@ -20,8 +20,6 @@ from cloister.anonymize.searches.parts import MARKS, Cut
 from cloister.anonymize.sorting import order_of
 from cloister.errors import InvalidParameter
 
-__all__ = ["AGGREGATES", "Region", "check_aggregates", "regions"]
-
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 

@@ -18,8 +18,6 @@ from cloister.anonymize.metrics.base import Floats, dot
 from cloister.anonymize.searches.counting import Counter
 from cloister.anonymize.searches.tables import Ints, Levels, Node
 
-__all__ = ["Sized", "Sizer"]
-
 _GROUP = 3
 _LARGEST_GROUP = 1 << 20
 _EACH, _SURE = 64, 1 << 16

@@ -24,8 +24,6 @@ from cloister.anonymize.metrics.base import dot
 if TYPE_CHECKING:
     from cloister.anonymize.searches.counting import Counter
 
-__all__ = ["Levels", "Node", "table_of"]
-
 Ints = npt.NDArray[np.int64]
 Levels = tuple[int, ...]
 

@@ -24,8 +24,6 @@ from cloister.anonymize.searches.guessing import guesses
 from cloister.anonymize.searches.judging import Judge, Judgement
 from cloister.anonymize.searches.tables import Levels
 
-__all__ = ["Tagged"]
-
 _PROGRESS_EVERY = 64
 _AGAIN = 60
 """After so many nodes guesses are made again from all that is known by then, and then after four times as many."""

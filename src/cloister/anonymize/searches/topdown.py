@@ -26,8 +26,6 @@ from cloister.anonymize.searches.greedy import descend
 from cloister.anonymize.searches.judging import Judge
 from cloister.anonymize.searches.unmet import unmet
 
-__all__ = ["TopDown"]
-
 Ints = npt.NDArray[np.int64]
 
 

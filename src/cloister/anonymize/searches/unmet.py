@@ -15,8 +15,6 @@ from cloister.anonymize.problem import Problem
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.privacy.rational import exact
 
-__all__ = ["check_presence", "interrupted", "lost_on_top", "unmet"]
-
 
 def unmet(problem: Problem) -> CloisterError:
     """The refusal, worked out from the table on the highest levels.

@@ -14,8 +14,6 @@ from cloister.hub.records.former import AnonymizedTable, LearntModel
 from cloister.hub.records.releases import StoredRelease
 from cloister.printable import json_of
 
-__all__ = ["copy_former"]
-
 
 def copy_former(connection: Connection) -> int:
     """Copy what was not copied yet; how many."""

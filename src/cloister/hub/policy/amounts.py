@@ -11,8 +11,6 @@ from fractions import Fraction
 from cloister.errors import InvalidParameter
 from cloister.privacy.guarantee import ZCDP, Guarantee
 
-__all__ = ["LARGEST", "check_amount"]
-
 LARGEST = 10**12
 
 

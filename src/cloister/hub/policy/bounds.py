@@ -21,8 +21,6 @@ from cloister.hub.policy.populations import among
 from cloister.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from cloister.privacy.rational import text_of
 
-__all__ = ["Ceiling", "ceilings"]
-
 _MUCH = Fraction(10) ** 12
 _NEARLY_ONE = 1 - Fraction(1, 10**60)
 _HALVINGS = 40

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from cloister.errors import InvalidDeclaration
 from cloister.learn.frame.catalogue import METHODS, Method
 
-__all__ = ["check_methods", "offered", "titled"]
-
 _NOTHING_TO_LEARN = "BoundedScaler"
 
 

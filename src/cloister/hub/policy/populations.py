@@ -12,8 +12,6 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["alike", "among"]
-
 _WINDOW = re.compile(r"(.+) (?:\d{4}|\d{4}-q[1-4]|\d{4}-(?:0[1-9]|1[0-2]))", re.ASCII)
 
 

@@ -22,8 +22,6 @@ from cloister.privacy.precision import context as precise
 from cloister.privacy.precision import down, real, rounded_up
 from cloister.privacy.rational import text_of
 
-__all__ = ["BY_PRICE", "beyond_risk", "most_within", "reached", "told_risk"]
-
 BY_PRICE = frozenset(
     {"question.ask", "learn.run", "synthesise.run", "algorithm.run", "release.see", "release.download", "release.share"}
 )

@@ -14,8 +14,6 @@ from collections.abc import Iterable
 from cloister.hub.policy.decision import Ask, Decision
 from cloister.hub.policy.facts import Object, Who
 
-__all__ = ["SHARE", "asleep", "by_closing", "let_in", "not_let_in"]
-
 SHARE = "release.share"
 _SEE = "release.see"
 

@@ -17,8 +17,6 @@ from cloister.hub.postgres.types import TYPES
 from cloister.hub.postgres.values import array_in, elements, literal
 from cloister.hub.postgres.words import Word, words
 
-__all__ = ["spelled_out"]
-
 _COMPARISONS = ("=", "<>", "!=", "<", ">", "<=", ">=", "like", "ilike")
 _KEYWORDS = "all and between by case distinct else filter having limit not offset on or returning select then using when where"
 _BEFORE = (*_KEYWORDS.split(), *_COMPARISONS, ",", ";")

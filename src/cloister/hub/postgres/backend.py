@@ -16,8 +16,6 @@ from cloister.session import Frame, Release
 from cloister.session.releases.frames import Kind
 from cloister.tables import PrivateTable, PublicTable
 
-__all__ = ["AnswerColumn", "Asking", "Backend", "Explained", "PgSession", "Tables"]
-
 Tables = Mapping[str, PrivateTable | PublicTable]
 
 

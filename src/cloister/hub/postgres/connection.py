@@ -25,8 +25,6 @@ from cloister.hub.postgres.types import TYPES
 from cloister.hub.postgres.variables import REPORTED, spelled
 from cloister.hub.postgres.work import Work
 
-__all__ = ["Connection"]
-
 _LOG = logging.getLogger(__name__)
 _PIECE = 500
 _QUIET = ("warning", "error", "fatal", "panic")

@@ -37,8 +37,6 @@ from cloister.hub.postgres.statements import (
 from cloister.hub.postgres.variables import VERSION, Variables, spelled
 from cloister.hub.postgres.words import statements
 
-__all__ = ["Executor", "version"]
-
 UNSPENT = "SET cloister.spend = '0.1'"
 
 

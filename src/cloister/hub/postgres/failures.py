@@ -28,8 +28,6 @@ from cloister.errors import (
 from cloister.hub.problems import Conflict, Missing, TooMany
 from cloister.voices import Unspeakable, Voice
 
-__all__ = ["Failure", "Refused", "failure_of"]
-
 _CODES: tuple[tuple[type[CloisterError], str], ...] = (
     (AccessDenied, "42501"),
     (UnknownTable, "42P01"),

@@ -13,8 +13,6 @@ from cloister.hub.postgres.types import TYPES
 from cloister.hub.postgres.values import literal, type_in, value_in
 from cloister.hub.postgres.words import Word, words
 
-__all__ = ["inferred", "uncast"]
-
 _COMPARISONS = ("=", "<>", "!=", "<", ">", "<=", ">=")
 _FARTHEST = 1_000
 """Words of a list that are read over to find what it belongs to."""

@@ -17,8 +17,6 @@ from cloister.session.questions.spend import amount_of
 from cloister.session.releases.frames import Kind
 from cloister.tables import Category
 
-__all__ = ["LocalBackend", "LocalSession", "shape_of"]
-
 EXAMPLE = "0.1"
 _DIALECT = "postgres"
 

@@ -17,8 +17,6 @@ from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.types import TYPES, named
 from cloister.hub.postgres.words import Word, quoted_text
 
-__all__ = ["bound", "count_of", "elements_of", "example", "spell"]
-
 _TEXTS = ("text", "varchar", "bpchar", "name", "char", "unknown")
 _WHOLE = {"int2": "!h", "int4": "!i", "int8": "!q", "oid": "!I"}
 _REAL = {"float4": "!f", "float8": "!d"}

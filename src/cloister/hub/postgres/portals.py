@@ -16,8 +16,6 @@ from cloister.hub.postgres.results import Column, Result, Source, weight
 from cloister.hub.postgres.statements import Select, Statement
 from cloister.hub.postgres.steps import ALL, Step
 
-__all__ = ["Columns", "Portal", "Portals"]
-
 Columns = tuple[Column, ...] | None
 
 

@@ -15,8 +15,6 @@ from cloister.hub.postgres.types import named
 from cloister.hub.postgres.values import literal
 from cloister.hub.postgres.words import Word
 
-__all__ = ["Prepared", "Store", "types_of"]
-
 
 @dataclass
 class Prepared:

@@ -14,8 +14,6 @@ from cloister.hub.postgres.failures import Failure, Refused
 from cloister.hub.postgres.types import WireType, to_binary, to_text
 from cloister.printable import shown
 
-__all__ = ["Body", "breach", "read_message", "read_startup"]
-
 CANCEL, TLS, GSS, VERSION_3 = 80877102, 80877103, 80877104, 3
 LARGEST_STARTUP = 10_000
 

@@ -8,8 +8,6 @@ from cloister.hub.postgres.backend import Tables
 from cloister.hub.postgres.failures import Refused
 from cloister.tables import PrivateTable, PublicTable
 
-__all__ = ["check_not_public_alone"]
-
 
 def check_not_public_alone(named: Collection[str], tables: Tables) -> None:
     """Refuse a question that names public tables and no private one, with the line of a join in its place.

@@ -10,8 +10,6 @@ from cloister.hub.postgres.rest import OPENERS, Rest
 from cloister.hub.postgres.statements import Discard, Explain, Reset, Select, Set, Show, Statement, Transaction
 from cloister.hub.postgres.words import Word, statements
 
-__all__ = ["read", "read_all", "read_one"]
-
 LONGEST = 100_000
 _WRITING = """
 insert update delete merge truncate create alter drop grant revoke comment copy vacuum analyze reindex cluster refresh lock import

@@ -9,8 +9,6 @@ from cloister.hub.postgres.steps import ALL, Step
 from cloister.hub.postgres.values import type_in, values_in
 from cloister.hub.postgres.words import words
 
-__all__ = ["close", "deallocate", "declare", "execute", "fetch", "prepare", "question_in"]
-
 _ONE = {"next": 1, "prior": -1}
 _ENDS = {"first": 1, "last": -1}
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.words import Word, unquoted
 
-__all__ = ["EXAMPLES", "OPENERS", "Rest"]
-
 OPENERS = ("select", "with", "values", "table", "(")
 """What a question begins with."""
 EXAMPLES = {

@@ -12,8 +12,6 @@ from cloister.hub.postgres.types import OF_KIND
 from cloister.printable import json_of
 from cloister.session import Release
 
-__all__ = ["PLAN", "Column", "Result", "Source", "columns_of_shape", "of_plan", "of_release", "of_texts", "weight"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Column:

@@ -23,8 +23,6 @@ from cloister.hub.postgres.statements import Select
 from cloister.hub.postgres.words import quoted_text, unquoted, without, words
 from cloister.query.words import check_words, unheard
 
-__all__ = ["Route", "SetConfig", "route", "set_configs", "typed"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Route:

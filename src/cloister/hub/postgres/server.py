@@ -28,8 +28,6 @@ from cloister.hub.postgres.strangers import Stranger, Strangers
 from cloister.hub.postgres.variables import Variables
 from cloister.noise import default_random
 
-__all__ = ["PostgresFront"]
-
 _LOG = logging.getLogger(__name__)
 _BUFFER = 1 << 18
 

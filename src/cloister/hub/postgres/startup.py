@@ -18,8 +18,6 @@ from cloister.hub.postgres import protocol
 from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.variables import known
 
-__all__ = ["Cancel", "Wishes", "greet", "is_loopback", "options_of", "password"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Cancel:

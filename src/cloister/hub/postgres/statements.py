@@ -12,23 +12,6 @@ from cloister.hub.postgres.steps import Step
 from cloister.hub.postgres.values import Value
 from cloister.hub.postgres.words import Word
 
-__all__ = [
-    "Close",
-    "Deallocate",
-    "Declare",
-    "Discard",
-    "Execute",
-    "Explain",
-    "Fetch",
-    "Prepare",
-    "Reset",
-    "Select",
-    "Set",
-    "Show",
-    "Statement",
-    "Transaction",
-]
-
 
 @dataclass(frozen=True)
 class Set:

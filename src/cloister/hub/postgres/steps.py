@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ALL", "Passed", "Step"]
-
 ALL = 2**63
 """More rows than there are."""
 

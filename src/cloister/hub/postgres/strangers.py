@@ -13,8 +13,6 @@ import ipaddress
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
 
-__all__ = ["Stranger", "Strangers", "network_of"]
-
 _MOST_KNOWN = 10_000
 
 

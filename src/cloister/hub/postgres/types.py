@@ -19,8 +19,6 @@ import numpy as np
 from cloister.printable import json_of, shown
 from cloister.session.releases.frames import Kind
 
-__all__ = ["OF_KIND", "TYPES", "WireType", "named", "to_binary", "to_text", "type_called"]
-
 _LARGEST = 2**63 - 1
 _EPOCH = date(2000, 1, 1)
 _NEVER = datetime(2000, 1, 1)

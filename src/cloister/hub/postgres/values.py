@@ -14,8 +14,6 @@ from cloister.hub.postgres.rest import Rest
 from cloister.hub.postgres.types import TYPES, WireType, named, type_called
 from cloister.hub.postgres.words import Word, unquoted
 
-__all__ = ["Value", "array_in", "elements", "literal", "type_in", "value_in", "values_in"]
-
 _UNBOUND = "parameter"
 
 

@@ -14,8 +14,6 @@ from cloister.hub.postgres.failures import Refused
 from cloister.privacy import exact_positive, text_of
 from cloister.session.releases.uncertainty import check_confidence
 
-__all__ = ["REPORTED", "VERSION", "Variables", "known", "spelled"]
-
 VERSION = "15.0"
 
 _DEFAULTS = {

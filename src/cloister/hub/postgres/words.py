@@ -14,8 +14,6 @@ from typing import Literal
 
 from cloister.hub.postgres.failures import Refused
 
-__all__ = ["Word", "quoted_text", "statements", "unquoted", "words"]
-
 Kind = Literal["word", "quoted", "string", "number", "parameter", "symbol"]
 
 _WORD = re.compile(

@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 
 from cloister.hub.postgres.failures import Refused
 
-__all__ = ["Work"]
-
 _Found = TypeVar("_Found")
 
 

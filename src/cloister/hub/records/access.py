@@ -10,18 +10,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = [
-    "AccessRequest",
-    "Algorithm",
-    "Grant",
-    "InstitutionRule",
-    "Message",
-    "Project",
-    "ProjectDataSet",
-    "ProjectInvitation",
-    "ProjectMember",
-]
-
 
 class Grant(Base):
     """A role on an object: its attributes say who is in it, its rules what they may do (`hub/policy/texts.py` reads both)."""

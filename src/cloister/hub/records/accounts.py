@@ -10,17 +10,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = [
-    "ApiToken",
-    "Attempts",
-    "OneTimeLink",
-    "Person",
-    "PersonRole",
-    "RecoveryCode",
-    "SignOn",
-    "WebSession",
-]
-
 
 class Person(Base):
     """Somebody with a place in the hub. Nobody is deleted: the trail names them; who leaves is blocked."""

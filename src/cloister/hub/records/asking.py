@@ -9,8 +9,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = ["Idempotency", "SavedQuestion"]
-
 
 class SavedQuestion(Base):
     """A question with a name, to ask again."""

@@ -9,8 +9,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = ["BudgetRequest"]
-
 
 class BudgetRequest(Base):
     """Somebody asks for more of a population's budget."""

@@ -12,8 +12,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = ["Arrival", "DataSet", "DataSetVersion", "Population"]
-
 
 class Population(Base):
     """A space of people (or households, or groups) whose budget its data sets share. The budget itself is the ledger's."""

@@ -19,8 +19,6 @@ from cloister.tables.declaring.plain import domain_of
 from cloister.tables.declaring.table import check_printable
 from cloister.tables.sourcing.sources import Source
 
-__all__ = ["check_against", "check_declaration", "check_reasons", "declaration_of", "domains_of", "no_reason", "table_of"]
-
 _PARTS = ("columns", "unit", "max_rows", "size", "through", "during", "reasons")
 _BOUNDED = ("integer", "real", "date", "category")
 

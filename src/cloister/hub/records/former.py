@@ -14,8 +14,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = ["AnonymizedTable", "LearntModel"]
-
 
 class LearntModel(Base):
     """One model."""

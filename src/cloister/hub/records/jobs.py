@@ -10,8 +10,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = ["Job"]
-
 
 class Job(Base):
     """One piece of work."""

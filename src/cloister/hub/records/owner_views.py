@@ -10,8 +10,6 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = ["VIEW_KEPT", "OwnerView", "forget_views"]
-
 VIEW_KEPT = timedelta(days=7)
 """How long one is kept: it holds values of rows, and another costs nothing but time."""
 

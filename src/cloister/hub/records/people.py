@@ -16,8 +16,6 @@ from cloister.hub.records.accounts import Person
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-__all__ = ["folded", "names_of", "person_by_email", "person_by_id"]
-
 _EMAIL = re.compile(r"[^\s@<>\"(),:;\\\[\]]{1,64}@[^\s@<>\"(),:;\\\[\]]{1,255}")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _LONGEST_EMAIL = 320

@@ -29,22 +29,6 @@ from cloister.hub.records.access import AccessRequest, Grant, InstitutionRule
 from cloister.hub.records.catalogue import DataSet
 from cloister.printable import kept
 
-__all__ = [
-    "Policies",
-    "Unreadable",
-    "grant_in_row",
-    "is_readable",
-    "labels_in",
-    "parts_of",
-    "policies_in_row",
-    "policy_in",
-    "readable_parts",
-    "retention_of",
-    "rule_in_row",
-    "told_parts",
-    "wanted_in_row",
-]
-
 _ERRORS = (CloisterError, TypeError, ValueError, AttributeError, KeyError, ArithmeticError, RecursionError)
 """What reading a row may raise that another hand, or an older or newer hub, has written."""
 

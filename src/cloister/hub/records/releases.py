@@ -10,8 +10,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = ["ProjectShare", "ReleaseShare", "StoredRelease"]
-
 
 class StoredRelease(Base):
     """What left, as it left, of whatever kind: its bytes, what it cost, and the policy that it carries."""

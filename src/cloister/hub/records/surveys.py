@@ -10,9 +10,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = ["HeldSurvey", "SurveyRefusal", "SurveyReport", "SurveyTicket"]
-
-
 _UNORDERED = {"sqlite_with_rowid": False}
 """Rows lie in the order of their names, which are chance. SQLite would number them as they come otherwise: the numbers would put
 the reports in order, and a ticket that came with a report beside it."""

@@ -10,8 +10,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cloister.hub.database import Base
 
-__all__ = ["Alert", "TrailAbout", "TrailHead", "TrailLine"]
-
 
 class TrailLine(Base):
     """One act. The chain of hashes runs through all lines; the hash covers every column but itself."""

@@ -23,8 +23,6 @@ from cloister.hub.web.routing import TICKED, WRITTEN, After, Confidence, Number
 if TYPE_CHECKING:
     from cloister.hub.releases.kinds import ReleaseKind
 
-__all__ = ["Form", "api"]
-
 Form = Annotated[str, Path(max_length=20, pattern=r"^[a-z-]+$")]
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
-__all__ = ["check_derived", "decided", "newest_open", "sources_of", "told_policy"]
 
 _FURTHER = ("release.download", "release.share")
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.web.languages import Language
 
-__all__ = ["attachment", "file_of"]
-
 
 def file_of(
     hub: Hub,

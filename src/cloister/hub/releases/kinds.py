@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
     from cloister.hub.web.languages import Language
 
-__all__ = ["ANSWERS", "File", "FileKind", "ReleaseKind", "View", "Which", "kind_of"]
-
 Which = Literal["all", "mine", "shown", "projects"]
 """The parts of a list."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["is_own", "left_projects", "shown_to"]
-
 
 def is_own(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> bool:
     """Whether an answer is one's own: asked by oneself, or in a project into whose work its owners let one."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.releases.kinds import ReleaseKind
 
-__all__ = ["is_open", "pages", "release_page"]
-
 _PAGE = 30
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["own_release", "read_release", "releases_of", "seen_release", "titles_of"]
-
 
 def seen_release(hub: Hub, db: Db, caller: Caller, number: str, action: str = "release.see", *, kind: str = "") -> StoredRelease:
     """A release that this person may see (or download, or share); any other is missing, whether it exists or not. With a `kind`

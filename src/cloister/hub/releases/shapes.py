@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
     from cloister.hub.releases.sharing import Share
 
-__all__ = ["ReleaseLine", "Releases", "Renamed", "Sent", "ShareLine", "Shares", "Sharing", "Title", "line_of", "share_line"]
-
 Title = Annotated[str, Field(max_length=200)]
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Share", "rename", "share_with_person", "share_with_project", "shares_of", "withdraw"]
-
 _ADDRESS = re.compile(r"[^@\s,;<>\"'()\\]{1,64}@[^@\s,;<>\"'()\\]{1,189}")
 _MOST = 200
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 
 from cloister.hub.policy import Object, Policy, actions
 
-__all__ = ["policy_words"]
-
 
 def policy_words(policy: Policy, data_sets: Mapping[str, Object], _: Callable[[str], str] = str) -> list[tuple[str, str]]:
     """What holds for something that was derived from data, as names and sentences.

@@ -22,8 +22,6 @@ from typing import TypeAlias
 from cloister.errors import AccessDenied, InvalidParameter
 from cloister.tables.engines.guard import tried
 
-__all__ = ["IP", "Allowed", "Resolve", "folded", "looked_at", "resolved"]
-
 IP: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve: TypeAlias = Callable[[str, int], list[str]]
 """The addresses of a name."""

@@ -20,8 +20,6 @@ from cloister.hub.storage.spark_address import SparkAddress, guarded_spark
 from cloister.tables.engines.spark_connect import SparkConnectSource
 from cloister.tables.sourcing.sources import Source
 
-__all__ = ["KeptAddress", "connect", "guarded_address", "keep", "reopen", "shown_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class KeptAddress:

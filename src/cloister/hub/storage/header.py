@@ -26,8 +26,6 @@ from cloister.tables.sourcing.lines import Openable
 from cloister.tables.sourcing.reading import read_days, read_number, read_truth, read_whole
 from cloister.tables.sourcing.sources import CsvSource, ParquetSource, Source
 
-__all__ = ["Header", "HeaderColumn", "SealedPlace", "UploadedCsv", "header", "suggestion"]
-
 _BY_KIND = {
     **dict.fromkeys(("integer", "huge"), "Integer"),
     **dict.fromkeys(("float", "decimal"), "Real"),

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["KINDS", "Limits", "RefusedUpload"]
-
 KINDS = ("csv", "parquet")
 
 

@@ -19,8 +19,6 @@ from cloister.tables.engines.guard import tried
 from cloister.tables.sourcing.encrypted import ONLY_MEMORY, MemoryFile
 from cloister.tables.sourcing.sources import check_names
 
-__all__ = ["check_parquet"]
-
 _TAIL = 8
 _AGAIN = "the file written again: duckdb -c \"COPY 'people.parquet' TO 'again.parquet'\""
 

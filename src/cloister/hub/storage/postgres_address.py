@@ -19,8 +19,6 @@ from cloister.tables.engines.guard import tried
 from cloister.tables.engines.postgres import PostgresSource
 from cloister.tables.sourcing.sources import Source
 
-__all__ = ["PostgresAddress", "guarded_postgres"]
-
 _EXAMPLE = '"postgresql://user:password@db.example.org:5432/database::schema.table"'
 _TAKEN = ("host", "port", "dbname", "user", "password", "sslmode")
 _MODES = ("require", "verify-ca", "verify-full")

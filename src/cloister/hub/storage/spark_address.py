@@ -20,8 +20,6 @@ from cloister.tables.engines.spark_connect import EXAMPLE, SparkConnectSource, r
 from cloister.tables.engines.spark_connection import USER, SparkPlace
 from cloister.tables.sourcing.sources import Source
 
-__all__ = ["SparkAddress", "guarded_spark", "system_authorities"]
-
 _TAKEN = ("token", "user_id", "use_ssl")
 
 

@@ -34,8 +34,6 @@ from cloister.tables.engines.guard import tried
 from cloister.tables.sourcing.encrypted import EncryptedRows, EncryptedSource, write_encrypted
 from cloister.tables.sourcing.sources import ParquetSource, Source
 
-__all__ = ["DamagedTable", "StoredTable", "TableStore"]
-
 _FOLDERS = ("uploads", "tables", "working")
 _READ = 2**20
 

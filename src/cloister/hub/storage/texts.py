@@ -17,8 +17,6 @@ from cloister.hub.web.languages import N_
 from cloister.tables.sourcing.lines import LONGEST_LINE, Header, read_header
 from cloister.tables.sourcing.sources import check_names
 
-__all__ = ["Content", "TextCheck", "header_of"]
-
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _OTHERS = {
     b"PAR1": (N_("it is a Parquet file"), N_("the same file, declared as parquet")),

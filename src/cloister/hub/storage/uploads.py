@@ -24,8 +24,6 @@ from cloister.tables.engines.folder import PrivateFolder
 from cloister.tables.engines.guard import guarded
 from cloister.tables.sourcing.encrypted import MemoryFile
 
-__all__ = ["Received", "Upload", "in_memory", "settle"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Received:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Scope
 
-__all__ = ["STATIC", "TWIN", "Assets", "asset"]
-
 STATIC = Path(__file__).parent / "static"
 TWIN = Path(local.__file__).parent / "browser"
 """What respondents' browsers run: kept beside the Python that it is the twin of."""

@@ -26,8 +26,6 @@ from cloister.hub.web.speaking import voiced
 from cloister.hub.web.words import role_title, state_title
 from cloister.printable import shown
 
-__all__ = ["PAGE", "TEMPLATES", "Page", "environment"]
-
 TEMPLATES = Path(__file__).parent / "templates"
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["Flash", "flash", "forget_flashes", "go", "read_flashes"]
-
 _COOKIE = "cloister-flash"
 _SECONDS = 120
 _LONGEST = 600

@@ -19,8 +19,6 @@ from cloister.errors import CloisterError
 from cloister.privacy import ZCDP, ApproxDP, PureDP
 from cloister.privacy.rational import exact, reads_back, text_of
 
-__all__ = ["BudgetParts", "ago", "budget_parts", "figures", "guarantee", "is_address", "is_code", "moment", "number", "zone_of"]
-
 _NARROW = "\N{NO-BREAK SPACE}"
 _DIGITS = 4
 _WRITTEN_OUT = 30

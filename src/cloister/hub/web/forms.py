@@ -21,8 +21,6 @@ from cloister.hub.ids import new_secret, same
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-__all__ = ["TOKEN_FIELD", "Form", "FormDep", "form_of", "keep_visit", "token_of", "written_here"]
-
 TOKEN_FIELD = "form_token"  # noqa: S105  (the name of a field)
 _VISIT = "cloister-visit"
 _FIELDS = 1000

@@ -16,8 +16,6 @@ from cloister.hub.web.forms import FormDep
 from cloister.hub.web.languages import LANGUAGES
 from cloister.hub.web.render import LANGUAGE_COOKIE, THEME_COOKIE, THEMES, ZONE_COOKIE, render
 
-__all__ = ["home_pages"]
-
 _YEAR = 365 * 86400
 
 

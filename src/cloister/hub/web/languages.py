@@ -22,8 +22,6 @@ from markupsafe import Markup, escape
 from cloister.hub.web.retelling import CONTEXT, Shapes
 from cloister.printable import shown
 
-__all__ = ["LANGUAGES", "NC_", "N_", "Language", "choose", "language_of"]
-
 TRANSLATIONS = Path(__file__).parent / "translations"
 
 

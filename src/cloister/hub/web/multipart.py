@@ -15,8 +15,6 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from cloister.hub.storage import RefusedUpload
 from cloister.printable import LONGEST_NAME, shown
 
-__all__ = ["FileForm"]
-
 _FIELDS = 40
 _FIELD = 10_000
 _HEADER = 4_000

@@ -6,8 +6,6 @@ from typing import Any
 
 from cloister.session.releases.drawing import svg
 
-__all__ = ["INK", "LINE", "MAIN", "SOFT", "svg_of", "themed"]
-
 INK, SOFT, LINE, MAIN = "#17211f", "#51605c", "#c9c6bc", "#2f7d6b"
 """The colours of pictures on a light page; `themed` knows their twins on a dark one."""
 _DARK = {

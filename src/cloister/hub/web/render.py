@@ -32,18 +32,6 @@ from cloister.hub.web.forms import TOKEN_FIELD, keep_visit, token_of
 from cloister.hub.web.languages import LANGUAGES, Language, choose, language_of
 from cloister.printable import json_of
 
-__all__ = [
-    "LANGUAGE_COOKIE",
-    "THEMES",
-    "THEME_COOKIE",
-    "ZONE_COOKIE",
-    "ExactJSON",
-    "is_fragment",
-    "render",
-    "request_gettext",
-    "request_language",
-]
-
 THEME_COOKIE = "cloister-theme"
 LANGUAGE_COOKIE = "cloister-language"
 ZONE_COOKIE = "cloister-zone"

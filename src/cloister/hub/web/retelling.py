@@ -14,8 +14,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["CONTEXT", "TERMS", "WORDS", "Shapes"]
-
 WORDS = frozenset({"action", "first", "last", "title", "titles", "what", "whom", "why"})
 """Places that hold words of the hub."""
 TERMS = {

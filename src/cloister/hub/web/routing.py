@@ -8,8 +8,6 @@ from fastapi import Depends, Path, Query, Request
 
 from cloister.hub.web.forms import written_here
 
-__all__ = ["TICKED", "WRITTEN", "After", "Confidence", "Number", "ticked"]
-
 Number = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 After = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$", description="The `next` of the page before.")]
 Confidence = Annotated[float, Query(gt=0.5, lt=1)]

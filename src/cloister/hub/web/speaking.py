@@ -24,8 +24,6 @@ from pathlib import Path
 from cloister.hub.web.languages import N_, Language
 from cloister.voices import OPEN, Unspeakable, Voice
 
-__all__ = ["label_of", "voiced"]
-
 _TEMPLATES = Path(__file__).parent / "templates"
 _MACRO = re.compile(r"\b(?:field|area|select|checks?|radios)\((?:c ~ )?\"(\w+)\", _\(\"([^\"]+)\"\)")
 _LABEL = re.compile(r"<label for=\"f-(?:\{\{ c \}\})?(\w+)\">\s*\{\{ _\(\"([^\"]+)\"\) \}\}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from cloister.hub.web.languages import N_, NC_
 
-__all__ = ["ROLES", "STATES", "TERMS", "role_title", "state_title"]
-
 ROLES = {
     "administrator": N_("Administrator"),
     "algorithm-provider": N_("Algorithm provider"),

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from cloister.privacy import Guarantee
     from cloister.session import Door, Outcome, Question, Release, RowMethod, Spending
 
-__all__ = ["AttemptSession", "Charges"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Noted:

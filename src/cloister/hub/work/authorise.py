@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Authorised", "Terms", "Words", "Work", "authorise", "sight", "visible"]
-
 _ROUNDS = 3
 _CARRIED, _MOST_CARRIED = "carried policies", 512
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["account_of", "bounded", "bounds_of", "check_limits", "money_of", "own_share"]
-
 _WHY = N_("the risk would pass the most that the grant allows: {limit}")
 
 

@@ -23,17 +23,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.settings import Settings
 
-__all__ = [
-    "TOKEN_PREFIX",
-    "USED_EACH",
-    "caller_again",
-    "caller_for",
-    "caller_from",
-    "caller_of_token",
-    "must_have_second_factor",
-    "standing",
-]
-
 TOKEN_PREFIX = "clo_"  # noqa: S105  (not a secret: what scanners of source code look for)
 USED_EACH = timedelta(minutes=1)
 _OWNERS = frozenset({"owner", "steward", "administrator"})

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["allowed", "allowed_together", "check", "check_together", "context_of", "no_algorithm", "refusal_of"]
-
 
 def context_of(
     hub: Hub,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["ConcurrencyLimit", "looking", "working"]
-
 _WORKING, _LOOKING = "asking seats", "explaining seats"
 _WAITING = 2
 """How many of one person may be there for each seat of the hub."""

@@ -33,19 +33,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "Facts",
-    "algorithm_object",
-    "data_set_object",
-    "facts_of",
-    "inside",
-    "known_generation",
-    "project_account",
-    "project_object",
-    "read_facts",
-    "who_of",
-]
-
 _PART = "access facts"
 _OPEN = (
     "dataset.see",

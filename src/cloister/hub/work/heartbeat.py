@@ -21,8 +21,6 @@ from cloister.hub.records.asking import Idempotency
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["BEAT", "beating"]
-
 BEAT = 0.5
 _LOG = logging.getLogger("cloister.hub.asking")
 _PART = "asking beats"

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cloister.query import Session
     from cloister.tables import PrivateTable, PublicTable
 
-__all__ = ["Exchanged", "Held", "decided", "steadily"]
-
 _TRIES = 5
 
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["OWN_KEYS", "Claim", "once"]
-
 OWN_KEYS = "hub: "
 """How keys begin that the hub itself makes, as for a job; no client may send one, so that nobody takes it beforehand."""
 

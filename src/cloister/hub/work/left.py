@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Left", "left_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Left:

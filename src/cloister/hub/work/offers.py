@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     About = Callable[[Facts, Algorithm], Sequence[Object] | None]
     """The data sets that an algorithm is about, all of them together; None: any one."""
 
-__all__ = ["Offer", "Reach", "Runnable", "offers", "runnable"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:

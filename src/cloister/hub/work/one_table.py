@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     Charge = Callable[[Session, PrivateTable, Guarantee], Guarantee]
     """What would be charged now, at most, in a session, of a population of that budget: less, where it was bought before."""
 
-__all__ = ["ReadyTable", "ready_table"]
-
 Wanted = TypeVar("Wanted")
 
 

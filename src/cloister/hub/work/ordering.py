@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     Errors = Callable[[ReadyTable[Any]], Sequence[Mapping[str, Any]]]
     """The errors to expect of work that may be done, from declarations alone: lines of a table."""
 
-__all__ = ["JobOfWork", "Price", "Priced", "asked", "open_projects", "order_api", "order_pages", "price"]
-
 _Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 _LABELS = {
     "table": N_("Data set"),

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from cloister.hub.work.authorise import Authorised, Words
     from cloister.privacy import Guarantee
 
-__all__ = ["Order", "OrderedWork", "Product", "job_of", "look", "submit_order"]
-
 _FREE = ("preparing the tables", "reserving the cost")
 """Stages at which a job that is to stop ends: nothing is charged yet that comes after."""
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
 
-__all__ = ["make_view", "seen_view"]
-
 
 class _Decided(Protocol):
     """What the owner may have found now."""

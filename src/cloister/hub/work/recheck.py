@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.work.authorise import Authorised
 
-__all__ = ["Recheck", "charged", "check_standing", "present", "withheld"]
-
 
 def present(hub: Hub, db: Db, caller: Caller) -> Caller:
     """The same person as they stand now, come in the same way; refused where they are blocked, or their token is taken back."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
 
-__all__ = ["accepted", "store_job", "submit_once", "telling"]
-
 Looked = TypeVar("Looked")
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from cloister.learn.frame.base import PrivateModel
 
-__all__ = ["Curve", "Point", "price_of_privacy"]
-
 Measured: TypeAlias = Measure | Literal["captured"]
 _NAMES = {"accuracy": "accuracy", "captured": "explained variance", "mean_squared_error": "mean squared error", "r2": "R²"}
 _MARK = "not private: for public rows, or the owner's own eyes"

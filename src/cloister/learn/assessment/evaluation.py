@@ -24,20 +24,6 @@ if TYPE_CHECKING:
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
 
-__all__ = [
-    "accuracy",
-    "confusion_matrix",
-    "evaluate_table",
-    "fit_and_score",
-    "fit_and_score_table",
-    "mean_squared_error",
-    "parted",
-    "r2_score",
-    "score",
-    "split",
-    "taken",
-]
-
 
 def accuracy(
     model: Any, X: Any, y: Any, *, epsilon: Exact = 1, delta: Exact | None = None, random: Random | None = None

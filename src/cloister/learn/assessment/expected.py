@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from cloister.learn.frame.encoding import Encoder
     from cloister.tables import PrivateTable
 
-__all__ = ["EPSILONS", "Expected", "expected_curve", "expected_loss", "measured"]
-
 EPSILONS = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3), Fraction(10))
 _ROWS, _UNSAID = 2000, 1000
 _RUNS, _RUNS_OF_LOSS = 3, 5

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
 
-__all__ = ["encoder_of", "evaluate", "fit_and_evaluate"]
-
 
 def evaluate(
     session: Measurer, model: PrivateModel, table: str, target: str, spend: Spending, *, measure: Measure | None, purpose: str

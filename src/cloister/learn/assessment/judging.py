@@ -17,8 +17,6 @@ from cloister.noise import Random
 from cloister.noise.allowance import Share
 from cloister.privacy import Guarantee
 
-__all__ = ["Judge", "Measure", "judge_of", "measure_of", "rows_for"]
-
 Measure: TypeAlias = Literal["accuracy", "confusion", "mean_squared_error", "r2"]
 OF_CLASSES = ("accuracy", "confusion")
 OF_NUMBERS = ("mean_squared_error", "r2")

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from cloister.learn.frame.encoding import Encoder
     from cloister.privacy import Guarantee
 
-__all__ = ["fit_within", "made_up"]
-
 _SEED = 20_260_102
 _FINE = 2**20
 _CHANCE = 0.5

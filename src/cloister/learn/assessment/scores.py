@@ -18,8 +18,6 @@ from cloister.noise import DiscreteLaplace, Gaussian
 from cloister.noise.allowance import Share
 from cloister.privacy import Guarantee, exact
 
-__all__ = ["Confusion", "Determination", "Noise", "Proportion", "Score"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:

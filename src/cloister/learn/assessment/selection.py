@@ -26,8 +26,6 @@ from cloister.noise import PermuteAndFlip, Random, default_random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, PureDP, exact_probability, zcdp_within
 
-__all__ = ["CrossValidation", "PrivateSearch", "cross_validate"]
-
 _PROMISE = ("delta", "epsilon", "privacy", "random")
 
 

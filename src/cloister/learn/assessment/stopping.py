@@ -16,8 +16,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random, default_random
 from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, RenyiCurve
 
-__all__ = ["Law", "Stopping"]
-
 Law: TypeAlias = Literal["logarithmic", "geometric"]
 _UP = 1 + 2**-40
 

@@ -20,8 +20,6 @@ import numpy as np
 from cloister.learn.bayesian.moments import ClassMoments, Floats, least_count, noise_of_mean, noise_of_square
 from cloister.learn.frame.bounds import Box
 
-__all__ = ["GaussianParts", "kept_share", "noisy_gaussian", "plain_gaussian", "prior_of"]
-
 _VARIANCE_DEVIATIONS = 9.0
 _FLOOR_DEVIATIONS = 2.0
 _MEAN_DEVIATIONS = 4.0

@@ -16,8 +16,6 @@ from cloister.learn.bayesian.moments import Floats
 from cloister.noise import Random
 from cloister.noise.allowance import Share
 
-__all__ = ["Values", "category_counts", "log_shares", "places_of"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Values:

@@ -27,8 +27,6 @@ import numpy as np
 from cloister.learn.bayesian.moments import BITS, ClassMoments, Floats
 from cloister.learn.frame.margins import wider_quantile
 
-__all__ = ["Measured", "fieller"]
-
 _OTHERS = 0.05
 _LEAST_MISS = 1e-13
 _ROUNDED = 2.0 ** -(BITS + 1)

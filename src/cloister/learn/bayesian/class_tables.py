@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.session import Measurer
     from cloister.session.releases.release import Release
 
-__all__ = ["ClassCounts", "TableMoments", "allowance_for", "from_table", "joined"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassCounts:

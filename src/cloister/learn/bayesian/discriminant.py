@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from cloister.session.questions.spend import Spending
     from cloister.session.releases.release import Release
 
-__all__ = ["LinearDiscriminantAnalysis"]
-
 Floats = npt.NDArray[np.float64]
 
 _BITS = 20

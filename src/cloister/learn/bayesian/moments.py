@@ -19,8 +19,6 @@ from cloister.noise import Random
 from cloister.noise.allowance import Share
 from cloister.privacy.rational import exact_square_root
 
-__all__ = ["ClassMoments", "class_moments", "class_sums", "noisy_class_moments"]
-
 Floats = npt.NDArray[np.float64]
 
 BITS = 20

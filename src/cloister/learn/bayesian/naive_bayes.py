@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
 
-__all__ = ["CategoricalNB", "GaussianNB", "MixedNB"]
-
 
 class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """What the three have in common: some features are numbers, the others categories.

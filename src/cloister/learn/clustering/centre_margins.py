@@ -32,8 +32,6 @@ from cloister.learn.clustering.noisy_mean import Spread
 from cloister.learn.frame.margins import wider_quantile
 from cloister.stored import Stored
 
-__all__ = ["Centres"]
-
 Floats = npt.NDArray[np.float64]
 
 _LEAST_MISS = 1e-12

@@ -20,8 +20,6 @@ from cloister.learn.frame.bounds import row_products
 from cloister.noise import Gaussian, Random
 from cloister.noise.allowance import Share
 
-__all__ = ["Groups", "Moments", "log_densities", "moved", "noisy_moments", "reach_of", "responsibilities", "row_moments"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -29,8 +29,6 @@ from cloister.tables.expression.scalars import (
     Subtract,
 )
 
-__all__ = ["Sight", "moved_columns", "nearest_cell", "nearest_in_steps", "present_columns"]
-
 Floats = npt.NDArray[np.float64]
 
 _SCORE_BITS = 44

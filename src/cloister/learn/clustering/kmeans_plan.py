@@ -7,8 +7,6 @@ from fractions import Fraction
 
 from cloister.noise.allowance import Share
 
-__all__ = ["GROWTH", "KMeansPlan", "plan_of"]
-
 GROWTH = Fraction(3, 2)
 """Each round gets this much more than the one before: the last one is what is released."""
 _MOST_ROUNDS, _MOST_CELLS = 7, 8

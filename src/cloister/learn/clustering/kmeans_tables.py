@@ -34,8 +34,6 @@ from cloister.session.releases.uncertainty import variance
 from cloister.tables import Extended, PrivateTable
 from cloister.tables.expression.scalars import Const
 
-__all__ = ["MOST_TERMS", "Clusters", "by_engine", "place_of_table", "round_of_table", "rounds_of_table"]
-
 Floats = npt.NDArray[np.float64]
 
 MOST_TERMS = 3000

@@ -17,8 +17,6 @@ from cloister.learn.frame.ball import in_ball, noisy_group_sums
 from cloister.noise import Random
 from cloister.noise.allowance import Share
 
-__all__ = ["Cells", "cells_of", "drawn_in", "measured", "nearest", "rounds"]
-
 Floats = npt.NDArray[np.float64]
 
 _CHUNK = 1 << 16

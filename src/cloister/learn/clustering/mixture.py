@@ -19,8 +19,6 @@ from cloister.noise import Gaussian, Random, default_random
 from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import ZCDP, PureDP
 
-__all__ = ["GaussianMixture"]
-
 Floats = npt.NDArray[np.float64]
 
 _STARTS = Fraction(2, 5)

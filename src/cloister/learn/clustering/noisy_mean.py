@@ -20,8 +20,6 @@ from cloister.learn.frame.margins import wider_quantile
 from cloister.noise import Random
 from cloister.noise.allowance import Share
 
-__all__ = ["NoisyMean", "Spread", "declared_radius", "mean_of", "noisy_size", "size_variance", "spread_of", "wide_enough"]
-
 Floats = npt.NDArray[np.float64]
 
 _SHORTEST = 1e-140

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from cloister.noise import Random, VectorMechanism, default_random
 
-__all__ = ["REACH", "directions", "frame", "spread_starts", "weighted_centres"]
-
 Floats = npt.NDArray[np.float64]
 
 REACH = 1.5

@@ -13,8 +13,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
 
-__all__ = ["captured", "captures", "distances"]
-
 
 def captures(model: PrivateModel) -> bool:
     """Whether a model says where a row is: by the middle of its group, or by its place along a few directions.

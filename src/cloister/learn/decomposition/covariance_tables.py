@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from cloister.session.questions.question import Count, Covariance, Mean, Question, Variance
 
-__all__ = ["TableMoments", "moments_of", "question_of"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from cloister.session.questions.spend import Spending
     from cloister.tables import PrivateTable
 
-__all__ = ["METHODS", "PCA"]
-
 Floats = npt.NDArray[np.float64]
 
 METHODS = ("gaussian", "power", "exponential", "wishart", "laplace")

@@ -13,8 +13,6 @@ from cloister.noise import Random
 from cloister.noise.allowance import Share
 from cloister.privacy.rational import exact_square_root
 
-__all__ = ["powered_subspace"]
-
 Floats = npt.NDArray[np.float64]
 
 _SPARE = 10

@@ -19,8 +19,6 @@ from cloister.noise import Random
 from cloister.noise.allowance import FLOAT_DELTA, Share
 from cloister.privacy.rational import exact_square_root
 
-__all__ = ["Products", "noisy_lengths", "noisy_products", "radius_within"]
-
 Floats = npt.NDArray[np.float64]
 
 _BITS = 16

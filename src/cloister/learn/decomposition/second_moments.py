@@ -15,8 +15,6 @@ from cloister.learn.frame.ball import reach_of, steps_in_ball
 from cloister.noise import Random, WishartMechanism
 from cloister.noise.allowance import Share
 
-__all__ = ["gaussian_moments", "laplace_moments", "moment_steps", "wishart_bits", "wishart_moments"]
-
 Floats = npt.NDArray[np.float64]
 
 BITS = 12

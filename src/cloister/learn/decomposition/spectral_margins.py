@@ -39,8 +39,6 @@ from cloister.learn.clustering.noisy_mean import Spread
 from cloister.learn.frame.margins import normal_quantile, wider_quantile
 from cloister.stored import Stored
 
-__all__ = ["Law", "Variances", "norm_of"]
-
 Floats = npt.NDArray[np.float64]
 Law: TypeAlias = Literal["each laplace", "each gaussian", "laplace", "gaussian", "wishart", "table"]
 

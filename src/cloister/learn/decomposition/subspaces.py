@@ -12,8 +12,6 @@ from cloister.learn.clustering.starts import directions
 from cloister.noise import Random, default_random
 from cloister.noise.allowance import Share
 
-__all__ = ["bingham", "chosen_components", "epsilon_of_choice"]
-
 Floats = npt.NDArray[np.float64]
 
 _BATCH = 64

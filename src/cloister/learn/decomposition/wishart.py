@@ -15,8 +15,6 @@ from cloister.noise.allowance import Currency, Share
 from cloister.privacy import ApproxDP, mu_squared_of_gaussian
 from cloister.privacy.rational import exact_square_root
 
-__all__ = ["best_currency", "wishart_products"]
-
 Floats = npt.NDArray[np.float64]
 
 _MOST_BITS = 8

@@ -39,8 +39,6 @@ from cloister.noise import Random, default_random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import Exact, exact_positive
 
-__all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
-
 _OF_SIZE = Fraction(1, 20)
 
 

@@ -14,8 +14,6 @@ from typing import ClassVar, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Logistic", "Loss", "Softmax", "Squared"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 

@@ -8,8 +8,6 @@ from fractions import Fraction
 
 from cloister.noise.allowance import Allowance
 
-__all__ = ["BoostingPlan", "plan_of"]
-
 _MOST_ROUNDS, _MOST_BINS, _FEWEST_BINS = 4, 64, 4
 _A_ROUND = (
     576  # rounds² times this many persons, in deviations of a count's noise: more rounds cost more than they bring (measured)

@@ -11,8 +11,6 @@ from cloister.learn.ensembles.histograms import Columns, merged, sums
 from cloister.noise import Random
 from cloister.noise.allowance import Share
 
-__all__ = ["Course", "Leaves", "counted"]
-
 _HEAVY = 10.0
 
 

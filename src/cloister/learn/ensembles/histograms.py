@@ -17,8 +17,6 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.learn.frame.bounds import Box
 
-__all__ = ["Columns", "grouped", "merged", "sums"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 _FIRM = 4.0

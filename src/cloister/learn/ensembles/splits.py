@@ -28,8 +28,6 @@ import numpy.typing as npt
 
 from cloister.noise import PermuteAndFlip, Random
 
-__all__ = ["Criterion", "Tree", "descend", "grow", "random_tree", "scores"]
-
 Criterion: TypeAlias = Literal["max", "gini"]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]

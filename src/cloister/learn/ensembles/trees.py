@@ -36,8 +36,6 @@ from cloister.noise import Random, default_random
 from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import Exact, exact_positive
 
-__all__ = ["DecisionTreeClassifier", "RandomForestClassifier"]
-
 _LEAF_SHARE = Fraction(3, 10)
 _ENOUGH = 100  # persons a leaf at ε = 1: with fewer, the noise of deeper splits costs more than they bring (measured)
 _DEEPEST = 12

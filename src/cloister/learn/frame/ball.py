@@ -18,8 +18,6 @@ from cloister.noise import Random
 from cloister.noise.allowance import FLOAT_DELTA, Share
 from cloister.privacy.rational import exact_square_root
 
-__all__ = ["group_sums", "in_ball", "noisy_group_sums", "noisy_total", "projected", "reach_of", "steps_in_ball"]
-
 Floats = npt.NDArray[np.float64]
 
 _BITS = 20

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter, MissingBound
 
-__all__ = ["Box", "box_of", "interval_of", "row_lengths", "row_products", "steps_of"]
-
 Floats = npt.NDArray[np.float64]
 _LARGEST = 1e150
 """Squares of what lies within stay finite."""

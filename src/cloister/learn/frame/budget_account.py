@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from cloister.session import Measurer
     from cloister.session.releases.release import Release
 
-__all__ = ["BudgetAccount"]
-
 _PLACES = Fraction(1, 10**6)
 
 

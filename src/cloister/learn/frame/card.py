@@ -24,8 +24,6 @@ from cloister.privacy import Guarantee
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
 
-__all__ = ["Card", "CardLine", "card_of"]
-
 _FORMAT = 1
 _HIDDEN = ("epsilon", "delta", "bounds", "bounds_y", "classes", "privacy", "random")
 _NOT_PRIVATE = "NOT PRIVATE: learnt without noise; to be compared with, never to be published"

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["METHODS", "Method", "Task", "class_of", "name_of"]
-
 Task: TypeAlias = Literal["classes", "numbers", "groups", "directions"]
 
 

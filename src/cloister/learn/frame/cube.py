@@ -19,8 +19,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise import DiscreteLaplace, Random, default_random
 from cloister.privacy import Exact, PureDP, exact_positive
 
-__all__ = ["CubeNoise"]
-
 _FEWEST_SPARE = 16
 
 

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter, MissingBound, UnknownColumn
 from cloister.tables import Boolean, Category, Date, Domain, Integer, Real
 
-__all__ = ["Encoder"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Encoder:

@@ -13,8 +13,6 @@ from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import Exact, exact
 
-__all__ = ["Threshold"]
-
 
 class Threshold(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """The commoner class on either side of a declared place of the first feature.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from cloister.session import Measurer, Plan, Question, Spending
     from cloister.tables import PrivateTable
 
-__all__ = ["first_question"]
-
 
 def first_question(
     model: PrivateModel,

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
 
-__all__ = ["Learning", "check_target", "declare", "fit_table", "read", "released", "rows_of"]
-
 
 def fit_table(
     model: PrivateModel,

@@ -8,8 +8,6 @@ from statistics import NormalDist
 from cloister.errors import InvalidParameter
 from cloister.privacy import Exact, exact_probability
 
-__all__ = ["normal_quantile", "wider_quantile"]
-
 
 def normal_quantile(confidence: float) -> float:
     """The half-width, in standard deviations, of the interval that holds a normal number with that confidence.

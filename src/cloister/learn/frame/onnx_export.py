@@ -18,8 +18,6 @@ from cloister.learn.frame.portable import plain, spent_of, write_guarantee
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
 
-__all__ = ["to_onnx"]
-
 _OPSET, _IR = 18, 8
 """Read by all runtimes since 2023."""
 _NEEDED = {"onnx", "google", "ml_dtypes"}

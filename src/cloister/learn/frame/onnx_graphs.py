@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from cloister.learn.linear_models.random_features import PARTS_OF_A_TURN
 
-__all__ = ["GRAPHS", "Graph"]
-
 Array = npt.NDArray[Any]
 
 

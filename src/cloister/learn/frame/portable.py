@@ -23,8 +23,6 @@ from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, exact, text_of
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
 
-__all__ = ["from_plain", "load", "plain", "read_guarantee", "read_spent", "spent_of", "to_json", "write_guarantee"]
-
 _FORMAT = 1
 _KINDS = {"float64", "int64", "bool"}
 

@@ -23,8 +23,6 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["as_listed", "matrix_of", "number_of", "numbers_of", "width_of"]
-
 Floats = npt.NDArray[np.float64]
 _NUMBERS = "biuf"
 _PLAIN = {bool, int, float, np.bool_, *(np.dtype(code).type for code in "bBhHiIlLqQefd")}

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
 
-__all__ = ["BoundedScaler", "QuantileClipper", "StandardScaler"]
-
 Floats = npt.NDArray[np.float64]
 _BITS = 24
 _FINEST = 10**6

@@ -12,8 +12,6 @@ from sklearn.exceptions import DataConversionWarning
 from cloister.errors import InvalidParameter
 from cloister.learn.frame.reading import as_listed, number_of
 
-__all__ = ["classes_of", "column_of", "places_of"]
-
 
 def classes_of(declared: Any) -> npt.NDArray[Any]:
     """The declared classes; 0 and 1 where none are.

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from cloister.noise import Random, VectorMechanism
 from cloister.noise.allowance import FLOAT_DELTA, Share
 
-__all__ = ["as_fraction", "finest_steps", "noisy_columns", "noisy_vector"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

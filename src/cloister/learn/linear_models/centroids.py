@@ -12,8 +12,6 @@ from cloister.learn.linear_models.prepared import STEPS, Prepared
 from cloister.noise import Random
 from cloister.noise.allowance import Share
 
-__all__ = ["centroids"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -18,8 +18,6 @@ from cloister.learn.linear_models.prepared import BITS, STEPS, Prepared
 from cloister.noise import Random
 from cloister.noise.allowance import Share
 
-__all__ = ["RESIDUAL_BITS", "Descent", "cut", "descend", "exact_scores", "plan", "plan_pure"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

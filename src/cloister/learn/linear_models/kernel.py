@@ -19,8 +19,6 @@ from cloister.noise import Random, default_random
 from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import Guarantee
 
-__all__ = ["KernelClassifier"]
-
 Floats = npt.NDArray[np.float64]
 
 _LOSSES = ("logistic", "hinge")

@@ -23,8 +23,6 @@ import numpy.typing as npt
 
 from cloister.learn.decomposition.products import Products
 
-__all__ = ["Solution", "repaired", "solved"]
-
 Floats = npt.NDArray[np.float64]
 
 _LEAST_TAU, _MOST_TAU = 1e-3, 1e100

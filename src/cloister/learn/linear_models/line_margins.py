@@ -36,8 +36,6 @@ import numpy.typing as npt
 from cloister.learn.frame.margins import wider_quantile
 from cloister.stored import Stored
 
-__all__ = ["Cut", "Evidence", "Moved"]
-
 Floats = npt.NDArray[np.float64]
 
 _RARE = 0.25

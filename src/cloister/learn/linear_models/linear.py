@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.session import Measurer
     from cloister.session.questions.spend import Spending
 
-__all__ = ["LinearRegression", "Ridge"]
-
 Floats = npt.NDArray[np.float64]
 
 _METHODS = ("auto", "moments", "wishart")

@@ -25,8 +25,6 @@ from cloister.learn.linear_models.prepared import Prepared, prepare
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import Guarantee, PureDP
 
-__all__ = ["LinearClassifier", "Method"]
-
 Floats = npt.NDArray[np.float64]
 Method: TypeAlias = Literal["auto", "objective", "gradient", "newton", "output", "centroids"]
 

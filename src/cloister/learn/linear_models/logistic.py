@@ -11,8 +11,6 @@ from cloister.learn.linear_models.linear_classes import LinearClassifier, Method
 from cloister.learn.linear_models.losses import Logistic, Loss, Softmax, softmax
 from cloister.noise import Random
 
-__all__ = ["LogisticRegression"]
-
 _SLOPE = 0.7
 
 

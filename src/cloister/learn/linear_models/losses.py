@@ -14,8 +14,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["HuberHinge", "Logistic", "Loss", "Softmax"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

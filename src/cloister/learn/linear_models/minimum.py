@@ -21,8 +21,6 @@ import numpy.typing as npt
 
 from cloister.learn.linear_models.losses import HuberHinge, Loss
 
-__all__ = ["minimum", "steps_for"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -20,8 +20,6 @@ from cloister.learn.linear_models.prepared import BITS, STEPS, Prepared
 from cloister.noise import Random
 from cloister.noise.allowance import Share
 
-__all__ = ["LONGEST", "Newton", "curvatures", "newton_steps", "noisy_hessian", "plan"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -15,8 +15,6 @@ from cloister.learn.linear_models.minimum import minimum, steps_for
 from cloister.learn.linear_models.prepared import STEPS, Prepared
 from cloister.noise import Random, VectorMechanism
 
-__all__ = ["PerturbationPlan", "perturbed_objective", "plan", "solvable"]
-
 Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 2.0**-20

@@ -17,8 +17,6 @@ from cloister.learn.linear_models.prepared import STEPS, Prepared
 from cloister.noise import Random, VectorMechanism
 from cloister.noise.allowance import Share
 
-__all__ = ["Perturbed", "perturbed_output"]
-
 Floats = npt.NDArray[np.float64]
 
 

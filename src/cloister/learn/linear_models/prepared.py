@@ -20,8 +20,6 @@ from cloister.learn.frame.vectors import noisy_vector
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share
 
-__all__ = ["STEPS", "Prepared", "ball_rows", "prepare"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

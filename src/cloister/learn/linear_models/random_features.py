@@ -13,8 +13,6 @@ import numpy.typing as npt
 from cloister.learn.frame.bounds import row_products
 from cloister.noise import Gaussian, Random
 
-__all__ = ["PARTS_OF_A_TURN", "drawn_frequencies", "fourier_features"]
-
 Floats = npt.NDArray[np.float64]
 
 _BITS = 16

@@ -33,8 +33,6 @@ from cloister.learn.linear_models.line_margins import Cut, Evidence, Moved
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance, Share
 
-__all__ = ["FittedLine", "Frame", "alpha_of", "line_of_rows", "noisy_box_sums", "portions", "steady_size"]
-
 Floats = npt.NDArray[np.float64]
 
 _BITS = 20

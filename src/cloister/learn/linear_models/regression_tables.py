@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from cloister.session.questions.spend import Spending
     from cloister.session.releases.release import Release
 
-__all__ = ["Sums", "centred_columns", "line_of_table", "product_sums"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -8,8 +8,6 @@ from cloister.learn.linear_models.linear_classes import LinearClassifier, Method
 from cloister.learn.linear_models.losses import HuberHinge, Loss
 from cloister.noise import Random
 
-__all__ = ["LinearSVC"]
-
 
 class LinearSVC(LinearClassifier):
     """Linear scores with a wide margin; several classes: each against the rest.

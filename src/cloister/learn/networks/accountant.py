@@ -26,8 +26,6 @@ from cloister.privacy import (
 )
 from cloister.privacy.sampled import sampled_gaussian
 
-__all__ = ["epsilon_for", "losses_of", "noise_for"]
-
 _CLOSE = Fraction(1_000_001, 1_000_000)
 _NEAR = 1e-4  # of ln δ: some 2e-5 of the noise
 _HIGHEST = Fraction(10**9)

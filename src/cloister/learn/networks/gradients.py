@@ -26,8 +26,6 @@ import numpy.typing as npt
 
 from cloister.noise import Random
 
-__all__ = ["BITS", "clipped_sum", "first_weights", "probabilities", "unpacked"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 

@@ -36,8 +36,6 @@ from cloister.noise import Gaussian, Random, default_random
 from cloister.noise.allowance import Allowance, Currency
 from cloister.privacy import ZCDP, ApproxDP, Exact, Guarantee, exact_positive, text_of
 
-__all__ = ["NeuralClassifier"]
-
 _LEAST_BITS = 12
 _WIDE = 16  # noise of more than 2^16 gradients is drawn in coarser steps, so that doubles hold it exactly
 _FIRST, _SECOND = 0.9, 0.999  # Adam's usual means

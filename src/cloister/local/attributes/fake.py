@@ -29,8 +29,6 @@ from cloister.privacy import PureDP
 from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact
 
-__all__ = ["FakeData"]
-
 _LISTED = 1 << 10
 """The most records, and the most reports, that are written out."""
 

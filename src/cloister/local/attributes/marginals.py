@@ -25,8 +25,6 @@ from cloister.noise.mechanism import source
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact
 
-__all__ = ["MarginalTables", "Marginals"]
-
 Floats = npt.NDArray[np.float64]
 Names = tuple[str, ...]
 

@@ -21,8 +21,6 @@ from cloister.noise.mechanism import source
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact
 
-__all__ = ["SeveralAttributes", "checked_domains", "columns_of", "least_error", "report_one", "sketches_of", "whole_estimate"]
-
 Name = TypeVar("Name", bound=Hashable)
 Make = Callable[[Any, Any], FrequencyOracle]
 

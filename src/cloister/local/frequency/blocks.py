@@ -13,8 +13,6 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.local.frequency.mixing import mixed
 
-__all__ = ["FINGERPRINT", "PLACES", "Blocks", "extended", "fingerprints", "fingers_of", "first_state", "places_of"]
-
 Numbers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 

@@ -17,8 +17,6 @@ from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["DirectEncoding", "RandomizedResponse"]
-
 
 class DirectEncoding(FrequencyOracle):
     """The true value with probability p, and every other value of the domain with probability q.

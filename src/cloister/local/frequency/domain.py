@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["Domain", "domain_of"]
-
 Indices = npt.NDArray[np.int64]
 
 _LARGEST = 1 << 31

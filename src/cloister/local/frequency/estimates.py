@@ -15,8 +15,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise.mechanism import check_confidence
 from cloister.privacy.rational import Exact
 
-__all__ = ["SURE", "Estimate", "Number", "Spread", "add_estimates", "beyond", "half_width", "norm_sub", "quantile_of"]
-
 Floats = npt.NDArray[np.float64]
 
 SURE = 6.0

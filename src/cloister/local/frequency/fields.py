@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["Field", "Lines", "field_of", "is_prime", "next_field"]
-
 Numbers = npt.NDArray[np.int64]
 
 _POLYNOMIALS = {2: 3, 4: 7, 8: 11, 16: 19, 32: 37, 64: 67, 128: 131, 256: 285, 512: 529, 1024: 1033, 2048: 2053, 4096: 4179}

@@ -20,8 +20,6 @@ from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["HadamardResponse"]
-
 _CHUNK = 1 << 18
 _WRITTEN_OUT = 1 << 10
 

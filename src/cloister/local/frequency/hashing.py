@@ -20,8 +20,6 @@ from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["LARGEST", "LocalHashing", "best_lines", "check_size", "hashed_variance", "lines_for"]
-
 LARGEST = 1 << 26
 """Domains above this are not hashed place by place: an estimate for each would not fit into memory."""
 _CHUNK = 1 << 18

@@ -23,8 +23,6 @@ from cloister.noise.random import check_count
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact
 
-__all__ = ["HeavyHitters"]
-
 _CELLS = 3 << 20
 _CHUNK = 1 << 18
 

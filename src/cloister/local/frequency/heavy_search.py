@@ -23,8 +23,6 @@ from cloister.local.frequency.estimates import Estimate
 from cloister.local.frequency.hashing import LocalHashing
 from cloister.local.protocols.protocol import Sketch
 
-__all__ = ["found", "largest"]
-
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]

@@ -21,8 +21,6 @@ from cloister.noise import DiscreteLaplace, Random
 from cloister.noise.enclosure import exp_above
 from cloister.privacy.rational import Exact, exact, text_of
 
-__all__ = ["HistogramEncoding", "best_threshold"]
-
 STEPS = 256
 """A cell is sent in steps of 1/256: the truth is 0 or 256 of them."""
 _RARE = 2.0**-40

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from cloister.local.protocols.coins import lanes_of
 
-__all__ = ["column_counts", "fits", "set_bits", "unpacked"]
-
 Words = npt.NDArray[np.uint64]
 
 _CHUNK = 1 << 19

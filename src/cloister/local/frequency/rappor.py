@@ -25,8 +25,6 @@ from cloister.privacy import PureDP
 from cloister.privacy.precision import context, real, up
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["RAPPOR", "Client"]
-
 Words = npt.NDArray[np.uint64]
 Permanent = dict[str, Words]
 

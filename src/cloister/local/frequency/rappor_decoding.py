@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cloister.local.frequency.rappor import RAPPOR
     from cloister.local.protocols.protocol import Sketch
 
-__all__ = ["decode"]
-
 Floats = npt.NDArray[np.float64]
 
 _METHODS = ("unbiased", "nonnegative", "lasso")

@@ -23,8 +23,6 @@ from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["CountMeanSketch"]
-
 _MOST_CELLS = 1 << 25
 _CHUNK = 1 << 23
 _WRITTEN_OUT = 1 << 13

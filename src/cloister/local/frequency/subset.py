@@ -20,8 +20,6 @@ from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["SubsetSelection"]
-
 _LARGEST = 1 << 16
 _CHUNK = 1 << 20
 _LISTED = 5000

@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from cloister.local.frequency.fields import Lines
 
-__all__ = ["supports", "walsh_hadamard"]
-
 Floats = npt.NDArray[np.float64]
 
 _CHUNK = 1 << 20

@@ -19,8 +19,6 @@ from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["Bits", "UnaryEncoding"]
-
 _LISTED = 10
 """The largest domain whose 2^d reports are written out."""
 

@@ -23,8 +23,6 @@ from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy.rational import Exact
 
-__all__ = ["KeyValue"]
-
 _LISTED = 4
 """The most keys whose 3^d sets are written out."""
 _SENDERS: dict[str, type[CellSender] | type[RowSender]] = {"unary": RowSender, "direct": CellSender}

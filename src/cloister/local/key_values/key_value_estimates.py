@@ -11,8 +11,6 @@ from cloister.local.frequency.estimates import Estimate, half_width
 from cloister.local.numbers.interval import Floats, Interval
 from cloister.privacy.rational import Exact
 
-__all__ = ["KeyValueEstimate", "Weights"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class KeyValueEstimate:

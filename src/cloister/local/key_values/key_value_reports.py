@@ -16,8 +16,6 @@ from cloister.local.protocols.coins import WORD, bit_rows, flips, heads_above, h
 from cloister.local.protocols.protocol import Reports
 from cloister.noise import Random
 
-__all__ = ["CellSender", "RowSender", "Sender"]
-
 
 class Sender(ABC):
     """What `KeyValue` needs of a form. A place of −1 is the empty pair."""

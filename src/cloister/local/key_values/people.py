@@ -13,8 +13,6 @@ from cloister.errors import InvalidParameter
 from cloister.local.frequency.domain import Domain, Indices
 from cloister.local.numbers.interval import Interval
 
-__all__ = ["Held", "held_by"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Held:

@@ -20,8 +20,6 @@ from cloister.noise.mechanism import source
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact
 
-__all__ = ["GaussianModel", "LocalGaussianNB", "equal_width"]
-
 _LEAST = 0.01
 
 

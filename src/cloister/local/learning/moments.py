@@ -17,8 +17,6 @@ from cloister.noise import Random
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact
 
-__all__ = ["LocalMoments", "Moments", "scaled", "unscaled"]
-
 Floats = npt.NDArray[np.float64]
 Bounds = Sequence[tuple[Exact, Exact]]
 

@@ -23,8 +23,6 @@ from cloister.noise.mechanism import source
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact, exact_positive
 
-__all__ = ["LocalNaiveBayes", "NaiveBayesModel"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -18,8 +18,6 @@ from cloister.noise.mechanism import source
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact
 
-__all__ = ["LinearModel", "LocalLinearRegression", "LocalLogisticRegression"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LinearModel:

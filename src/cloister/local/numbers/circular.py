@@ -22,8 +22,6 @@ from cloister.noise import Random
 from cloister.noise.mechanism import check_confidence
 from cloister.privacy.rational import Exact
 
-__all__ = ["CircularPiecewise", "Direction"]
-
 _BEHIND = 0.1
 
 

@@ -18,8 +18,6 @@ from cloister.local.numbers.interval import Floats
 from cloister.noise import Random
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["Distribution", "Quantile", "maximise", "taken_off"]
-
 _MOST_ROUNDS = 2000
 _KNOTS = 129
 _CLOSE = 1e-6

@@ -19,8 +19,6 @@ from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["Duchi"]
-
 _CHUNK = 1 << 22
 _LISTED = 7
 

@@ -26,8 +26,6 @@ from cloister.privacy.rational import Exact
 if TYPE_CHECKING:
     from cloister.local.numbers.distribution import Distribution
 
-__all__ = ["FiniteMechanism", "drawn_coordinates", "told_coordinates"]
-
 _CELLS = 1 << 24
 _PER_COORDINATE = Fraction(5, 2)
 

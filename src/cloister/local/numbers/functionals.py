@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from cloister.local.numbers.interval import Floats
 
-__all__ = ["Channel", "Read"]
-
 Map = Callable[[Floats], Floats]
 
 _RIDGES = 10.0 ** np.arange(-1, -8, -2)

@@ -17,8 +17,6 @@ from cloister.local.protocols.coins import flips, heads_below, odds_below, proba
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["Hybrid"]
-
 _FROM = Fraction(61, 100)
 
 

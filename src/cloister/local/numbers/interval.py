@@ -13,8 +13,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["FINEST", "Floats", "Interval", "check_grid"]
-
 Floats = npt.NDArray[np.float64]
 
 FINEST = 1 << 20

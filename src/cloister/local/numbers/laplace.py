@@ -18,8 +18,6 @@ from cloister.local.protocols.protocol import Reports, Sketch
 from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy.rational import Exact, text_of
 
-__all__ = ["LocalLaplace"]
-
 _WIDEST = 1 << 24
 _SCALES = 45
 _LIMB = 32

@@ -21,8 +21,6 @@ from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy.rational import Exact
 
-__all__ = ["Numbers", "NumericMechanism"]
-
 _MOST_DIMENSIONS = 1 << 16
 
 

@@ -17,8 +17,6 @@ from cloister.local.protocols.protocol import Reports
 from cloister.noise import Random
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["OptimalPiecewise"]
-
 
 class OptimalPiecewise(WindowMechanism):
     """A report in the interval itself, whose expected distance from the worst truth is least (Zheng et al. 2025), on a grid.

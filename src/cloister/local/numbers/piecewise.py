@@ -17,8 +17,6 @@ from cloister.local.protocols.coins import odds_below
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["Piecewise", "SquareWave", "WindowMechanism", "piecewise_window"]
-
 
 class WindowMechanism(FiniteMechanism):
     """A mechanism that is one `Window`. Draws: the coin that brings a number to the grid, then those of the window."""

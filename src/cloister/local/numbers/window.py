@@ -19,8 +19,6 @@ from cloister.local.numbers.interval import Floats
 from cloister.local.protocols.coins import flips, heads_below, odds_below, probability
 from cloister.noise import Random
 
-__all__ = ["Window", "straight_window", "turning_window"]
-
 _LISTED = 1 << 14
 
 

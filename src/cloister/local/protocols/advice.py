@@ -23,8 +23,6 @@ from cloister.privacy.rational import Exact
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Advice", "Option", "choose"]
-
 _NEAR = 1.02
 """Errors within this factor are the same in practice; then the smaller report is better."""
 _LONG = 1 << 14

@@ -25,19 +25,6 @@ if TYPE_CHECKING:
 
     from cloister.noise import Random
 
-__all__ = [
-    "WORD",
-    "bit_rows",
-    "check_epsilon",
-    "flips",
-    "heads_above",
-    "heads_below",
-    "lanes_of",
-    "least_epsilon",
-    "odds_below",
-    "probability",
-]
-
 WORD = 1 << 64
 _MOST = 40
 _CHUNK = 1 << 16

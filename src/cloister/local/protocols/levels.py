@@ -20,8 +20,6 @@ from cloister.noise import Random
 from cloister.privacy import PureDP
 from cloister.privacy.rational import Exact, exact_positive, text_of
 
-__all__ = ["OUTSIDE", "Homogeneity", "LevelEstimate", "Levels", "spending"]
-
 Floats = npt.NDArray[np.float64]
 
 OUTSIDE = 1e-15

@@ -17,8 +17,6 @@ from cloister.noise import Random
 from cloister.privacy import PureDP
 from cloister.privacy.rational import exact_positive, text_of
 
-__all__ = ["LocalMemory"]
-
 _TYPES = {name: np.dtype(name) for name in ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))}
 
 

@@ -19,8 +19,6 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.privacy import PureDP
 
-__all__ = ["Protocol", "Reports", "Sketch", "check_people"]
-
 Reports = npt.NDArray[Any]
 """One report a row: whole numbers, whose meaning is the protocol's."""
 

@@ -17,8 +17,6 @@ from cloister.privacy import ApproxDP, PureDP, shuffled
 from cloister.privacy.precision import context, down, real
 from cloister.privacy.rational import Exact, exact_positive, exact_probability, text_of
 
-__all__ = ["after_shuffling", "largest_local_epsilon", "local_epsilon_for", "shuffle"]
-
 _HALVINGS = 50
 
 

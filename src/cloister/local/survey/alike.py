@@ -15,8 +15,6 @@ from cloister.local.survey.findings import Finding
 from cloister.local.survey.question import Question
 from cloister.local.survey.questions import Number
 
-__all__ = ["MEAN", "alike_of"]
-
 MEAN = "mean"
 """What differs most, where it is not the share of an answer."""
 

@@ -26,8 +26,6 @@ from cloister.local.survey.question import NO_ANSWER
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["AmountChannel"]
-
 _SHARE = Fraction(1, 4)
 """How much of ε tells whether there is a number at all, where that may be left open."""
 _BINS = 10

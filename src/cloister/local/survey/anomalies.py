@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from cloister.local.protocols.coins import probability
 
-__all__ = ["Anomaly", "bits_of_one", "chi_square_tail", "fits_law", "within_reach"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Anomaly:

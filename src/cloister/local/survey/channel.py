@@ -16,8 +16,6 @@ from cloister.local.survey.counts import Counts
 from cloister.local.survey.findings import Finding
 from cloister.noise import Random
 
-__all__ = ["Channel", "hex_row", "read_hex_row", "read_number"]
-
 _HEX = re.compile(r"0x(0|[1-9a-f][0-9a-f]{0,15})")
 
 

@@ -14,8 +14,6 @@ from cloister.local.survey.questions import Number, Scale, Several, Word
 from cloister.local.survey.several import SeveralChannel
 from cloister.local.survey.words import WordChannel
 
-__all__ = ["channel_of"]
-
 
 @lru_cache(maxsize=1024)
 def channel_of(question: Question, epsilon: Fraction) -> Channel:

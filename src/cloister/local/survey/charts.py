@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from cloister.local.survey.results import QuestionResult
 
-__all__ = ["shares_chart"]
-
 _MOST = 30
 
 

@@ -16,8 +16,6 @@ from cloister.privacy.rational import text_of
 if TYPE_CHECKING:
     from cloister.local.survey.composed import Level, Survey
 
-__all__ = ["Chosen", "capped", "chosen_levels", "spent_on"]
-
 Chosen = str | Mapping[str, str]
 """The name of one level for all questions, or that of a level for each question's name."""
 

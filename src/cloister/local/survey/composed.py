@@ -23,8 +23,6 @@ from cloister.local.survey.questions import question_of
 from cloister.printable import is_text, json_of, kept
 from cloister.privacy.rational import Exact, exact_positive, text_of
 
-__all__ = ["FORMAT", "Expected", "Level", "Survey"]
-
 FORMAT = 2
 """Of surveys and of reports to them, as JSON. In format 1 one level held for a whole report."""
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

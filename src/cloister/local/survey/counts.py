@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["LISTED", "Counts"]
-
 Array = npt.NDArray[np.int64]
 
 LISTED = "reports"

@@ -13,8 +13,6 @@ from cloister.local.frequency.estimates import Estimate, Number, add_estimates, 
 from cloister.local.survey.poisoning import Lift, sway_of_ratio
 from cloister.privacy.rational import Exact
 
-__all__ = ["Finding", "Mean", "add_findings"]
-
 _SEEN = 9.0
 """Standard deviations, squared, from 0 at which somebody can be seen to have answered."""
 

@@ -24,8 +24,6 @@ from cloister.local.survey.poisoning import reach, sway_of_coins
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["OneOfChannel", "best_oracle"]
-
 Floats = npt.NDArray[np.float64]
 
 _LARGEST_NUMBER = 1 << 53

@@ -12,8 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-__all__ = ["Lift", "reach", "sway_of_coins", "sway_of_ratio"]
-
 Lift = Callable[[float, float], float]
 """lift(u, v): the most that a made-up report, in the place of an honest one, adds to u × the estimated sum + v × the estimated
 number of those who answered, against what the honest one adds on average."""

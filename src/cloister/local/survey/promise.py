@@ -18,8 +18,6 @@ from cloister.local.survey.question import OneOf, Question
 from cloister.local.survey.questions import Several, Word
 from cloister.local.survey.ticks import odds_of_ticks
 
-__all__ = ["Promise", "odds_of", "promise_of"]
-
 Client = Mapping[str, Any]
 
 

@@ -13,8 +13,6 @@ from cloister.errors import InvalidParameter
 from cloister.printable import is_text
 from cloister.stored import Stored
 
-__all__ = ["MOST_OPTIONS", "NO_ANSWER", "OneOf", "Question", "check_options", "form_of", "set_fields", "texts_of"]
-
 NO_ANSWER = "no answer"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 MOST_OPTIONS = 4096

@@ -18,8 +18,6 @@ from cloister.local.survey.question import MOST_OPTIONS, NO_ANSWER, OneOf, Quest
 from cloister.printable import UNPRINTABLE
 from cloister.privacy.rational import exact, text_of
 
-__all__ = ["KINDS", "Choice", "Number", "Place", "Scale", "Several", "Word", "YesNo", "question_of"]
-
 
 @dataclass(frozen=True)
 class YesNo(OneOf):

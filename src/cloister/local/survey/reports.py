@@ -21,8 +21,6 @@ from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.printable import json_of
 
-__all__ = ["MOST_LETTERS", "Report", "fingerprint_of", "read_report", "respond", "send_again"]
-
 MOST_LETTERS = 1 << 20
 """A longer text is no report."""
 

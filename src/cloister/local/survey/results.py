@@ -19,8 +19,6 @@ from cloister.local.survey.tally import Tally
 from cloister.printable import json_of, shown
 from cloister.privacy.rational import Exact
 
-__all__ = ["QuestionResult", "Results", "collect"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionResult:

@@ -21,8 +21,6 @@ from cloister.local.survey.ticks import Ticks
 from cloister.noise import Random
 from cloister.privacy.rational import Exact
 
-__all__ = ["SeveralChannel"]
-
 
 class SeveralChannel(Channel):
     """The channel of a question with several answers at once.

@@ -18,8 +18,6 @@ from cloister.local.survey.counts import Counts
 from cloister.local.survey.reports import fingerprint_of, read_report
 from cloister.local.survey.tokens import hash_of
 
-__all__ = ["Received", "Tally"]
-
 _CHUNK = 1 << 14
 
 

@@ -26,8 +26,6 @@ from cloister.noise import Random
 from cloister.noise.mechanism import source
 from cloister.privacy.rational import Exact
 
-__all__ = ["Ticks", "odds_of_ticks"]
-
 Rows = npt.NDArray[np.uint64]
 
 

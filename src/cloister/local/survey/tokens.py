@@ -17,8 +17,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.noise.mechanism import source
 
-__all__ = ["hash_of", "issue_tokens", "new_token"]
-
 
 def new_token(random: Random | None = None) -> str:
     """128 random bits as 32 hexadecimal digits: two words.

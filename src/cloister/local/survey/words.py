@@ -24,8 +24,6 @@ from cloister.local.survey.question import NO_ANSWER
 from cloister.noise import Random
 from cloister.printable import is_printable
 
-__all__ = ["WordChannel"]
-
 _MOST = 30
 _PARTS = 16
 

@@ -16,8 +16,6 @@ from cloister.query.controls.records import Records
 from cloister.query.controls.sampling import RandomSample
 from cloister.query.controls.sums import Audit, Witness
 
-__all__ = ["Admission", "Refusal"]
-
 _SUMS = ("sum", "mean")
 
 

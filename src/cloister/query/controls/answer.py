@@ -14,8 +14,6 @@ from cloister.query.controls.marking import NOT_PRIVATE
 from cloister.query.controls.recoding import Range
 from cloister.session import Frame, Series, text_table
 
-__all__ = ["TOTAL", "ControlledAnswer", "Reported"]
-
 Reported: TypeAlias = int | Fraction | Range | None
 """What stands in a cell: a whole number, an exact number, a range, or nothing."""
 

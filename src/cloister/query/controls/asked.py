@@ -10,8 +10,6 @@ from cloister.query.controls.policy import Controls
 from cloister.session import Count, Mean, Persons, Question, Sum, unknown_column
 from cloister.tables import Aggregation, Expression, PrivateTable, check_aggregation
 
-__all__ = ["Asked", "asked_of", "check_asked", "check_table", "reads_of"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:

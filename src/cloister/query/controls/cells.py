@@ -16,8 +16,6 @@ from cloister.query.controls.records import Records
 from cloister.session import unknown_column
 from cloister.tables import Key, PrivateTable
 
-__all__ = ["Axis", "Place", "axes_of", "cells_of"]
-
 Place = tuple[int, ...]
 
 _MOST_CELLS = 10_000

@@ -34,8 +34,6 @@ from cloister.session import Door, Question
 from cloister.session.state.scrubbed import scrubbed
 from cloister.tables import Expression, Key
 
-__all__ = ["ControlledSession", "OwnerReport"]
-
 Result = TypeVar("Result")
 _NOT_SHOWN = "· is a cell that is not shown"
 

@@ -27,8 +27,6 @@ from cloister.errors import InvalidParameter, LedgerTampered, LedgerUnavailable
 from cloister.ledger import Ledger
 from cloister.query.controls.masks import Mask
 
-__all__ = ["AnsweredSet", "SetHistory", "history_of"]
-
 _WAIT_SECONDS = 60.0
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS answered (place TEXT, number INTEGER, state TEXT, sealed BLOB, PRIMARY KEY (place, number)) "

@@ -22,8 +22,6 @@ from cloister.query.controls.suppression import intervals, suppressed
 from cloister.query.controls.values import Values
 from cloister.tables import Expression, Prepared
 
-__all__ = ["Inside", "Wanted"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:

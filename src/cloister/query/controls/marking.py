@@ -14,8 +14,6 @@ from cloister.ledger import Ledger
 from cloister.printable import shown
 from cloister.tables import Expression
 
-__all__ = ["NOT_PRIVATE", "in_words", "lines_known", "note_answer", "note_refusal"]
-
 NOT_PRIVATE = "NOT differentially private: answered under inference controls, for trusted insiders; nothing bounds what it tells"
 """The sentence that stands on every answer."""
 

@@ -13,8 +13,6 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Mask", "digest_of_set"]
-
 Mask = npt.NDArray[np.bool_]
 
 

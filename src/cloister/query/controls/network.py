@@ -17,8 +17,6 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Circulation", "Edge", "circulation_of"]
-
 Counts = npt.NDArray[np.int64]
 Place = tuple[int, ...]
 _UNLIMITED = 1 << 62

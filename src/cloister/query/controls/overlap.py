@@ -14,8 +14,6 @@ import numpy.typing as npt
 from cloister.errors import AccessDenied
 from cloister.query.controls.masks import Mask
 
-__all__ = ["Overlaps", "too_alike"]
-
 
 class Overlaps:
     """The sets that were answered about one column.

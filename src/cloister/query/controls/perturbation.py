@@ -21,8 +21,6 @@ from cloister.query.controls.masks import Mask, digest_of_set
 from cloister.query.controls.records import Records
 from cloister.tables import Prepared, PrivateTable, prepare
 
-__all__ = ["InputPerturbation", "OutputPerturbation", "perturbed_copy"]
-
 Law = Literal["uniform", "triangular"]
 
 

@@ -15,8 +15,6 @@ from cloister.query.controls.substitution import Substitution
 from cloister.query.controls.suppression import Suppression
 from cloister.tables import PrivateTable
 
-__all__ = ["Controls"]
-
 _MOST_ROWS_OF_ONE = 50
 
 

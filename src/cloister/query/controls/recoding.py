@@ -12,8 +12,6 @@ from fractions import Fraction
 
 from cloister.privacy import text_of
 
-__all__ = ["Range", "recoded"]
-
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Range:

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from cloister.query.controls.masks import Mask
 from cloister.tables import Domain, Expression, Prepared
 
-__all__ = ["Records"]
-
 Codes = npt.NDArray[np.int64]
 
 

@@ -26,8 +26,6 @@ from cloister.errors import InvalidParameter
 from cloister.privacy.rational import Exact, exact_positive, text_of
 from cloister.query.controls.network import Circulation, circulation_of
 
-__all__ = ["Rounding", "controlled_rounding"]
-
 Counts = npt.NDArray[np.int64]
 Kind = Literal["deterministic", "random", "controlled"]
 

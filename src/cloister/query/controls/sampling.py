@@ -17,8 +17,6 @@ from cloister.errors import InvalidParameter
 from cloister.privacy.rational import Exact, exact_positive, text_of
 from cloister.query.controls.masks import Mask, digest_of_set
 
-__all__ = ["RandomSample"]
-
 
 @dataclass(frozen=True, init=False)
 class RandomSample:

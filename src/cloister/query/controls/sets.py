@@ -13,8 +13,6 @@ import numpy as np
 from cloister.errors import AccessDenied
 from cloister.query.controls.masks import Mask
 
-__all__ = ["size_allowed", "too_small"]
-
 
 def size_allowed(persons: Mask, least: int) -> bool:
     """Whether k ≤ |set| ≤ n − k.

@@ -19,8 +19,6 @@ from cloister.errors import AccessDenied
 from cloister.privacy.rational import Exact, exact_positive, text_of
 from cloister.tables import Domain
 
-__all__ = ["Substitution"]
-
 
 @dataclass(frozen=True, init=False)
 class Substitution:

@@ -41,8 +41,6 @@ import numpy.typing as npt
 from cloister.query.controls.masks import Mask
 from cloister.query.controls.witness import combination, isolating
 
-__all__ = ["Audit", "Verdict", "Witness"]
-
 Integers = npt.NDArray[np.int64]
 
 PRIMES = (2147483647, 2147483629, 2147483587, 2147483579, 2147483563, 2147483549)

@@ -26,8 +26,6 @@ from cloister.errors import InvalidParameter
 from cloister.query.controls.masks import Mask
 from cloister.query.controls.network import Circulation, circulation_of
 
-__all__ = ["Suppression", "intervals", "suppressed"]
-
 Counts = npt.NDArray[np.int64]
 
 

@@ -13,8 +13,6 @@ from cloister.query.controls.policy import Controls
 from cloister.query.controls.recoding import recoded
 from cloister.query.controls.records import Codes, Records
 
-__all__ = ["Values"]
-
 _INTEGERS_AT_MOST = 2**62
 
 

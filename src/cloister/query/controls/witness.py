@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["combination", "isolating"]
-
 Integers = npt.NDArray[np.int64]
 Isolated = tuple[list[Fraction], tuple[tuple[int, Fraction], ...]]
 

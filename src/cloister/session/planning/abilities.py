@@ -13,8 +13,6 @@ from cloister.session.questions.declared import Declared, table_name
 from cloister.session.questions.question import Distinct, Persons, Question
 from cloister.tables import Relation
 
-__all__ = ["check_abilities", "check_rows"]
-
 
 def check_abilities(question: Question, declaration: Declared, grid: Grid) -> None:
     """Refuse what the engine of the question's table can't answer."""

@@ -13,8 +13,6 @@ from typing import Any
 
 from cloister.printable import shown
 
-__all__ = ["clean", "svg"]
-
 _LABEL, _TITLE = 36, 120
 """The longest texts, in letters; a sign as wide as a Chinese one counts twice."""
 _WIDE = "\u1100"

@@ -29,8 +29,6 @@ from cloister.stored import Form, Stored, canonical
 from cloister.tables import Boolean, Category, Date, Identifier, Integer, Real, Text
 from cloister.tables.expression.computed import Periods, Stepped, SteppedInteger
 
-__all__ = ["BY_ARGUMENTS", "BY_FIELDS", "RELEASE", "Arguments", "written"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments:

@@ -18,8 +18,6 @@ from cloister.ledger import Ledger
 from cloister.tables import PrivateTable
 from cloister.tables.sourcing.sources import Source
 
-__all__ = ["Marks", "SharedRows", "identity_digest", "marks_of", "one_population"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Marks:

@@ -28,8 +28,6 @@ from cloister.errors import InvalidDeclaration, InvalidParameter
 from cloister.privacy.rational import Exact, exact, text_of
 from cloister.tables.sourcing.reading import EPOCH, read_days, read_number, read_plain, read_truth, read_whole, representable
 
-__all__ = ["Boolean", "Category", "Date", "Domain", "Integer", "Real", "Text"]
-
 _LARGEST_INTEGER = 2**62 - 2
 _LARGEST_REAL_CODE = 2**49
 _LARGEST_CATEGORY_INTEGER = 2**52

@@ -22,8 +22,6 @@ from cloister.tables.declaring.columns import Date
 if TYPE_CHECKING:
     from cloister.tables.sourcing.sources import Source
 
-__all__ = ["DATED", "During"]
-
 DATED = ("date", "days", "timestamp", "timestamptz", "text", "null")
 """Kinds of columns of a source in which a day can stand."""
 _INSTEAD = 'during=("visited", "2026-01-01", "2026-03-31")'

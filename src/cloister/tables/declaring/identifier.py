@@ -11,8 +11,6 @@ from typing import Any
 
 from cloister.tables.declaring.columns import Text
 
-__all__ = ["Identifier"]
-
 
 @dataclass(frozen=True, slots=True)
 class Identifier(Text):

@@ -20,8 +20,6 @@ from typing import Any
 from cloister.errors import CloisterError, InvalidDeclaration
 from cloister.tables.declaring.columns import Boolean, Date, Domain, Integer, Real, Text
 
-__all__ = ["Metadata", "read_metadata"]
-
 _LONGEST = 1_000_000
 _DEEPEST = 8
 _TABLE_WORDS = ("max_ids", "max_contrib", "row_privacy", "rows", "row_count")

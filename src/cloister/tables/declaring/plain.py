@@ -12,8 +12,6 @@ from cloister.errors import InvalidDeclaration
 from cloister.tables.declaring.columns import Boolean, Category, Date, Domain, Integer, Real, Text
 from cloister.tables.declaring.identifier import Identifier
 
-__all__ = ["KINDS", "domain_of"]
-
 KINDS: Mapping[str, tuple[Callable[..., Domain], tuple[str, ...]]] = {
     "integer": (Integer, ("low", "high")),
     "real": (Real, ("low", "high", "step")),

@@ -19,8 +19,6 @@ from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.sourcing.sources import Source, recognise
 
-__all__ = ["PrivateTable", "PublicTable", "check_printable"]
-
 _TERMS = ("unit", "max_rows", "population", "size", "version", "through", "during")
 """What is declared of a table besides its columns."""
 _NUMBERS = ("integer", "huge", "float", "decimal", "text", "null")

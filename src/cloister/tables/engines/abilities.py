@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Abilities"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Abilities:

@@ -20,17 +20,6 @@ from cloister.tables.engines.request import MOST_ROWS, Aggregate, Aggregation, K
 from cloister.tables.expression.expressions import Expression
 from cloister.tables.expression.scope import RecordingScope, Scope, TemplateScope
 
-__all__ = [
-    "CompiledQuery",
-    "Declared",
-    "Layout",
-    "check_aggregation",
-    "compile_aggregation",
-    "compile_rows",
-    "preceded",
-    "storage",
-]
-
 RELATION = "cloister_prepared_rows"
 DENSE_BITS = 22
 _HERE = threading.local()

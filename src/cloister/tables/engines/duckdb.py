@@ -47,8 +47,6 @@ from cloister.tables.sourcing.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, P
 if TYPE_CHECKING:
     from cloister.tables.relations.public import PublicCodes
 
-__all__ = ["DuckDBEngine", "DuckDBPrepared", "DuckDBSpelling"]
-
 _TYPES = {"int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
 _USUAL_BITS = 12  # DuckDB's own perfect_ht_threshold
 _MANY_ROWS = 10**6

@@ -35,20 +35,6 @@ if TYPE_CHECKING:
     from cloister.tables.relations.derived import Relation
     from cloister.tables.relations.public import PublicCodes
 
-__all__ = [
-    "PIECE",
-    "Answering",
-    "Compiled",
-    "Engine",
-    "PreparationReport",
-    "Prepared",
-    "Site",
-    "engine_for",
-    "in_columns",
-    "in_pieces",
-    "prepare",
-]
-
 _MOST_PLANS = 512
 PIECE = 16_384
 """Rows that are fetched at a time."""

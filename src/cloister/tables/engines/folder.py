@@ -13,8 +13,6 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["PrivateFolder", "sweep"]
-
 _PREFIX = "cloister-rows-"
 _LOCK = "in-use"
 

@@ -13,8 +13,6 @@ from typing import TypeVar
 from cloister.errors import CloisterError, EngineError
 from cloister.tables.engines.workspace import memory_exceeded
 
-__all__ = ["guarded", "owner_debug", "tried"]
-
 Result = TypeVar("Result")
 
 owner_debug: Callable[[BaseException], None] | None = None

@@ -20,8 +20,6 @@ from cloister.tables.expression.evaluate import LaneScope
 from cloister.tables.expression.expressions import Expression
 from cloister.tables.expression.lanes import Lane
 
-__all__ = ["MOST_BYTES", "Held", "countable", "wanted_columns"]
-
 MOST_BYTES = 64 * 2**20
 """A table of which more is declared is left to the engine."""
 _MOST_COMPARISONS = 32

@@ -17,8 +17,6 @@ from typing import Any
 
 from cloister.lazily import loading
 
-__all__ = ["PACKAGE", "load", "sql_of"]
-
 PACKAGE = "ibis.backends.sql.compilers"
 _LOCK = threading.RLock()
 

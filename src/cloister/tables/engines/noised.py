@@ -34,21 +34,6 @@ if TYPE_CHECKING:
     from cloister.tables.engines.workspace import Room
     from cloister.tables.relations.derived import Relation
 
-__all__ = [
-    "Cells",
-    "Combination",
-    "Hierarchy",
-    "Integers",
-    "KeyCodes",
-    "LevelSums",
-    "Noised",
-    "NoisedRequest",
-    "RangeSums",
-    "block_sums",
-    "exact_integers",
-    "noised_groups",
-]
-
 Whole: TypeAlias = npt.NDArray[Any]
 """Whole numbers: int64, or Python's where 64 bits may not do."""
 

@@ -23,8 +23,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-__all__ = ["PRIME", "Part", "parts_of", "rank_sql"]
-
 PRIME = 2**31 - 69
 _PART = 30
 _LIMIT = 2**62

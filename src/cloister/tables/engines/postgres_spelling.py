@@ -10,8 +10,6 @@ import json
 from cloister.tables.sourcing.preparation import Spelling
 from cloister.tables.sourcing.reading import ISO_DATE, LONGEST_NUMBER, NUMBER, PLAIN_INTEGER, WHOLE
 
-__all__ = ["TYPES", "PostgresSpelling", "identifier"]
-
 TYPES = {"int16": "smallint", "int32": "integer", "int64": "bigint"}
 
 

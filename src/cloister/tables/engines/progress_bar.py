@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["without_progress_bar"]
-
 
 def without_progress_bar(connection: Any) -> Any:
     """The connection, without DuckDB's own bar; its cursors never have one.

@@ -20,8 +20,6 @@ from cloister.privacy.rational import Exact, exact, text_of
 from cloister.tables.declaring.columns import Boolean, Category, Domain, Text
 from cloister.tables.expression.expressions import Expression, threshold
 
-__all__ = ["Aggregate", "Aggregation", "Binned", "Groups", "Key", "Strided"]
-
 MOST_ROWS = 2**40
 LARGEST_SUM = 2**126
 _WIDEST_STRIDE = 2**62

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from cloister.tables.engines.spark_connection import Kept
     from cloister.tables.relations.public import PublicCodes
 
-__all__ = ["SparkEngine", "SparkPrepared", "SparkSource", "SparkSpelling", "files_below", "schema_of"]
-
 Result = TypeVar("Result")
 
 _MOST_FILES = 64

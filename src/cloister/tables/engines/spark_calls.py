@@ -32,8 +32,6 @@ from cloister.tables.engines.engine import _token
 if TYPE_CHECKING:
     from cloister.tables.engines.spark_connection import SparkPlace
 
-__all__ = ["Asking", "Calls", "ConnectSession", "PlaceChannel", "greeted"]
-
 _GREETING = 20.0
 _SHORT = 30.0
 _INTERRUPT = 5.0

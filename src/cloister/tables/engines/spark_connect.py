@@ -22,8 +22,6 @@ from cloister.tables.engines.spark_connection import USER, Kept, SparkConnection
 if TYPE_CHECKING:
     from cloister.tables.engines.spark_calls import Asking
 
-__all__ = ["EXAMPLE", "SparkAddress", "SparkConnectSource", "read_address", "refused_address"]
-
 EXAMPLE = '"sc://spark.example.org:15002/;token=…::catalog.schema.table"'
 _ADDRESS = re.compile(
     r"sc://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?(?:/(?P<parameters>(?:;[^;/?#\s]+)*);?)?"

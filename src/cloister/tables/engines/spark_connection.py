@@ -19,8 +19,6 @@ from cloister.errors import CloisterError, EngineError, MissingDependency
 from cloister.tables.engines.engine import _token
 from cloister.tables.engines.guard import guarded, tried
 
-__all__ = ["USER", "Kept", "SparkConnection", "SparkPlace"]
-
 USER = "cloister"
 _SETTINGS = {
     "spark.sql.runSQLOnFiles": "false",

@@ -16,8 +16,6 @@ from typing import Any
 
 from cloister.errors import EngineError, InvalidParameter, UnsupportedQuery
 
-__all__ = ["MemoryExceeded", "Room", "Workspace", "bytes_of", "memory_exceeded"]
-
 _FORM = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt])i?b?", re.IGNORECASE)
 _THREAD = 32 * 2**20
 """With less a thread, DuckDB gives up on groups that it could have spilled."""

@@ -29,8 +29,6 @@ from cloister.tables.expression.forms import (
 from cloister.tables.expression.scalar import Domains, Scalar, need
 from cloister.tables.expression.scope import Scope
 
-__all__ = ["Absolute", "Add", "Modulo", "Multiply", "Negate", "Sign", "Subtract"]
-
 
 def number_form(scalar: Scalar, domains: Domains, within: Interval | None = None) -> Number:
     """A part as a number; whole numbers listed as categories count, text and truth values do not."""

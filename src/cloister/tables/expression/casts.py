@@ -24,8 +24,6 @@ from cloister.tables.expression.scalar import Domains, Scalar, need
 from cloister.tables.expression.scope import Scope
 from cloister.tables.sourcing.reading import read_days, read_number, read_truth, read_whole
 
-__all__ = ["KINDS", "Cast"]
-
 KINDS = ("integer", "real", "decimal", "text", "date", "boolean")
 _MOST_TEXTS = 100_000
 

@@ -20,8 +20,6 @@ from cloister.tables.expression.scalar import Domains, Scalar, need
 from cloister.tables.expression.scope import RecordingScope, Scope
 from cloister.tables.sourcing.reading import read_days
 
-__all__ = ["Case", "Coalesce", "GreatestOf", "LeastOf", "NullIf", "Truth"]
-
 Choose = Callable[[Scope, list[Any]], Any]
 
 

@@ -18,8 +18,6 @@ from cloister.privacy.rational import exact, text_of
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.sourcing.reading import EPOCH, read_days, read_number
 
-__all__ = ["LARGEST_CODE", "UNITS", "Periods", "Stepped", "SteppedInteger", "day_of", "period_of"]
-
 LARGEST_CODE = 2**62 - 2
 """The largest code of a computed column, as of a declared one."""
 

@@ -22,8 +22,6 @@ from cloister.tables.expression.scalar import Domains, Scalar, need
 from cloister.tables.expression.scope import Scope
 from cloister.tables.sourcing.reading import EPOCH, read_days
 
-__all__ = ["PARTS", "DateDiff", "DatePart", "DateShift", "DateTrunc"]
-
 PARTS = ("year", "quarter", "month", "day", "dayofweek", "isodow", "dayofyear")
 _FIRST_DAY, _LAST_DAY = ((day - EPOCH).days for day in (datetime.date.min, datetime.date.max))
 _LIFT = 200_000  # weeks before 1970 that make every day positive

@@ -25,8 +25,6 @@ from cloister.tables.expression.scope import Scope
 if TYPE_CHECKING:
     from cloister.tables.expression.scalar import Scalar
 
-__all__ = ["allowed_codes", "evaluate", "holds", "image"]
-
 MOST_VALUES = 1_000_000
 
 

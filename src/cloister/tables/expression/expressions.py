@@ -29,8 +29,6 @@ from cloister.tables.expression.computed import Periods
 from cloister.tables.expression.scope import Scope
 from cloister.tables.sourcing.reading import representable
 
-__all__ = ["And", "Between", "Column", "Compare", "Expression", "In", "IsNull", "Like", "Literal", "Not", "Or"]
-
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,

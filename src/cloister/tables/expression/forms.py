@@ -24,30 +24,6 @@ from cloister.tables.expression.computed import LARGEST_CODE, Periods, Stepped, 
 from cloister.tables.expression.operations import Operations
 from cloister.tables.expression.scope import Scope
 
-__all__ = [
-    "LARGEST",
-    "LARGEST_DIVIDEND",
-    "NARROW",
-    "Build",
-    "Form",
-    "Interval",
-    "Listed",
-    "Moments",
-    "Nothing",
-    "Number",
-    "Words",
-    "bounded",
-    "common_grid",
-    "either",
-    "form_of",
-    "looked_up",
-    "pieces",
-    "remapped",
-    "shifted",
-    "shortest",
-    "too_large",
-]
-
 SHORT = 2**31
 """Whole numbers below it may be computed in 32 bits, where an engine is twice as quick."""
 NARROW = 2**62

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from cloister.tables.expression.operations import Operations
 
-__all__ = ["Lane", "LaneOperations", "lane"]
-
 Array = npt.NDArray[Any]
 
 

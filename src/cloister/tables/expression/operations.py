@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-__all__ = ["WIDE", "Operations"]
-
 WIDE = "decimal(38, 0)"
 _DIVISION = {"duckdb": "divide", "postgres": "int8div", "pyspark": "div"}
 _WIDE_DIVISION = {"duckdb": "divide", "postgres": "div", "pyspark": "div"}

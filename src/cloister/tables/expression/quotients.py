@@ -26,8 +26,6 @@ from cloister.tables.expression.operations import Operations
 from cloister.tables.expression.scalar import Const, Domains, exact_constant
 from cloister.tables.expression.scope import Scope
 
-__all__ = ["Divide", "Exp", "Ln", "Power", "Sqrt"]
-
 _MOST_STEPS = 10**9
 _LARGEST_RESULT = Fraction(10) ** 30
 _LARGEST_EXPONENT = 700

@@ -17,8 +17,6 @@ from cloister.tables.expression.forms import LARGEST_DIVIDEND, NARROW, Form, Int
 from cloister.tables.expression.scalar import Domains, exact_constant
 from cloister.tables.expression.scope import Scope
 
-__all__ = ["Ceiling", "Clamp", "Floor", "Mode", "Round"]
-
 Mode: TypeAlias = Literal["half away", "half even", "truncate", "floor", "ceiling"]
 """To the nearest, with halves away from zero or to the even neighbour; or towards zero, down, up."""
 

@@ -22,8 +22,6 @@ from cloister.tables.expression.forms import Build, Form, Interval, Listed, Mome
 from cloister.tables.expression.scope import Scope
 from cloister.tables.sourcing.reading import EPOCH, representable
 
-__all__ = ["Const", "Domains", "Ref", "Scalar"]
-
 Domains = Mapping[str, Domain]
 _DEEPEST = 60
 

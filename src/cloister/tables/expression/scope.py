@@ -17,8 +17,6 @@ from cloister.errors import UnknownColumn
 from cloister.tables.declaring.columns import Domain
 from cloister.tables.expression.operations import Operations
 
-__all__ = ["Recorder", "RecordingScope", "Scope", "TemplateScope", "filled", "holds_markers"]
-
 _MARKER = 4_199_000_000_000_000_000
 _MARKERS = re.compile(r"\b4199\d{15}\b")
 

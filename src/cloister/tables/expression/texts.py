@@ -21,8 +21,6 @@ from cloister.tables.expression.rounding import clamped
 from cloister.tables.expression.scalar import Const, Domains, Scalar, need
 from cloister.tables.expression.scope import Scope
 
-__all__ = ["TEXT_FUNCTIONS", "TextFunction"]
-
 TEXT_FUNCTIONS = ("lower", "upper", "trim", "substring", "length", "concat", "left", "right", "replace")
 _MOST_PAIRS = 10_000
 _LONGEST_VALUE = 10_000

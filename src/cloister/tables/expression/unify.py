@@ -17,8 +17,6 @@ from cloister.tables.declaring.columns import Category, Date, Domain, Integer, R
 from cloister.tables.engines.compiler import storage
 from cloister.tables.expression.computed import Stepped
 
-__all__ = ["NUMERIC", "common_step", "numeric", "recoded", "unified", "with_nullable"]
-
 NUMERIC = ("integer", "real")
 _MOST_RECODED = 2_000
 

@@ -9,8 +9,6 @@ from typing import Any
 from cloister.privacy.rational import exact, text_of
 from cloister.tables.expression.expressions import And, Between, Column, Compare, Expression, In, IsNull, Like, Literal, Not, Or
 
-__all__ = ["in_words"]
-
 
 def in_words(condition: Expression) -> str:
     """The condition as text.

@@ -33,8 +33,6 @@ from cloister.tables.expression.scope import Scope
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Relation", "bounded", "known", "needs_unit", "packed", "unique"]
-
 WIDEST = 2**31 - 1
 _MOST_DERIVED = 1_000_000
 _LONGEST_SPAN = 2**62

@@ -18,8 +18,6 @@ from cloister.tables.declaring.identifier import Identifier
 from cloister.tables.expression.unify import recoded, unified, with_nullable
 from cloister.tables.relations.derived import Relation, bounded, known, needs_unit, unique
 
-__all__ = ["KeyJoined", "UnitJoined"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class UnitJoined(Relation):

@@ -15,8 +15,6 @@ from cloister.tables.expression.unify import with_nullable
 from cloister.tables.relations.derived import OfOne, Relation, bounded, known, packed, unique
 from cloister.tables.relations.public import PublicCodes, checked, public_codes
 
-__all__ = ["PublicJoined"]
-
 
 @dataclass(frozen=True, init=False)
 class PublicJoined(OfOne):

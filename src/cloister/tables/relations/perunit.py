@@ -18,8 +18,6 @@ from cloister.tables.engines.compiler import storage
 from cloister.tables.expression.unify import NUMERIC, common_step, numeric
 from cloister.tables.relations.derived import OfOne, Relation, known, needs_unit, unique
 
-__all__ = ["PerUnit", "UnitAggregate"]
-
 UnitKind: TypeAlias = Literal["count", "values", "sum", "mean", "min", "max", "distinct"]
 
 _EXACT_IN_DOUBLE = 2**52

@@ -27,8 +27,6 @@ from cloister.tables.relations.public_values import domain_of, number_of, read
 from cloister.tables.sourcing.reading import EPOCH, read_days, representable
 from cloister.tables.sourcing.sources import CsvSource
 
-__all__ = ["PublicCodes", "public_codes"]
-
 
 @dataclass(frozen=True, eq=False)
 class PublicCodes:

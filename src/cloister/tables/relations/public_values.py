@@ -22,8 +22,6 @@ from cloister.tables.engines.progress_bar import without_progress_bar
 from cloister.tables.sourcing.reading import EPOCH, read_days, read_number, read_plain, read_whole
 from cloister.tables.sourcing.sources import Source, recognise
 
-__all__ = ["domain_of", "number_of", "read"]
-
 _MOST_ROWS = 2_000_000
 _MOST_CATEGORIES = 100_000
 _MOST_PLACES = 6

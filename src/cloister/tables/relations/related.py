@@ -24,8 +24,6 @@ from cloister.tables.expression.expressions import Expression
 from cloister.tables.relations.lookup import PublicJoined
 from cloister.tables.relations.relation import Base, Capped, Relation
 
-__all__ = ["Related", "relate"]
-
 Result = TypeVar("Result")
 _Sites: TypeAlias = Mapping[Hashable, Site]
 

@@ -13,8 +13,6 @@ from cloister.tables.declaring.columns import Domain
 from cloister.tables.expression.unify import recoded, unified
 from cloister.tables.relations.derived import Relation, bounded, packed
 
-__all__ = ["Stacked"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Stacked(Relation):

@@ -34,16 +34,6 @@ from cloister.tables.engines.progress_bar import without_progress_bar
 from cloister.tables.engines.workspace import Workspace
 from cloister.tables.sourcing.sources import FileSource, Source, check_names, recognise
 
-__all__ = [
-    "ENCRYPTED_SCRATCH",
-    "ONLY_MEMORY",
-    "EncryptedRows",
-    "EncryptedSource",
-    "MemoryFile",
-    "attach_scratch",
-    "write_encrypted",
-]
-
 ENCRYPTED_SCRATCH: dict[str, Any] = {"force_mbedtls_unsafe": "true", "temp_file_encryption": "true"}
 """Settings of a DuckDB connection that may write rows of an encrypted source to disk for a while."""
 

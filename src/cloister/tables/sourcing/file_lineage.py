@@ -28,8 +28,6 @@ from typing import Any
 
 from cloister.tables.engines.progress_bar import without_progress_bar
 
-__all__ = ["file_place", "lineage_of", "no_glob"]
-
 _WHOLE = 2**24
 _EDGE = 2**22
 _PIECES = 64

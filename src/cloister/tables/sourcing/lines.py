@@ -27,8 +27,6 @@ from typing import IO, Any, Literal, Protocol
 
 from cloister.errors import EngineError
 
-__all__ = ["LONGEST_LINE", "Header", "Openable", "batches", "malformed_sql", "read_header", "rows_sql"]
-
 LONGEST_LINE = 2**20
 """Bytes; a longer line is malformed, so that no line can take the memory that others need."""
 

@@ -19,8 +19,6 @@ from typing import Any
 
 from cloister.errors import InvalidDeclaration
 
-__all__ = ["lineage_of"]
-
 _LOCKED = """SELECT DISTINCT relation::bigint FROM pg_catalog.pg_locks
     WHERE pid = pg_catalog.pg_backend_pid() AND locktype = 'relation' AND relation <> 'pg_catalog.pg_locks'::regclass"""
 """Asked of nothing else, since what is asked of is locked too."""

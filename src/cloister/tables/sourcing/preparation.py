@@ -21,8 +21,6 @@ from cloister.tables.engines.compiler import storage
 from cloister.tables.engines.order import Part, parts_of, rank_sql
 from cloister.tables.sourcing.reading import FALSE_SPELLINGS, TRUE_SPELLINGS
 
-__all__ = ["Spelling", "outside_sql", "over_cap_sql", "prepared_sql", "report_sql", "units_sql"]
-
 _EXACT_IN_DOUBLE = 2**52
 _WHOLE_FLOATS = 2**62
 

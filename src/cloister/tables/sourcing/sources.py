@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from cloister.tables.engines.abilities import Abilities
     from cloister.tables.engines.engine import Engine
 
-__all__ = ["CsvSource", "FileSource", "FrameSource", "ParquetSource", "Source", "StreamSource", "recognise"]
-
 Kind: TypeAlias = str
 """The kind of a source column: integer, huge, float, decimal, text, boolean, date, days, timestamp, timestamptz, null, other."""
 

@@ -16,8 +16,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.noise.random import default_random
 
-__all__ = ["Anatomized", "Anatomy", "largest_share"]
-
 Integers = npt.NDArray[np.int64]
 
 

@@ -15,8 +15,6 @@ from cloister.errors import InvalidParameter
 from cloister.noise.mechanism import check_confidence
 from cloister.privacy.rational import Exact
 
-__all__ = ["CountEstimate", "estimate_count"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CountEstimate:

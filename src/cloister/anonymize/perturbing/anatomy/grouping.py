@@ -12,8 +12,6 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 
-__all__ = ["check_eligible", "diverse_groups"]
-
 Integers = npt.NDArray[np.int64]
 
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from cloister.anonymize.perturbing.microaggregation.mdav import check_points, mdav
 from cloister.errors import InvalidParameter
 
-__all__ = ["blocked_mdav"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["check_points", "mdav", "vmdav"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -16,8 +16,6 @@ from cloister.anonymize.encoded import EncodedColumn
 from cloister.anonymize.perturbing.columns import Columns
 from cloister.errors import InvalidParameter
 
-__all__ = ["numbers_or_ranks", "places", "standardised"]
-
 Floats = npt.NDArray[np.float64]
 
 _MOST_NAMES = 256

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["REPLACEMENTS", "information_loss", "means", "medians", "modes"]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from cloister.anonymize.perturbing.columns import Columns, names_of
 from cloister.errors import InvalidParameter
 
-__all__ = ["Recovered", "remove_noise"]
-
 Floats = npt.NDArray[np.float64]
 
 METHODS = ("bayes", "spectral")

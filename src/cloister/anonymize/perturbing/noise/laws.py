@@ -11,8 +11,6 @@ import numpy.typing as npt
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 
-__all__ = ["LAWS", "NoiseLaw", "normal_below", "normals", "uniforms"]
-
 Floats = npt.NDArray[np.float64]
 
 LAWS = ("normal", "laplace", "uniform")

@@ -21,8 +21,6 @@ from cloister.noise import Random
 from cloister.noise.mechanism import check_confidence
 from cloister.privacy.rational import Exact, exact
 
-__all__ = ["Reconstructed", "Told", "reconstruct"]
-
 Floats = npt.NDArray[np.float64]
 
 _REPLICAS = 40

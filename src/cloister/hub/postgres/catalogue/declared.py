@@ -9,8 +9,6 @@ from cloister.hub.postgres.backend import Tables
 from cloister.hub.postgres.types import OF_KIND
 from cloister.tables import Category, Domain, PrivateTable, PublicTable
 
-__all__ = ["ARRAY_IN", "CLASSES", "FORMATS", "NAMESPACES", "Facts", "about", "columns_of", "in_words", "type_of"]
-
 _FIRST_TABLE = 16_384
 ARRAY_IN = 750
 """The number of the function that reads arrays."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from cloister.hub.postgres.words import quoted_text
 
-__all__ = ["MACROS", "PLAIN", "TABLES", "constants"]
-
 PREFIX = "pg__"
 
 _NULLS = """pg_get_expr/2 pg_get_expr/3 pg_get_indexdef/1 pg_get_indexdef/3 pg_get_constraintdef/1 pg_get_constraintdef/2

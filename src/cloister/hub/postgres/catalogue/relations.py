@@ -6,8 +6,6 @@ Most tables are always empty here, since nothing has an index, a trigger or a ru
 
 from __future__ import annotations
 
-__all__ = ["INFORMATION", "PG", "create"]
-
 _TYPES = {
     "+oid": "UINTEGER",
     "+oids": "UINTEGER[]",

@@ -20,8 +20,6 @@ from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.words import Word, words
 from cloister.query.words import check_words, unheard
 
-__all__ = ["Rewritten", "plain", "rewritten"]
-
 _REGS = {"REGCLASS": "regclass", "REGTYPE": "regtype", "REGNAMESPACE": "regnamespace", "REGROLE": "regrole"}
 _REG_FUNCTIONS = ("REGPROC", "REGPROCEDURE", "REGOPER", "REGOPERATOR")
 _CASTS = {"NAME": "VARCHAR", "OID": "UINTEGER", "XID": "UINTEGER", "INT2VECTOR": "SMALLINT[]", "CHAR": "VARCHAR"}

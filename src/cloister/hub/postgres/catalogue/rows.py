@@ -12,8 +12,6 @@ from cloister.hub.postgres.catalogue.declared import ARRAY_IN, CLASSES, FORMATS,
 from cloister.hub.postgres.catalogue.relations import PG
 from cloister.hub.postgres.types import TYPES
 
-__all__ = ["Row", "information_rows", "pg_rows"]
-
 Row = Mapping[str, Any]
 
 _OWNER, _DATABASE = 10, 16_000

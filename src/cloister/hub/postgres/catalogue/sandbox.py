@@ -22,8 +22,6 @@ from cloister.hub.postgres.failures import Refused
 from cloister.hub.postgres.results import Column, Result, weight
 from cloister.hub.postgres.types import TYPES
 
-__all__ = ["Catalogue"]
-
 _MOST_ROWS, _LARGEST, _PIECE = 100_000, 32_000_000, 200
 _LOCKED = (
     "SET python_enable_replacements = false",

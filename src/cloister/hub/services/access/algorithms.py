@@ -38,20 +38,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "Run",
-    "algorithms_of",
-    "checked_name",
-    "contradicted",
-    "exact_settings",
-    "named_algorithm",
-    "register_algorithm",
-    "runs_of",
-    "settings_of",
-    "under",
-    "withdraw_algorithm",
-]
-
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LONGEST, _LARGEST = 2000, 2**53
 

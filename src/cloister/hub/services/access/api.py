@@ -19,8 +19,6 @@ from cloister.hub.services.access.rules import end_rule, every_rule, make_rule
 from cloister.hub.services.access.views import grant_views, rule_views
 from cloister.hub.web.forms import written_here
 
-__all__ = ["routes"]
-
 _Name = Annotated[str, Query(min_length=1, max_length=63, pattern=SEEN)]
 _Text = Annotated[str, Query(max_length=320, pattern=SEEN)]
 _WRITTEN = Depends(written_here)

@@ -16,29 +16,6 @@ from cloister.hub.services.access.sentences import GrantSentence as Sentence
 from cloister.hub.services.access.views import GrantView, RequestView, RuleView
 from cloister.printable import is_printable
 
-__all__ = [
-    "AccessGiven",
-    "AccessWish",
-    "After",
-    "AlgorithmOut",
-    "AskDataSet",
-    "DecisionOut",
-    "GrantOut",
-    "Items",
-    "Joining",
-    "Limit",
-    "MessageOut",
-    "NewAlgorithm",
-    "NewGrant",
-    "NewProject",
-    "ProjectOut",
-    "Refusing",
-    "RequestOut",
-    "RuleOut",
-    "Saying",
-    "paged",
-]
-
 
 def _readable(text: str) -> str:
     if not is_printable(text, lines=True):

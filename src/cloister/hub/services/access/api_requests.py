@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["routes"]
-
 _WRITTEN = Depends(written_here)
 _Whose = Annotated[bool, Query(description="Those that wait for your decision, instead of your own.")]
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.records.access import Project
 
-__all__ = ["routes"]
-
 _WRITTEN = Depends(written_here)
 _RULES = [{"actions": ["question.ask"], "share": {"epsilon": "0.5"}}]
 _RUNNERS = [

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import DataSet
 
-__all__ = ["check_condition"]
-
 _CLOSED = ("denied", "prohibited", "combination", "retention")
 
 

@@ -14,8 +14,6 @@ from itertools import product
 from cloister.hub.policy import Context, Decision, GrantFacts, MandatoryRule, Object, Spend, Who, actions, decide
 from cloister.hub.policy.actions import ANYBODY
 
-__all__ = ["Conflict", "conflicts"]
-
 _SOMEBODY = "somebody"
 
 

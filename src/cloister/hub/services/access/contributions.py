@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.web.forms import Form
 
-__all__ = ["Use", "attach", "contribution", "contributions_of", "policy_draft", "uses_of"]
-
 _READS = ("question.ask", "learn.run", "anonymize.run", "synthesise.run", "algorithm.run", "release.download")
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from cloister.hub.web.forms import Form
     from cloister.privacy import Guarantee
 
-__all__ = ["PRESETS", "check_grant", "condition_columns", "draft_of", "grantable", "last_day", "listed", "share_of"]
-
 _AREAS = {"data-set": ("dataset", "question", "learn", "anonymize", "synthesise", "release", "budget", "algorithm.run")}
 _NOT_HERE = ("question.see", "question.manage")
 PRESETS: Mapping[str, Mapping[str, Any]] = {

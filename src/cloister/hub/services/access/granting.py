@@ -28,21 +28,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "confirm_in",
-    "facts_of_grant",
-    "grant",
-    "grant_in",
-    "grants_on",
-    "newcomers",
-    "own_algorithm",
-    "own_data_set",
-    "revoke",
-    "revoke_in",
-    "seen_algorithm",
-    "seen_data_set",
-]
-
 
 def grant(
     hub: Hub, caller: Caller, *, data_set: str, role: str, members: Mapping[str, Any], rules: Mapping[str, Any], request: str = ""

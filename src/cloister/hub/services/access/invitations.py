@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["decline", "invitations_for", "invite", "invited_to", "join", "withdraw_invitation"]
-
 _MOST = 200
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["say", "spoken", "thread"]
-
 _LONGEST = 4000
 _MOST = 200
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
-__all__ = ["Names", "names_in", "person_called", "resolved"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Names:

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["routes"]
-
 _SEE, _REGISTER, _MANAGE = ([needs(each)] for each in ("algorithm.see", "algorithm.register", "algorithm.manage"))
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.services.access.sentences import Gettext
 
-__all__ = ["routes"]
-
 _SEE, _MANAGE = ([needs(each)] for each in ("contribution.see", "contribution.manage"))
 _Before = Annotated[int | None, Query(ge=1)]
 

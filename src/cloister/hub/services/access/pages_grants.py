@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from cloister.hub.work.facts import Facts
     from cloister.privacy import Guarantee
 
-__all__ = ["budget_of", "routes"]
-
 _GRANT = [needs("dataset.grant")]
 _PRESENT = ("active", "waiting", "unreadable")
 _Text = Annotated[str, Query(max_length=320, pattern=SEEN)]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["routes"]
-
 _WRITERS = ("steward", "administrator")
 
 

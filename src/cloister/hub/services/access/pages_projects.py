@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["routes"]
-
 _SEE, _CREATE, _MANAGE, _DECIDE = ([needs(each)] for each in ("project.see", "project.create", "project.manage", "access.decide"))
 _ELSEWHERE = ("dataset.see", "dataset.describe", "algorithm.run", "dataset.version")
 """What is granted on the page of grants, with all that belongs to it."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["routes"]
-
 _ASK, _SEE, _DECIDE = ([needs(each)] for each in ("access.ask", "access.see", "access.decide"))
 _Text = Annotated[str, Query(max_length=63, pattern=SEEN)]
 _WANTED = ("dataset.see", "dataset.describe")

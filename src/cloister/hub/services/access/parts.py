@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from fastapi import Request
     from starlette.responses import Response
 
-__all__ = ["SEEN", "Id", "Name", "done"]
-
 SEEN = r"^[^\x00-\x1f]*$"
 """No character that can't be seen, and that a database may refuse."""
 Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["Foreseen", "preview"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Foreseen:

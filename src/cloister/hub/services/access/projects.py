@@ -42,22 +42,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "approve",
-    "ask_data_set",
-    "close_project",
-    "confirm",
-    "data_sets_in",
-    "make_project",
-    "members_of",
-    "projects_of",
-    "remove_data_set",
-    "remove_member",
-    "seen_project",
-    "waiting_for",
-    "waiting_members",
-]
-
 _LONGEST = 200
 
 

@@ -30,18 +30,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "ask_access",
-    "facts_of_wanted",
-    "grant_request",
-    "mine",
-    "refuse_request",
-    "request_for",
-    "state_of",
-    "to_decide",
-    "withdraw",
-]
-
 _MOST_OPEN = 20
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.web.forms import Form
 
-__all__ = ["DATA_ACTIONS", "end_rule", "every_rule", "make_rule", "rule_draft"]
-
 DATA_ACTIONS = (
     "question.ask",
     "learn.run",

@@ -13,8 +13,6 @@ from cloister.hub.services.access.names import Names
 from cloister.hub.web.languages import N_, NC_
 from cloister.privacy.rational import text_of
 
-__all__ = ["GrantSentence", "grant_lines", "members_text", "rule_lines"]
-
 Gettext: TypeAlias = Callable[[str], str]
 _DAYS = (N_("Mon"), N_("Tue"), N_("Wed"), N_("Thu"), N_("Fri"), N_("Sat"), N_("Sun"))
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from cloister.hub.web.forms import Form
 
-__all__ = ["Typed"]
-
 _LISTS = ("actions", "columns", "days", "methods", "prohibitions")
 
 

@@ -11,8 +11,6 @@ from cloister.hub.work.facts import read_facts
 if TYPE_CHECKING:
     from cloister.hub.settings import Settings
 
-__all__ = ["unreadable_views_of"]
-
 
 def unreadable_views_of(settings: Settings) -> list[UnreadableView]:
     """The grants, rules and policies of a hub that can't be read; none of one that was never opened. Nothing is written, and its

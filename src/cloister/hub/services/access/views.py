@@ -25,19 +25,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "ConflictView",
-    "GrantView",
-    "RequestView",
-    "RuleView",
-    "UnreadableView",
-    "conflict_views",
-    "grant_views",
-    "request_views",
-    "rule_views",
-    "unreadable_views",
-]
-
 Gettext = Callable[[str], str]
 
 

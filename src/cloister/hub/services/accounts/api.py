@@ -35,8 +35,6 @@ from cloister.hub.web.forms import token_of, written_here
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-__all__ = ["routes"]
-
 After = Annotated[str, Query(max_length=32, pattern=r"^[A-Za-z0-9_-]*$", description="The `next` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Search = Annotated[str, Query(max_length=200)]

@@ -11,21 +11,6 @@ from cloister.hub.description import example
 from cloister.hub.records.accounts import ApiToken
 from cloister.hub.services.accounts.people import Row
 
-__all__ = [
-    "Details",
-    "Invitation",
-    "Invited",
-    "Me",
-    "NewToken",
-    "People",
-    "PersonOut",
-    "Renaming",
-    "Roles",
-    "TokenMade",
-    "TokenOut",
-    "Tokens",
-]
-
 Line = Annotated[str, Field(max_length=200)]
 Short = Annotated[str, Field(max_length=60)]
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.accounts import Person
 
-__all__ = ["as_person", "log_event"]
-
 
 def log_event(
     db: Session, hub: Hub, caller: Caller, action: str, person: str = "", *, kind: str = "person", **details: Any

@@ -18,8 +18,6 @@ from cloister.hub.ids import new_secret
 from cloister.hub.problems import TooMany
 from cloister.noise import default_random
 
-__all__ = ["LONGEST", "Hasher", "plain"]
-
 LONGEST = 1000
 """Characters of the longest password: more would only make work."""
 _AT_ONCE = 4

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["identify"]
-
 _OWN_TOKEN = ("/metrics",)
 """Addresses whose bearer token is not one of ours."""
 

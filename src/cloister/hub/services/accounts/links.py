@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "OpenLink",
-    "first_link",
-    "invite",
-    "login_link",
-    "look",
-    "open_invitations",
-    "password_link",
-    "still_good",
-    "use",
-    "withdraw",
-]
-
 _LASTS = {
     "first": timedelta(days=7),
     "invitation": timedelta(days=14),

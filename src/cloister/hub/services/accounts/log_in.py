@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["Entered", "change_password", "enter_by_link", "enter_by_password", "pass_second_factor", "prove_code"]
-
 _UNKNOWN = "?"
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["Notice", "notices", "said_at_log_in"]
-
 _MOST = 20
 _READ = 200
 _SAID = timedelta(days=30)

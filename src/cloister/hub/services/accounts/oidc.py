@@ -26,8 +26,6 @@ from joserfc.jwk import import_key
 from cloister.errors import AccessDenied, EngineError
 from cloister.hub.web.languages import N_
 
-__all__ = ["Identity", "Provider"]
-
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 """Signatures by the provider's own key: neither none, nor one by a secret that we know too."""
 _LARGEST = 2**20

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["routes"]
-
 _OWN = [needs("profile.manage")]
 _TOKENS = [needs("token.manage")]
 

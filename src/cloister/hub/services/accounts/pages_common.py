@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from cloister.hub.services.accounts.log_in import Entered
     from cloister.hub.web.forms import Form
 
-__all__ = ["again", "back_to", "entered_by", "onward", "password_twice"]
-
 _YEAR = 365 * 86400
 _LONGEST = 500
 

@@ -24,8 +24,6 @@ from cloister.hub.web.render import render, request_gettext
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["routes"]
-
 _OPEN = [needs("public.read")]
 
 

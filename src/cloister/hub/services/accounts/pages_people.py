@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["routes"]
-
 _SEE, _INVITE, _BLOCK, _ROLES = ([needs(each)] for each in ("people.see", "people.invite", "people.block", "roles.give"))
 _PAGE = 50
 

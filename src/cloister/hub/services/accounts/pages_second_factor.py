@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["routes"]
-
 _HALF = [needs("public.read")]
 """A log-in whose second factor has yet to be set up is nobody's; the handlers look at it themselves."""
 _OWN = [needs("profile.manage")]

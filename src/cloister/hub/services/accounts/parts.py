@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.services.accounts.oidc import Provider
 
-__all__ = ["Parts", "opened", "parts_of"]
-
 _NAME = "accounts"
 
 

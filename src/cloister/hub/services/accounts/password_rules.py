@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from cloister.errors import InvalidParameter
 from cloister.hub.services.accounts.hashing import LONGEST, plain
 
-__all__ = ["check_password", "rest_of"]
-
 _ENOUGH = 6
 _DISTINCT = 5
 _SHORTEST_WORD = 3

@@ -27,20 +27,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "Row",
-    "add_person",
-    "block",
-    "check_roles",
-    "clean",
-    "describe",
-    "page_of_people",
-    "revoke_tokens",
-    "roles_of",
-    "set_roles",
-    "unblock",
-]
-
 _LONGEST_LIST = 200
 
 

@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "SECRET",
-    "accept_code",
-    "begin_setup",
-    "codes_left",
-    "finish_setup",
-    "key_in_setup",
-    "new_codes",
-    "person_of_session",
-    "remove",
-]
-
 SECRET = "recovery codes"  # noqa: S105  (the name of a secret)
 """What fall-back codes are kept under: made once, so that another master key leaves them good."""
 _CODES = 10

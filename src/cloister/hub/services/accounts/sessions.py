@@ -24,21 +24,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.settings import Settings
 
-__all__ = [
-    "Listed",
-    "alive",
-    "begin",
-    "cookie_name",
-    "end",
-    "end_all",
-    "end_named",
-    "forget_cookie",
-    "give_cookie",
-    "listed",
-    "renew",
-    "sweep",
-]
-
 _AGENT = 200
 _ADDRESS = 64
 _KEPT = timedelta(days=30)

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["COOKIE", "Returned", "come_back", "leave"]
-
 COOKIE = "cloister_sign_on"
 """Binds a visit to the provider to the browser that left."""
 _LASTS = timedelta(minutes=10)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["KNOWN", "Subject", "account", "code", "forget_old", "forgive", "known_browser", "network", "take", "wait_after"]
-
 KNOWN = "cloister_known"
 """The cookie of a browser that has logged in before: no identity, and no use but here."""
 _FREE_FAILURES = 5

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["make_token", "own_token", "page_of_tokens", "rename", "revoke", "scopes_for"]
-
 _MOST = 50
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 

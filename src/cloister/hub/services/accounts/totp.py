@@ -12,8 +12,6 @@ from urllib.parse import quote, urlencode
 from cloister.hub.ids import same
 from cloister.noise import default_random
 
-__all__ = ["code_of", "key_address", "matching_step", "new_key", "picture", "shown_key", "step_at"]
-
 _PERIOD = 30
 _DIGITS = 6
 _SIZE = 20

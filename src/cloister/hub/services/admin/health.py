@@ -13,8 +13,6 @@ from cloister.hub.services.access import facts_of
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["Health", "health"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Health:

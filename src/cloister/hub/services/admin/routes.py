@@ -19,8 +19,6 @@ from cloister.hub.services.admin.health import health
 from cloister.hub.settings import known_settings, weaknesses
 from cloister.hub.web.render import render, request_gettext
 
-__all__ = ["api", "pages"]
-
 
 def pages() -> APIRouter:
     """What machines read at fixed addresses, and the administrator's page."""

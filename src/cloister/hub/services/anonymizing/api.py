@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["api"]
-
 _Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 _OWNER = [TICKED, needs(ACTION), WRITTEN]
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from cloister.hub.services.anonymizing.order import Order
     from cloister.query import Session
 
-__all__ = ["ACTION", "AuthorisedTable", "check_free", "open_for_anonymising", "ready", "unsaid"]
-
 ACTION = "anonymize.run"
 
 

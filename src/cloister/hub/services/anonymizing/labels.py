@@ -8,8 +8,6 @@ from math import cos, hypot, pi, sin
 from typing import TypeAlias
 from unicodedata import east_asian_width
 
-__all__ = ["SIZE", "Box", "Label", "Point", "placed", "width_of"]
-
 SIZE = 12.0
 """Of the letters, in pixels."""
 _HEIGHT, _GAP = 14.0, 3.0

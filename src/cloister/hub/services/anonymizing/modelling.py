@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from cloister.anonymize import Hierarchy
     from cloister.anonymize.models.base import PrivacyModel
 
-__all__ = ["DISTANCES", "DIVERSITIES", "LIKENESSES", "Asked", "check_models", "check_number", "models_of"]
-
 DIVERSITIES = ("distinct", "entropy", "recursive")
 DISTANCES = ("", "equal", "ordered", "hierarchical", "kl")
 LIKENESSES = ("basic", "enhanced")

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cloister.anonymize.models.base import PrivacyModel
     from cloister.hub.service import Progress
 
-__all__ = ["METRICS", "MISSING", "MOST_LEVELS", "ORDER", "PARTS", "SEARCHES", "Order", "hierarchy_of"]
-
 PARTS = ("quasi", "sensitive", "identifying", "kept")
 SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy")
 METRICS = ("loss", "discernibility", "entropy")

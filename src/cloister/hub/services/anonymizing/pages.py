@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["pages"]
-
 _OWNER, _DOWNLOAD = [needs(ACTION)], [needs("release.download")]
 
 

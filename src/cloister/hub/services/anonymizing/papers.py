@@ -17,8 +17,6 @@ from cloister.hub.services.anonymizing.words import ATTACKERS
 from cloister.hub.web.languages import Language, language_of
 from cloister.printable import escape
 
-__all__ = ["page_in", "words_in"]
-
 _PLACE = re.compile(r"\{(\w+)\}")
 _PIECES = re.compile(r"(<style>.*?</style>|<[^>]*>)", re.DOTALL)
 _DEEPEST = 4

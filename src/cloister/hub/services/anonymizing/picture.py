@@ -11,8 +11,6 @@ from typing import Any
 from cloister.hub.services.anonymizing.labels import SIZE, Label, Point, placed
 from cloister.hub.web.pictures import INK, LINE, MAIN, SOFT, svg_of
 
-__all__ = ["frontier_svg", "named"]
-
 _WIDTH, _HEIGHT, _EDGE = 520, 280, 28
 """In pixels; and how far the outermost points are from the edge."""
 _LEAST = 1e-6

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
     from cloister.tables.sourcing.sources import Source
 
-__all__ = ["TRIAL", "csv_digest", "csv_of", "order_of", "parquet_of", "seen_trial", "source_of_table"]
-
 TRIAL = "trial"
 """The kind of owner view that a trial is (`hub/work/owner_view.py`)."""
 

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from cloister.hub.service import Progress
     from cloister.tables.sourcing.sources import Source
 
-__all__ = ["RELEASE"]
-
 
 def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     order = ORDER.made({**payload["order"], **payload["secret"]})

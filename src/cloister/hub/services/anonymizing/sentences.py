@@ -8,8 +8,6 @@ from __future__ import annotations
 from cloister.hub.services.anonymizing.words import ATTACKERS, LOSSES, SEARCHED
 from cloister.hub.web.languages import N_, NC_
 
-__all__ = ["KEYS", "NESTED", "SENTENCES", "STEPS"]
-
 KEYS = {
     **LOSSES,
     **ATTACKERS,

@@ -15,19 +15,6 @@ if TYPE_CHECKING:
     from cloister.hub.records.owner_views import OwnerView
     from cloister.hub.records.releases import StoredRelease
 
-__all__ = [
-    "Anonymized",
-    "AnonymizedLine",
-    "AnonymizedPage",
-    "Anonymizing",
-    "JobOfTable",
-    "Releasing",
-    "Tried",
-    "line_of",
-    "told_of",
-    "tried_of",
-]
-
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Short = Annotated[str, Field(max_length=40)]
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from cloister.hub.records.owner_views import OwnerView
     from cloister.hub.web.forms import Form
 
-__all__ = ["order_page", "trial_page"]
-
 _FIRST = {
     **dict.fromkeys(SIMPLE, ""), "k": "5", "suppression": "0.02", "search": "optimal", "metric": "loss", "missing": "value",
     "diversity": "distinct", "likeness": "basic",

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.services.anonymizing.order import Order
 
-__all__ = ["look", "release_later", "try_later"]
-
 
 def look(hub: Hub, caller: Caller, order: Order) -> None:
     """Whether an order may be carried out now: refused where it may not, and written down then."""

@@ -13,8 +13,6 @@ from cloister.hub.services.anonymizing.shapes import told_of
 from cloister.hub.services.anonymizing.words import ATTACKERS, LOSSES, SEARCHED
 from cloister.hub.web.languages import N_
 
-__all__ = ["TABLE"]
-
 
 def _shown(view: View) -> dict[str, Any]:
     with view.hub.database.reading() as db:

@@ -12,8 +12,6 @@ from cloister.hub.services.anonymizing.order import MOST_LEVELS, hierarchy_of
 if TYPE_CHECKING:
     from cloister.anonymize.hierarchies.ladder import Ladder
 
-__all__ = ["MOST_LEAVES", "tree_of", "tree_of_lines", "trees_of"]
-
 MOST_LEAVES = 400
 """A tree of more values is no picture any more."""
 

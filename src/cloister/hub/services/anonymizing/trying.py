@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
 
-__all__ = ["TRY"]
-
 _SIZES = (2, 3, 5, 10, 20, 50)
 _SECONDS = 20.0
 _MOST_LEVELS = 9

@@ -13,8 +13,6 @@ from cloister.errors import InvalidParameter
 from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.web.forms import Form
 
-__all__ = ["SIMPLE", "chosen", "lines_typed", "order_typed", "values_typed"]
-
 SIMPLE = (
     "table", "k", "l", "diversity", "c", "t", "distance", "beta", "likeness", "delta", "alpha", "search", "metric", "suppression",
     "missing", "purpose",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from cloister.hub.web.languages import N_
 
-__all__ = ["ABSENT", "ATTACKERS", "COUNTED", "LIKENED", "LOSSES", "MEASURED", "SEARCHED", "SPREAD", "STAGES"]
-
 SEARCHED = {
     "optimal": N_("One level for each column, the best of all"),
     "mondrian": N_("Groups cut to fit (Mondrian)"),

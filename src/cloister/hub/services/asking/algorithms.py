@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.services.asking.question_request import QuestionRequest
 
-__all__ = ["NAME", "check_settings", "settled"]
-
 NAME = "asking"
 """Of this service."""
 

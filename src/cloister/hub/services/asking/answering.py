@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from cloister.hub.services.trail import Act
     from cloister.hub.work.facts import Facts
 
-__all__ = ["Answered", "Beside", "ask", "ask_together", "stored"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:

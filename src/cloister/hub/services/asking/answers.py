@@ -14,8 +14,6 @@ from cloister.hub.services.asking.shapes import answer_bytes
 from cloister.hub.services.asking.showing import mechanism_words, name_of, shown
 from cloister.hub.web.languages import N_
 
-__all__ = ["ANSWER", "CONFIDENCES"]
-
 CONFIDENCES = ("0.9", "0.95", "0.99")
 
 

@@ -49,8 +49,6 @@ from cloister.privacy import text_of
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
-__all__ = ["DIRECT", "api"]
-
 _LONGEST_WORD = 200
 _Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=_LONGEST_WORD)]
 _Prefer = Annotated[str, Header(max_length=_LONGEST_WORD)]

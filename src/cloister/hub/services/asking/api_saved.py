@@ -13,8 +13,6 @@ from cloister.hub.services.asking.saved import remove, save, saved_of, seen_ques
 from cloister.hub.services.asking.shapes import Saved, SavedPage, Saving, saved_line
 from cloister.hub.web.routing import WRITTEN, After, Number
 
-__all__ = ["routes"]
-
 
 def routes(router: APIRouter) -> None:
     """Add them."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.access import Algorithm
 
-__all__ = ["QUERY", "AuthorisedQuestion", "algorithms_to_ask_under", "ready"]
-
 QUERY = Words(
     name="The question",
     invalid=N_("The query is invalid"),

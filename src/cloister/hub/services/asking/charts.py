@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.releases import StoredRelease
 
-__all__ = ["MOST_ROWS", "alt_text", "chart_svg", "has_chart"]
-
 MOST_ROWS, MOST_PANELS = 60, 4
 _PART, _KEPT = "charts", 200
 _GROUPS = ["#2f7d6b", "#c08a2b", "#4a6fa5", "#a5586a", "#6b8e23", "#7d5ba6"]

@@ -35,8 +35,6 @@ from cloister.session.releases.stored_kinds import BY_FIELDS
 if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
 
-__all__ = ["FILES", "download", "provenance_of", "unpacked", "with_margins"]
-
 Form = Literal["csv", "parquet", "readable", "json"]
 _FIRST = (1980, 1, 1, 0, 0, 0)
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from cloister.errors import CloisterError
 
-__all__ = ["ErrorPosition", "error_position"]
-
 _QUOTED = re.compile(r"'([^']{1,60}?)…?'|\"([^\"]{1,60}?)…?\"|\b([A-Z][A-Z_]{2,}(?:\([^)]*\))?)")
 
 

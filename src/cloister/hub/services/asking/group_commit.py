@@ -15,8 +15,6 @@ from cloister.ledger.commit import Rush
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["arriving_commits", "group_commit"]
-
 _PART = "asking rush"
 
 

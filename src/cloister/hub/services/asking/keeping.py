@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.work.authorise import Authorised
 
-__all__ = ["Keeping", "Kept", "keep"]
-
 _PART = "asking keeper"
 _RELEASE = Statement(insert(StoredRelease.metadata.tables[StoredRelease.__tablename__]))
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
 
-__all__ = ["LONG", "QUESTION", "ask_later"]
-
 LONG = 600.0
 """Seconds: a page waits for an answer whose limit of time, by its plan, is at most this; longer ones become jobs."""
 _STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "asking the engine": 0.3, "settling the charge": 0.9}

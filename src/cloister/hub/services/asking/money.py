@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.services.asking.question_request import QuestionRequest
 
-__all__ = ["costs_of", "spend_for"]
-
 
 def spend_for(session: Session, wish: QuestionRequest, *, buy: bool) -> str | Guarantee | None:
     """What a wish may spend. For a margin that needs a pilot, that first answer is bought with `buy`; without, it is the price of

@@ -15,8 +15,6 @@ from cloister.errors import CloisterError
 from cloister.hub.web.languages import N_
 from cloister.query.words import statement
 
-__all__ = ["asked"]
-
 _SHORT = 48
 """Signs of a condition that is shown whole."""
 _FEW = 3

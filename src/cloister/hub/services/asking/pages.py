@@ -6,8 +6,6 @@ from fastapi import APIRouter
 
 from cloister.hub.services.asking import pages_ask, pages_releases
 
-__all__ = ["pages"]
-
 
 def pages() -> APIRouter:
     """The routes."""

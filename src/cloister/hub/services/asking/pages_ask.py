@@ -57,8 +57,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.web.languages import Language
 
-__all__ = ["routes"]
-
 _FIELDS = ("sql", "by", "spend", "within", "pilot", "confidence", "purpose", "project", "title", "algorithm")
 _LATELY = timedelta(minutes=10)
 _START = {"spend": "0.1", "confidence": "0.95"}

@@ -23,8 +23,6 @@ from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import render, request_gettext, request_language
 from cloister.hub.web.routing import TICKED, After, Confidence, Number
 
-__all__ = ["routes"]
-
 _PAGE = 30
 
 

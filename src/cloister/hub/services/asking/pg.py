@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.services.access import Facts
 
-__all__ = ["HubBackend", "HubSession", "start", "stop"]
-
 _LOG = logging.getLogger("cloister.hub.pg")
 _PART = "pg front"
 _DIALECT = "postgres"

@@ -15,8 +15,6 @@ from cloister.printable import escape
 if TYPE_CHECKING:
     from cloister.hub.web.languages import Language
 
-__all__ = ["retold"]
-
 _CHART = (
     N_("all rows"),
     N_("{cost}; error bars at {share}"),

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["Preview", "afford", "explain", "preview", "rehearse"]
-
-
 _ROUND = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5")
 """Spends that tell nothing of what is left."""
 

@@ -9,8 +9,6 @@ from cloister.printable import is_text
 from cloister.privacy import Guarantee
 from cloister.stored import Stored
 
-__all__ = ["WISH", "QuestionRequest"]
-
 _LONGEST = 50_000
 _MOST = 50
 

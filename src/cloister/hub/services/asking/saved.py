@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["remove", "save", "saved_of", "seen_question"]
-
 _MOST = 1000
 
 

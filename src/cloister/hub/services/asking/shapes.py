@@ -20,25 +20,6 @@ if TYPE_CHECKING:
     from cloister.hub.services.asking.keeping import Kept
     from cloister.session import Release
 
-__all__ = [
-    "Answer",
-    "Answers",
-    "Explained",
-    "JobTold",
-    "Margins",
-    "Question",
-    "Questions",
-    "Rehearsed",
-    "Saved",
-    "SavedPage",
-    "Saving",
-    "Spends",
-    "answer_bytes",
-    "finite",
-    "plain",
-    "saved_line",
-]
-
 Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", description="An exact number as text: 0.1, 1/3, 1e-6.")]
 Sql = Annotated[str, Field(min_length=1, max_length=50_000, pattern=r"^[^\x00]*$")]
 """It is kept with its answer, and PostgreSQL keeps no character of code 0."""

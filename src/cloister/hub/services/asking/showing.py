@@ -13,8 +13,6 @@ from cloister.hub.web.languages import N_
 from cloister.session import Release
 from cloister.session.releases.frames import Series
 
-__all__ = ["MOST_ROWS", "Cell", "Shown", "mechanism_words", "name_of", "page_of", "shown"]
-
 MOST_ROWS = 500
 _LAW = re.compile(r"(DiscreteLaplace|DiscreteGaussian) of scale ((?:[0-9][0-9.,e+-]*)?[0-9])")
 

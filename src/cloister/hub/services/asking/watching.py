@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["look_later", "watched", "watching"]
-
 _LOG = logging.getLogger("cloister.hub.asking")
 _WATCH, _THREAD = "asking watch", "asking watch thread"
 _GATHER = 1.0

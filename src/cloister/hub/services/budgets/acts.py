@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["allot", "ask_more", "decide_request", "mine", "open_requests", "raise_budget", "request_for", "withdraw_request"]
-
 
 def raise_budget(hub: Hub, caller: Caller, population: str, *, amount: str, why: str, delta: str = "") -> Guarantee:
     """A larger budget, by its owner, with a reason: ε (or ρ) as text, and δ where the budget has one and it is to grow."""

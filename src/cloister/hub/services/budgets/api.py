@@ -28,8 +28,6 @@ from cloister.hub.services.budgets.pages import NAME
 from cloister.hub.services.budgets.reading import balance_of, balances, charges_of, purses_of, seen_population, shares_of
 from cloister.hub.web.forms import written_here
 
-__all__ = ["api"]
-
 _Name = Annotated[str, Path(max_length=200, pattern=NAME)]
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 _Limit = Annotated[int, Query(ge=1, le=200)]

@@ -14,21 +14,6 @@ from cloister.hub.services.budgets.reading import Balance, Share, nothing_of
 from cloister.ledger import Charge
 from cloister.printable import is_printable
 
-__all__ = [
-    "Allotting",
-    "Asked",
-    "BalanceOut",
-    "Balances",
-    "ChargeOut",
-    "Charges",
-    "GrantedOut",
-    "Raising",
-    "Requests",
-    "ShareDecision",
-    "ShareOut",
-    "ShareWish",
-]
-
 
 def _readable(text: str) -> str:
     if not is_printable(text, lines=True):

@@ -18,8 +18,6 @@ from cloister.ledger import Charge
 from cloister.privacy.rational import text_of
 from cloister.session.questions.spend import amount_of
 
-__all__ = ["LOOKS", "Step", "drawn", "steps"]
-
 _WIDTH, _HEIGHT = 760, 260
 _DAY = 86_400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 34

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from cloister.hub.records.access import Project
     from cloister.privacy import Guarantee
 
-__all__ = ["GrantedShare", "granted_shares", "shares_of_project"]
-
 _MOST = 200
 
 

@@ -18,8 +18,6 @@ from cloister.privacy.precision import rounded_up
 from cloister.privacy.rational import text_of
 from cloister.session.questions.spend import amount_of
 
-__all__ = ["USUAL", "Advice", "advice", "number_of_questions", "odds"]
-
 USUAL = (
     ("0.01 – 0.1", N_("one count among many, on thousands of people")),
     ("0.1 – 1", N_("a table of counts or means; or all that one person may spend")),

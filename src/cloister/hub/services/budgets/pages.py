@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["NAME", "pages"]
-
 NAME = r"^[^\x00-\x1f]+$"
 _Name = Annotated[str, Path(max_length=200, pattern=NAME)]
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]

@@ -31,22 +31,6 @@ if TYPE_CHECKING:
     from cloister.ledger import Charge
     from cloister.privacy import Guarantee
 
-__all__ = [
-    "Balance",
-    "Event",
-    "Share",
-    "balance_of",
-    "balances",
-    "budget_events",
-    "charges_of",
-    "population_object",
-    "purses_of",
-    "reserved_in",
-    "seen_population",
-    "sees_budget",
-    "shares_of",
-]
-
 _PART = "budget events"
 _MAKING = threading.Lock()
 

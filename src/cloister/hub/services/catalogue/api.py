@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["DataSetName", "routes", "shown"]
-
 DataSetName = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
 _WRITTEN = Depends(written_here)
 _Search = Annotated[str, Query(max_length=200)]

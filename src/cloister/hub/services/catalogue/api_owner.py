@@ -18,8 +18,6 @@ from cloister.hub.services.catalogue.shapes import AsRead, DataSetOut, NewVersio
 from cloister.hub.services.catalogue.versions import add_version, add_window
 from cloister.hub.web.forms import written_here
 
-__all__ = ["routes"]
-
 _WRITTEN = Depends(written_here)
 _Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 

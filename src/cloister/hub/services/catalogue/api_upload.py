@@ -16,8 +16,6 @@ from cloister.hub.services.catalogue.live import table_store_of
 from cloister.hub.services.catalogue.shapes import Connection, UploadOut, Uploads
 from cloister.hub.web.forms import written_here
 
-__all__ = ["routes"]
-
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 _WRITTEN = Depends(written_here)
 _VERSION, _REGISTER = needs("dataset.version"), needs("dataset.register")

@@ -39,21 +39,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "arrival_of",
-    "arrivals_of",
-    "connected",
-    "discard",
-    "forget_old",
-    "kept",
-    "kind_of",
-    "look",
-    "received",
-    "sent",
-    "stored",
-    "table_in",
-]
-
 _PIECE = 2**20
 _MOST_WAITING = 20
 _DAY = timedelta(hours=24)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["cards"]
-
 _SHOWN = 6
 
 

@@ -40,16 +40,6 @@ if TYPE_CHECKING:
     from cloister.tables import PrivateTable, PublicTable
     from cloister.tables.sourcing.sources import Source
 
-__all__ = [
-    "Live",
-    "authorities_of",
-    "live_of",
-    "reached",
-    "source_of",
-    "sweep_scratch",
-    "table_store_of",
-]
-
 _PART, _STORE, _KEEPER = "live tables", "table store", "catalogue keeper"
 
 

@@ -34,22 +34,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "close",
-    "delete",
-    "describe",
-    "destroy_old",
-    "forget_keys",
-    "integrity",
-    "is_listed",
-    "list_to_everybody",
-    "now_version",
-    "remove",
-    "reopen",
-    "sharing",
-    "versions_of",
-]
-
 
 def describe(
     db: Db,

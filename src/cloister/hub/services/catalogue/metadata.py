@@ -9,8 +9,6 @@ from cloister.errors import InvalidDeclaration
 from cloister.hub.policy import parse_policy, write_policy
 from cloister.hub.records.people import folded
 
-__all__ = ["from_outside", "metadata_of", "provider_of"]
-
 _SOURCES = "sources"
 
 

@@ -7,8 +7,6 @@ import re
 from cloister.errors import InvalidParameter
 from cloister.printable import is_text
 
-__all__ = ["NAME", "checked_text", "plain_word"]
-
 NAME = r"[a-z][a-z0-9_]{0,62}"
 _WORDS = frozenset(
     """

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import Arrival
 
-__all__ = ["check_origin", "not_told", "noticed", "origin_of", "told_of", "whole_of"]
-
 _SECRET = "origin of rows"  # noqa: S105  (the name of a secret)
 
 

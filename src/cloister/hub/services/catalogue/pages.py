@@ -20,8 +20,6 @@ from cloister.hub.services.catalogue.windows import in_all
 from cloister.hub.web.render import render
 from cloister.hub.web.routing import TICKED
 
-__all__ = ["Name", "PopulationName", "routes"]
-
 Name = Annotated[str, Path(max_length=63, pattern=r"^[^\x00]*$")]
 PopulationName = Annotated[str, Path(max_length=200, pattern=r"^[^\x00]*$")]
 _Search = Annotated[str, Query(max_length=200)]

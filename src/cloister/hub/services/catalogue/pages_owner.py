@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.web.forms import Form
 
-__all__ = ["manage_page", "routes"]
-
 _MANAGE, _DELETE = [needs("dataset.manage")], [needs("dataset.delete")]
 _NOT_TYPED = ("prohibitions", "forbidden", "sources")
 """Parts of a policy that the form does not show, and that it therefore leaves as they are."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["routes"]
-
 _REGISTER = [needs("dataset.register")]
 _Id = Annotated[str, Path(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")]
 _ROWS = 10

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.problems import Problem
 
-__all__ = ["new_page", "routes"]
-
 _REGISTER, _VERSION = [needs("dataset.register")], [needs("dataset.version")]
 
 

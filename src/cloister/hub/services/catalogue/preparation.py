@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import DataSet
 
-__all__ = ["preparation_report"]
-
 
 def preparation_report(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, PreparationReport]:
     """A data set of the caller's own, and what was read of it; the rows are read once for that."""

@@ -29,28 +29,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "Entry",
-    "Eyes",
-    "Money",
-    "entry_of",
-    "examples",
-    "last_day",
-    "may_see_budget",
-    "money_of",
-    "names_to_ids",
-    "own_population",
-    "owned",
-    "policy_of",
-    "populations_of",
-    "search",
-    "seen",
-    "tables_on",
-    "unit_of",
-    "uses_of",
-    "visible",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:

@@ -49,18 +49,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.tables.sourcing.sources import Source
 
-__all__ = [
-    "LISTED",
-    "POPULATION",
-    "UNITS",
-    "Wanted",
-    "listing",
-    "made_of",
-    "open_table",
-    "register",
-    "registered",
-]
-
 POPULATION = r"[^\W_][\w .()-]{0,119}"
 Along: TypeAlias = Callable[["Db", DataSet, DataSetVersion], None]
 """What is to be done in the transaction in which a data set and its first version are made."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["EXPIRE", "KEEPER", "Keeper", "expire", "over"]
-
 _KIND = "catalogue.expire"
 KEEPER = "catalogue keeper"
 """Under which name the hub has it."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.catalogue import DataSet
 
-__all__ = ["RowSource", "SharedRowsOf", "UploadedRows"]
-
 
 class RowSource(Protocol):
     """Rows that can become a version."""

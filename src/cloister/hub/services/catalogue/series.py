@@ -20,8 +20,6 @@ from cloister.hub.services.catalogue.windows import base_of, column_of, followin
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
-__all__ = ["apart", "check_series", "lock_series", "next_window", "populations_ever", "window_with", "windows_of"]
-
 
 def windows_of(db: Db, row: DataSet) -> list[DataSet]:
     """All windows of a data set with windows, the oldest first."""

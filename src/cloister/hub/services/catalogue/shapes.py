@@ -19,25 +19,6 @@ if TYPE_CHECKING:
     from cloister.hub.services.catalogue.reading import Entry, Money
     from cloister.tables import PreparationReport
 
-__all__ = [
-    "AsRead",
-    "BudgetIn",
-    "Changes",
-    "ColumnAsRead",
-    "Connection",
-    "DataSetOut",
-    "DataSets",
-    "NewDataSet",
-    "NewVersion",
-    "NewWindow",
-    "PopulationOut",
-    "Populations",
-    "UploadOut",
-    "Uploads",
-    "VersionOut",
-    "Versions",
-]
-
 _Plain = r"^[^\x00]*$"
 Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", description="An exact number as text: 0.1, 1/3, 1e-6.")]
 Line = Annotated[str, Field(max_length=200, pattern=_Plain)]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["close_shared", "connects", "others_of"]
-
 _SHARED, _OPENED = "dataset.shared", "dataset.open"
 _HUB = Caller(name="cloister", via="system")
 

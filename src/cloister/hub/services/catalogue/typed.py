@@ -22,8 +22,6 @@ from cloister.tables import Identifier
 from cloister.tables.declaring.plain import domain_of
 from cloister.tables.declaring.table import check_events
 
-__all__ = ["COLUMN_FIELDS", "FIELDS", "KINDS", "beginning", "keep", "wanted_of"]
-
 FIELDS = (
     "name", "title", "about", "public", "rows_are", "unit_column", "max_rows", "unit", "size", "people", "population",
     "population_new", "measure", "epsilon", "delta", "rho", "purposes", "consent", "sensitivity", "retention", "labels",

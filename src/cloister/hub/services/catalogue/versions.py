@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["add_version", "add_window", "check_open", "dropped"]
-
 
 def add_version(hub: Hub, caller: Caller, data_set: str, number: str, *, others: bool = False) -> int:
     """What arrived becomes the version that questions read; its number. The declaration stays, and is checked against it. With

@@ -41,22 +41,6 @@ from cloister.privacy import Guarantee
 from cloister.tables import Date
 from cloister.tables.declaring.plain import domain_of
 
-__all__ = [
-    "EVERY",
-    "base_of",
-    "check_cut",
-    "check_window",
-    "column_of",
-    "current",
-    "days_of",
-    "following",
-    "in_all",
-    "over",
-    "window_name",
-    "window_population",
-    "windowed",
-]
-
 EVERY = ("year", "quarter", "month")
 _YEAR = r"(?!0000)(\d{4})"
 _SHAPES = {"year": _YEAR, "quarter": rf"{_YEAR}-Q([1-4])", "month": rf"{_YEAR}-(0[1-9]|1[0-2])"}

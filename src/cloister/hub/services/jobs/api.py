@@ -18,8 +18,6 @@ from cloister.hub.services.jobs.queue import cancel
 from cloister.hub.services.jobs.views import PAGE, job_for, jobs_of, object_of
 from cloister.hub.web.forms import written_here
 
-__all__ = ["JobOut", "api"]
-
 _Job = Annotated[str, JOB]
 
 

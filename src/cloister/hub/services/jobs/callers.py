@@ -10,8 +10,6 @@ from cloister.hub.caller import Caller
 if TYPE_CHECKING:
     from cloister.hub.service import Progress
 
-__all__ = ["caller_of_job", "came_of"]
-
 
 def came_of(caller: Caller) -> dict[str, Any]:
     """How the caller came, as plain data for a job's payload (under "came")."""

@@ -18,8 +18,6 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
 from cloister.hub.web.render import is_fragment, render, request_gettext
 
-__all__ = ["JOB", "pages"]
-
 JOB = Path(pattern=r"^[A-Za-z0-9_-]{1,32}$")
 _Job = Annotated[str, JOB]
 _Before = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,32}$")]

@@ -31,22 +31,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "ENDED",
-    "MOST_ATTEMPTS",
-    "Claim",
-    "Superseded",
-    "beat",
-    "cancel",
-    "claim",
-    "end",
-    "finish",
-    "give_back",
-    "note",
-    "submit",
-    "waits",
-]
-
 ENDED = ("done", "failed", "cancelled")
 MOST_ATTEMPTS = 2
 _LONGEST_PAYLOAD = 2**20

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["OVERSEERS", "PAGE", "job_for", "jobs_of", "object_of", "open_jobs"]
-
 OVERSEERS = ("administrator", "steward")
 PAGE = 50
 

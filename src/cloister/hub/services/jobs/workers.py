@@ -29,8 +29,6 @@ from cloister.hub.services.jobs.queue import Claim, Superseded, beat, claim, end
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["Stopped", "Timing", "Workers", "closed", "opened", "stop_workers"]
-
 _LOG = logging.getLogger("cloister.hub.jobs")
 _GRACE = 10.0
 _AWAY = 503

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["ACTION", "NAME", "check_settings", "settled"]
-
 ACTION, NAME = "learn.run", "learning"
 """The policy's name for training, and that of this service."""
 

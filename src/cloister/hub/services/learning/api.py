@@ -38,8 +38,6 @@ from cloister.hub.work.ordering import price
 from cloister.hub.work.orders import submit_order
 from cloister.hub.work.submitting import accepted
 
-__all__ = ["api"]
-
 _Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from cloister.hub.work.one_table import ReadyTable
     from cloister.learn.assessment.expected import Expected
 
-__all__ = ["LOST", "expected_of", "lost", "picture"]
-
 _DELTA = "1e-6"
 _PART, _PART_LOST = "expected curves", "expected losses"
 _BEGIN = "expected loss against no privacy: "

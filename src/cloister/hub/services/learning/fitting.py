@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from cloister.query import Session
     from cloister.tables import PrivateTable
 
-__all__ = ["FIT", "FITTING", "MODEL_WORDS"]
-
 MODEL_WORDS = Words(
     name="The model",
     invalid=N_("The model is invalid"),

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from cloister.learn.frame.encoding import Encoder
     from cloister.tables import PrivateTable
 
-__all__ = ["LINES", "attacked", "lines_of", "most_found"]
-
 LINES = (
     N_("membership inference: detection by a blind guess at 0.1 % false alarms"),
     N_("membership inference: the guarantee's limit for any attack there"),

@@ -11,8 +11,6 @@ from cloister.hub.services.learning.predicting import MOST_BYTES
 from cloister.hub.services.learning.shapes import learnt
 from cloister.hub.web.languages import N_
 
-__all__ = ["MODEL"]
-
 
 def _shown(view: View) -> dict[str, Any]:
     details = view.row.details

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cloister.session import Spending
     from cloister.tables import PrivateTable
 
-__all__ = ["ORDER", "Kind", "Order", "class_of", "declared", "model_of", "shape_of"]
-
 Kind = Literal["", "pure", "approx", "zcdp"]
 _OF_THE_FIT = frozenset({"epsilon", "delta", "bounds", "bounds_y", "classes", "privacy", "random"})
 """What follows from the declarations and from the spend: nobody sends it."""

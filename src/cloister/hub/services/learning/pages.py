@@ -40,8 +40,6 @@ from cloister.session.questions.spend import measure_of
 from cloister.stored import canonical
 from cloister.tables import PrivateTable, Text
 
-__all__ = ["pages"]
-
 _FIELDS = ("table", "method", "target", "spend", "delta", "purpose", "project", "title", "algorithm")
 TASKS = {
     "classes": N_("Which class a row is in"),

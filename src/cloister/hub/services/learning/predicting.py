@@ -20,8 +20,6 @@ from cloister.tables.declaring.plain import domain_of
 if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
 
-__all__ = ["MOST_BYTES", "predictions"]
-
 MOST_BYTES = 2 * 2**20
 _MOST_ROWS = 100_000
 _MOST_COLUMNS = 1000

@@ -16,20 +16,6 @@ from cloister.hub.services.learning.predicting import MOST_BYTES
 if TYPE_CHECKING:
     from cloister.hub.records.releases import StoredRelease
 
-__all__ = [
-    "Curve",
-    "JobOfModel",
-    "Learnt",
-    "LearntLine",
-    "LearntPage",
-    "Method",
-    "Predicted",
-    "Predicting",
-    "Training",
-    "learnt",
-    "line_of",
-]
-
 _Exact = Annotated[str, Field(max_length=100, pattern=r"^[0-9eE.+/-]*$", description="An exact number as text: 0.1, 1/3, 1e-6.")]
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 

@@ -6,8 +6,6 @@ from cloister.hub.services.learning.expected import LOST
 from cloister.hub.services.learning.membership import LINES
 from cloister.hub.web.languages import N_
 
-__all__ = ["SHOWN"]
-
 SHOWN = (
     # titles of methods
     N_("Gaussian naive Bayes"),

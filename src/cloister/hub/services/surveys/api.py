@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.surveys import HeldSurvey
 
-__all__ = ["api"]
-
 _COMPOSE, _SEE, _MANAGE, _DOWNLOAD, _ANSWER = (
     needs(f"survey.{each}") for each in ("compose", "see", "manage", "download", "answer")
 )

@@ -13,8 +13,6 @@ from cloister.local.survey import Survey
 from cloister.local.survey.question import Question
 from cloister.local.survey.questions import question_of
 
-__all__ = ["composed", "demonstrations", "of_text", "question_from"]
-
 _DRAFT = "draft"
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["answers_of", "asked", "counted", "receive", "refused_of"]
-
 N_ = str
 """Marks an English text that is translated where it is shown."""
 

@@ -27,21 +27,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "add_question",
-    "ask_these",
-    "close_survey",
-    "drop_draft",
-    "invite",
-    "largest_cap",
-    "make_survey",
-    "open_survey",
-    "remove_question",
-    "rewrite",
-    "seen_survey",
-    "surveys_of",
-]
-
 MOST_QUESTIONS = 50
 MOST_WORDS = 3
 """Looking for words takes seconds for each of them, at each level."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["results_file"]
-
 _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "reports": "application/json"}
 
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.surveys import HeldSurvey
 
-__all__ = ["routes"]
-
 _PAGE = 30
 _COMPOSE, _SEE, _MANAGE, _DOWNLOAD = (
     [needs(each)] for each in ("survey.compose", "survey.see", "survey.manage", "survey.download")

@@ -16,8 +16,6 @@ from cloister.hub.services.surveys.typed import KINDS
 from cloister.hub.web.render import render
 from cloister.hub.web.routing import Number
 
-__all__ = ["routes"]
-
 
 def routes(router: APIRouter) -> None:
     """Add it."""

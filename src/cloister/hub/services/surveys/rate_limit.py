@@ -23,8 +23,6 @@ from cloister.hub.problems import TooMany
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["RateLimit", "check_rate_limit"]
-
 _PART = "survey brake"
 _HOUR = 3600.0
 _MOST = 100_000

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.records.surveys import HeldSurvey
 
-__all__ = ["Told", "as_csv", "as_json", "results_of", "shown", "tallied"]
-
 N_ = str
 """Marks an English text that is translated where it is shown."""
 Told = dict[str, Any]

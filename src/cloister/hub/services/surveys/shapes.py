@@ -12,19 +12,6 @@ from cloister.hub.description import example
 if TYPE_CHECKING:
     from cloister.hub.records.surveys import HeldSurvey
 
-__all__ = [
-    "Composing",
-    "Invitations",
-    "Inviting",
-    "Looking",
-    "OfferedLevel",
-    "Received",
-    "SurveyLine",
-    "SurveyPage",
-    "SurveyWhole",
-    "line_of",
-]
-
 
 class OfferedLevel(BaseModel):
     """How much may be told by each answer, at most."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from cloister.errors import InvalidParameter
 
-__all__ = ["FIELDS", "KINDS", "levels_typed", "question_typed"]
-
 N_ = str
 """Marks an English text that is translated where it is shown."""
 

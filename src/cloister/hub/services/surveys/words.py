@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.service import Progress
 
-__all__ = ["LOOK", "Words", "looked_for", "words_of"]
-
 N_ = str
 """Marks an English text that is translated where it is shown."""
 _KIND = "survey.words"

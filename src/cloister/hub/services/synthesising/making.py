@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cloister.hub.work.attempts import AttemptSession
     from cloister.query import Session
 
-__all__ = ["ACTION", "MAKE", "SYNTHESISING", "expected"]
-
 ACTION = "synthesise.run"
 _TIMES = (Fraction(1, 4), Fraction(1), Fraction(4))
 

@@ -13,8 +13,6 @@ from cloister.privacy import exact_positive
 from cloister.session import Spending
 from cloister.stored import Stored
 
-__all__ = ["METHODS", "ORDER", "Synthesis"]
-
 METHODS = {
     "auto": N_("Chosen by the number of columns, the spend and the declared size"),
     "pairs": N_("One and two columns at a time"),

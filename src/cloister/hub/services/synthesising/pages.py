@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = ["choices"]
-
 
 def choices(hub: Hub, db: Db, caller: Caller, typed: Mapping[str, Any]) -> dict[str, Any]:
     """The data sets, the columns of the chosen one, and what was typed; at first every column is ticked."""

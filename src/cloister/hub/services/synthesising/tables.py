@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from cloister.session import Frame, Release
     from cloister.synth import SyntheticModel
 
-__all__ = ["SYNTHETIC", "Counts"]
-
 _SHOWN = 10
 _HIDDEN = 1_000
 """Rows of a file where the noise hides how many there are."""

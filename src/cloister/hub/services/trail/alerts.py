@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["KINDS", "Notice", "Sensitivity", "alerts", "mark_seen", "notices", "raise_alert", "unseen", "watch"]
-
-
 N_ = str
 """Marks an English text that is translated where it is shown."""
 

@@ -23,8 +23,6 @@ from cloister.hub.services.trail.verifying import verify
 from cloister.hub.services.trail.writing import write_alone
 from cloister.hub.web.forms import written_here
 
-__all__ = ["api"]
-
 
 class Line(BaseModel):
     """One act."""

@@ -15,8 +15,6 @@ from typing import Any
 
 from cloister.crypto import canonical_json
 
-__all__ = ["ALGORITHM", "DATA_SET", "START", "Act", "BrokenLine", "about", "cleaned", "key_of", "no_secrets", "seal"]
-
 START = "0" * 64
 """The hash before the first line."""
 DATA_SET, ALGORITHM = "data-set", "algorithm"

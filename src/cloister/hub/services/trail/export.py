@@ -22,8 +22,6 @@ from cloister.printable import json_of
 if TYPE_CHECKING:
     from cloister.hub.hub import Hub
 
-__all__ = ["Form", "as_mapping", "export", "harmless", "response"]
-
 Form = Literal["csv", "jsonl"]
 COLUMNS = ("number", "when", "person", "action", "kind", "object", "purpose", "cost", "outcome", "details", "hash")
 _BATCH = 1000

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.services.trail.wording import Wording
 
-__all__ = ["Condition", "Fingerprint", "closeness", "fingerprint", "shape_of"]
-
 Closeness = Literal["same", "narrow", "one conjunct", "far"]
 _LONGEST = 20_000
 _NARROW = 3

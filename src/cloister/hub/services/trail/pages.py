@@ -32,8 +32,6 @@ from cloister.hub.web.render import render, request_gettext
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-__all__ = ["LINE_NUMBER", "NAME", "pages"]
-
 NAME = Path(pattern=r"^[A-Za-z0-9_-]{1,32}$")
 LINE_NUMBER = Query(ge=0, le=2**31 - 1)
 _Name = Annotated[str, NAME]

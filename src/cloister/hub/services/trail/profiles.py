@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["ASK", "Histories", "History", "Question", "question_details", "questions_since", "read_history", "shown"]
-
 ASK = "question.ask"
 """The action of the lines that profiles are made of."""
 _MOST_LINES = 20_000

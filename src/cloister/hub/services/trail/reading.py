@@ -24,22 +24,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "OUTCOMES",
-    "PAGE",
-    "Filters",
-    "Scope",
-    "TrailPage",
-    "by_day",
-    "gave",
-    "of_algorithm",
-    "of_data_set",
-    "own_data_sets",
-    "read_batch",
-    "read_page",
-    "sealed",
-]
-
 OUTCOMES = ("done", "denied", "failed")
 PAGE = 50
 _MOST_DAYS = 60

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from cloister.hub.hub import Hub
 
-__all__ = ["lines_in_order", "verify"]
-
 _BATCH = 1000
 _UNREADABLE = "it was changed: it can't be read as a line"
 _NO_LINE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError, OperationalError)

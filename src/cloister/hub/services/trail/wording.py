@@ -5,8 +5,6 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.generator import Generator
 
-__all__ = ["Wording"]
-
 
 class _Bare(Generator):  # type: ignore[misc]
     """Writes `?` for a constant, and one for a whole list of them."""

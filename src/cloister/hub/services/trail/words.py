@@ -15,8 +15,6 @@ from cloister.hub.records.catalogue import DataSet
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-__all__ = ["KINDS", "attempts", "names_of_objects", "titles"]
-
 N_ = str
 """Marks an English text that is translated where it is shown."""
 

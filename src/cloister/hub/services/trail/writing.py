@@ -31,21 +31,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-__all__ = [
-    "ACCEPT",
-    "GAP",
-    "Keeper",
-    "accept",
-    "act_of",
-    "closed",
-    "keeper_of",
-    "left",
-    "opened",
-    "write",
-    "write_all",
-    "write_alone",
-]
-
 GAP, ACCEPT = "trail.gap", "trail.accept"
 _ROW = 1
 _LOG = logging.getLogger("cloister.hub.trail")
