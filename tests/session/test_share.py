@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cloister as cl
-from cloister.errors import NotConvertible
+from cloister.errors import LedgerError, NotConvertible
 from cloister.learn import GaussianNB
 from cloister.ledger import Bound
 from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import Guarantee
 from cloister.session import Count, Door, Mean, Measurer, Question
 from cloister.session.asker import Bounds
+from cloister.session.share import WithinShare
 from cloister.tables import Column, Compare, Literal
 
 COUNT = Question(table="people", statistics=(Count(),))
@@ -149,6 +151,84 @@ def test_a_table_that_comes_later_is_bound_too(door: Door, people: cl.PrivateTab
         with pytest.raises(cl.BudgetExceeded, match="population 'visits'"):
             measurer.measure(Question(table="visits", statistics=(Count(),)), spend="0.6")
         assert set(measurer.remaining_by) == {"people", "visits"}
+
+
+def test_a_table_that_comes_while_it_is_asked_about_is_not_measured_without_a_bound(door: Door) -> None:
+    """Between the moment at which populations are bound and the question, another thread adds a table."""
+    visits = cl.PrivateTable({"cost": [1, 2, 3]}, columns={"cost": cl.Integer(0, 9)})
+
+    class Late(WithinShare):
+        coming: list[cl.PrivateTable]
+
+        def _bind(self) -> None:
+            super()._bind()
+            if getattr(self, "coming", []):
+                door.add("visits", self.coming.pop(), cl.PureDP(1))
+
+    with Late(door._light(door._asker), Bounds(), "0.5") as measurer:
+        measurer.coming = [visits]
+        with pytest.raises(cl.CloisterError):
+            measurer.measure(Question(table="visits", statistics=(Count(),)), spend=1)
+        assert door.ledger.spent("visits") == cl.PureDP(0)
+        with pytest.raises(cl.BudgetExceeded, match="of the share"):
+            measurer.measure(Question(table="visits", statistics=(Count(),)), spend=1)
+
+
+def test_a_share_of_somebody_else_is_theirs(door: Door) -> None:
+    """A session on somebody's behalf shares out what they draw, and neither it nor another session of theirs passes the share."""
+    ana = door.on_behalf("ana")
+    with ana.within_share("0.5") as measurer:
+        door.on_behalf("ana").measure(younger(30), spend="0.4")
+        with pytest.raises(cl.BudgetExceeded, match=r"ε = 0\.1 of the share"):
+            measurer.measure(COUNT, spend="0.2")
+        measurer.measure(COUNT, spend="0.1")
+
+
+def test_shares_of_the_same_person_overlap_on_the_safe_side(door: Door) -> None:
+    """What is measured through one counts against the other: each spends less than its share, never more."""
+    with door.within_share("0.5") as outer, door.within_share("0.3") as inner:
+        inner.measure(COUNT, spend="0.3")
+        assert outer.remaining_by == {"people": cl.PureDP("0.2")}
+        outer.measure(BY_SEX, spend="0.2")
+        for measurer in (outer, inner):
+            with pytest.raises(cl.BudgetExceeded, match="of the share"):
+                measurer.measure(MEAN, spend="0.1")
+
+
+def test_a_release_of_a_share_buys_nothing_beyond_it(door: Door) -> None:
+    """What a release can buy afterwards (its bias) is charged within the share that it was measured in."""
+    with door.within_share("0.5") as measurer:
+        release = measurer.measure(MEAN, spend="0.4")
+        with pytest.raises(cl.CloisterError):
+            release.bias(spend="0.3")
+    with pytest.raises(cl.CloisterError):
+        release.bias(spend="0.3")
+    assert door.spent <= cl.PureDP("0.5")
+
+
+def test_another_ledger_is_for_who_holds_the_tables(door: Door) -> None:
+    """Whoever asks on somebody's behalf can't charge a ledger that knows nothing of what was spent."""
+    other = cl.Ledger()
+    for light in (door.on_behalf("ana"), door.charging(other), door.through(door)):
+        with pytest.raises(cl.AccessDenied):
+            light.charging(other)
+    with door.within_share("0.5") as measurer:
+        assert not hasattr(measurer, "charging")
+        assert not hasattr(measurer, "on_behalf")
+
+
+def test_noise_made_for_tests_enters_no_durable_ledger(people: cl.PrivateTable, tmp_path: Path) -> None:
+    """Not by way of another ledger, either."""
+    with (
+        Door({"people": people}, budget=cl.PureDP(1)) as kept,
+        Door({"people": people}, budget=cl.PureDP(1), random=Random.deterministic(1)) as door,
+        cl.Ledger(tmp_path / "budget.db") as durable,
+    ):
+        assert kept.marked is False
+        durable.open("people", cl.PureDP(1), who="owner")
+        with pytest.raises(LedgerError, match="can be foretold"):
+            door.charging(durable)
+        assert durable.spent("people") == cl.PureDP(0)
 
 
 @pytest.mark.parametrize(

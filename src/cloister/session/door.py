@@ -89,12 +89,7 @@ class Door:
         owned = not isinstance(ledger, Ledger)
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         try:
-            if random.marked and book.durable:
-                raise LedgerError(
-                    "The session was refused",
-                    why="its noise would come from a generator made for tests, which can be foretold, and its ledger is durable",
-                    instead="a session without random=, or without ledger=",
-                )
+            _check_kept(random, book)
             house = TableRegistry(tables, book, random, workspace)
             house.open(budget, who=who)
         except CloisterError:
@@ -242,6 +237,7 @@ class Door:
         """A light session over the same prepared rows that charges another ledger: an audit asks one question thousands of times,
         each time as the first. Only for who holds the tables, since that ledger knows nothing of what was spent in this one."""
         self._check_owner("Another ledger")
+        _check_kept(self.house.random, ledger)
         return self._light(replace(self._asker, ledger=ledger))
 
     def keep_within(self, bounds: Bounds) -> None:
@@ -614,6 +610,16 @@ def _checked_shares(shares: Sequence[Fraction] | None, shapes: Sequence[Shape]) 
             instead="shares=[Fraction(1, 3), Fraction(2, 3)]",
         )
     return list(shares)
+
+
+def _check_kept(random: Random, ledger: Ledger) -> None:
+    """What a generator made for tests has noised is kept in no file."""
+    if random.marked and ledger.durable:
+        raise LedgerError(
+            "The session was refused",
+            why="its noise would come from a generator made for tests, which can be foretold, and its ledger is durable",
+            instead="a session without random=, or without ledger=",
+        )
 
 
 def _some(costs: Mapping[str, Guarantee]) -> list[Guarantee]:

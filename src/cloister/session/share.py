@@ -93,9 +93,10 @@ class WithinShare(Delegate):
                 why="the share that it would spend of is closed",
                 instead="with session.within_share(…) as measurer: …",
             )
-        self._bind()
         try:
-            return work()
+            with self._session.house.pinned():  # what is measured is of the tables that are bound, whatever is added meanwhile
+                self._bind()
+                return work()
         except BudgetExceeded as error:
             if error.rule != RULE:
                 raise

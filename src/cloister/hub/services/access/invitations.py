@@ -57,7 +57,7 @@ def invitations_for(db: Session, caller: Caller) -> list[Project]:
 
 
 def join(db: Session, hub: Hub, caller: Caller, name: str) -> Project:
-    """Come in, where one is invited."""
+    """Join, where one is invited."""
     row, found = _mine(db, caller, name)
     if row.closed is not None:
         raise Conflict("The project was left as it is", why="it is closed", instead="a new project")

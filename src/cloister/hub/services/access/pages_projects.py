@@ -78,7 +78,7 @@ def routes(router: APIRouter) -> None:
 
     @router.post("/projects/{name}/join", dependencies=_SEE)
     def join(request: Request, hub: HubDep, caller: PersonDep, name: Name, form: FormDep) -> Response:
-        """Come in, where one is invited, or stay out."""
+        """Join, where one is invited, or decline."""
         _, stays = request_gettext(request), form.flag("decline")
         with hub.database.begin() as db:
             (invitations.decline if stays else invitations.join)(db, hub, caller, name)
