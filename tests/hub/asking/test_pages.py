@@ -295,7 +295,7 @@ def test_an_answer_is_titled_in_words_with_its_sql_below(stage: Stage):
             page = stage.ana.client.get(path, headers={"accept-language": language}).text
             assert f'<a href="/releases/{told["id"]}">{title}</a>' in page
             assert f'<a href="/releases/{named["id"]}">All of them</a>' in page
-            assert page.count('<code class="small soft">SELECT') == 2
+            assert page.count('<code class="small soft sql">SELECT') == 2
             strict(page)
         assert f"<h1>{title}</h1>" in stage.ana.client.get(f"/releases/{told['id']}", headers={"accept-language": language}).text
 

@@ -201,9 +201,9 @@ def _reading(router: APIRouter) -> None:
     @router.get(
         "/releases/{number}",
         dependencies=[TICKED, needs("release.see")],
-        response_model=Answer,
+        response_model=Answer | dict[str, Any],
         summary="Get a release",
-        response_description="The release as it was answered",
+        response_description="The release as it was answered; of another kind than an answer, as its own address tells it",
     )
     def release(hub: HubDep, caller: CallerDep, number: Number, confidence: Confidence = 0.95) -> Response:
         """A stored release, byte for byte what was answered at that confidence; of another kind than an answer, what its own
