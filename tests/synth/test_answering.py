@@ -17,9 +17,10 @@ from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.privacy import PureDP
 from cloister.session import Count, Question
 from cloister.synth import SyntheticModel
-from cloister.synth.measuring import Marginals, Noisy, marginals_for
+from cloister.synth.measuring import Marginals, Noisy
 from cloister.synth.mixture import Mixture, independent
 from cloister.synth.states import States
+from cloister.synth.workload import parts_for
 from cloister.tables import Strided
 from tests.synth.conftest import rows
 
@@ -57,7 +58,7 @@ def made_up(codes: np.ndarray | None = None, noise: Any = None, random: Random |
 def tables(codes: np.ndarray, sizes: tuple[int, ...], noise: Any, random: Random) -> Marginals:
     """All tables of one and two columns of coded states."""
     found = {}
-    for kept in marginals_for(sizes, "pairs"):
+    for kept in parts_for(sizes, "pairs"):
         shape = [sizes[place] for place in kept]
         exact = np.bincount(np.ravel_multi_index([codes[:, place] for place in kept], shape), minlength=int(np.prod(shape)))
         if noise is None:
