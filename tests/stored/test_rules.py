@@ -31,7 +31,6 @@ ALLOWED = {
     ("hub/services/asking/authorised.py", "vars"): "what the frame decided, given on in memory",
     ("hub/services/catalogue/shapes.py", "asdict"): "the answer to a request; the model's fields are the names",
     ("hub/services/learning/api.py", "asdict"): "the answer to a request; the model's fields are the names",
-    ("hub/services/synthesising/tables.py", "vars"): "a line of a table on a page, in memory",
     ("hub/work/one_table.py", "vars"): "what the frame decided, given on in memory",
     ("hub/work/ordering.py", "asdict"): "the digest of a form that was sent",
     ("hub/work/ordering.py", "fields"): "fields of a form and of a request, by the names that an order declares",

@@ -54,7 +54,8 @@ class Counts:
 
     def told(self, fitted: Sequence[float]) -> dict[str, Any]:
         """As a release keeps it, with what the model makes of each count."""
-        return {**vars(self), "fitted": list(fitted)}
+        told = {"name": self.name, "labels": self.labels, "counts": self.counts, "margin": self.margin}
+        return {**told, "fitted": list(fitted)}
 
 
 def _model(view: View) -> SyntheticModel:
