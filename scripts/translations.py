@@ -80,6 +80,7 @@ SHOWN = (
     "guard.py",
     "keys.py",
     "guidance.py",
+    "labels.py",
     "policy/",
     "records/",
     "storage/",

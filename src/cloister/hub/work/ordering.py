@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Body, Header, Query, Request
+from fastapi import APIRouter, Body, Query, Request
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from sqlalchemy import select
 from starlette.responses import Response
@@ -29,7 +29,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render
-from cloister.hub.web.routing import TICKED, WRITTEN
+from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey
 from cloister.hub.work.bounds import account_of
 from cloister.hub.work.concurrency import looking
 from cloister.hub.work.left import Left, left_of
@@ -37,12 +37,13 @@ from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session as Db
+
     from cloister.hub.work.one_table import ReadyTable
     from cloister.privacy import Guarantee
 
-__all__ = ["JobOfWork", "Price", "Priced", "asked", "order_api", "order_pages", "price"]
+__all__ = ["JobOfWork", "Price", "Priced", "asked", "open_projects", "order_api", "order_pages", "price"]
 
-_Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 _LABELS = {
     "table": N_("Data set"),
     "spend": N_("Spend"),
@@ -90,12 +91,18 @@ def price(hub: Hub, caller: Caller, work: OrderedWork[Any, Any], order: Any) -> 
         return found, left_of(hub, db, caller, who, found.objects, found.decisions, costs)
 
 
+def open_projects(db: Db, caller: Caller) -> list[tuple[str, str]]:
+    """The projects in which somebody may order: each by its id and its title."""
+    mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
+    return [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
+
+
 def order_api(work: OrderedWork[Any, Any], request: type[Any], path: str) -> APIRouter:
     """`POST path` orders it, `POST path/price` says what it would cost."""
     request.__pydantic_config__ = ConfigDict(extra="forbid")
     router, body = APIRouter(), Annotated[request, Body()]
 
-    def order(hub: HubDep, caller: CallerDep, wanted: Any, key: _Key = "") -> Response:
+    def order(hub: HubDep, caller: CallerDep, wanted: Any, key: IdempotencyKey = "") -> Response:
         told = TypeAdapter(request).dump_json(wanted)
         return accepted(submit_order(hub, caller, work, key, f"{work.job}\n".encode() + told, wanted))
 
@@ -121,8 +128,7 @@ def order_pages(work: OrderedWork[Any, Any], request: type[Any], path: str, temp
 
     def shown(asked: Request, hub: Hub, caller: Caller, values: Mapping[str, str], **told: Any) -> Response:
         with hub.database.reading() as db:
-            mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
-            projects = [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
+            projects = open_projects(db, caller)
         problem = told.get("problem")
         how = {"work": work, "path": path, "inputs": list(_inputs(request, values)), "projects": projects, "key": new_secret()}
         status = 200 if problem is None else problem.status

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from sqlalchemy import select
 from starlette.responses import Response
 
 from cloister.errors import CloisterError, InvalidParameter
@@ -24,7 +23,6 @@ from cloister.hub.guidance import guidance_of
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret
 from cloister.hub.problems import problem_of
-from cloister.hub.records.access import Project
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.reading import releases_of, seen_release
 from cloister.hub.services.access import named_algorithm
@@ -46,6 +44,7 @@ from cloister.hub.web.pictures import themed
 from cloister.hub.web.render import is_fragment, render, request_gettext, request_language
 from cloister.hub.web.routing import TICKED
 from cloister.hub.work.idempotency import Claim, once
+from cloister.hub.work.ordering import open_projects
 from cloister.hub.work.submitting import store_job
 from cloister.privacy import text_of
 from cloister.privacy.rational import exact_positive
@@ -306,8 +305,7 @@ def _page(
     with hub.database.reading() as db:
         own = runnable(hub, db, caller)
         opened = open_data_sets(hub, db, caller, under=own)
-        mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
-        projects = [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
+        projects = open_projects(db, caller)
     opened.sort(key=lambda each: each.which.name != about)
     examples = [(each.which.name, example_of(each)) for each in opened if each.plain and example_of(each)]
     if not values.get("sql") and about and examples:

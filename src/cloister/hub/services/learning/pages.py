@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -20,7 +19,6 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret, same
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Problem, problem_of
-from cloister.hub.records.access import Project
 from cloister.hub.releases.files import attachment, file_of
 from cloister.hub.releases.pages import release_page
 from cloister.hub.releases.reading import read_release
@@ -38,6 +36,7 @@ from cloister.hub.web.languages import N_
 from cloister.hub.web.multipart import FileForm
 from cloister.hub.web.render import render, request_gettext
 from cloister.hub.web.routing import TICKED, Number
+from cloister.hub.work.ordering import open_projects
 from cloister.hub.work.orders import submit_order
 from cloister.stored import canonical
 
@@ -181,8 +180,7 @@ def _page(
     _ = request_gettext(request)
     with hub.database.reading() as db:
         opened = open_for_learning(hub, db, caller)
-        mine = select(Project.id, Project.title).where(Project.id.in_(sorted(caller.projects)), Project.closed.is_(None))
-        projects = [(row.id, row.title) for row in db.execute(mine.order_by(Project.title))]
+        projects = open_projects(db, caller)
     chosen = next((each for each in opened if each.which.name == values.get("table")), opened[0] if opened else None)
     if chosen is not None and not values.get("purpose") and chosen.purposes:
         values = {**values, "purpose": chosen.purposes[0]}
