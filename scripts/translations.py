@@ -81,6 +81,7 @@ SHOWN = (
     "guard.py",
     "keys.py",
     "guidance.py",
+    "labels.py",
     "policy/",
     "records/",
     "storage/",

@@ -2,9 +2,9 @@
 
 A door holds an `Asker`, who never changes, and what is remembered of the questions: how the tables are seen now, the last shape,
 what was bought. The way of a question is in `buying.py` and `running.py`, functions of the asker. Exact values computed from
-private rows exist there alone, in calls made through `sealed`, between the reservation and the noise. What leaves is a `Release`,
-and it leaves after its charge and itself were committed in one transaction. Every way in goes through `Seen.applied`, so that
-whoever asks on somebody's behalf sees what that person may see.
+private rows exist there alone, in calls made through `scrubbed`, between the reservation and the noise. What leaves is a
+`Release`, and it leaves after its charge and itself were committed in one transaction. Every way in goes through `Seen.applied`,
+so that whoever asks on somebody's behalf sees what that person may see.
 """
 
 from __future__ import annotations

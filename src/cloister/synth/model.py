@@ -16,7 +16,8 @@ import numpy as np
 
 from cloister.errors import CloisterError, InvalidParameter, UnknownColumn
 from cloister.noise import Random, default_random
-from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, text_of
+from cloister.privacy import Guarantee
+from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
 from cloister.session import Frame, Question
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.drawing import conditioned, drawn
@@ -163,7 +164,7 @@ class SyntheticModel:
             "probabilities": [_listed(column) for column in self.mixture.columns],
             "rows": self.rows,
             "rows_error": self.rows_error,
-            "cost": _told(self.cost),
+            "cost": guarantee_to_plain(self.cost),
             "population": self.population,
             "charges": list(self.charges),
             "marked": self.marked,
@@ -307,24 +308,11 @@ def _shares(told: Any, shape: tuple[int, ...]) -> Any:
     return found
 
 
-def _told(guarantee: Guarantee) -> dict[str, str]:
-    match guarantee:
-        case PureDP():
-            return {"kind": "pure", "epsilon": text_of(guarantee.epsilon)}
-        case ApproxDP():
-            return {"kind": "approx", "epsilon": text_of(guarantee.epsilon), "delta": text_of(guarantee.delta)}
-    return {"kind": "zcdp", "rho": text_of(guarantee.rho), "delta": text_of(guarantee.delta)}
-
-
 def _guarantee(told: Mapping[str, str]) -> Guarantee:
-    match told["kind"]:
-        case "pure":
-            return PureDP(told["epsilon"])
-        case "approx":
-            return ApproxDP(told["epsilon"], told["delta"])
-        case "zcdp":
-            return ZCDP(told["rho"], told["delta"])
-    raise _refused("its guarantee is of an unknown kind")
+    found = guarantee_from_plain(told)
+    if found is None:
+        raise _refused("its guarantee is of an unknown kind")
+    return found
 
 
 def _refused(why: str) -> InvalidParameter:

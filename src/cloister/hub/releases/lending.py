@@ -59,8 +59,9 @@ def _ways(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> Iterator[Deci
     if db.get(ReleaseShare, (row.id, caller.email)) is not None:
         yield lent
     shown = set(db.scalars(select(ProjectShare.project).where(ProjectShare.release == row.id))) & caller.projects
+    left = left_projects(db, row) if shown else set()
     for project in sorted(shown):
-        yield asleep(row.person, None) if project in left_projects(db, row) else lent
+        yield asleep(row.person, None) if project in left else lent
     if row.project and row.project in caller.projects:
         closed = _kept_out(hub, db, caller, row)
         yield None if lent is None or closed is None else not_let_in(closed)

@@ -151,8 +151,9 @@ def _all_granted(
     wanted = select(StoredRelease.id, StoredRelease.data_set, StoredRelease.purpose, DataSet.state)
     wanted = wanted.join(DataSet, DataSet.id == StoredRelease.data_set).where(others, DataSet.state == "open")
     rows, found = db.execute(wanted.where(true() if of is None else of)).all(), set()
+    known = facts_of(hub, db).data_sets if rows else {}
     for row in rows:
-        made = facts_of(hub, db).data_sets.get(row.data_set)
+        made = known.get(row.data_set)
         if made is None:
             continue
         context = context_of(hub, caller, purpose=row.purpose, columns={made.id: made.columns})

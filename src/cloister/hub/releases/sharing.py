@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, func, select
 
 from cloister.errors import InvalidParameter
+from cloister.hub.labels import check_title
 from cloister.hub.policy import why
 from cloister.hub.policy.shares import SHARE
 from cloister.hub.problems import Missing
@@ -107,8 +108,7 @@ def shares_of(hub: Hub, db: Db, caller: Caller, row: StoredRelease, _: Callable[
 def rename(db: Db, hub: Hub, caller: Caller, row: StoredRelease, title: str) -> None:
     """Another name for it; an empty one shows its question."""
     told = " ".join(title.split())
-    if told and not is_text(told):
-        raise InvalidParameter("The name is invalid", why="it must be one line of at most 200 characters", instead="Age by sex")
+    check_title(told)
     row.title = told
     _told(db, hub, caller, "release.rename", row)
 

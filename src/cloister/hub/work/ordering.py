@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Body, Header, Query, Request
+from fastapi import APIRouter, Body, Query, Request
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from sqlalchemy import select
 from starlette.responses import Response
@@ -29,7 +29,7 @@ from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render
-from cloister.hub.web.routing import TICKED, WRITTEN
+from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey
 from cloister.hub.work.bounds import account_of
 from cloister.hub.work.concurrency import looking
 from cloister.hub.work.left import Left, left_of
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     Errors = Callable[[ReadyTable[Any]], Sequence[Mapping[str, Any]]]
     """The errors to expect of work that may be done, from declarations alone: lines of a table."""
 
-_Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 _LABELS = {
     "table": N_("Data set"),
     "spend": N_("Spend"),
@@ -142,7 +141,7 @@ def order_api(
     request.__pydantic_config__ = {**getattr(request, "__pydantic_config__", {}), **ConfigDict(extra="forbid")}
     router, body = APIRouter(), Annotated[request, Body()]
 
-    def order(hub: HubDep, caller: CallerDep, wanted: Any, key: _Key = "") -> Response:
+    def order(hub: HubDep, caller: CallerDep, wanted: Any, key: IdempotencyKey = "") -> Response:
         """Order it as a job, charged. The same `Idempotency-Key` submits one job."""
         told = TypeAdapter(request).dump_json(wanted)
         return accepted(submit_order(hub, caller, work, key, f"{work.job}\n".encode() + told, wanted))

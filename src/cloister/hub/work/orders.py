@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from cloister.errors import CloisterError, InvalidParameter, LedgerError
+from cloister.errors import CloisterError, LedgerError
 from cloister.hub.ids import new_id
+from cloister.hub.labels import check_purpose, check_title
 from cloister.hub.policy import write_policy
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.service import JobType
@@ -27,7 +28,6 @@ from cloister.hub.work.held import steadily
 from cloister.hub.work.recheck import check_standing, present
 from cloister.hub.work.refusals import note_refusal
 from cloister.hub.work.submitting import submit_once, telling
-from cloister.printable import is_text
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -127,14 +127,8 @@ class OrderedWork(Protocol[Wanted, Found]):
 def look(hub: Hub, caller: Caller, work: OrderedWork[Wanted, Found], order: Wanted) -> Found:
     """Whether an order may be carried out now: refused where it may not, and written down then."""
     with _refusals(hub, caller, work, order):
-        if order.title and not is_text(order.title):
-            raise InvalidParameter(
-                "The name is invalid", why="it must be one line of at most 200 characters", instead="Age by sex"
-            )
-        if order.purpose and not is_text(order.purpose, 1000):
-            raise InvalidParameter(
-                "The purpose is invalid", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
-            )
+        check_title(order.title)
+        check_purpose(order.purpose)
         with hub.database.reading() as db:
             found = work.ready(hub, db, caller, order)
         work.rehearse(found)

@@ -1,7 +1,7 @@
 """k-means: rounds of noisy counts and sums (DPLloyd), or one round on many cells that are then grouped (a coreset).
 
-ball.py has the sums and their noise, place.py the mean and the spread that fix the ball, lloyd.py the rounds, starts.py where
-they begin; kmeans_tables.py has the rounds of a table's own engine.
+ball.py has the sums and their noise, noisy_mean.py the mean and the spread that fix the ball, lloyd.py the rounds, starts.py
+where they begin; kmeans_tables.py has the rounds of a table's own engine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Principal components: four ways to find directions under a promise, and a fifth that is pure.
 
-place.py buys the mean and the spread, which fix the ball that rows are drawn into; second_moments.py, subspaces.py and power.py
-are the ways.
+noisy_mean.py buys the mean and the spread, which fix the ball that rows are drawn into; second_moments.py, subspaces.py and
+power.py are the ways.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.learn.frame.catalogue import METHODS, class_of, name_of
 from cloister.noise.allowance import Currency, Share
-from cloister.privacy import ZCDP, ApproxDP, Guarantee, PureDP, exact, text_of
+from cloister.privacy import Guarantee, exact
+from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
 
 if TYPE_CHECKING:
     from cloister.learn.frame.base import PrivateModel
@@ -170,18 +171,11 @@ def _array(value: npt.NDArray[Any]) -> dict[str, Any]:
 def write_guarantee(guarantee: Guarantee | None) -> dict[str, str] | None:
     """As exact texts.
 
+    >>> from cloister.privacy import PureDP
     >>> write_guarantee(PureDP("0.1"))
     {'kind': 'pure', 'epsilon': '0.1'}
     """
-    match guarantee:
-        case None:
-            return None
-        case PureDP():
-            return {"kind": "pure", "epsilon": text_of(guarantee.epsilon)}
-        case ApproxDP():
-            return {"kind": "approx", "epsilon": text_of(guarantee.epsilon), "delta": text_of(guarantee.delta)}
-        case ZCDP():
-            return {"kind": "zcdp", "rho": text_of(guarantee.rho), "delta": text_of(guarantee.delta)}
+    return None if guarantee is None else guarantee_to_plain(guarantee)
 
 
 def read_guarantee(written: Mapping[str, str] | None) -> Guarantee | None:
@@ -192,14 +186,10 @@ def read_guarantee(written: Mapping[str, str] | None) -> Guarantee | None:
     """
     if written is None:
         return None
-    match written["kind"]:
-        case "pure":
-            return PureDP(written["epsilon"])
-        case "approx":
-            return ApproxDP(written["epsilon"], written["delta"])
-        case "zcdp":
-            return ZCDP(written["rho"], written["delta"])
-    raise _refused("its guarantee is of an unknown kind")
+    found = guarantee_from_plain(written)
+    if found is None:
+        raise _refused("its guarantee is of an unknown kind")
+    return found
 
 
 def spent_of(lines: Iterable[Share]) -> list[dict[str, str]]:

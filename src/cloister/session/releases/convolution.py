@@ -65,7 +65,7 @@ def reach(kinds: Sequence[Kind], miss: float) -> float:
     >>> reach([Kind(False, 1e-320, 1.0, 1)], 0.05)
     0.0
     """
-    kinds = [kind for kind in kinds if not _is_nil(kind)]
+    kinds = [kind for kind in kinds if kind.weight > 0 and not _is_nil(kind.scale)]
     wide = math.sqrt(math.fsum(kind.variance for kind in kinds))
     if wide == 0:
         return 0.0
@@ -78,9 +78,9 @@ def reach(kinds: Sequence[Kind], miss: float) -> float:
     return float(np.nanmin(bounds))
 
 
-def _is_nil(kind: Kind) -> bool:
-    """Whether it is never anything but 0, for all that floats can tell; its scale may be too small to divide by."""
-    return kind.weight <= 0 or kind.scale <= 0 or 0.5 / kind.scale > _NIL
+def _is_nil(scale: float) -> bool:
+    """Whether a noise of that scale is never anything but 0, for all that floats can tell; it may be too small to divide by."""
+    return scale <= 0 or 0.5 / scale > _NIL
 
 
 def chance_of_one(gaussian: bool, scale: float) -> float:
@@ -89,7 +89,7 @@ def chance_of_one(gaussian: bool, scale: float) -> float:
     >>> round(chance_of_one(False, 1.0), 4), chance_of_one(True, 0.1) < 1e-20
     (0.5379, True)
     """
-    if scale <= 0 or 0.5 / scale > _NIL:
+    if _is_nil(scale):
         return 0.0
     if not gaussian:
         return 2 / (1 + math.exp(1 / scale)) * _UP
@@ -147,7 +147,7 @@ def _log_transform(kind: Kind, places: Floats) -> Floats:
     Discrete Laplace: 1/(1 + sin²(θ/2)/sinh²(1/2b)). Discrete Gaussian: Σ_k e^(−k²/2σ²)·cos kθ over the same at θ = 0, which by
     Poisson's summation is Σ_j e^(−σ²(θ − 2πj)²/2) over the same.
     """
-    if _is_nil(kind):
+    if _is_nil(kind.scale):
         return np.zeros(len(places))
     turns = kind.weight * places
     if not kind.gaussian:

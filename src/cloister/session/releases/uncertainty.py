@@ -11,7 +11,7 @@ half to 1 − 10⁻¹².
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -63,34 +63,22 @@ class Term:
     @property
     def square(self) -> float:
         """The variance of the weighted noise, that of the continuous law: a little more than that of the discrete one."""
-        if isinstance(self.noise, SummedNoise):
-            parts = [
-                float(number) * float(law.scale) ** 2 * (1.0 + isinstance(law, DiscreteLaplace))
-                for law, number in self.noise.parts
-            ]
-            return self.weight**2 * math.fsum(parts)
-        return self.spread**2 * (2.0 if isinstance(_law(self.noise), DiscreteLaplace) else 1.0)
+        return math.fsum(number * spread**2 * (1.0 if gaussian else 2.0) for gaussian, spread, number in self._spreads())
 
     @property
     def fourth(self) -> float:
         """The fourth cumulant of the weighted noise, that of the continuous law: 12 b⁴ for Laplace, 0 for Gaussian noise."""
-        if isinstance(self.noise, SummedNoise):
-            parts = [
-                float(number) * float(law.scale) ** 4 for law, number in self.noise.parts if isinstance(law, DiscreteLaplace)
-            ]
-            return 12 * self.weight**4 * math.fsum(parts)
-        return 12 * self.spread**4 if isinstance(_law(self.noise), DiscreteLaplace) else 0.0
+        return 12 * math.fsum(number * spread**4 for gaussian, spread, number in self._spreads() if not gaussian)
 
     @property
     def largest(self) -> float:
         """The variance of the largest Laplace noise in it, 2b²; 0 where there is none."""
-        if isinstance(self.noise, SummedNoise):
-            return (
-                2
-                * self.weight**2
-                * max((float(law.scale) ** 2 for law, _ in self.noise.parts if isinstance(law, DiscreteLaplace)), default=0.0)
-            )
-        return 2 * self.spread**2 if isinstance(_law(self.noise), DiscreteLaplace) else 0.0
+        return 2 * max((spread**2 for gaussian, spread, _ in self._spreads() if not gaussian), default=0.0)
+
+    def _spreads(self) -> Iterator[tuple[bool, float, float]]:
+        """Of each noise in it whether it is Gaussian, its weighted scale, and how many of it there are."""
+        weight = abs(self.weight)
+        return ((gaussian, weight * scale, number) for gaussian, scale, number in _parts(self.noise))
 
 
 Terms: TypeAlias = tuple[Term, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
@@ -28,7 +28,7 @@ from cloister.hub.services.anonymizing.shapes import (
 )
 from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
 from cloister.hub.services.anonymizing.tables import TABLE
-from cloister.hub.web.routing import TICKED, WRITTEN, After, Number
+from cloister.hub.web.routing import TICKED, WRITTEN, After, IdempotencyKey, Number
 from cloister.hub.work.submitting import accepted, submit_once
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
 
-_Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 _OWNER = [TICKED, needs(ACTION), WRITTEN]
 
 
@@ -58,7 +57,7 @@ def _ordering(router: APIRouter) -> None:
         status_code=202,
         response_model=JobOfTable,
     )
-    def attempt(hub: HubDep, caller: CallerDep, wanted: Anonymizing, key: _Key = "") -> Response:
+    def attempt(hub: HubDep, caller: CallerDep, wanted: Anonymizing, key: IdempotencyKey = "") -> Response:
         """Risk against loss for several k, as a job. For the data set's owner; nothing leaves."""
         return _submitted(hub, caller, "Anonymizing", wanted, key, lambda db: try_later(db, hub, caller, wanted.order()))
 
@@ -81,7 +80,7 @@ def _ordering(router: APIRouter) -> None:
         status_code=202,
         response_model=JobOfTable,
     )
-    def release(hub: HubDep, caller: CallerDep, wanted: Releasing, key: _Key = "") -> Response:
+    def release(hub: HubDep, caller: CallerDep, wanted: Releasing, key: IdempotencyKey = "") -> Response:
         """Release it as a job, by the marked door: the population's spending reads unbounded from then on."""
 
         def later(db: Db) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import InvalidParameter
+from cloister.hub.labels import check_purpose
 from cloister.hub.services.anonymizing.modelling import Asked, check_models, check_number, models_of
 from cloister.hub.services.catalogue import plain_word
 from cloister.printable import is_text
@@ -84,10 +85,7 @@ class Order(Asked):
                 why="it must be a line of at most 200 characters",
                 instead="Patients, 5-anonymous",
             )
-        if self.purpose and not is_text(self.purpose, 1000):
-            raise InvalidParameter(
-                "The purpose is invalid", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
-            )
+        check_purpose(self.purpose)
         if self.name and not plain_word(self.name):
             raise InvalidParameter(
                 "The name is invalid",

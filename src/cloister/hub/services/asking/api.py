@@ -41,7 +41,7 @@ from cloister.hub.services.asking.shapes import (
     finite,
 )
 from cloister.hub.web.languages import language_of
-from cloister.hub.web.routing import TICKED, WRITTEN, Confidence, Number
+from cloister.hub.web.routing import TICKED, WRITTEN, Confidence, IdempotencyKey, Number
 from cloister.hub.work.idempotency import Claim, once
 from cloister.hub.work.submitting import store_job
 from cloister.privacy import text_of
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
 _LONGEST_WORD = 200
-_Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=_LONGEST_WORD)]
 _Prefer = Annotated[str, Header(max_length=_LONGEST_WORD)]
 _LATER = "respond-async"
 _JSON = "application/json"
@@ -76,7 +75,7 @@ def _asking(router: APIRouter) -> None:
         status_code=201,
         responses={202: {"model": JobTold, "description": "A job answers it, with `Prefer: respond-async`"}},
     )
-    def ask(hub: HubDep, caller: CallerDep, question: Question, key: _Key = "", prefer: _Prefer = "") -> Response:
+    def ask(hub: HubDep, caller: CallerDep, question: Question, key: IdempotencyKey = "", prefer: _Prefer = "") -> Response:
         """The private answer, charged. The same `Idempotency-Key` gives the same bytes and is charged once."""
         return _asked(hub, caller, question, key, later=_LATER in prefer.lower())
 
@@ -88,7 +87,7 @@ def _asking(router: APIRouter) -> None:
         response_model=Answers,
         status_code=201,
     )
-    def workload(hub: HubDep, caller: CallerDep, questions: Questions, key: _Key = "") -> Response:
+    def workload(hub: HubDep, caller: CallerDep, questions: Questions, key: IdempotencyKey = "") -> Response:
         """The private answers to several questions under one charge: what they share is measured once, and they agree."""
 
         def work(claim: Claim) -> tuple[int, bytes]:

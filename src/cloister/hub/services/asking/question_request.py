@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cloister.errors import InvalidParameter
-from cloister.printable import is_text
+from cloister.hub.labels import check_purpose
 from cloister.privacy import Guarantee
 from cloister.stored import Stored
 
@@ -62,10 +62,7 @@ class QuestionRequest:
             raise InvalidParameter(
                 "The pilot is invalid", why="it goes with a wanted margin", instead='within=50 beside pilot="0.01"'
             )
-        if self.purpose and not is_text(self.purpose, 1000):
-            raise InvalidParameter(
-                "The purpose is invalid", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
-            )
+        check_purpose(self.purpose)
 
 
 WISH = Stored(

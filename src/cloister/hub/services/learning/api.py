@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from cloister.hub.caller import CallerDep
@@ -33,12 +33,10 @@ from cloister.hub.services.learning.shapes import (
     learnt,
     line_of,
 )
-from cloister.hub.web.routing import TICKED, WRITTEN, After, Number
+from cloister.hub.web.routing import TICKED, WRITTEN, After, IdempotencyKey, Number
 from cloister.hub.work.ordering import price
 from cloister.hub.work.orders import submit_order
 from cloister.hub.work.submitting import accepted
-
-_Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 
 
 def api() -> APIRouter:
@@ -86,7 +84,7 @@ def _training(router: APIRouter) -> None:
         status_code=202,
         response_model=JobOfModel,
     )
-    def train(hub: HubDep, caller: CallerDep, training: Training, key: _Key = "") -> Response:
+    def train(hub: HubDep, caller: CallerDep, training: Training, key: IdempotencyKey = "") -> Response:
         """Train it as a job, charged. The same `Idempotency-Key` submits one job."""
         request = b"models\n" + training.model_dump_json().encode()
         return accepted(submit_order(hub, caller, FITTING, key, request, training.order()))

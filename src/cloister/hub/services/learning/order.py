@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from cloister.errors import InvalidParameter, MissingDependency
+from cloister.hub.labels import check_purpose
 from cloister.hub.policy.methods import offered
 from cloister.printable import is_text
 from cloister.privacy import ZCDP, ApproxDP, PureDP, exact_positive
@@ -71,10 +72,7 @@ class Order:
                 why="this method has none" if self.target else "this method learns one",
                 instead="no target" if self.target else "a column that is not a feature",
             )
-        if self.purpose and not is_text(self.purpose, 1000):
-            raise InvalidParameter(
-                "The purpose is invalid", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
-            )
+        check_purpose(self.purpose)
         if self.title and not is_text(self.title):
             raise InvalidParameter(
                 "The name is invalid", why="it must be a line of at most 200 characters", instead="Sex by age and pay"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from cloister.errors import InvalidParameter
 from cloister.hub.description import example
+from cloister.hub.labels import check_purpose
 from cloister.hub.web.languages import N_
 from cloister.hub.work.ordering import asked
-from cloister.printable import is_text
 from cloister.privacy import exact_positive
 from cloister.session import Spending
 from cloister.stored import Stored
@@ -46,10 +46,7 @@ class Synthesis:
             raise InvalidParameter(
                 f"The method {self.method[:60]!r} is invalid", why="the hub knows none of that name", instead=", ".join(METHODS)
             )
-        if self.purpose and not is_text(self.purpose, 1000):
-            raise InvalidParameter(
-                "The purpose is invalid", why="it must be printable text of at most 1000 characters", instead='purpose="…"'
-            )
+        check_purpose(self.purpose)
         _ = self.spending
 
     @property
