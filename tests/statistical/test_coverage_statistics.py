@@ -75,6 +75,16 @@ MOMENTS: dict[str, tuple[Statistic, ...]] = {
 }
 
 
+LINES = (
+    (200, "Laplace", "0.5"),
+    (2000, "Laplace", "0.5"),
+    (30, "Laplace", "4"),
+    (2000, "Gaussian", "0.05"),
+    (5, "Laplace", "60"),
+)
+"""Rows and spends at which the variance of x is only just told from 0."""
+
+
 def moments_of(x: np.ndarray, y: np.ndarray) -> dict[str, float]:
     """The exact answers; NaN where there is none."""
     n = len(x)
@@ -429,6 +439,11 @@ SLOW: dict[str, Case] = {
         for law, spend in (("Laplace", "1"), ("Laplace", "20"), ("Gaussian", "0.1"))
     },
     **{
+        f"a line of {rows}, {kind}, {law} at {spend}": of_moments("a line", kind, rows, law, spend)
+        for kind in ("skewed", "a line", "at the ends", "hardly any spread")
+        for rows, law, spend in LINES
+    },
+    **{
         f"ranks of {rows}, {law} at {spend}": of_ranks(rows, law, spend)
         for rows in (1, 2, 3, 5, 30, 300, 5000)
         for law, spend in (
@@ -504,6 +519,30 @@ def test_margins_cover_as_often_as_they_say_everywhere(name: str) -> None:
         warnings.simplefilter("ignore")
         for told in SLOW[name](Random.deterministic(34), 5):
             check(told)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "law", "spend"),
+    [
+        ("a line", 200, "Laplace", "0.5"),
+        ("skewed", 2000, "Laplace", "0.5"),
+        pytest.param("skewed", 2000, "Gaussian", "0.05", marks=pytest.mark.slow),
+        pytest.param("skewed", 100_000, "Laplace", "0.05", marks=pytest.mark.slow),
+        pytest.param("hardly any spread", 100_000, "Laplace", "10", marks=pytest.mark.slow),
+    ],
+)
+def test_a_line_is_no_wider_than_three_times_its_error(kind: str, rows: int, law: str, spend: str) -> None:
+    """At 90 and 95 %, against the quantiles of the errors that are seen: they were 5 to 10 times as wide where the variance of x
+    is only just told from 0. A quantile of 2,000 errors moves by some 3 %, and the widths below are at most 2.8."""
+    x, y = pairs(kind, rows)
+    table = cl.PrivateTable({"x": x, "y": y}, columns={"x": cl.Integer(0, 100), "y": cl.Integer(0, 100)})
+    budget = cl.PureDP(100) if law == "Laplace" else cl.ZCDP(100)
+    found = replicas(table, Question(table="t", statistics=MOMENTS["a line"]), budget=budget, spend=spend, copies=2000, seed=38)
+    truths = moments_of(x, y)
+    for name in ("slope", "intercept", "correlation"):
+        for confidence in (0.9, 0.95):
+            seen = float(np.quantile(found.off(name, truths[name]), confidence))
+            assert found.width(name, confidence) <= 3 * seen, (name, confidence)
 
 
 @pytest.mark.parametrize("budget", [cl.PureDP(1000), cl.ZCDP(1000)], ids=["Laplace", "Gaussian"])

@@ -10,7 +10,7 @@ Where nothing was left out, all of the confidence goes to the first order, and a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +24,7 @@ Weights = Mapping[str, Floats]
 _OTHERS = 0.05
 _RADII = 8
 _SUREST = 1 - 1e-12
+_FAR, _CHORDS = 1e6, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +43,16 @@ class Certainty:
         """A bound on |Σ wᵢ·noiseᵢ| that hardly ever fails."""
         return half_widths(weights, self.terms, self.radius_confidence)
 
+    def first(self, weights: Weights) -> Floats:
+        """The half-width of Σ wᵢ·noiseᵢ at the confidence that the radii leave."""
+        return half_widths(weights, self.terms, 1 - (1 - self.confidence) * (1 - _OTHERS))
+
     def margin(self, number: Linearised) -> Floats:
         """The half-width of the interval of a number."""
         curved = bool(np.any(number.rest > 0))
-        confidence = 1 - (1 - self.confidence) * (1 - _OTHERS) if curved else self.confidence
-        width = half_widths(number.weights, self.terms, confidence) + number.rest if number.weights else number.rest
+        width = number.rest
+        if number.weights:
+            width = width + (self.first(number.weights) if curved else half_widths(number.weights, self.terms, self.confidence))
         found: Floats = np.broadcast_to(width, number.value.shape).copy()
         return found
 
@@ -78,6 +84,30 @@ class Linearised:
         loose = ~(self.reach(certainty) + moved < worst)
         weights = {name: np.where(loose, 0.0, weight) for name, weight in self.weights.items()}
         return Linearised(value, weights, np.where(loose, worst, self.rest + moved))
+
+
+def fieller_ends(
+    value: Floats, divisor: Floats, width: Callable[[Floats], Floats], low: float, high: float
+) -> tuple[Floats, Floats]:
+    """The least and greatest θ in [low, high] with divisor·|θ − value| ≤ width(θ), for a convex width and a positive divisor.
+
+    What is missing, h(t) = divisor·t − width(value ± t), is concave and below 0 at 0, so once above 0 it stays there. A chord
+    of h lies below it and reaches 0 later: every step below goes down to the end from outside. An end that is not met within a
+    million times what the first width makes is taken to be that of the range.
+
+    >>> ends = fieller_ends(np.array([1.0]), np.array([2.0]), lambda theta: 1 + 0.5 * np.abs(theta), -np.inf, np.inf)
+    >>> [round(float(end[0]), 3) for end in ends]
+    [0.4, 2.0]
+    """
+    first, ends = width(value), []
+    for sign, end in ((-1.0, low), (1.0, high)):
+        reach = np.maximum(_FAR * first / divisor, 1e-300)
+        met = divisor * reach > width(value + sign * reach)
+        for _ in range(_CHORDS):
+            over = np.maximum(divisor * reach - width(value + sign * reach), 0.0)
+            reach = np.where(met, reach * first / np.where(met, over + first, 1.0), reach)
+        ends.append(np.clip(np.where(met, value + sign * reach, end), low, high))
+    return ends[0], ends[1]
 
 
 def constant(value: float, size: int) -> Linearised:

@@ -1,23 +1,26 @@
 """Variances, covariances, correlations and regression lines from noisy moments, with margins from noisy values alone.
 
 Everything is worked out in p = (x − low)/W in [0, 1]. Let n, μ = Σp/n and so on be the noisy numbers, n*, μ*, … the true
-ones, and a, b, c, s, u the noises in Σ(p − μ), Σ(q − ν), Σ(p − μ)(q − ν), Σ(p − μ)², Σ(q − ν)²: linear in the noises of the
-raws, with weights known from the noisy values. Then these are identities:
+ones, and a, b, c, s, u the noises in Σ(p − μ*), Σ(q − ν*), Σ(p − μ*)(q − ν*), Σ(p − μ*)², Σ(q − ν*)²: linear in the noises of
+the raws, with weights that the rows fix. Since n·(μ − μ*) = a and n·(ν − ν*) = b, moving the centres from the true to the noisy
+means takes ab/n off the noisy centred sum C, and these are identities, with the noisy n:
 
-    Σ*(p − μ*)(q − ν*) = C − c − ab/n*             where C is the noisy centred sum
-    covariance*  − C/d = (−c + (C/d)·e − ab/n*)/d*  d = n or n − 1, and e the noise in the count
-    slope* − β        = (−(c − βs) − ab/n* + βa²/n*)/S*
+    Σ*(p − μ*)(q − ν*) = C − c + ab/n
+    covariance* − C/d  = (−c + (C/d)·e + ab/n)/d*  d = n or n − 1, and e the noise in the count
+    C − βS             = (c − βs) − a(b − βa)/n    for the true slope β = C*/S*, where S is C with p for q
 
 The first order is a weighted sum of noises, whose half-width is known; what is left out is bounded by products of radii
-(`linearised.py`). Where the count is not at least twice the radius of its noise, and where the result could be anything within
-its range anyway, the margin is the longer way to an end of the range.
+(`linearised.py`). Slopes, intercepts and correlations have Fieller's interval: all values for which the last line, or its like,
+can hold, however far S is from sure. Where the count is not at least twice the radius of its noise, and where the result could
+be anything within its range anyway, the margin is the longer way to an end of the range.
 
-What this neglects: the weights are themselves noisy, by a relative amount of the order of noise/n, while they are taken as
-they are. The tests of coverage run from 5 to 100,000 rows a group."""
+What this neglects: the half-widths are those of the noises about the noisy means, not about the true ones. By the triangle
+inequality of standard deviations they differ by the deviation of ab/n or so, for which the products of radii, each at a higher
+confidence, leave more than enough. The tests of coverage run from 1 to 100,000 rows a group."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -26,7 +29,7 @@ import numpy as np
 from cloister.session.planning.moments import Moments, centred
 from cloister.session.releases.formulas import Formula, Reading, fieller, mean_of
 from cloister.session.releases.frames import Kind, Series
-from cloister.session.releases.linearised import Certainty, Floats, Linearised, Weights
+from cloister.session.releases.linearised import Certainty, Floats, Linearised, Weights, fieller_ends
 from cloister.session.releases.uncertainty import half_widths
 
 Part: TypeAlias = Literal[
@@ -76,8 +79,11 @@ class Moment(Formula):
         if self.part in ("mean", "avgx", "avgy"):
             return self._fieller(_Noisy(self.moments, readings, certainty), 1 if self.part == "avgy" else 0, confidence)
         shown = self.series(readings).values
-        if self.part in ("deviation", "r2"):
-            return self._of_curve(readings, certainty, shown)
+        if self.part == "deviation":
+            return self._of_root(readings, certainty, shown)
+        if self.part in ("slope", "intercept", "correlation", "r2"):
+            low, high = self._ends(_Noisy(self.moments, readings, certainty))
+            return np.maximum(shown - low, high - shown)
         return certainty.margin_about(self.linearised(readings, certainty), shown)
 
     def linearised(self, readings: Mapping[str, Reading], certainty: Certainty) -> Linearised:
@@ -105,19 +111,26 @@ class Moment(Formula):
     def _certainty(self, readings: Mapping[str, Reading], confidence: float) -> Certainty:
         return Certainty({name: readings[name].terms for name in self.raws}, confidence)
 
-    def _of_curve(self, readings: Mapping[str, Reading], certainty: Certainty, shown: Floats) -> Floats:
-        """The longer arm of the interval that √ or the square makes of the interval of the variance or the correlation."""
-        noisy = _Noisy(self.moments, readings, certainty)
-        if self.part == "deviation":
-            inner = _times(noisy.covariance(0, 0, 1 if self.sample else 0), self.widths[0] ** 2)
-            margin = certainty.margin(inner)
-            low, high = np.sqrt(np.maximum(inner.value - margin, 0.0)), np.sqrt(inner.value + margin)
-            return np.maximum(shown - low, high - shown)
-        inner = noisy.correlation()
+    def _of_root(self, readings: Mapping[str, Reading], certainty: Certainty, shown: Floats) -> Floats:
+        """The longer arm of the interval that √ makes of the interval of the variance."""
+        inner = _times(_Noisy(self.moments, readings, certainty).covariance(0, 0, 1 if self.sample else 0), self.widths[0] ** 2)
         margin = certainty.margin(inner)
-        high = np.minimum(np.abs(inner.value) + margin, 1.0) ** 2
-        low = np.maximum(np.abs(inner.value) - margin, 0.0) ** 2
-        return np.maximum(high - shown, shown - low)
+        low, high = np.sqrt(np.maximum(inner.value - margin, 0.0)), np.sqrt(inner.value + margin)
+        return np.maximum(shown - low, high - shown)
+
+    def _ends(self, noisy: _Noisy) -> tuple[Floats, Floats]:
+        """Fieller's interval of a number of the line."""
+        if self.part in ("correlation", "r2"):
+            low, high = noisy.ends_of_correlation()
+            if self.part == "correlation":
+                return low, high
+            across = (low < 0) & (high > 0)
+            return np.where(across, 0.0, np.minimum(low**2, high**2)), np.maximum(low**2, high**2)
+        if self.part == "slope":
+            low, high = noisy.ends_of_slope()
+            return low * self.widths[1] / self.widths[0], high * self.widths[1] / self.widths[0]
+        low, high = noisy.ends_of_height(-self.lows[0] / self.widths[0])
+        return self.lows[1] + low * self.widths[1], self.lows[1] + high * self.widths[1]
 
     def _fieller(self, noisy: _Noisy, side: int, confidence: float) -> Floats:
         terms, shares = noisy.certainty.terms, np.linspace(0.0, 1.0, 33)
@@ -162,7 +175,7 @@ class _Noisy:
 
     def about(self, side: int) -> dict[str, Floats]:
         """The weights of the noise in Σ(p − μ)."""
-        return self.of.weights({self.power(side): np.ones_like(self.count), self.power(): -self.mean_of(side)})
+        return self.of.weights(self.line(side))
 
     def mean_of(self, side: int) -> Floats:
         found = self.means[side]
@@ -181,8 +194,8 @@ class _Noisy:
         return np.asarray(sum(factor * self.moments[power] for power, factor in polynomial.items()))
 
     def second(self, one: int, other: int) -> Floats:
-        """The radius of ab/n*."""
-        return self.certainty.radius(self.about(one)) * self.certainty.radius(self.about(other)) / self.tight
+        """The radius of ab/n."""
+        return self.certainty.radius(self.about(one)) * self.certainty.radius(self.about(other)) / self.safe
 
     def covariance(self, one: int, other: int, less: int) -> Linearised:
         """Σ(p − μ)(q − ν)/(n − less); a quarter of the count over the divisor is the most that is possible."""
@@ -237,6 +250,102 @@ class _Noisy:
         rest = self.certainty.radius(weights) * (1 / least - 1 / left)
         rest = rest + (self.second(0, 1) + np.abs(value) * self.second(0, 0)) / least
         return self._known({name: weight / left for name, weight in weights.items()}, value, rest, good, np.inf)
+
+    def ends_of_slope(self) -> tuple[Floats, Floats]:
+        """All β with |C − βS| ≤ the half-width of c − βs and the radii of a and b − βa over n: the true one is among them."""
+        across, mine = self.product(0, 1), self.product(0, 0)
+        cross, left = self.total(across), self.total(mine)
+        moved = self.certainty.radius(self.about(0)) / self.safe
+
+        def width(slope: Floats) -> Floats:
+            first = self.certainty.first(self.of.weights(_polynomial((np.ones_like(slope), across), (-slope, mine))))
+            return first + moved * self.certainty.radius(self.beside(slope))
+
+        return self._ends(cross, left, width)
+
+    def ends_of_height(self, at: float) -> tuple[Floats, Floats]:
+        """All heights ν + D of the line at a place which the rows allow. With z = at − μ the true height is
+
+            ν + D = ν + β(z + a/n) − b/n,   so   β(z + a/n) = D + b/n,
+
+        and C − βS = (c − βs) − a(b − βa)/n times z + a/n is (the terms of third order cancel)
+
+            Cz − DS = (zc − Ds + (Sb − Ca)/n) + (ca − sb)/n − a(zb − Da)/n,
+
+        where ca − sb = (c − γs)a − s(b − γa) for any γ, as the noisy slope.
+        """
+        across, mine = self.product(0, 1), self.product(0, 0)
+        cross, left = self.total(across), self.total(mine)
+        away, unit = at - self.mean_of(0), np.ones_like(cross)
+        steep = np.where(left > 0, cross / np.where(left > 0, left, 1.0), 0.0)
+        radius = self.certainty.radius
+        along, error = radius(self.about(0)), self.of.weights(_polynomial((unit, across), (-steep, mine)))
+        products = (radius(error) * along + radius(self.of.weights(mine)) * radius(self.beside(steep))) / self.safe
+        level = _polynomial((left / self.safe, self.line(1)), (-cross / self.safe, self.line(0)))
+
+        def width(above: Floats) -> Floats:
+            first = self.of.weights(_polynomial((away, across), (-above, mine), (unit, level)))
+            tilted = self.of.weights(_polynomial((away, self.line(1)), (-above, self.line(0))))
+            return self.certainty.first(first) + products + along * radius(tilted) / self.safe
+
+        low, high = self._ends(cross * away, left, width)
+        return self.mean_of(1) + low, self.mean_of(1) + high
+
+    def ends_of_correlation(self) -> tuple[Floats, Floats]:
+        """All ρ which the rows allow. With k = √(U/S) and M = √(SU) of noisy sums, X = kS* and Y = U*/k of true ones:
+
+            √(S*U*) = (X + Y)/2 − gap,   0 ≤ gap = (√X − √Y)²/2 ≤ (X − Y)²/2(X + Y),
+            X − Y = −(ks − u/k) + (ka − b)(ka + b)/kn,   X + Y ≥ 2M − (ks + u/k),
+
+        and C* = ρ√(S*U*) becomes C − ρM = c − ρ(ks + u/k)/2 − (ab − ρ(ka² + b²/k)/2)/n − ρ·gap, where with σ the sign of ρ
+        the third part is (1 − |ρ|)ab/n − |ρ|·σ(ka − σb)²/2kn.
+        """
+        across, mine, theirs = self.product(0, 1), self.product(0, 0), self.product(1, 1)
+        cross, left, right = self.total(across), self.total(mine), self.total(theirs)
+        good = (left > 0) & (right > 0)
+        left, right = np.where(good, left, 1.0), np.where(good, right, 1.0)
+        root, k = np.sqrt(left * right), np.sqrt(right / left)
+        radius, unit = self.certainty.radius, np.ones_like(cross)
+        apart, together = (
+            radius(self.of.weights(_polynomial((k, self.line(0)), (sign * unit, self.line(1))))) for sign in (-1, 1)
+        )
+        uneven = radius(self.of.weights(_polynomial((k, mine), (-1 / k, theirs)))) + apart * together / (k * self.safe)
+        least = 2 * root - radius(self.of.weights(_polynomial((k, mine), (1 / k, theirs))))
+        good &= least > 0
+        gap = uneven**2 / (2 * np.where(good, least, 1.0))
+        product = self.second(0, 1)
+
+        def width(rho: Floats) -> Floats:
+            first = self.of.weights(_polynomial((unit, across), (-rho * k / 2, mine), (-rho / k / 2, theirs)))
+            square = np.where(rho < 0, together, apart) ** 2 / (2 * k * self.safe)
+            return self.certainty.first(first) + np.abs(1 - np.abs(rho)) * product + np.abs(rho) * (square + gap)
+
+        low, high = self._ends(cross, root, width, good, 1.0)
+        return low, high
+
+    def line(self, side: int) -> dict[tuple[int, ...], Floats]:
+        """p − μ as a polynomial."""
+        return {self.power(side): np.ones_like(self.count), self.power(): -self.mean_of(side)}
+
+    def beside(self, slope: Floats) -> dict[str, Floats]:
+        """The weights of the noise b − βa."""
+        return self.of.weights(_polynomial((np.ones_like(slope), self.line(1)), (-slope, self.line(0))))
+
+    def _ends(
+        self,
+        above: Floats,
+        below: Floats,
+        width: Callable[[Floats], Floats],
+        good: np.ndarray | None = None,
+        far: float = np.inf,
+    ) -> tuple[Floats, Floats]:
+        """Fieller's interval of above/below within [−far, far]; all of that where the count or `below` is not sure."""
+        sure = self.sure & (below > 0) if good is None else self.sure & (below > 0) & good
+        if not sure.any():
+            return np.full_like(above, -far), np.full_like(above, far)
+        divisor = np.where(sure, below, 1.0)
+        low, high = fieller_ends(np.where(sure, above, 0.0) / divisor, divisor, width, -far, far)
+        return np.where(sure, low, -far), np.where(sure, high, far)
 
     def height(self, slope: Linearised, at: float) -> Linearised:
         """ν + β(at − μ), the line's height: with the line's own error δ, the truth is off by −(b − βa)/n* − δ(μ − at) + δa/n*."""
