@@ -62,12 +62,12 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 
 
 def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str, Any]:
-    """What was asked in a project, or shown to it, that this member may see now, the newest first."""
+    """What was released in a project, or shown to it, that this member may see now, the newest first."""
     from cloister.hub.releases.reading import releases_of
     from cloister.hub.services.asking.naming import asked
 
     inside = row.id in caller.projects
-    found = releases_of(hub, db, caller, which="projects", project=row.id, limit=_SHOWN) if inside else []
+    found = releases_of(hub, db, caller, kind="all", which="projects", project=row.id, limit=_SHOWN) if inside else []
     return {"releases": found, "asked": asked}
 
 
