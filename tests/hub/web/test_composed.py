@@ -46,23 +46,22 @@ VALUES = frozenset(
     re.findall(
         r"\w+",
         """
-        declared expected field keys reached statistics
-        about after again alone alpha answer approx bare baseline before below best beta broken budget c cap ceiling cells
-        certain chance classes column columns condition confidence cost count counts deepest deepest_doubling delta dialect
-        dialects digits dimensions distance domain domains ending epsilon examples features fifth finest format found gap
-        given guarantee height here high host id inner inside instead interval judged k key known l label labels largest
-        largest_exponent least left_key length level limit line lines longest longest_line longest_list longest_name
-        longest_pattern longest_value loss lost low majority master max_rows may measured method methods missing module moment
-        most most_categories most_cells most_computed most_conditions most_derived most_in_all most_invitations most_joins
-        most_levels most_nodes most_numbers most_open most_options most_pairs most_parts most_questions most_rows most_sets most_sources
-        most_texts most_values most_waiting most_words most_written name named names nested node nodes now nullable number
-        numbers object odds of often one op opaque option other others out own own_keys parts path pattern pilot place population
-        populations port posterior presence project proof published purposes query question questions raw read reference
-        refusal repr rest right_key risk role roles row rows rule said sample scale score search second seconds seen seldom
-        self service share shift shown side size slack smallest sources space spend squared star steps strange success
-        suppressed suppressed_rows t table tables target text text_functions there this through times total training tree
-        twentieth unique units unknown value values was where who whole whose widest widths window within words written wrong
-        zcdp
+        declared expected field keys reached statistics about after again alone alpha answer approx bare baseline before below
+        best beta broken budget c cap ceiling cells certain chance classes column columns condition confidence cost count
+        counts deepest deepest_doubling delta dialect dialects digits dimensions distance domain domains ending epsilon
+        examples features fifth finest format found gap given guarantee height here high host id inner inside instead interval
+        judged k key known l label labels largest largest_exponent least left_key length level limit line lines longest
+        longest_line longest_list longest_name longest_pattern longest_value loss lost low majority master max_rows may
+        measured method methods missing module moment most most_categories most_cells most_computed most_conditions
+        most_derived most_in_all most_invitations most_joins most_levels most_nodes most_numbers most_open most_options
+        most_pairs most_parts most_questions most_rows most_sets most_sources most_texts most_values most_waiting most_words
+        most_written name named names nested node nodes now nullable number numbers object odds of often one op opaque option
+        other others out own own_keys parts path pattern pilot place population populations port posterior presence project
+        proof published purposes query question questions raw read reference refusal repr rest right_key risk role roles row
+        rows rule said sample scale score search second seconds seen seldom self service share shift shown side size slack
+        smallest sources space spend squared star steps strange success suppressed suppressed_rows t table tables target text
+        text_functions there this through times total training tree twentieth unique units unknown value values was where who
+        whole whose widest widths window within words written wrong zcdp
         """,
     )
 )
