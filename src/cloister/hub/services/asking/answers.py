@@ -1,18 +1,186 @@
-"""Answers as a kind of release: what their page shows, what a program reads, their files."""
+"""Answers as a kind of release: what their page shows, what a program reads, their files.
+
+A file of one has each value with its margin, and where it came from:
+
+- *readable*: values, margins, question, purpose, policy and provenance as JSON, for people and for programs of any kind.
+- *json*: the release as `Release.to_json` wrote it, byte for byte: `Release.from_json` gives it back, at any confidence.
+- *parquet*: the columns, each measured one followed by its margin; the provenance is JSON in the file's own metadata, under
+  "cloister".
+- *csv*: a ZIP of release.csv and provenance.json. The table stands alone, so that every program reads it, and no comment line of
+  it can be taken for a row, or a question's text in it for a formula. A text that a spreadsheet would compute gets an apostrophe.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import csv
+import io
+import tempfile
+import zipfile
+from datetime import UTC, date, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from cloister.errors import EngineError
 from cloister.hub.guidance import guidance_of
-from cloister.hub.releases.kinds import ANSWERS, ReleaseKind, View
+from cloister.hub.releases.derived import told_policy
+from cloister.hub.releases.kinds import ANSWERS, File, FileKind, ReleaseKind, View
 from cloister.hub.releases.pages import is_open
 from cloister.hub.services.asking.charts import alt_text, has_chart
-from cloister.hub.services.asking.downloads import FILES, unpacked
 from cloister.hub.services.asking.naming import asked
-from cloister.hub.services.asking.shapes import answer_bytes
+from cloister.hub.services.asking.shapes import answer_bytes, finite, plain
 from cloister.hub.services.asking.showing import mechanism_words, name_of, shown
+from cloister.hub.spreadsheets import safe
 from cloister.hub.web.languages import N_
+from cloister.printable import json_of
+from cloister.session import Frame, Release
+from cloister.session.releases.frames import Series
+from cloister.session.releases.release import Provenance
+from cloister.session.releases.stored_kinds import BY_FIELDS
+
+if TYPE_CHECKING:
+    from cloister.hub.records.releases import StoredRelease
+
+
+Form = Literal["csv", "parquet", "readable", "json"]
+_FIRST = (1980, 1, 1, 0, 0, 0)
+
+
+def download(view: View, form: Form) -> File:
+    """The file of a release."""
+    row, release, number = view.row, unpacked(view.row), view.row.id
+    if form == "json":
+        return File(name=f"release-{number}.json", body=row.body)
+    origin = provenance_of(row, release, view.confidence)
+    if form == "readable":
+        return File(name=f"release-{number}-readable.json", body=_readable(release, origin, view.confidence))
+    told = json_of(origin, indent=2, sort_keys=True)
+    table = with_margins(release, view.confidence)
+    if form == "parquet":
+        return File(name=f"release-{number}.parquet", body=_parquet(table, told, view.hub.settings.data))
+    return File(name=f"release-{number}.zip", body=_zip({"release.csv": _csv(table), "provenance.json": told.encode()}))
+
+
+def unpacked(row: StoredRelease) -> Release:
+    """The release itself."""
+    return Release.from_json(row.body.decode())
+
+
+def with_margins(release: Release, confidence: float) -> Frame:
+    """The table of a release, each measured column followed by its margin.
+
+    >>> from cloister.session.examples import small_release
+    >>> with_margins(small_release(), 0.95).column_names
+    ['sex', 'count', 'count_margin']
+    """
+    values, margins, measured = release.table.columns, release.margin(confidence).columns, set(release.statistics())
+    found: dict[str, Series] = {}
+    for name, series in values.items():
+        found[name] = series
+        if name in measured:
+            told = f"{name}_margin"
+            while told in values or told in found:
+                told += "_"
+            found[told] = Series("real", np.asarray(margins[name].values, dtype=np.float64))
+    return Frame(found)
+
+
+def provenance_of(row: StoredRelease, release: Release, confidence: float) -> dict[str, Any]:
+    """Where a release came from and under which promise, ready for JSON: public facts, and the asker's own words."""
+    return {
+        **BY_FIELDS[Provenance].told(release.provenance),
+        "charges": [str(each) for each in release.provenance.charges],
+        "mechanism": list(release.provenance.mechanism),
+        "when": datetime.fromtimestamp(release.provenance.when, UTC).isoformat(timespec="seconds"),
+        "release": row.id,
+        "question": row.sql,
+        "purpose": row.purpose,
+        "cost": dict(row.cost),
+        "guarantee": str(release.cost),
+        "confidence_of_margins": confidence,
+        "notes": list(release.notes),
+        "policy": told_policy(row.policy),
+    }
+
+
+def _readable(release: Release, origin: dict[str, Any], confidence: float) -> bytes:
+    """The columns and their margins, and then where they came from; a number that JSON has not is null."""
+    margins = release.margin(confidence)
+    told = {
+        "columns": plain(release.to_pydict()),
+        "margins": {name: [finite(float(each)) for each in margins[name].tolist()] for name in release.statistics()},
+        **origin,
+    }
+    return json_of(told, indent=2, allow_nan=False).encode()
+
+
+def _csv(table: Frame) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow([_cell(name) for name in table.column_names])
+    writer.writerows([_cell(value) for value in line] for line in table)
+    return text.getvalue().encode()
+
+
+def _cell(value: Any) -> str:
+    """A value as CSV has it.
+
+    >>> _cell("=1+1"), _cell(-3), _cell(None), _cell(float("nan")), _cell(True)
+    ("'=1+1", '-3', '', '', 'true')
+    """
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float | date):
+        return str(value)
+    return safe(str(value))
+
+
+def _zip(files: dict[str, bytes]) -> bytes:
+    """The same files are the same bytes."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in files.items():
+            entry = zipfile.ZipInfo(name, _FIRST)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, body)
+    return whole.getvalue()
+
+
+def _parquet(table: Frame, told: str, folder: Path) -> bytes:
+    import duckdb
+
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        path = Path(place) / "release.parquet"
+        try:
+            with duckdb.connect() as connection:
+                connection.register("released", table.to_arrow())
+                connection.execute(
+                    f"COPY released TO {_quoted(str(path))} (FORMAT parquet, KV_METADATA {{cloister: {_quoted(told)}}})"
+                )
+            return path.read_bytes()
+        except (duckdb.Error, OSError):
+            raise EngineError(
+                "The file was not made", why="it could not be written", instead="try again, or the form json"
+            ) from None
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+_TYPES: dict[Form, str] = {
+    "csv": "application/zip",
+    "parquet": "application/vnd.apache.parquet",
+    "readable": "application/json",
+    "json": "application/json",
+}
+FILES: dict[str, FileKind] = {form: FileKind(media_type=kind, make=partial(download, form=form)) for form, kind in _TYPES.items()}
+
 
 CONFIDENCES = ("0.9", "0.95", "0.99")
 
