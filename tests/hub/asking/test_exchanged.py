@@ -166,7 +166,7 @@ def test_a_model_learns_from_the_rows_that_it_names(house: House, monkeypatch: p
     order = {"table": "people", "method": "GaussianNB", "features": ["age"], "target": "sex", "spend": "0.25"}
     answer = house.client().post("/api/v1/models", json=order, headers=owner.bearer)
     assert answer.status_code == 202, answer.text
-    ready, decided = fitting.ready, []
+    ready, decided = fitting.FITTING.ready, []
 
     def between(*given: Any, **more: Any) -> Any:
         found = ready(*given, **more)
@@ -179,7 +179,7 @@ def test_a_model_learns_from_the_rows_that_it_names(house: House, monkeypatch: p
                 live_of(house.hub).renew(db)
         return found
 
-    monkeypatch.setattr(fitting, "ready", between)
+    monkeypatch.setattr(fitting.FITTING, "ready", between)
     assert Workers(house.hub, 0).run_one()
     assert len(decided) == 2
     with house.hub.database.reading() as db:

@@ -4,13 +4,18 @@ Tables come and go while questions are asked. The tables of one moment are a `Ta
 replacing or removing a table makes another one. A question keeps the registry that it began with, from its text to its answer
 (`pinned`); so it ends on the rows that it began with, under the bounds that were declared of them. The rows of a table that is
 gone are closed when the last such question has ended. Which registry that is belongs to the question's context.
+
+One at a time of the same person's same question: whoever asks it again while it is being answered gets the stored answer.
+
+Two requests that both find nothing stored would both buy. That is charged rightly, and a waste of budget. Other processes are not
+waited for: for them holds what the ledger says.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -21,7 +26,6 @@ from cloister.errors import CloisterError
 from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.session.execution.single_flight import SingleFlight
 from cloister.session.planning.abilities import check_rows
 from cloister.session.state.prepared_cache import PreparedCache
 from cloister.session.state.row_access import RowAccess
@@ -175,3 +179,41 @@ def pinned(method: Callable[Concatenate[Holder, Given], Answer]) -> Callable[Con
             return method(self, *args, **kwargs)
 
     return held
+
+
+class SingleFlight:
+    """A lock for each key that is being worked on, and none for any other.
+
+    >>> flights = SingleFlight()
+    >>> with flights.one("key", limit=1):
+    ...     len(flights)
+    1
+    >>> len(flights)
+    0
+    """
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._flights: dict[Hashable, tuple[threading.RLock, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    @contextmanager
+    def one(self, key: Hashable, *, limit: float | None) -> Iterator[None]:
+        """Work on a key while no other thread does; after `limit` seconds of waiting, beside them: it decides nothing."""
+        with self._mutex:
+            lock, here = self._flights.get(key) or (threading.RLock(), 0)
+            self._flights[key] = lock, here + 1
+        try:
+            alone = lock.acquire(timeout=-1 if limit is None else limit)
+            try:
+                yield
+            finally:
+                if alone:
+                    lock.release()
+        finally:
+            with self._mutex:
+                lock, here = self._flights.pop(key)
+                if here > 1:
+                    self._flights[key] = lock, here - 1

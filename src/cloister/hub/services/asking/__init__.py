@@ -2,8 +2,8 @@
 
 - `question_request.py`, `authorised.py`, `answering.py`, `keeping.py`: a query in the frame (`hub/work`), from what somebody
   wants to what leaves, at once or as a job; `preview.py`: what is known before; `watching.py`: profiles, looked at after.
-- `answers.py`: answers as a kind of release (`hub/releases`), and their files; `naming.py`, `charts.py`, `showing.py`: their
-  titles and pages; `saved.py`: queries that are kept.
+- `answers.py`: answers as a kind of release (`hub/releases`), their titles and files; `charts.py`, `showing.py`: their
+  pages; `saved.py`: queries that are kept.
 - `api.py`, `shapes.py`, `pages*.py`: the routes. `pg.py`: the front for PostgreSQL clients.
 
 What may not live here: a decision about who may what (`access`), and rows (the session's door).
@@ -54,7 +54,7 @@ def _direct() -> tuple[Direct, ...]:
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
     """The newest answers that somebody may see, for anyone who asks questions."""
     from cloister.hub.releases.reading import releases_of
-    from cloister.hub.services.asking.naming import asked
+    from cloister.hub.services.asking.answers import asked
 
     rows = releases_of(hub, db, caller, limit=_FEW)
     if not rows and not caller.has("analyst"):
@@ -65,7 +65,7 @@ def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
 def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str, Any]:
     """What was asked in a project, or shown to it, that this member may see now, the newest first."""
     from cloister.hub.releases.reading import releases_of
-    from cloister.hub.services.asking.naming import asked
+    from cloister.hub.services.asking.answers import asked
 
     inside = row.id in caller.projects
     found = releases_of(hub, db, caller, which="projects", project=row.id, limit=_SHOWN) if inside else []
