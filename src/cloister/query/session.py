@@ -30,7 +30,7 @@ from cloister.tables import Expression
 
 _REHEARSED = 1
 _FORMS: WeakKeyDictionary[TableSnapshot, Forms] = WeakKeyDictionary()
-"""What texts mean, as long as the tables are as they are: a registry never changes."""
+"""What texts mean, as long as the tables are as they are: a snapshot never changes."""
 
 
 class Session(Door):
@@ -242,7 +242,7 @@ class Session(Door):
         progress: Callable[[str], None] | None = None,
         time_limit: float | None = None,
     ) -> Self:
-        """A light session in the same house that asks as somebody else: with an account and a memory of its own.
+        """A light session over the same tables that asks as somebody else: with an account and a memory of its own.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class Session(Door):
         seen, key, last = self.seen, (sql, dialect), self._last_read
         if last is not None and last[0] is seen and last[1] == key:
             return last[2]
-        forms = _FORMS.get(seen.registry) or _FORMS.setdefault(seen.registry, Forms())
+        forms = _FORMS.get(seen.snapshot) or _FORMS.setdefault(seen.snapshot, Forms())
         parsed = forms.parsed(sql, seen.tables, dialect)
         self._last_read = (seen, key, parsed)
         return parsed  # not what is kept, which another thread may have replaced by now
@@ -325,7 +325,7 @@ class Session(Door):
 
         spend, within, pilot, confidence, dialect = how
         budgets = {population: self.ledger.budget(population) for population in self.remaining_by}
-        tables = {name: table for name, table in self.house.registry.tables.items() if name in self.tables}
+        tables = {name: table for name, table in self.registry.snapshot.tables.items() if name in self.tables}
         with Session(rehearsal_tables(tables), budget=budgets, random=Random.deterministic(_REHEARSED)) as stage:
             seen = stage.through(self)
             answer = seen.sql(sql, spend, within=within, pilot=pilot, confidence=confidence, dialect=dialect)
