@@ -19,7 +19,7 @@ import cloister as cl
 from cloister.errors import InvalidDeclaration, UnsupportedQuery
 from cloister.hub.postgres.protocol import text as cstring
 from cloister.hub.spreadsheets import safe
-from cloister.hub.web.environment import environment
+from cloister.hub.web.render import environment
 from cloister.noise import Random
 from cloister.printable import LONGEST_NAME, UNPRINTABLE, escape, is_printable, is_text, json_of, kept, shown
 from cloister.query.parse import parse

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cloister.anonymize.metrics import METRICS, Discernibility, Metric
-from cloister.anonymize.metrics.classes import _Squares
+from cloister.anonymize.metrics.named import _Squares
 from cloister.anonymize.models.base import PrivacyModel
 from cloister.anonymize.models.closeness import TCloseness
 from cloister.anonymize.models.diversity import LDiversity

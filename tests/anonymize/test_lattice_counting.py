@@ -13,9 +13,9 @@ from cloister.anonymize.models.k import KAnonymity
 from cloister.anonymize.searches import counting, sizing
 from cloister.anonymize.searches.cones import Cones
 from cloister.anonymize.searches.counting import Counter
-from cloister.anonymize.searches.guessing import guesses
 from cloister.anonymize.searches.judging import Judge
 from cloister.anonymize.searches.sizing import Sizer
+from cloister.anonymize.searches.tagging import guesses
 from tests.anonymize.problems import every_node, random_problem, recoded_at
 
 

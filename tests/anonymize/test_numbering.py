@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cloister.anonymize import encoded, numbering
-from cloister.anonymize.encoded import encode
+from cloister.anonymize import encoded
+from cloister.anonymize import encoded as numbering
+from cloister.anonymize.encoded import encode, few_texts, near_numbers
 from cloister.anonymize.frames import read_frame
-from cloister.anonymize.numbering import few_texts, near_numbers
 
 WORDS = ["", "a", "aa", "B", "é", "東京", "🏠", "￿", "𐀀", "a longer text than fits beside its length", "?", "null"]
 

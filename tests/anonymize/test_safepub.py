@@ -16,8 +16,8 @@ import cloister as cl
 from cloister.anonymize.frames import read_frame
 from cloister.anonymize.hierarchies.hierarchy import Hierarchy
 from cloister.anonymize.safepub import SafePub, publish_safely
-from cloister.anonymize.safepub.choosing import choose_levels, nodes_of, scores
 from cloister.anonymize.safepub.parameters import delta_of, largest_rate, least_k
+from cloister.anonymize.safepub.safepub import choose_levels, nodes_of, scores
 from cloister.attacks import audit
 from cloister.errors import BudgetExceeded, InvalidParameter, MissingBound, UnknownColumn
 from cloister.noise import Random

@@ -187,7 +187,7 @@ def test_in_bounded_memory_keys_and_rows_come_in_pieces(people: cl.PrivateTable,
         with cl.Session({"people": people}, budget=budget, random=random, memory_limit=limit) as session:
             answer = session.sql("SELECT town, COUNT(*) AS n, SUM(age) AS ages FROM people GROUP BY town", spend=spend)
             none = session.sql("SELECT town, COUNT(*) AS n FROM people WHERE age > 89 AND age < 18 GROUP BY town", spend=spend)
-            rows = session.house.registry.prepare("people").rows(["age", "town"], unit=True)
+            rows = session.registry.snapshot.prepare("people").rows(["age", "town"], unit=True)
             found.append((answer.to_pydict(), none.num_rows, sorted(zip(*(rows[name].tolist() for name in rows), strict=True))))
     assert found[0] == found[1]
     assert found[0][0]["town"] == sorted({*DATA["town"]})

@@ -17,9 +17,8 @@ from sklearn.datasets import load_breast_cancer
 
 import cloister as cl
 from cloister.errors import InvalidParameter
-from cloister.learn.ensembles.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from cloister.learn.ensembles.boosting import BoostingPlan, GradientBoostingClassifier, GradientBoostingRegressor, plan_of
 from cloister.learn.ensembles.boosting_losses import Logistic, Softmax, Squared
-from cloister.learn.ensembles.boosting_plan import BoostingPlan, plan_of
 from cloister.learn.ensembles.histograms import Columns, grouped, merged, sums
 from cloister.learn.frame.bounds import Box
 from cloister.noise import Random

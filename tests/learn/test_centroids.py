@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloister.learn.linear_models import centroids as module
-from cloister.learn.linear_models.centroids import centroids
+from cloister.learn.linear_models import linear_classes as module
+from cloister.learn.linear_models.linear_classes import centroids
 from cloister.learn.linear_models.prepared import STEPS, Prepared, prepare
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance

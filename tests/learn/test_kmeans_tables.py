@@ -15,8 +15,7 @@ from sklearn.cluster import KMeans as Plain
 import cloister as cl
 from cloister.errors import BudgetExceeded, CloisterError, InvalidParameter
 from cloister.learn.clustering.kmeans import KMeans
-from cloister.learn.clustering.kmeans_cells import Sight, nearest_in_steps
-from cloister.learn.clustering.kmeans_tables import place_of_table, round_of_table
+from cloister.learn.clustering.kmeans_tables import Sight, nearest_in_steps, place_of_table, round_of_table
 from cloister.learn.frame.budget_account import BudgetAccount
 from cloister.learn.frame.encoding import Encoder
 from cloister.learn.frame.portable import load

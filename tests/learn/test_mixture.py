@@ -13,9 +13,10 @@ from sklearn.mixture import GaussianMixture as Plain
 import cloister as cl
 from cloister.errors import CloisterError, InvalidParameter, MissingBound
 from cloister.learn import GaussianMixture, load, price_of_privacy
-from cloister.learn.clustering.expectations import (
+from cloister.learn.clustering.mixture import (
     Groups,
     Moments,
+    _alone,
     log_densities,
     moved,
     noisy_moments,
@@ -23,7 +24,6 @@ from cloister.learn.clustering.expectations import (
     responsibilities,
     row_moments,
 )
-from cloister.learn.clustering.mixture import _alone
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance
 from cloister.privacy import ZCDP, ApproxDP, PureDP

@@ -16,8 +16,7 @@ from sklearn.datasets import load_breast_cancer
 from cloister.errors import InvalidParameter
 from cloister.learn.networks import neural
 from cloister.learn.networks.accountant import epsilon_for, noise_for
-from cloister.learn.networks.gradients import BITS, clipped_sum, first_weights, probabilities, unpacked
-from cloister.learn.networks.neural import NeuralClassifier
+from cloister.learn.networks.neural import BITS, NeuralClassifier, clipped_sum, first_weights, probabilities, unpacked
 from cloister.noise import Random
 from cloister.privacy import ZCDP, ApproxDP, for_groups
 
@@ -78,7 +77,7 @@ def test_clipping_uses_most_of_what_it_may() -> None:
 
 
 def test_the_sum_is_exact_in_any_order_and_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cloister.learn.networks import gradients
+    from cloister.learn.networks import neural as gradients
 
     weights, X, y = problem(200, 4)
     single = sum(clipped_sum(weights, X[row : row + 1], y[row : row + 1], 0.5) for row in range(200))

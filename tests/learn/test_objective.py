@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from cloister.learn.linear_models import objective
+from cloister.learn.linear_models.linear_classes import perturbed_output
 from cloister.learn.linear_models.losses import HuberHinge, Logistic, Loss, Softmax
 from cloister.learn.linear_models.minimum import minimum
 from cloister.learn.linear_models.objective import TOLERANCE, _error_of_the_term, perturbed_objective, plan, solvable
-from cloister.learn.linear_models.output import perturbed_output
 from cloister.learn.linear_models.prepared import STEPS, Prepared, prepare
 from cloister.noise import Random
 from cloister.noise.allowance import Allowance

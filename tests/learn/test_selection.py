@@ -12,8 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from cloister.errors import InvalidParameter
-from cloister.learn.assessment.selection import PrivateSearch, cross_validate
-from cloister.learn.assessment.stopping import Stopping
+from cloister.learn.assessment.selection import PrivateSearch, Stopping, cross_validate
 from cloister.learn.frame.examples import Threshold
 from cloister.learn.frame.scaling import BoundedScaler
 from cloister.noise import Random

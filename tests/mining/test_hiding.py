@@ -18,9 +18,9 @@ from cloister.mining.borders import border_based, max_min, revised_border
 from cloister.mining.changes import reachable
 from cloister.mining.effects import side_effects
 from cloister.mining.exact import hide_exactly
+from cloister.mining.hiding import slide
 from cloister.mining.lowering import lower_1a, lower_1b, lower_2a, lower_2b
 from cloister.mining.sensitive import Problem, Sensitive
-from cloister.mining.window import slide
 from tests.mining.small import CHESS, GROCERIES, chess, groceries, problems, rules_by_hand
 
 TAKING_OUT = {

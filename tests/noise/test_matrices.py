@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from cloister.errors import InvalidParameter
-from cloister.noise._shift import delta_of_shift, least_degrees, sheffet_degrees
-from cloister.noise.matrices import SymmetricGaussian, WishartMechanism
+from cloister.noise.matrices import SymmetricGaussian, WishartMechanism, delta_of_shift, least_degrees, sheffet_degrees
 from cloister.noise.random import Random
 from cloister.privacy.guarantee import ZCDP, ApproxDP
 

@@ -9,8 +9,7 @@ import pytest
 
 from cloister.errors import InvalidParameter
 from cloister.noise._optimise import level_strategies, tree_weights, wavelet_weights
-from cloister.noise._quantile import sum_of_laplace
-from cloister.noise.matrix import MatrixMechanism, best_strategy
+from cloister.noise.matrix import MatrixMechanism, best_strategy, sum_of_laplace
 from cloister.noise.random import Random
 from cloister.noise.strategies import Product, Strategy, Tree, Wavelet, Written
 from cloister.noise.trees import level_energies

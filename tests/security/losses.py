@@ -78,7 +78,7 @@ def exact_raws(session: cl.Session, part: Part) -> dict[str, dict[Any, Any]]:
         noises=noises,
         threshold=None if part.threshold is None else Threshold(least=0, delta=part.threshold.delta),
     )
-    table = session.house.registry.rows_of(part.shape.question.table)
+    table = session.registry.snapshot.rows_of(part.shape.question.table)
     request = request_of(silent, 0, table)
     found = table.noised(request, table.compiled(request), Random.deterministic(0))
     raws: dict[str, dict[Any, Any]] = {}

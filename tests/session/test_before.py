@@ -90,7 +90,7 @@ def test_a_rehearsal_has_the_shape_of_the_answer_and_touches_nothing(text: str) 
     with cl.Session({"people": people, "visits": visits}, budget=cl.PureDP(10)) as session:
         rehearsed = session.sql(text, spend=1, rehearse=True)
         assert set(session.spent_by.values()) == {cl.PureDP(0)}
-        assert session.house.registry._prepared == {}, "no private row was prepared"
+        assert session.registry.snapshot._prepared == {}, "no private row was prepared"
         answer = session.sql(text, spend=1)
     assert rehearsed.column_names == answer.column_names
     assert rehearsed.num_rows == answer.num_rows

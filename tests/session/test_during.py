@@ -49,7 +49,7 @@ def test_the_same_question_to_other_days_is_another_question(path: Path) -> None
 
 def test_a_method_that_reads_rows_reads_those_of_the_span(path: Path) -> None:
     with cl.Session({"february": span(path, 2)}, budget=cl.PureDP(10)) as session:
-        rows = session.house.registry.prepare("february").rows(["day", "cost"], unit=True)
+        rows = session.registry.snapshot.prepare("february").rows(["day", "cost"], unit=True)
         assert len(rows["cost"]) == 40
         low, high = (cl.Date("2026-02-01", "2026-02-28").low_code, cl.Date("2026-02-01", "2026-02-28").high_code)
         assert rows["day"].min() >= low

@@ -252,8 +252,8 @@ def test_asking_and_changing_at_once_always_answers_for_one_of_the_versions(hous
     stop.set()
     changer.join(60)
     assert not wrong
-    assert set(house.house.registry._prepared) <= {"people"}
-    assert not house.house._asking
+    assert set(house.registry.snapshot._prepared) <= {"people"}
+    assert not house.registry._asking
 
 
 def test_a_bias_of_rows_that_were_replaced_is_refused() -> None:

@@ -17,11 +17,11 @@ from cloister.errors import InvalidParameter
 from cloister.noise import DiscreteGaussian, DiscreteLaplace, Random
 from cloister.privacy import ZCDP, PureDP
 from cloister.session.releases.uncertainty import Term, half_width, variance
-from cloister.session.workloads.marginal_rounding import rounded
 from cloister.session.workloads.marginal_shares import alike, best_shares, even_shares, total_variance
 from cloister.session.workloads.marginal_terms import gathered
 from cloister.session.workloads.marginals import cell_variances, cells, consistent, copies_of, precision, subsets, union
 from cloister.session.workloads.ranges import range_plan
+from cloister.session.workloads.workload import rounded
 
 SIZES = (2, 16, 5)
 ROLLUP = [(), (0,), (0, 1), (0, 1, 2)]

@@ -167,7 +167,7 @@ def test_nobody_waits_for_ever_and_who_gets_no_turn_is_not_charged() -> None:
     """Also when a question has failed: its turn is given back."""
     with session(cl.PrivateTable(ROWS, columns=COLUMNS), memory_limit="32MiB") as asked:
         asked.sql("SELECT COUNT(*) AS n FROM people", spend=SPEND)
-        turn = asked.house.registry.prepare("people").turn()
+        turn = asked.registry.snapshot.prepare("people").turn()
         assert turn is not None
         turn.acquire()
         charged: list[object] = []

@@ -36,7 +36,7 @@ def anew(found: TableSnapshot, question: Question) -> Shape:
 
 def test_a_shape_that_is_taken_over_is_the_one_that_would_be_made() -> None:
     with cl.Session({"people": cl.PrivateTable(ROWS, columns=COLUMNS)}, budget=cl.PureDP(1)) as session:
-        found = session.seen.registry
+        found = session.seen.snapshot
         for statistics in [(Count(),), (Sum(column="age"),), (Count(), Sum(column="age"))]:
             for where in [*CONDITIONS, None, *CONDITIONS]:
                 question = asked(where, *statistics)
@@ -47,7 +47,7 @@ def test_the_digest_is_that_of_the_canonical_form_with_the_condition_in_it() -> 
     """Stored releases are found by it: it must not change."""
     with cl.Session({"people": cl.PrivateTable(ROWS, columns=COLUMNS)}, budget=cl.PureDP(1)) as session:
         for where in [None, *CONDITIONS]:
-            shape = session.seen.registry.shape(asked(where, Count(), Sum(column="age")))
+            shape = session.seen.snapshot.shape(asked(where, Count(), Sum(column="age")))
             canonical = {
                 "format": 1,
                 "population": shape.population,
@@ -67,9 +67,9 @@ def test_the_digest_is_that_of_the_canonical_form_with_the_condition_in_it() -> 
 def test_no_shape_is_taken_over_from_another_table_version_or_measure() -> None:
     tables = {name: cl.PrivateTable(dict(ROWS), columns=COLUMNS, population=name) for name in ("people", "others")}
     with cl.Session(tables, budget={"people": cl.PureDP(1), "others": cl.ZCDP(1)}) as session:
-        digests = {session.seen.registry.shape(asked(CONDITIONS[0], table=name)).digest for name in tables}
+        digests = {session.seen.snapshot.shape(asked(CONDITIONS[0], table=name)).digest for name in tables}
         session.replace("people", cl.PrivateTable(dict(ROWS), columns=COLUMNS, population="people"))
-        digests.add(session.seen.registry.shape(asked(CONDITIONS[0])).digest)
+        digests.add(session.seen.snapshot.shape(asked(CONDITIONS[0])).digest)
         assert len(digests) == 3
 
 
@@ -77,5 +77,5 @@ def test_shapes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_snapshot, "_MOST_SHAPES", 5)
     with cl.Session({"people": cl.PrivateTable(ROWS, columns=COLUMNS)}, budget=cl.PureDP(1)) as session:
         for place in range(20):
-            session.seen.registry.shape(asked(CONDITIONS[0], Count(name=f"n{place}")))
-            assert len(session.seen.registry._shapes) <= 5
+            session.seen.snapshot.shape(asked(CONDITIONS[0], Count(name=f"n{place}")))
+            assert len(session.seen.snapshot._shapes) <= 5

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import cloister as cl
-from cloister.session.execution.single_flight import SingleFlight
+from cloister.session.state.table_registry import SingleFlight
 from cloister.tables import PrivateTable
 
 SQL = "SELECT COUNT(*) AS n FROM people WHERE age > 30"

@@ -1,4 +1,7 @@
-"""`Anonymizer`: one call from a table to a table that may be published, and a report of what that means."""
+"""`Anonymizer`: one call from a table to a table that may be published, and a report of what that means.
+
+Masked texts are no longer than those that are published need: how long a text is that was left out is not told by the others.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +29,18 @@ from cloister.anonymize.frames import (
 )
 from cloister.anonymize.hierarchies.chosen import choose_hierarchy
 from cloister.anonymize.hierarchies.hierarchy import Hierarchy
-from cloister.anonymize.hierarchies.ladder import Ladder
+from cloister.anonymize.hierarchies.ladder import MISSING, STAR, Ladder
 from cloister.anonymize.hierarchies.learnt import Learnt
+from cloister.anonymize.hierarchies.levels import text_of
+from cloister.anonymize.hierarchies.masking import Masking
 from cloister.anonymize.metrics import metric_of
 from cloister.anonymize.models.base import PrivacyModel, attained_by
 from cloister.anonymize.models.k import KAnonymity
 from cloister.anonymize.models.presence import DeltaPresence, KMap, of_what_leaves
 from cloister.anonymize.naming import named_by_what_is_published
-from cloister.anonymize.padding import padded_as_published
 from cloister.anonymize.problem import Problem, Search, silent
 from cloister.anonymize.publishing import leaving, published
-from cloister.anonymize.recoding import Recoded
+from cloister.anonymize.recoding import Recoded, RecodedColumn
 from cloister.anonymize.report import Report, report_on
 from cloister.anonymize.risks.added import added_by
 from cloister.anonymize.roles import check_roles, incomplete, research_rows, share_of
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
 
     from cloister.anonymize.certificate import Certificate
     from cloister.anonymize.files import WrittenFile
+
 
 __all__ = ["Anonymizer", "HiddenRows"]
 
@@ -388,3 +393,31 @@ def _check(problem: Problem, recoded: Recoded) -> None:
         raise CloisterError(
             "The anonymised table was withheld", why="more rows were suppressed than allowed", instead="report this"
         )
+
+
+def padded_as_published(recoded: Recoded, table: Encoded, hierarchies: Mapping[str, Hierarchy]) -> Recoded:
+    """The same recoding, whose masks are as long as the longest text of a row that leaves."""
+    kept = recoded.published
+    columns: dict[str, RecodedColumn] = {}
+    for name, column in recoded.columns.items():
+        hierarchy = hierarchies.get(name)
+        if not isinstance(hierarchy, Masking) or column.intact:
+            continue
+        values = table.columns[name].values
+        leaving = np.bincount(table.columns[name].codes[kept], minlength=len(values)) > 0
+        lengths = np.array([0 if value is None else len(text_of(value)) for value in values], dtype=np.int64)
+        width, needed = int(lengths.max(initial=0)), int(lengths[leaving].max(initial=0))
+        if 0 < needed < width:
+            labels = [_shorter(label, hierarchy, width, needed) for label in column.labels]
+            columns[name] = replace(column, labels=labels)
+    return replace(recoded, columns={**recoded.columns, **columns}) if columns else recoded
+
+
+def _shorter(label: Any, hierarchy: Masking, width: int, needed: int) -> Any:
+    """A mask without the characters that fill it up for texts which do not leave; any other label, and any that shows more, as it
+    is."""
+    if not isinstance(label, str) or len(label) != width or label in (STAR, MISSING):
+        return label
+    rest = label[:needed] if hierarchy.side == "right" else label[width - needed :]
+    gone = label[needed:] if hierarchy.side == "right" else label[: width - needed]
+    return rest if set(gone) == {hierarchy.character} else label

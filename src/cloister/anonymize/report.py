@@ -110,7 +110,7 @@ class Report:
 
     def chart(self) -> alt.VConcatChart:
         """Risk and what was lost, before and after (altair)."""
-        from cloister.anonymize.report_chart import report_chart
+        from cloister.anonymize.report_page import report_chart
 
         return report_chart(self)
 

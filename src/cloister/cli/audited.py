@@ -1,7 +1,7 @@
 """What `cloister audit` can run of code: an object of the user's own, and a twin that is broken on purpose.
 
 What may not live here: mechanisms by their names (`audited_names.py`), SQL over tables (`audited_sql.py`), and what is printed
-(`audit_report.py`).
+(`audit.py`).
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@
 Hiding sensitive rules::
 
     sensitive.py   which, and what it means that they are hidden; effects.py: hiding failure, lost and ghost rules, dissimilarity
-    worked.py      baskets that change; lowering.py (1.a, 1.b, 2.a, 2.b), window.py (SWA), borders.py (BBA, max–min)
+    worked.py      baskets that change; lowering.py (1.a, 1.b, 2.a, 2.b), borders.py (BBA, max–min)
     exact.py       the least that it can cost: changes.py (what may be done), program.py (the integer program)
-    hiding.py      one call; comparison.py: all methods side by side; from_tables.py: a table of a session, by the marked door
+    hiding.py      one call, and the sliding window (SWA); comparison.py: all methods side by side
+    from_tables.py a table of a session, by the marked door
 
 Safe to publish, with a guarantee::
 

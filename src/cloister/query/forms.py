@@ -10,7 +10,7 @@ form means is never guessed: it is read by the parser, with numbers of ours in t
 
 A number is digits without a sign, a point or a leading zero, with a word or the end behind it: to put others there changes no
 word of the text, in any dialect. What a form means is kept by the very tables that it was read against, which are never changed:
-another declaration, another version and another view of the columns are other objects, and so is the registry that they live in
+another declaration, another version and another view of the columns are other objects, and so is the snapshot that they live in
 (`session/state/table_snapshot.py`). A condition of a view is joined to a question after it was read, and is no part of this.
 """
 
@@ -133,7 +133,7 @@ class _Template:
 
 
 class Forms:
-    """The forms that were read against the tables of one registry, the newest used of them; each is made when it comes again."""
+    """The forms that were read against the tables of one snapshot, the newest used of them; each is made when it comes again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from sqlglot import exp
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.privacy import Exact, Guarantee
-from cloister.query.answers import laid_out
 from cloister.query.forms import Forms
+from cloister.query.layout import Layout
 from cloister.query.parse import Parsed, parse
 from cloister.query.views import row_conditions
 from cloister.session import Affordable, Door, Plan, Question, Release
 from cloister.session.questions.spend import Spending
 from cloister.session.questions.touched import Touched
+from cloister.session.releases.frames import Kind, Series
 from cloister.session.state.table_registry import pinned
 from cloister.session.state.table_snapshot import TableSnapshot
 from cloister.session.state.view import Seen
@@ -27,7 +30,7 @@ from cloister.tables import Expression
 
 _REHEARSED = 1
 _FORMS: WeakKeyDictionary[TableSnapshot, Forms] = WeakKeyDictionary()
-"""What texts mean, as long as the tables are as they are: a registry never changes."""
+"""What texts mean, as long as the tables are as they are: a snapshot never changes."""
 
 
 class Session(Door):
@@ -239,7 +242,7 @@ class Session(Door):
         progress: Callable[[str], None] | None = None,
         time_limit: float | None = None,
     ) -> Self:
-        """A light session in the same house that asks as somebody else: with an account and a memory of its own.
+        """A light session over the same tables that asks as somebody else: with an account and a memory of its own.
 
         Parameters
         ----------
@@ -301,7 +304,7 @@ class Session(Door):
         seen, key, last = self.seen, (sql, dialect), self._last_read
         if last is not None and last[0] is seen and last[1] == key:
             return last[2]
-        forms = _FORMS.get(seen.registry) or _FORMS.setdefault(seen.registry, Forms())
+        forms = _FORMS.get(seen.snapshot) or _FORMS.setdefault(seen.snapshot, Forms())
         parsed = forms.parsed(sql, seen.tables, dialect)
         self._last_read = (seen, key, parsed)
         return parsed  # not what is kept, which another thread may have replaced by now
@@ -322,7 +325,7 @@ class Session(Door):
 
         spend, within, pilot, confidence, dialect = how
         budgets = {population: self.ledger.budget(population) for population in self.remaining_by}
-        tables = {name: table for name, table in self.house.registry.tables.items() if name in self.tables}
+        tables = {name: table for name, table in self.registry.snapshot.tables.items() if name in self.tables}
         with Session(rehearsal_tables(tables), budget=budgets, random=Random.deterministic(_REHEARSED)) as stage:
             seen = stage.through(self)
             answer = seen.sql(sql, spend, within=within, pilot=pilot, confidence=confidence, dialect=dialect)
@@ -337,3 +340,66 @@ def _given(spend: Spending | None) -> Spending:
             instead='session.explain("SELECT …", spend="0.1")',
         )
     return spend
+
+
+CHOSEN = "the rows were chosen by their noisy values: margin(joint=True) holds for them; a single margin held before the choice"
+
+
+def laid_out(answers: Sequence[Release], parsed: Parsed) -> Release:
+    """The answer in the columns and the order that the question asks for."""
+    layout = parsed.layout
+    asked = [_with_columns(answer, layout, number) for number, answer in enumerate(answers)]
+    if len(asked) == 1 and not (layout.chooses or layout.order):  # every row, where it stands
+        return replace(asked[0], notes=(*asked[0].notes, *parsed.notes)) if parsed.notes else asked[0]
+    needed = layout.needed()
+    known = [_values(answer, needed) for answer in answers]
+    places = layout.rows(known)
+    if len(asked) == 1:
+        answer, rows = asked[0], [row for _, row in places]
+        answer = answer if rows == list(range(answer.num_rows)) else answer.take(rows)
+    else:
+        from cloister.session.workloads.sheets import sheets
+
+        answer = sheets(asked, places)
+    chosen = layout.chooses and _reads_noise(layout, answers[0])
+    return replace(answer, notes=(*answer.notes, *([CHOSEN] if chosen else []), *parsed.notes))
+
+
+def _values(answer: Release, needed: Sequence[str]) -> dict[str, list[Any]]:
+    """The needed columns of one answer; without any, one that says how many rows there are."""
+    everything = replace(answer, names={})
+    table = everything.select({name: name for name in needed if name in everything.column_names}).table
+    return {name: series.tolist() for name, series in table.columns.items()} or {"": [None] * answer.num_rows}
+
+
+def _with_columns(answer: Release, layout: Layout, number: int) -> Release:
+    """The columns that are shown, constants and rolled-up keys included, in order."""
+    groups = dict(answer.groups)
+    known = {*groups, *(formula.name for formula in answer.formulas)}
+    constants = layout.constants(number)
+    names: dict[str, str] = {}
+    for column in layout.columns:
+        source = column.source
+        if source is None:
+            source = f"constant {column.name}"
+            groups[source] = _constant(constants[column.name], answer.num_rows)
+        elif source not in known:
+            groups[source] = Series("text", np.full(answer.num_rows, None, dtype=object))
+        names[column.name] = source
+    return replace(answer, groups=groups, names=names)
+
+
+def _constant(value: Any, rows: int) -> Series:
+    if isinstance(value, Fraction):
+        value = int(value) if value.denominator == 1 else float(value)
+    kinds: dict[type, Kind] = {bool: "boolean", int: "integer", float: "real", str: "text", date: "date"}
+    kind = kinds.get(type(value), "text")
+    values = np.full(rows, value, dtype=None if kind in ("boolean", "integer", "real") else object)
+    return Series(kind, values)
+
+
+def _reads_noise(layout: Layout, answer: Release) -> bool:
+    """Whether a condition or an order, under a limit, looks at released numbers."""
+    measured = set(replace(answer, names={}).statistics())
+    read = [part.source for part in layout.order] + ([] if layout.having is None else sorted(layout.having.columns()))
+    return any(name in measured for name in read)

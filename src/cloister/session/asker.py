@@ -1,4 +1,4 @@
-"""Somebody who asks: who they are, what they see of which house, within which bounds, and their account in the ledger.
+"""Somebody who asks: who they are, what they see of which tables, within which bounds, and their account in the ledger.
 
 The rule. Whoever asks for a spend of s gets what is stored where that cost s or more, as sharp as it is, and pays for s: of what
 others paid, so much is debited that it makes s together with what this person paid and was debited for the same question; never
@@ -36,12 +36,12 @@ class Asker:
 
     >>> from cloister.session.examples import small_door
     >>> with small_door() as door:
-    ...     Asker(who="ana", house=door.house, ledger=door.ledger, progress=print).bounds
+    ...     Asker(who="ana", registry=door.registry, ledger=door.ledger, progress=print).bounds
     Bounds(ceilings={}, shares={})
     """
 
     who: str
-    house: TableRegistry
+    registry: TableRegistry
     ledger: Ledger
     progress: Callable[[str], None]
     view: View = field(default_factory=View)

@@ -90,17 +90,17 @@ class Door:
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         try:
             _check_kept(random, book)
-            house = TableRegistry(tables, book, random, workspace)
-            house.open(budget, who=who)
+            registry = TableRegistry(tables, book, random, workspace)
+            registry.open(budget, who=who)
         except CloisterError:
             if owned:
                 book.close()
             raise
         progress = progress or (lambda _: None)
-        self._hold(Asker(who=who, house=house, ledger=book, progress=progress, time_limit=limit), owned=owned)
+        self._hold(Asker(who=who, registry=registry, ledger=book, progress=progress, time_limit=limit), owned=owned)
 
     def _hold(self, asker: Asker, *, owned: bool | None) -> None:
-        """`owned` says whether the ledger is closed with this session; None, that the house is not this session's either."""
+        """`owned` says whether the ledger is closed with this session; None, that the registry is not this session's either."""
         self._asker, self._owned = asker, owned
         self._kept = Kept()
         self._seen: Seen | None = None
@@ -121,9 +121,9 @@ class Door:
         return self._asker.who
 
     @property
-    def house(self) -> TableRegistry:
+    def registry(self) -> TableRegistry:
         """The tables that it shares with others."""
-        return self._asker.house
+        return self._asker.registry
 
     @property
     def ledger(self) -> Ledger:
@@ -133,9 +133,9 @@ class Door:
     @property
     def seen(self) -> Seen:
         """The tables that this session sees: as they are now, or as they were when the question began that is being asked."""
-        registry, seen = self.house.registry, self._seen
-        if seen is None or seen.registry is not registry:
-            seen = self._seen = Seen(self._asker.view, registry, self.house)
+        snapshot, seen = self.registry.snapshot, self._seen
+        if seen is None or seen.snapshot is not snapshot:
+            seen = self._seen = Seen(self._asker.view, snapshot, self.registry)
         return seen
 
     @property
@@ -151,18 +151,18 @@ class Door:
     def population_of(self, table: str) -> tuple[str, Guarantee]:
         """The population whose people a private table is about, with its budget."""
         question = self.seen.applied(Question(table=table, statistics=(Count(),)))
-        population = self.seen.registry.shape(question).population
+        population = self.seen.snapshot.shape(question).population
         return population, self.ledger.budget(population)
 
     @property
     def choices(self) -> Random:
         """Where methods take choices from that protect nothing."""
-        return self.house.random
+        return self.registry.random
 
     @property
     def marked(self) -> bool:
         """Whether the noise is drawn from a fixed generator, so that nothing is protected."""
-        return self.house.random.marked
+        return self.registry.random.marked
 
     # ── budgets ──────────────────────────────────────────────────────────────────────────────────
 
@@ -203,7 +203,7 @@ class Door:
         progress: Callable[[str], None] | None = None,
         time_limit: float | None = None,
     ) -> Self:
-        """A light session in the same house that asks as somebody else: with an account and a memory of its own.
+        """A light session over the same tables that asks as somebody else: with an account and a memory of its own.
 
         It shares the ledger, the prepared rows and the randomness, and closing it leaves them alone. `tables` are the names that
         the person may see, `rows` a condition on the rows of a table and `columns` those of its columns; what may not be seen is
@@ -226,18 +226,18 @@ class Door:
         return self._light(replace(asker, who=who, view=view, progress=told, time_limit=limit, about_to_charge=None))
 
     def through(self, other: Door) -> Self:
-        """A light session of this house that sees what another one sees in its own: for the same tables with other rows."""
+        """A light session over these tables that sees what another one sees in its own: for the same tables with other rows."""
         theirs, mine = other._asker, self._asker
         seen = replace(theirs, view=theirs.view.within(mine.view))
         return self._light(
-            replace(seen, house=mine.house, ledger=mine.ledger, progress=mine.progress, time_limit=mine.time_limit)
+            replace(seen, registry=mine.registry, ledger=mine.ledger, progress=mine.progress, time_limit=mine.time_limit)
         )
 
     def charging(self, ledger: Ledger) -> Self:
         """A light session over the same prepared rows that charges another ledger: an audit asks one question thousands of times,
         each time as the first. Only for who holds the tables, since that ledger knows nothing of what was spent in this one."""
         self._check_owner("Another ledger")
-        _check_kept(self.house.random, ledger)
+        _check_kept(self.registry.random, ledger)
         return self._light(replace(self._asker, ledger=ledger))
 
     def keep_within(self, bounds: Bounds) -> None:
@@ -278,7 +278,7 @@ class Door:
     def add(self, name: str, table: Table, budget: Guarantee | None = None) -> None:
         """One table more; `budget` opens its population where the ledger does not know it yet."""
         self._check_owner(f"Adding {name!r}")
-        self.house.add(name, table, budget, who=self.who)
+        self.registry.add(name, table, budget, who=self.who)
 
     def replace(self, name: str, table: Table) -> None:
         """New rows, or another declaration, under a name that is there: of the same population, which keeps what it has spent.
@@ -286,23 +286,23 @@ class Door:
         Questions that have begun end on the rows that they began with; these are closed after the last of them.
         """
         self._check_owner(f"Replacing {name!r}")
-        self.house.replace(name, table, who=self.who)
+        self.registry.replace(name, table, who=self.who)
 
     def remove(self, name: str) -> None:
         """One table fewer; what its population has spent stays in the ledger, and counts again when the table comes again."""
         self._check_owner(f"Removing {name!r}")
-        self.house.remove(name)
+        self.registry.remove(name)
 
     def prepared(self, table: str) -> Prepared:
         """The prepared table: for its owner, whose report it holds."""
         self._check_owner(f"The prepared rows of {table!r}")
-        return self.house.registry.prepare(table)
+        return self.registry.snapshot.prepare(table)
 
     def row_access(self, table: str) -> RowAccess:
         """The rows of a table that can be asked alone, for what leaves without a guarantee: for its owner."""
         self._check_owner(f"The prepared rows of {table!r}")
-        self.house.registry.asked(table)
-        return self.house.row_access(table)
+        self.registry.snapshot.asked(table)
+        return self.registry.row_access(table)
 
     def _check_owner(self, what: str) -> None:
         if self._owned is None:
@@ -331,7 +331,7 @@ class Door:
             plan = foreseen(finer[0], repeated(self._asker, [finer[0].finer], finer[1]))
         slow = [
             f"table {name!r} could not be prepared, since its database is read-only: each question works out the cap anew, slower"
-            for name in dict.fromkeys(name for shape in shapes for name in self.house.registry.slow(shape.question.table))
+            for name in dict.fromkeys(name for shape in shapes for name in self.registry.snapshot.slow(shape.question.table))
         ]
         return replace(plan, parts=tuple(map(self.seen.worded, plan.parts)), notes=(*plan.notes, *slow))
 
@@ -516,7 +516,7 @@ class Door:
         if self._balance is None:
             with suppress(CloisterError):  # a ledger that was closed elsewhere has nothing more to say
                 self._balance = (self.spent_by, self.remaining_by, self.unbounded)
-        self.house.close()
+        self.registry.close()
         if self._owned:
             self.ledger.close()
 
@@ -554,7 +554,7 @@ class Door:
         seen, last = self.seen, self._last_shape
         if last is not None and last[0] is seen and last[1] is question:
             return last[2]
-        shape = seen.registry.shape(seen.applied(question))
+        shape = seen.snapshot.shape(seen.applied(question))
         self._last_shape = (seen, question, shape)
         return shape  # not what is kept, which another thread may have replaced by now
 
@@ -589,7 +589,7 @@ class Door:
         from cloister.session.planning.bias import buy_bias
 
         asked = self.seen.applied(question).table
-        about = self.house.registry.subject(asked.name if isinstance(asked, Base) else asked)
+        about = self.registry.snapshot.subject(asked.name if isinstance(asked, Base) else asked)
         if about.version != version:
             raise InvalidParameter(
                 "The bias is invalid", why="the rows that this release is about were replaced", instead="the query once more"

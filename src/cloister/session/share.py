@@ -94,7 +94,7 @@ class WithinShare(Delegate):
                 instead="with session.within_share(…) as measurer: …",
             )
         try:
-            with self._session.house.pinned():  # what is measured is of the tables that are bound, whatever is added meanwhile
+            with self._session.registry.pinned():  # what is measured is of the tables that are bound, whatever is added meanwhile
                 self._bind()
                 return work()
         except BudgetExceeded as error:

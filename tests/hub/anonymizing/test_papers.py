@@ -23,7 +23,7 @@ from cloister.anonymize.certificate import NOT_PROMISED
 from cloister.anonymize.report import NOT_PRIVATE
 from cloister.anonymize.risks.words import LIMITS
 from cloister.hub.services.anonymizing.papers import page_in, words_in
-from cloister.hub.services.anonymizing.sentences import SENTENCES
+from cloister.hub.services.anonymizing.words import SENTENCES
 from cloister.hub.web.languages import language_of
 from tests.hub.anonymizing.ordering import RELEASE, get, run
 from tests.hub.house import House, Visitor

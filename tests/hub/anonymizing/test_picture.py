@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from cloister.hub.services.anonymizing.labels import Box
-from cloister.hub.services.anonymizing.picture import frontier_svg
+from cloister.hub.services.anonymizing.picture import Box, frontier_svg
 
 WORDS = {"risk": "people who are found", "loss": "share that is lost", "raw": "as it is"}
 BEFORE = {"marketer": 0.9}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from cloister.hub.services.asking import answering as later
 from cloister.hub.services.asking import answering as way
-from cloister.hub.services.asking import later
 from cloister.hub.services.jobs import Stopped, Workers
 from tests.hub.asking.conftest import BY_SEX, Stage
 

@@ -14,7 +14,7 @@ import pytest
 from cloister.hub.ids import new_id
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.asking import pages_ask
-from cloister.hub.services.asking.naming import asked
+from cloister.hub.services.asking.answers import asked
 from cloister.hub.services.jobs import Workers
 from cloister.hub.web.forms import TOKEN_FIELD
 from cloister.session import Release

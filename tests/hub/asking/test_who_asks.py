@@ -11,7 +11,7 @@ from cloister.hub.problems import Unauthenticated
 from cloister.hub.records.access import Project, ProjectMember
 from cloister.hub.records.accounts import ApiToken, Person, PersonRole
 from cloister.hub.services.accounts import caller_again, caller_for, caller_of_token
-from cloister.hub.services.asking.group_commit import arriving_commits, group_commit
+from cloister.hub.services.asking.keeping import arriving_commits, group_commit
 from tests.hub.asking.conftest import Stage
 from tests.hub.house import Visitor
 

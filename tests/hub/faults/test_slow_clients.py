@@ -13,10 +13,10 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from cloister.hub.connections import Connection
 from cloister.hub.hub import Hub
 from cloister.hub.records.catalogue import Arrival
 from cloister.hub.services.catalogue.live import table_store_of
+from cloister.hub.serving import Connection
 from tests.hub.house import House, served
 
 QUESTION = {"sql": "SELECT COUNT(*) AS n FROM people", "spend": "0.01"}

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from cloister.hub.postgres import Limits
-from cloister.hub.postgres.strangers import Strangers
+from cloister.hub.postgres.server import Strangers
 from tests.hub.postgres.conftest import TOKEN, Running, Start
 from tests.hub.postgres.raw import SYNC, Raw, bind, describe, error, execute, fields, letters, message, parse, rows, startup, text
 

@@ -10,8 +10,8 @@ from sqlalchemy import func, insert, select
 
 from cloister.hub.generation import bump
 from cloister.hub.migrations import bring_up_to_date
+from cloister.hub.migrations.copying import AnonymizedTable, LearntModel
 from cloister.hub.records.access import Grant, Project, ProjectMember
-from cloister.hub.records.former import AnonymizedTable, LearntModel
 from cloister.hub.records.releases import StoredRelease
 from cloister.hub.records.trail import TrailLine
 from cloister.hub.services.learning import fitting

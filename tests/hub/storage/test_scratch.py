@@ -68,7 +68,7 @@ def test_the_settings_bound_every_engine_of_a_hub(tmp_path: Path) -> None:
     ask(house.hub, ana.caller, QuestionRequest(sql="SELECT AVG(age) AS n FROM people", spend="0.1", purpose="x"))
     with house.hub.database.reading() as db:
         session = live_of(house.hub).session(db, "ana", tables=["people"])
-    [prepared] = session.house.registry._prepared.values()
+    [prepared] = session.registry.snapshot._prepared.values()
     shown = prepared._connection.execute("SELECT current_setting('memory_limit')").fetchone()  # type: ignore[attr-defined]
     assert shown == ("96.0 MiB",)
     assert prepared.workspace.memory == 96 * 2**20

@@ -11,7 +11,7 @@ from cloister.crypto import WrongKey
 from cloister.errors import AccessDenied, CloisterError, InvalidParameter
 from cloister.hub.keys import hub_keyring
 from cloister.hub.storage import Allowed, guarded_address, keep, reopen
-from cloister.hub.storage import spark_address as addresses
+from cloister.hub.storage import connections as addresses
 
 KEYS = hub_keyring(bytes(32))
 LISTED = Allowed.read("spark.example.org:15002, 10.1.2.3:6000, inside.example.org:15002@10.7.0.0/16, localhost:15002")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cloister.hub.services.surveys import rate_limit as brakes
-from cloister.hub.services.surveys.rate_limit import RateLimit
+from cloister.hub.services.surveys import counting as brakes
+from cloister.hub.services.surveys.counting import RateLimit
 from tests.hub.house import Clock, House
 from tests.hub.surveys.conftest import COPIED, Field
 

@@ -16,8 +16,8 @@ from cloister.hub.services.catalogue.registering import UNITS
 from cloister.hub.services.catalogue.windows import EVERY
 from cloister.hub.services.learning.fitting import MODEL_WORDS
 from cloister.hub.web.languages import language_of
+from cloister.hub.web.render import TERMS as TOLD
 from cloister.hub.web.retelling import TERMS, WORDS
-from cloister.hub.web.words import TERMS as TOLD
 from cloister.tables.declaring import columns
 from cloister.tables.declaring.table import _WORDS as HELD
 from scripts import translations

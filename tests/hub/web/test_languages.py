@@ -9,8 +9,8 @@ import pytest
 from markupsafe import Markup
 
 from cloister.hub.web import languages
-from cloister.hub.web.environment import make_environment
 from cloister.hub.web.languages import LANGUAGES, choose, language_of
+from cloister.hub.web.render import make_environment
 from scripts import translations
 
 PO = """

@@ -10,8 +10,7 @@ from jinja2 import UndefinedError
 from starlette.testclient import TestClient
 
 from cloister.hub.caller import Caller
-from cloister.hub.web.environment import PAGE, environment
-from cloister.hub.web.render import places
+from cloister.hub.web.render import PAGE, environment, places
 from tests.hub.web.browser import strict
 from tests.hub.web.gallery import ADA, LINKS, environment_of, make_gallery
 

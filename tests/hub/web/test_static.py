@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from cloister.hub.web.assets import STATIC
-from cloister.hub.web.environment import TEMPLATES
+from cloister.hub.web.render import TEMPLATES
 
 HUB = TEMPLATES.parents[1]
 CSS = (STATIC / "cloister.css").read_text(encoding="utf-8")

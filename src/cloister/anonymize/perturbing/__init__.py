@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from cloister.anonymize.perturbing.microaggregation.replacing import information_loss as information_loss
     from cloister.anonymize.perturbing.microaggregation.univariate import best_groups as best_groups
     from cloister.anonymize.perturbing.noise.additive import AdditiveNoise as AdditiveNoise
+    from cloister.anonymize.perturbing.noise.additive import MultiplicativeNoise as MultiplicativeNoise
     from cloister.anonymize.perturbing.noise.additive import Noised as Noised
     from cloister.anonymize.perturbing.noise.filtering import Recovered as Recovered
     from cloister.anonymize.perturbing.noise.filtering import remove_noise as remove_noise
     from cloister.anonymize.perturbing.noise.laws import NoiseLaw as NoiseLaw
-    from cloister.anonymize.perturbing.noise.multiplicative import MultiplicativeNoise as MultiplicativeNoise
     from cloister.anonymize.perturbing.noise.reconstruction import Reconstructed as Reconstructed
     from cloister.anonymize.perturbing.noise.reconstruction import Told as Told
     from cloister.anonymize.perturbing.noise.reconstruction import reconstruct as reconstruct
@@ -69,10 +69,9 @@ _HOMES = {
     ".microaggregation.microaggregation": "Microaggregated Microaggregation",
     ".microaggregation.replacing": "information_loss",
     ".microaggregation.univariate": "best_groups",
-    ".noise.additive": "AdditiveNoise Noised",
+    ".noise.additive": "AdditiveNoise MultiplicativeNoise Noised",
     ".noise.filtering": "Recovered remove_noise",
     ".noise.laws": "NoiseLaw",
-    ".noise.multiplicative": "MultiplicativeNoise",
     ".noise.reconstruction": "Reconstructed Told reconstruct",
     ".pram": "PRAM Frequencies Postrandomized estimate_frequencies invariant_matrix",
     ".pseudonyms": "Pseudonyms dictionary_attack",

@@ -1,6 +1,6 @@
 """SafePub: rows that are released under (ε, δ)-differential privacy.
 
-parameters.py: how large k has to be. choosing.py: levels by the exponential mechanism. safepub.py: the mechanism.
+parameters.py: how large k has to be. safepub.py: levels by the exponential mechanism, and the mechanism.
 from_tables.py: on a table of a session.
 """
 

@@ -1,16 +1,26 @@
-"""The best recoding in which each column has one level: proved, because every other was judged or ruled out."""
+"""The best recoding in which each column has one level: proved, because every other was judged or ruled out.
+
+Lattices that are too large to hold: divided into boxes, the one with the lowest bound first.
+
+A box is all nodes between a lowest and a highest one. Nothing in it scores less than the floor of its lowest node; nothing in
+it is allowed where its highest node is not, and models let that be concluded. What is open when time is up is what the best may
+be better by.
+"""
 
 from __future__ import annotations
 
+import heapq
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 from typing import ClassVar
 
 import numpy as np
 
 from cloister.anonymize.problem import Problem, Search
 from cloister.anonymize.recoding import Proof, Recoded
-from cloister.anonymize.searches.boxes import Boxes
+from cloister.anonymize.searches.counting import Levels
 from cloister.anonymize.searches.greedy import explore
 from cloister.anonymize.searches.judging import Judge, Judgement, recode
 from cloister.anonymize.searches.tagging import Tagged
@@ -79,3 +89,120 @@ def _proof(search: Tagged | Boxes, whole: bool, nodes: float) -> Proof:
         what=f"{judged:,} of {nodes:,.0f} nodes were judged in the time; its score is {score:,.6g} and none has less than "
         f"{bound:,.6g}{gap}",
     )
+
+
+_MOST_OPEN = 2_000_000
+"""How many boxes may be open; then the search ends, with the bound that it has."""
+
+
+class Boxes:
+    """One search by boxes."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.heights = judge.heights
+        self.best: Judgement | None = None
+        self._open: list[tuple[float, int, Levels, Levels]] = []
+        self._number = count()
+        self._hopeless = np.zeros((0, len(self.heights)), dtype=np.int16)
+        self._floors: dict[Levels, float] = {}
+        self._seen: dict[Levels, bool] = {}
+        self._bound = -np.inf
+
+    @property
+    def limit(self) -> float:
+        """What has to be beaten."""
+        return np.inf if self.best is None else self.best.score
+
+    def run(self, until: float | None, low: Levels, first: Iterable[Judgement] = ()) -> bool:
+        """Divide what stands over `low` until nothing is open (True), or it is to stop (False)."""
+        problem = self.judge.problem
+        top = tuple(height - 1 for height in self.heights)
+        for judged in first:
+            self._learn(judged)
+        self._look(top)
+        self._add(low, top)
+        rounds = 0
+        while self._open:
+            floor, _, low, high = self._open[0]
+            self._bound = floor
+            if floor >= self.limit:
+                self._open.clear()
+                break
+            if rounds % 32 == 0:
+                problem.progress("searching the lattice", _progress(floor, self.limit))
+            rounds += 1
+            if problem.stop() or (until is not None and time.monotonic() > until) or len(self._open) > _MOST_OPEN:
+                return False
+            heapq.heappop(self._open)
+            if low != high:
+                self._divide(low, high)
+        problem.progress("searching the lattice", 1.0)
+        return True
+
+    def bound(self) -> float:
+        """The lowest floor of what is open."""
+        return min(self._bound, self.limit)
+
+    def _add(self, low: Levels, high: Levels) -> None:
+        if not self._possible(high):
+            return
+        floor = self._floor(low)
+        if floor < self.limit:
+            heapq.heappush(self._open, (floor, next(self._number), low, high))
+
+    def _divide(self, low: Levels, high: Levels) -> None:
+        column = self._column(low, high)
+        middle = (low[column] + high[column]) // 2
+        self._add(low, (*high[:column], middle, *high[column + 1 :]))
+        self._add((*low[:column], middle + 1, *low[column + 1 :]), high)
+
+    def _column(self, low: Levels, high: Levels) -> int:
+        """Where dividing raises the bound of the upper half most; the widest where bounds need counting."""
+        widths = [above - below for below, above in zip(low, high, strict=True)]
+        if not self.judge.metric.by_levels:
+            return int(np.argmax(widths))
+        columns = [place for place, width in enumerate(widths) if width]
+        halves = np.repeat(np.array(low)[None, :], len(columns), axis=0)
+        for row, place in enumerate(columns):
+            halves[row, place] = (low[place] + high[place]) // 2 + 1
+        return columns[int(np.argmax(self.judge.floors(list(halves.T))))]
+
+    def _floor(self, low: Levels) -> float:
+        found = self._floors.get(low)
+        if found is None:
+            found = -np.inf
+            if self.judge.metric.by_levels:
+                found = float(self.judge.floors([np.array(level) for level in low]))
+            if self.judge.metric.by_classes:
+                self._look(low)
+                found = max(found, self._floors[low])
+            self._floors[low] = found
+        return found
+
+    def _possible(self, high: Levels) -> bool:
+        """Whether anything in a box below this node may be allowed."""
+        if (self._hopeless >= np.array(high, dtype=np.int16)).all(axis=1).any():
+            return False
+        return self._look(high)
+
+    def _look(self, levels: Levels) -> bool:
+        if levels in self._seen:
+            return self._seen[levels]
+        return self._learn(self.judge.judge(levels, self.limit))
+
+    def _learn(self, judged: Judgement) -> bool:
+        levels = judged.levels
+        if self.judge.metric.by_classes:
+            self._floors[levels] = judged.floor
+        if judged.allowed and (self.best is None or judged.key < self.best.key):
+            self.best = judged
+        if judged.hopeless_below:
+            covered = (self._hopeless <= np.array(levels, dtype=np.int16)).all(axis=1)
+            self._hopeless = np.vstack([self._hopeless[~covered], np.array(levels, dtype=np.int16)[None, :]])
+        self._seen[levels] = not judged.hopeless_below
+        return self._seen[levels]
+
+
+def _progress(floor: float, limit: float) -> float:
+    return float(min(max(floor / limit, 0.0), 1.0)) if np.isfinite(limit) and limit > 0 and floor > 0 else 0.0

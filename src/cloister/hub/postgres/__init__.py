@@ -3,9 +3,8 @@
     backend.py      what is needed of whoever answers; local.py: one local session; the hub brings its own
     server.py       the listener; limits.py: what one client may take; startup.py: encryption, wishes, log-in
     protocol.py     messages; types.py: values on the wire; failures.py: errors with SQLSTATE
-    connection.py   the simple and the extended protocol; work.py: threads
-    words.py        PostgreSQL's words; statements.py: what a statement is; reading.py: how it is read, with rest.py; of cursors
-                    and prepared questions reading_names.py
+    connection.py   the simple and the extended protocol, and their threads
+    words.py        PostgreSQL's words; statements.py: what a statement is; reading.py: how it is read, with rest.py
     parameters.py   bound values as literals; values.py: written ones; arrays.py: ANY and ALL of them
     prepared.py     statements by name; portals.py: cursors and portals; steps.py: FETCH and MOVE through their rows
     variables.py    SET, SHOW and transactions; execution.py: what a statement does; results.py: what it gives

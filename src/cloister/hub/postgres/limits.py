@@ -19,7 +19,7 @@ class Limits:
     """At once, those that have not logged in yet included."""
     strangers: int = 50
     """At once, of those that have not logged in yet; half as many more from networks where somebody has. Past them the oldest
-    goes (`strangers.py`)."""
+    goes (`server.py`)."""
     each: int = 20
     """Connections of one person."""
     turns: int = 2

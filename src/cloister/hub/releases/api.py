@@ -13,9 +13,8 @@ from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import Hub, HubDep
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.releases.files import file_of
 from cloister.hub.releases.kinds import ANSWERS, Which
-from cloister.hub.releases.reading import own_release, releases_of
+from cloister.hub.releases.reading import file_of, own_release, releases_of
 from cloister.hub.releases.shapes import ReleaseLine, Releases, Renamed, Shares, Sharing, line_of, share_line
 from cloister.hub.releases.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
 from cloister.hub.web.routing import TICKED, WRITTEN, After, Confidence, Number

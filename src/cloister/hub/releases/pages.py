@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
@@ -14,16 +14,15 @@ from cloister.errors import CloisterError
 from cloister.hub.caller import Caller, CallerDep
 from cloister.hub.guard import check_action, needs
 from cloister.hub.hub import Hub, HubDep
+from cloister.hub.policy import Object, Policy, actions
 from cloister.hub.problems import Problem, problem_of
 from cloister.hub.records.access import Project
 from cloister.hub.records.people import names_of
 from cloister.hub.records.policies import policy_in
 from cloister.hub.releases.api import Form
-from cloister.hub.releases.files import file_of
 from cloister.hub.releases.kinds import View, Which, kind_of
-from cloister.hub.releases.reading import own_release, releases_of, seen_release, titles_of
+from cloister.hub.releases.reading import file_of, own_release, releases_of, seen_release, titles_of
 from cloister.hub.releases.sharing import rename, share_with_person, share_with_project, shares_of, withdraw
-from cloister.hub.releases.words import policy_words
 from cloister.hub.services.access import facts_of
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import FormDep
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.releases.kinds import ReleaseKind
+
 
 _PAGE = 30
 
@@ -207,3 +207,36 @@ def _back(request: Request, hub: Hub, caller: Caller, number: str, error: Cloist
         where = _page_of(hub, own_release(hub, db, caller, number, "release.see"))
     title, why = (voiced(request_language(request), "releases/release.html", each) for each in (problem.title, problem.why))
     return go(request, where, f"{title}: {why}.", "bad")
+
+
+def policy_words(policy: Policy, data_sets: Mapping[str, Object], _: Callable[[str], str] = str) -> list[tuple[str, str]]:
+    """What holds for something that was derived from data, as names and sentences.
+
+    >>> policy_words(Policy(purposes=frozenset({"research"}), labels=frozenset({"clinical"})), {})
+    [('Purposes', 'research'), ('Labels', 'clinical')]
+    """
+    known = actions()
+
+    def named(name: str) -> str:
+        return data_sets[name].name if name in data_sets else name
+
+    told: list[tuple[str, str]] = []
+    if policy.purposes is not None:
+        told.append((_("Purposes"), ", ".join(sorted(policy.purposes)) or _("none")))
+    if policy.prohibitions:
+        titles = [_(known[each].title) if each in known else each for each in sorted(policy.prohibitions)]
+        told.append((_("Not allowed"), "; ".join(titles)))
+    if policy.labels:
+        told.append((_("Labels"), ", ".join(sorted(policy.labels))))
+    if policy.consent:
+        told.append((_("Consent"), ", ".join(sorted(policy.consent))))
+    if policy.sensitivity:
+        told.append((_("Sensitivity"), policy.sensitivity))
+    if policy.retention is not None:
+        told.append((_("May be used until"), f"{policy.retention:%Y-%m-%d %H:%M %Z}"))
+    if policy.combinable_with is not None:
+        told.append((_("May be combined with"), ", ".join(sorted(map(named, policy.combinable_with))) or _("nothing")))
+    for source in sorted(policy.sources):
+        columns = ", ".join(source.columns) or _("its rows alone")
+        told.append((_("Derived from"), f"{named(source.object)}: {columns}"))
+    return told

@@ -1,30 +1,45 @@
-"""Which releases somebody may see: their own, those shown to them, and those of their projects; and which a program may read.
+"""Which releases somebody may see: their own, those shown to them, and those of their projects; which a
+program may read; and how one leaves as a file.
 
 A table that became a data set is also for those to whom a grant opens every column and every row of that.
+
+Whether somebody is shown still what another asked: by a share, which is a delegation, or as a member of its project.
+
+Facts are read here, and the policy decides (`hub/policy/shares.py`): of a share, whether whoever gave it may give it now, at the
+network and with the log-in of its reader; of what was asked in a project, whether the owner of the data ever let this member in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement, false, or_, select, true
+from starlette.responses import Response, StreamingResponse
 
 from cloister.errors import AccessDenied
+from cloister.hub.policy import Decision, Object
+from cloister.hub.policy.shares import SHARE, asleep, let_in, not_let_in
 from cloister.hub.problems import Missing
-from cloister.hub.records.access import Algorithm
+from cloister.hub.records.access import Algorithm, Grant, ProjectMember
 from cloister.hub.records.catalogue import DataSet
+from cloister.hub.records.policies import grant_in_row
 from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
-from cloister.hub.releases.derived import check_derived, newest_open
-from cloister.hub.releases.kinds import ANSWERS, Which, kind_of
-from cloister.hub.releases.lending import is_own, shown_to
-from cloister.hub.services.access import allowed, context_of, facts_of, refusal_of
+from cloister.hub.releases.derived import check_derived, decided, newest_open, sources_of
+from cloister.hub.releases.kinds import ANSWERS, View, Which, kind_of
+from cloister.hub.services.access import allowed, context_of, facts_of, refusal_of, who_of
+from cloister.hub.services.trail import left
+from cloister.hub.web.languages import language_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.web.languages import Language
 
 
 def seen_release(hub: Hub, db: Db, caller: Caller, number: str, action: str = "release.see", *, kind: str = "") -> StoredRelease:
@@ -32,7 +47,7 @@ def seen_release(hub: Hub, db: Db, caller: Caller, number: str, action: str = "r
     it is one of that kind, or missing.
 
     The policy that it inherited is asked at each use: what its data may no longer be used for, it may not either. So are the
-    rules and the grants of what it came from (`derived.py`), and of another's, whether it is shown still (`lending.py`).
+    rules and the grants of what it came from (`derived.py`), and of another's, whether it is shown still (`shown_to`).
     """
     row = db.scalar(select(StoredRelease).where(StoredRelease.id == number, StoredRelease.withdrawn.is_(None)))
     if row is None or kind not in ("", row.kind):
@@ -168,3 +183,92 @@ def _missing(hub: Hub, kind: str = "") -> Missing:
     own = hub.kinds.get(kind)
     what, where = ("There is no such release", "/releases") if own is None else (own.missing, own.path)
     return Missing(what, why="it does not exist, or was not shown to you", instead=where)
+
+
+def is_own(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> bool:
+    """Whether an answer is one's own: asked by oneself, or in a project into whose work its owners let one."""
+    if row.person == caller.id:
+        return True
+    return bool(row.project) and row.project in caller.projects and _kept_out(hub, db, caller, row) is None
+
+
+def shown_to(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> Decision | None:
+    """Why somebody who was shown a release is not any more; None where they are. Any one way to it is enough."""
+    if is_own(hub, db, caller, row):
+        return None
+    refusals = list[Decision]()
+    for found in _ways(hub, db, caller, row):
+        if found is None:
+            return None
+        refusals.append(found)
+    return next(iter(refusals), asleep(row.person, None))  # who is shown it in no way is told that there is none (`reading.py`)
+
+
+def left_projects(db: Db, row: StoredRelease) -> set[str]:
+    """The projects that a release was shown to of which its asker is no member any more."""
+    shown = set(db.scalars(select(ProjectShare.project).where(ProjectShare.release == row.id)))
+    return shown - set(db.scalars(select(ProjectMember.project).where(ProjectMember.person == row.person)))
+
+
+def _ways(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> Iterator[Decision | None]:
+    """Of each way in which a release came to somebody, the refusal; None where it holds."""
+    lent = _lent(hub, db, caller, row)
+    if db.get(ReleaseShare, (row.id, caller.email)) is not None:
+        yield lent
+    shown = set(db.scalars(select(ProjectShare.project).where(ProjectShare.release == row.id))) & caller.projects
+    left = left_projects(db, row) if shown else set()
+    for project in sorted(shown):
+        yield asleep(row.person, None) if project in left else lent
+    if row.project and row.project in caller.projects:
+        closed = _kept_out(hub, db, caller, row)
+        yield None if lent is None or closed is None else not_let_in(closed)
+
+
+def _lent(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> Decision | None:
+    """Why whoever asked a release may not show it to this reader now; None where they may."""
+    from cloister.hub.services.accounts import caller_for
+
+    asker = caller_for(hub, db, row.person)
+    if asker is None:
+        return asleep(row.person, None)
+    there = replace(asker, address=caller.address, second_factor=caller.second_factor)
+    found = decided(hub, db, there, row, SHARE)
+    return None if found.allowed else asleep(row.person, found)
+
+
+def _kept_out(hub: Hub, db: Db, caller: Caller, row: StoredRelease) -> Object | None:
+    """The first source into the project's work with which its owner never let somebody. Grants on one that was deleted count."""
+    sources, who = sources_of(hub, db, row), who_of(caller)
+    wanted = select(Grant).where(Grant.kind == "data-set", Grant.object.in_([each.id for each in sources]))
+    given = [(grant.object, grant_in_row(grant)[0]) for grant in db.scalars(wanted)]
+    whole = (replace(each, grants=tuple(facts for number, facts in given if number == each.id)) for each in sources)
+    return next((each for each in whole if not let_in(who, row.project, each)), None)
+
+
+def file_of(
+    hub: Hub,
+    caller: Caller,
+    number: str,
+    form: str,
+    *,
+    kind: str = "",
+    confidence: float = 0.95,
+    language: Language | None = None,
+) -> Response:
+    """The file. With a `kind` any other release is missing."""
+    with hub.database.reading() as db:
+        row = seen_release(hub, db, caller, number, "release.download", kind=kind)
+    own = kind_of(hub, row)
+    if form not in own.files:
+        raise Missing("There is no such file", why="it is not available in this form", instead=", ".join(own.files))
+    which = own.files[form]
+    found = which.make(View(hub=hub, caller=caller, row=row, language=language or language_of("en"), confidence=confidence))
+    left(hub, caller, own.trail, row.id, row.data_sets, row.purpose, form)
+    if isinstance(found.body, bytes):
+        return Response(found.body, headers=attachment(found.name), media_type=which.media_type)
+    return StreamingResponse(found.body, headers=attachment(found.name), media_type=which.media_type)
+
+
+def attachment(name: str) -> dict[str, str]:
+    """The headers that make a browser keep it as a file."""
+    return {"Content-Disposition": f'attachment; filename="{name}"'}

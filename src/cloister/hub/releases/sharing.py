@@ -22,7 +22,7 @@ from cloister.hub.records.access import Project
 from cloister.hub.records.releases import ProjectShare, ReleaseShare, StoredRelease
 from cloister.hub.releases.derived import decided
 from cloister.hub.releases.kinds import kind_of
-from cloister.hub.releases.lending import left_projects
+from cloister.hub.releases.reading import left_projects
 from cloister.hub.services.trail import write
 from cloister.printable import is_text
 

@@ -6,17 +6,28 @@
 - `navigation`: the links whose action the caller's roles may do; `flashes`: what the page before left to say;
 - `fragment`: whether the page's script asks for a part of a page;
 - `_`, `ngettext`, `pgettext`, `npgettext`, `csrf()`, `asset()`;
-- the filters `guarantee`, `number`, `moment`, `ago` (`environment.py`).
+- the filters `guarantee`, `number`, `moment`, `ago`.
+
+What every template can use: the language's texts, our filters, the address of files. One Jinja environment for each language.
+
+Everything is escaped and printable (`cloister.printable`), and a name that was not given is an error. What depends on the
+request and is needed inside macros too (the token of forms, the reader's time zone, the hub's clock) stands in `PAGE` while a
+page is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
+from datetime import datetime, tzinfo
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse
 
@@ -25,12 +36,14 @@ from cloister.hub.caller import Caller, caller_of
 from cloister.hub.guard import check_action
 from cloister.hub.hub import hub_of
 from cloister.hub.service import Link
-from cloister.hub.web.environment import PAGE, Page, environment
+from cloister.hub.web import formats
+from cloister.hub.web.assets import asset
 from cloister.hub.web.flashes import forget_flashes, read_flashes
 from cloister.hub.web.formats import zone_of
 from cloister.hub.web.forms import TOKEN_FIELD, keep_visit, token_of
-from cloister.hub.web.languages import LANGUAGES, Language, choose, language_of
-from cloister.printable import json_of
+from cloister.hub.web.languages import LANGUAGES, N_, NC_, Language, choose, language_of
+from cloister.hub.web.speaking import voiced
+from cloister.printable import json_of, shown
 
 THEME_COOKIE = "cloister-theme"
 LANGUAGE_COOKIE = "cloister-language"
@@ -143,3 +156,176 @@ def request_gettext(request: Request) -> Callable[..., str]:
     Used as `_ = request_gettext(request)`, so that the texts are found by the extractor.
     """
     return request_language(request).gettext
+
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What a page that is being made depends on, besides its values."""
+
+    token: Callable[[], str]
+    token_field: str
+    zone: tzinfo
+    now: Callable[[], datetime]
+    template: str = ""
+
+
+PAGE: ContextVar[Page] = ContextVar("cloister page")
+
+
+@cache
+def environment(code: str) -> Environment:
+    """The environment of a language."""
+    return make_environment(language_of(code), [TEMPLATES])
+
+
+def make_environment(language: Language, folders: list[Path]) -> Environment:
+    """An environment over folders of templates; tests add their own."""
+    made = Environment(
+        loader=FileSystemLoader(folders),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n", "jinja2.ext.do"],
+        auto_reload=False,
+        finalize=_shown,
+    )
+    made.policies["ext.i18n.trimmed"] = True
+    made.install_gettext_callables(  # type: ignore[attr-defined]
+        language.gettext, language.ngettext, newstyle=False, pgettext=language.pgettext, npgettext=language.npgettext
+    )
+    made.globals |= {
+        "_": language.gettext,
+        "asset": asset,
+        "budget_parts": formats.budget_parts,
+        "csrf": _csrf,
+        "part": _part,
+        "role_title": role_title,
+        "state_title": state_title,
+        "voiced": partial(_voiced, language),
+    }
+    made.filters |= {
+        "ago": lambda value: formats.ago(value, language.locale, PAGE.get().zone, PAGE.get().now()),
+        "guarantee": formats.guarantee,
+        "moment": lambda value: formats.moment(value, language.locale, PAGE.get().zone),
+        "number": lambda value, digits=None: formats.number(value, language.locale, digits),
+    }
+    made.tests |= {"address": _about_text(formats.is_address), "code": _about_text(formats.is_code)}
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """Every text that a page writes, as it may be shown; what is HTML already was made of such texts."""
+    return shown(value, lines=True) if type(value) is str else value
+
+
+@pass_context
+def _part(context: Context, template: str, values: Mapping[str, Any]) -> Markup:
+    """Another template's text, with values of its own: a card of the first page."""
+    return Markup(context.environment.get_template(template).render(context.get_all() | dict(values)))  # noqa: S704  (escaped there)
+
+
+def _voiced(language: Language, text: Any, *, instead: bool = False) -> str:
+    """A text of an error, as the page that is being made says it."""
+    return voiced(language, PAGE.get().template, str(text), instead=instead)
+
+
+def _about_text(test: Callable[[str], bool]) -> Callable[[Any], bool]:
+    return lambda value: test(str(value))
+
+
+def _csrf() -> Markup:
+    """The hidden field of every form that posts."""
+    page = PAGE.get()
+    return Markup('<input type="hidden" name="{}" value="{}">').format(page.token_field, page.token())
+
+
+ROLES = {
+    "administrator": N_("Administrator"),
+    "algorithm-provider": N_("Algorithm provider"),
+    "analyst": N_("Analyst"),
+    "csp": N_("Crypto service provider"),
+    "owner": N_("Data owner"),
+    "provider": N_("Data provider"),
+    "steward": N_("Steward"),
+}
+
+STATES = {
+    "active": N_("Active"),
+    "approved": N_("Approved"),
+    "asked": N_("Asked"),
+    "blocked": N_("Blocked"),
+    "cancelled": N_("Cancelled"),
+    "closed": N_("Closed"),
+    "collecting": N_("Taking answers"),
+    "deleted": N_("Deleted"),
+    "denied": N_("Denied"),
+    "done": N_("Done"),
+    "draft": N_("Draft"),
+    "expired": N_("Expired"),
+    "failed": N_("Failed"),
+    "granted": N_("Granted"),
+    "open": N_("Open"),
+    "pending": N_("Pending"),
+    "ready": N_("Ready"),
+    "revoked": N_("Revoked"),
+    "running": N_("Running"),
+    "unbounded": N_("Not covered by the budget"),
+    "waiting": N_("Waiting"),
+    "withdrawn": N_("Withdrawn"),
+}
+
+TERMS = (
+    NC_("along", "along the dates in {column}"),
+    NC_("along", "by its owner's hand, along no column"),
+    NC_("bound", "less than {number}"),
+    NC_("bound", "more than {number}"),
+    *(NC_("every", "month"), NC_("every", "quarter"), NC_("every", "year")),
+    *(NC_("kind", "boolean"), NC_("kind", "category"), NC_("kind", "date"), NC_("kind", "decimal"), NC_("kind", "identifier")),
+    *(NC_("kind", "integer"), NC_("kind", "real"), NC_("kind", "text")),
+    *(NC_("kinds", "days"), NC_("kinds", "numbers"), NC_("kinds", "texts"), NC_("kinds", "truth values")),
+    *(NC_("kinds", "persons"), NC_("kinds", "values of {column}")),
+    *(NC_("kind", "dates"), NC_("kind", "decimal numbers"), NC_("kind", "times"), NC_("kind", "whole numbers")),
+    *(NC_("kind", "a type that no declaration fits"), NC_("kind", "numbers"), NC_("kind", "truth values")),
+    *(
+        NC_("kind", "avg"),
+        NC_("kind", "correlation"),
+        NC_("kind", "covariance"),
+        NC_("kind", "mean"),
+        NC_("kind", "sum"),
+        NC_("kind", "variance"),
+    ),
+    *(NC_("part", "columns"), NC_("part", "risk"), NC_("part", "rows"), NC_("part", "share")),
+    NC_("shape", "a flat list of numbers"),
+    NC_("shape", "rows of {dimensions} numbers"),
+    *(NC_("state", "reserved"), NC_("state", "settled"), NC_("state", "unknown"), NC_("state", "voided")),
+    NC_("told", "A charge of {cost}, and a charge to the share for stored answers,"),
+    *(NC_("unit", "group"), NC_("unit", "household"), NC_("unit", "person")),
+    *(NC_("wanted", "settled"), NC_("wanted", "voided")),
+    *(NC_("what", "The budget"), NC_("what", "The budget of {name}"), NC_("what", "The data set"), NC_("what", "The model")),
+    *(NC_("what", "The question"), NC_("what", "The share")),
+    *(NC_("what", "bytes"), NC_("what", "columns"), NC_("what", "rows")),
+    N_("The description is invalid"),
+)
+"""Words of the library's that stand inside its messages, by the place where they do (`retelling.py`)."""
+
+
+def role_title(role: str) -> str:
+    """A role, for people.
+
+    >>> role_title("owner"), role_title("head-gardener")
+    ('Data owner', 'Head gardener')
+    """
+    return ROLES.get(role, role.replace("-", " ").capitalize())
+
+
+def state_title(state: str) -> str:
+    """A state, for people.
+
+    >>> state_title("done"), state_title("half_done")
+    ('Done', 'Half done')
+    """
+    return STATES.get(state, state.replace("_", " ").replace("-", " ").capitalize())

@@ -21,7 +21,7 @@ TERMS = {
     **dict.fromkeys(("kinds", "left", "right"), "kinds"),
     "purpose": "kind",
 }
-"""Places that may hold a term of the library's, and the context under which the catalogue has it (`words.py`)."""
+"""Places that may hold a term of the library's, and the context under which the catalogue has it (`render.py`)."""
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[A-Za-z]{2,}")

@@ -1,6 +1,6 @@
 """The frame in which services carry work out: what every request that reads rows goes through, whoever's it is.
 
-- `idempotency.py`, `heartbeat.py`: the same key gives the same answer, though the process dies. `concurrency.py`: how much is
+- `idempotency.py`: the same key gives the same answer, though the process dies. `concurrency.py`: how much is
   worked on at once, and of one person.
 - `callers.py`: people, as they stand now. `facts.py`, `checking.py`: from the database to a decision of `hub/policy`, and a no as
   an error. `held.py`: on which tables it is decided and carried out.

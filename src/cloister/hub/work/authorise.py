@@ -149,7 +149,7 @@ def authorise(
     who = account_of(facts, caller, work.terms.project)
     live = live_of(hub)
     first = live.session(db, who, tables=seen, progress=progress, generation=facts.generation)
-    with first.house.pinned() as now:
+    with first.registry.pinned() as now:
         if not live.held(first, first.tables, facts.generation, now.tables).whole:  # a refusal tells of them
             raise Exchanged
         touched = dict(work.touches(first))

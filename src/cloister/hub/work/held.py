@@ -47,7 +47,7 @@ class Held:
     def pinned(self) -> AbstractContextManager[object]:
         """Within it this thread reads these tables and no others; refused where they were exchanged since."""
         with ExitStack() as reading:
-            now = reading.enter_context(self.session.house.pinned()).tables
+            now = reading.enter_context(self.session.registry.pinned()).tables
             for name, table in self.tables.items():
                 if now.get(name) is not table:
                     raise Exchanged

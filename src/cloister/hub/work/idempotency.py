@@ -4,27 +4,34 @@ A key is written down, with a digest of what was asked and by whom, before the w
 person, is a conflict; the same request waits while the first is being worked on, and then gives its answer. The answer is stored
 under the key in the transaction that keeps the release, so that neither is without the other.
 
-Where a process died before that, its key gives no sign of life any more (`beats.py`), and the same request takes it over after a
+Where a process died before that, its key gives no sign of life any more (`beating`), and the same request takes it over after a
 few seconds and runs once more. It may even do so while the first is still at work: the ledger lets both share one charge, and the
 one that is second to store its answer gives the other's.
+
+Signs of life of the keys that are being worked under here: a key that is silent for a few beats was left by a dead process.
+
+Most questions are answered before the first beat, and cost nothing here. The thread that beats ends when nothing is being worked
+on.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from cloister.errors import InvalidParameter
+from cloister.errors import CloisterError, InvalidParameter
 from cloister.hub.problems import Conflict
 from cloister.hub.records.asking import Idempotency
-from cloister.hub.work.heartbeat import BEAT, beating
 from cloister.printable import is_text
 
 if TYPE_CHECKING:
@@ -32,6 +39,66 @@ if TYPE_CHECKING:
 
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+
+
+BEAT = 0.5
+_LOG = logging.getLogger("cloister.hub.asking")
+_PART = "asking beats"
+
+
+class _Beats:
+    """The keys of this process that are being worked under."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._turn = threading.Lock()
+        self._keys: set[str] = set()
+        self._runs = False
+
+    def add(self, key: str) -> None:
+        with self._turn:
+            self._keys.add(key)
+            if not self._runs:
+                self._runs = True
+                threading.Thread(target=self._run, name="cloister-beats", daemon=True).start()
+
+    def remove(self, key: str) -> None:
+        with self._turn:
+            self._keys.discard(key)
+
+    def _run(self) -> None:
+        pause = threading.Event()
+        last: set[str] = set()
+        while True:
+            pause.wait(BEAT)
+            with self._turn:
+                if not self._keys:
+                    self._runs = False
+                    return
+                last, old = set(self._keys), self._keys & last
+            if old:
+                self._beat(old)
+
+    def _beat(self, keys: set[str]) -> None:
+        mine = Idempotency.key.in_(keys) & Idempotency.status.is_(None)
+        try:
+            with self._hub.database.begin() as db:
+                db.execute(update(Idempotency).where(mine).values(created=self._hub.now()))
+        except (CloisterError, SQLAlchemyError) as error:  # another process may take the keys over: the charge is shared
+            _LOG.warning("the keys that are worked under could not be renewed: %s", type(error).__name__)
+
+
+@contextmanager
+def beating(hub: Hub, key: str) -> Iterator[None]:
+    """While this holds, the key is not taken for left."""
+    beats: _Beats = hub.parts.setdefault(_PART, None) or _Beats(hub)
+    hub.parts[_PART] = beats
+    beats.add(key)
+    try:
+        yield
+    finally:
+        beats.remove(key)
+
 
 OWN_KEYS = "hub: "
 """How keys begin that the hub itself makes, as for a job; no client may send one, so that nobody takes it beforehand."""

@@ -30,9 +30,8 @@ from cloister.hub.web.forms import Form, FormDep
 from cloister.hub.web.languages import N_
 from cloister.hub.web.render import render
 from cloister.hub.web.routing import TICKED, WRITTEN, IdempotencyKey
-from cloister.hub.work.bounds import account_of
+from cloister.hub.work.bounds import Left, account_of, left_of
 from cloister.hub.work.concurrency import looking
-from cloister.hub.work.left import Left, left_of
 from cloister.hub.work.orders import OrderedWork, submit_order
 from cloister.hub.work.submitting import accepted
 from cloister.session.questions.spend import amount_of

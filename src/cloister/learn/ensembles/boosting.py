@@ -22,6 +22,8 @@ sound). Leaves, steps and scores are post-processing.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -29,14 +31,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from cloister.errors import InvalidParameter
-from cloister.learn.ensembles.boosting_losses import Floats, Logistic, Loss, Softmax, Squared
-from cloister.learn.ensembles.boosting_plan import plan_of
-from cloister.learn.ensembles.boosting_rounds import Course, counted
-from cloister.learn.ensembles.histograms import Columns, grouped
+from cloister.learn.ensembles.boosting_losses import Floats, Integers, Logistic, Loss, Softmax, Squared
+from cloister.learn.ensembles.histograms import Columns, grouped, merged, sums
 from cloister.learn.frame.base import PrivateModel, Rows
 from cloister.learn.frame.bounds import Box
 from cloister.noise import Random, default_random
-from cloister.noise.allowance import Allowance
+from cloister.noise.allowance import Allowance, Share
 from cloister.privacy import Exact, exact_positive
 
 _OF_SIZE = Fraction(1, 20)
@@ -244,3 +244,163 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc
         part = (np.clip(self._scores(X)[:, 0], -1.0, 1.0) + 1) / 2
         low, high = self.bounds_y_
         return np.asarray((1 - part) * low + part * high)
+
+
+_MOST_ROUNDS, _MOST_BINS, _FEWEST_BINS = 4, 64, 4
+_A_ROUND = (
+    576  # rounds² times this many persons, in deviations of a count's noise: more rounds cost more than they bring (measured)
+)
+_A_COLUMN, _A_BIN = 40, 8
+_PLAIN = 5.0  # without noise, bins are as wide as if counts had this deviation: chance has one of its own
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoostingPlan:
+    """What is done. Counts take one part of the budget, each round two."""
+
+    columns: int
+    bins: int
+    rounds: int
+
+    @property
+    def counts(self) -> Fraction:
+        """The portion of what is left that counts take.
+
+        >>> BoostingPlan(columns=3, bins=8, rounds=2).counts
+        Fraction(1, 5)
+        """
+        return Fraction(1, 1 + 2 * self.rounds)
+
+
+def plan_of(
+    *,
+    columns: int,
+    persons: float,
+    allowance: Allowance | None,
+    max_features: int | None = None,
+    bins: int | None = None,
+    rounds: int | None = None,
+) -> BoostingPlan:
+    """What was asked for, and else what so many people can carry under this allowance.
+
+    >>> from cloister.privacy import PureDP
+    >>> plan_of(columns=14, persons=32_000, allowance=Allowance(PureDP(1)))
+    BoostingPlan(columns=14, bins=64, rounds=1)
+    >>> plan_of(columns=30, persons=500, allowance=Allowance(PureDP(1)))
+    BoostingPlan(columns=8, bins=5, rounds=0)
+    """
+    most = max(columns if max_features is None else min(max_features, columns), 1)
+    few = most
+    if max_features is None and allowance is not None and allowance.currency == "epsilon":
+        few = min(max(int(persons / _A_COLUMN / _blur(1, allowance)), 1), most)
+    firm = max(persons, 1.0) / (_PLAIN if allowance is None else _blur(few, allowance))
+    if bins is None:
+        bins = int(min(max(firm / _A_BIN, _FEWEST_BINS), _MOST_BINS))
+    if rounds is None:
+        rounds = _MOST_ROUNDS if allowance is None else int(min(math.sqrt(firm / _A_ROUND), _MOST_ROUNDS))
+    return BoostingPlan(columns=few, bins=bins, rounds=rounds)
+
+
+def _blur(columns: int, allowance: Allowance) -> float:
+    """The deviation of the noise of so many columns' counts, if they took everything."""
+    if allowance.currency == "epsilon":
+        return math.sqrt(2) * columns / float(allowance.size)
+    return math.sqrt(columns / float(allowance.size * (2 if allowance.currency == "rho" else 1)))
+
+
+_HEAVY = 10.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Leaves:
+    """A column's bins, merged, with noisy counts."""
+
+    of_bin: Integers
+    size: Floats
+    """How many persons, at least 1."""
+    start: Floats
+    """The first scores."""
+
+
+def counted(
+    columns: Columns, places: Integers, loss: Loss, share: Share | None, random: Random
+) -> tuple[tuple[Leaves, ...], Floats]:
+    """The leaves of each column, and the score that everybody starts with.
+
+    Guarantee: what the share says; the sums move as the top of `boosting.py` proves, by l1 = K·unit and l2² = K·unit².
+    """
+    shares, count, unit = loss.shares(), len(columns.members), loss.unit
+    exact = [sums(places[column], shares, columns.bins_of(column)) for column in range(count)]
+    noisy, deviation = np.concatenate(exact).astype(np.float64), 0.0
+    if share is not None:
+        reach = {"l1": count * unit, "l2_squared": count * unit**2}
+        noisy = share.add(np.concatenate(exact), random=random, **reach)
+        deviation = share.variance(**reach) ** 0.5 / unit
+    pace = min(1.0, loss.eager / count**0.5)
+    parts = np.split(noisy / unit, np.cumsum([len(one) for one in exact])[:-1])
+    whole = sum(part.sum(axis=0) for part in parts) / count
+    found = []
+    for column, part in enumerate(parts):
+        of_bin = merged(part.sum(axis=1), deviation * part.shape[1] ** 0.5, ordered=columns.ordered(column))
+        held = np.zeros((int(of_bin.max()) + 1, part.shape[1]))
+        np.add.at(held, of_bin, part)
+        start = pace * loss.start(held, whole, deviation + _HEAVY)
+        found.append(Leaves(of_bin=of_bin, size=np.maximum(held.sum(axis=1), 1.0), start=start))
+    return tuple(found), loss.base(whole)
+
+
+@dataclass(kw_only=True, eq=False)
+class Course:
+    """Scores on their way: of the rows, in whole steps, and of the leaves."""
+
+    leaves: tuple[Leaves, ...]
+    leaf: list[Integers]
+    """Of each row, a column after the other."""
+    loss: Loss
+    base: Integers
+    scores: Integers
+    tables: list[Integers]
+
+    @classmethod
+    def begun(cls, places: Integers, leaves: tuple[Leaves, ...], base: Floats, loss: Loss) -> Course:
+        """With the first scores."""
+        leaf = [one.of_bin[place] for one, place in zip(leaves, places, strict=True)]
+        first = np.rint(base * 2.0**loss.bits).astype(np.int64)
+        scores = np.repeat(first[None, :], places.shape[1], axis=0)
+        course = cls(leaves=leaves, leaf=leaf, loss=loss, base=first, scores=scores, tables=[])
+        for column, one in enumerate(leaves):
+            course.tables.append(np.zeros(one.start.shape, dtype=np.int64))
+            course.move(column, one.start)
+        return course
+
+    def round(self, share: Share | None, random: Random) -> None:
+        """Each column once.
+
+        Guarantee: what the share says: each of the K columns is paid by a K-th of it, for a gradient of at most `l1` and
+        `l2_squared` that is in one leaf.
+        """
+        loss = self.loss
+        each = None if share is None else replace(share, amount=share.amount / len(self.leaves))
+        for column, one in enumerate(self.leaves):
+            exact = sums(self.leaf[column], loss.gradient(self.scores), len(one.size))
+            noisy, deviation = exact.astype(np.float64), 0.0
+            if each is not None:
+                reach = {"l1": loss.l1, "l2_squared": loss.l2_squared}
+                noisy = each.add(exact, random=random, **reach)
+                deviation = each.variance(**reach) ** 0.5 / loss.one
+            rigid = loss.curvature * one.size + deviation + _HEAVY
+            self.move(column, noisy / loss.one / rigid[:, None])
+
+    def move(self, column: int, step: Floats) -> None:
+        """The leaves of a column, and the rows in them."""
+        far = self.loss.farthest
+        whole = np.rint(np.clip(step, -far, far) * 2.0**self.loss.bits).astype(np.int64)
+        self.tables[column] += whole
+        self.scores += whole[self.leaf[column]]
+
+    def values(self, width: int) -> Floats:
+        """The score of each bin of each column, with zeros where a column has fewer."""
+        found = np.zeros((len(self.leaves), width, len(self.base)))
+        for column, (one, table) in enumerate(zip(self.leaves, self.tables, strict=True)):
+            found[column, : len(one.of_bin)] = table[one.of_bin]
+        return found / 2.0**self.loss.bits

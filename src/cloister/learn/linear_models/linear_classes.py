@@ -1,13 +1,15 @@
 """What the linear classifiers share: the choice of a method from released and public facts, and predicting.
 
 Where noise goes is the method's matter: into the objective (objective.py), into every gradient (descent.py), into every gradient
-and Hessian (newton.py), onto the minimum (output.py), or into class sums (centroids.py).
+and Hessian (newton.py), onto the minimum (output perturbation), or into class sums.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -16,14 +18,121 @@ from sklearn.base import ClassifierMixin
 
 from cloister.errors import InvalidParameter
 from cloister.learn.frame.base import PrivateModel, Rows, classes_of
+from cloister.learn.frame.margins import normal_quantile
+from cloister.learn.frame.vectors import as_fraction, noisy_columns, noisy_vector
 from cloister.learn.linear_models import descent, newton, objective
-from cloister.learn.linear_models.centroids import centroids
 from cloister.learn.linear_models.losses import Logistic, Loss
-from cloister.learn.linear_models.minimum import minimum
-from cloister.learn.linear_models.output import perturbed_output
-from cloister.learn.linear_models.prepared import Prepared, prepare
+from cloister.learn.linear_models.minimum import minimum, steps_for
+from cloister.learn.linear_models.objective import solvable
+from cloister.learn.linear_models.prepared import STEPS, Prepared, prepare
+from cloister.noise import Random, VectorMechanism
 from cloister.noise.allowance import Allowance, Currency, Share
 from cloister.privacy import Guarantee, PureDP
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Perturbed:
+    """Released weights, and what was added to them: the scale of its length (under ε) or σ."""
+
+    weights: Floats
+    scale: float
+    pure: bool
+
+    def margin(self, confidence: float) -> float:
+        """Within this length of the released weights, with that confidence, lie those without noise (of the same ridge).
+
+        Under ε for the vector of all weights at once; under μ² for each weight apart.
+        """
+        if self.pure:
+            mechanism = VectorMechanism(epsilon=1, sensitivity=1, dimension=self.weights.size, step="0.001")
+            return mechanism.margin(confidence) * self.scale
+        return normal_quantile(confidence) * self.scale
+
+
+def perturbed_output(prepared: Prepared, loss: Loss, share: Share, random: Random | None, *, ridge: float) -> Perturbed:
+    """The minimum of Σ loss + ½λ‖w‖², with noise.
+
+    Guarantee: what the share says, for one person more or less. Theorem: Chaudhuri, Monteleoni & Sarwate (2011), Corollary 8,
+    for sums: the minimum moves by at most c/λ, where c bounds ‖residual‖₂·‖row‖₂. Norm needed: ‖row‖₂ ≤ 1 (rows are cut). Their
+    2/(nΛ) is the same for means, Λ = λ/n, and neighbours that replace a person: two moves of 1/λ each. With sums and an
+    absolute λ the number n, which is private here, is not needed. Proof: both objectives are λ-strongly convex and differ by one
+    term whose gradient is at most c long; at the two minima, λ‖w − w′‖ ≤ c.
+    The solver's stop adds 2γ/λ, γ as `solvable` says (checked; else the weights are 0), and rounding to steps √m/2 steps for
+    each of the two worlds, m the number of weights.
+    """
+    rows = prepared.rows / STEPS
+    shape, near_enough = (prepared.dimension, loss.columns), solvable(prepared, loss)
+    weights, near = minimum(
+        rows,
+        prepared.classes,
+        loss,
+        ridge=np.full((1, 1), ridge),
+        linear=np.zeros(shape),
+        tolerance=near_enough / 2,
+        steps=steps_for(loss, ridge=ridge, persons=prepared.persons),
+    )
+    if not near:
+        weights = np.zeros(shape)
+    moved = (loss.length + 2 * near_enough) / ridge
+    step = moved / 4096
+    sensitivity = as_fraction(4096 * (1 + 1e-9) + math.sqrt(weights.size))
+    bound = 2.0**50
+    counted = np.clip(np.rint(weights.ravel() / step), -bound, bound).astype(np.int64)
+    noisy = noisy_vector(counted, share, random, length=sensitivity)
+    scale = float(share.scale(l1=sensitivity, l2_squared=sensitivity**2))
+    released = noisy.reshape(shape) * step
+    return Perturbed(weights=released, scale=scale * step, pure=share.currency == "epsilon")
+
+
+def centroids(prepared: Prepared, classes: int, share: Share, random: Random | None) -> Floats:
+    """Weights of the discriminant of equally round classes around the noisy middles; two classes give one column.
+
+    Guarantee: what the share says, for one person more or less: a person's row, at most 1 long, is in the sum of one class
+    (`vectors.noisy_columns`). All else is made of that release and of the noisy class counts.
+
+    Error: a middle is off by about d/(ε n_c), or √d/(μ n_c). It is drawn to the common middle by as much as its noise makes up of
+    its distance (James & Stein 1961), and the noise counts as spread within the class: the less is known, the more the classes'
+    sizes decide.
+    """
+    summed = np.stack([prepared.rows[prepared.classes == one].sum(axis=0) for one in range(classes)], axis=1)
+    released = noisy_columns(summed.astype(np.int64), share, random, length=Fraction(STEPS)) / STEPS
+    noisy, dimension = released[:-1], len(released) - 1
+    scale = float(share.scale(l1=1, l2_squared=1))
+    variance = (dimension + 2) * scale**2 if share.currency == "epsilon" else scale**2
+    persons = _persons(prepared, released[-1] / prepared.constant, variance / prepared.constant**2)
+    noise = dimension * variance
+    middles = noisy / persons
+    common = noisy.sum(axis=1) / persons.sum()
+    apart = middles - common[:, None]
+    off = noise / persons**2
+    lengths = np.maximum((apart**2).sum(axis=0), 1e-12)
+    kept = np.clip(1 - off / lengths, 0, 1)
+    apart = apart * kept
+    within = prepared.square - (common**2).sum() - float(persons @ (apart**2).sum(axis=0)) / persons.sum()
+    spread = (max(within, 0.05) + float((off * kept).mean())) / dimension
+    inner = apart / spread
+    squares = _shrunk((apart**2).sum(axis=0), kept**4 * off * (4 * lengths + 2 * off) / dimension)
+    constant = np.log(persons / persons.sum()) - squares / (2 * spread) - common @ inner
+    weights = np.concatenate([inner, constant[None, :] / prepared.constant])
+    return weights if classes > 2 else weights[:, 1:] - weights[:, :1]
+
+
+def _persons(prepared: Prepared, seen: Floats, variance: float) -> Floats:
+    """Persons a class, from the class counts and from the constant of the summed rows, each by how sure it is."""
+    weight = variance / (variance + prepared.count_variance)
+    return np.asarray(np.maximum(weight * prepared.counts + (1 - weight) * seen, 1.0))
+
+
+def _shrunk(values: Floats, variances: Floats) -> Floats:
+    """Numbers drawn to their mean by as much as noise makes up of their spread.
+
+    >>> _shrunk(np.array([1.0, 3.0]), np.array([0.5, 0.5])).tolist()
+    [1.5, 2.5]
+    """
+    mean = values.mean()
+    kept = max(0.0, 1 - float(variances.mean()) / max(float(((values - mean) ** 2).mean()), 1e-300))
+    return np.asarray(mean + kept * (values - mean))
+
 
 Floats = npt.NDArray[np.float64]
 Method: TypeAlias = Literal["auto", "objective", "gradient", "newton", "output", "centroids"]

@@ -32,7 +32,7 @@ def bought(
     asker: Asker, shapes: Sequence[Shape], spends: Mapping[str, Spend], purpose: str, weights: Weights = None
 ) -> tuple[Plan, History]:
     """The plan and the history that its answer stands on, after what was missing has been bought."""
-    with asker.house.flights.one((asker.who, digest_of(shapes)), limit=asker.time_limit):
+    with asker.registry.flights.one((asker.who, digest_of(shapes)), limit=asker.time_limit):
         plan, history = planned(asker, shapes, spends, weights)
         owed = asker.owed(history, spends)
         if not plan.repeated:
@@ -46,7 +46,7 @@ def bought(
 
 def planned(asker: Asker, shapes: Sequence[Shape], spends: Mapping[str, Spend], weights: Weights = None) -> tuple[Plan, History]:
     """The plan of what is still to buy, and the history that its readings will join."""
-    workspace, numbers = asker.house.workspace, numbers_of(shapes)
+    workspace, numbers = asker.registry.workspace, numbers_of(shapes)
     for shape in shapes:
         for aggregation in aggregations_of(shape, None):
             check_aggregation(aggregation, shape.declaration)
@@ -83,8 +83,8 @@ def repeated(asker: Asker, shapes: Sequence[Shape], history: History, weights: W
 def _answer(asker: Asker, plan: Plan, purpose: str, owed: Mapping[str, Guarantee]) -> tuple[Purchase, Stored]:
     """The way of a question. Preparing reads rows but tells nobody anything; the charge stands from the reservation on."""
     asker.progress("preparing the tables")
-    registry, limit = asker.house.registry, asker.time_limit or plan.time_limit
-    tables = {part.shape.question.table: registry.rows_of(part.shape.question.table) for part in plan.parts}
+    snapshot, limit = asker.registry.snapshot, asker.time_limit or plan.time_limit
+    tables = {part.shape.question.table: snapshot.rows_of(part.shape.question.table) for part in plan.parts}
     compiled, turns = [], []  # what cannot be compiled is refused before it is charged
     for number, part in enumerate(plan.parts):
         prepared = tables[part.shape.question.table]
@@ -104,7 +104,7 @@ def _charged(
     compiled: Sequence[Asked],
     limit: float,
 ) -> tuple[Purchase, Stored]:
-    ledger, random = asker.ledger, asker.house.random
+    ledger, random = asker.ledger, asker.registry.random
     asker.progress("reserving the cost")
     reservation = asker.reserve(plan.costs, plan.digest, purpose, drawn=owed)
 

@@ -31,8 +31,8 @@ def run_once(asker: Asker, seen: Seen, method: RowMethod, table: str, spend: Spe
     before = _released(asker, plan, what) if once else None
     if before is not None:
         return before
-    ledger, random = asker.ledger, asker.house.random
-    prepared = seen.registry.prepare(table)
+    ledger, random = asker.ledger, asker.registry.random
+    prepared = seen.snapshot.prepare(table)
     declaration, condition = _row_entry(seen, table).declaration, seen.view.rows.get(table)
     with ExitStack() as reading:
         reading.enter_context(in_turn([prepared.turn()], asker.time_limit or limit_of(1, declaration.size)))
@@ -61,7 +61,7 @@ def run_once(asker: Asker, seen: Seen, method: RowMethod, table: str, spend: Spe
 def planned_run(asker: Asker, seen: Seen, method: RowMethod, table: str, spend: Spending) -> RunPlan:
     """What it would charge, and for which guarantee: spends nothing and reads no row."""
     entry = _row_entry(seen, table)
-    asker.house.workspace.check_rows(table, entry.declaration.size, len(method.columns))
+    asker.registry.workspace.check_rows(table, entry.declaration.size, len(method.columns))
     return run_plan(method, entry, spend_of(spend, asker.ledger.budget(entry.population)).whole())
 
 
@@ -77,7 +77,7 @@ def _released(asker: Asker, plan: RunPlan, what: str) -> Outcome | None:
 def _row_entry(seen: Seen, table: str) -> Entry:
     """A table as a method is handed it: through the view its columns and its rows are others, and so is its fingerprint."""
     seen.check(table)
-    entry, declared, condition = seen.registry.asked(table), seen.tables[table], seen.view.rows.get(table)
+    entry, declared, condition = seen.snapshot.asked(table), seen.tables[table], seen.view.rows.get(table)
     if isinstance(declared, PrivateTable) and declared is not entry.declaration:
         entry = replace(entry, declaration=declared)
     if condition is not None:

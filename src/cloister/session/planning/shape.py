@@ -136,7 +136,7 @@ def redirected(shape: Shape, question: Question) -> Shape:
     >>> old, young = (Compare(sign, Column("age"), Literal(40)) for sign in (">", "<"))
     >>> ask = lambda where: Question(table="people", statistics=(Count(),), where=where)
     >>> with small_door() as door:
-    ...     redirected(door.seen.registry.shape(ask(old)), ask(young)) == door.seen.registry.shape(ask(young))
+    ...     redirected(door.seen.snapshot.shape(ask(old)), ask(young)) == door.seen.snapshot.shape(ask(young))
     True
     """
     assert not question.by

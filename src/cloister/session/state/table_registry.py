@@ -1,16 +1,21 @@
 """What all sessions about the same tables share: the tables, their prepared rows, the ledger and the randomness.
 
 Tables come and go while questions are asked. The tables of one moment are a `TableSnapshot`, which never changes; adding,
-replacing or removing a table makes another one. A question keeps the registry that it began with, from its text to its answer
+replacing or removing a table makes another one. A question keeps the snapshot that it began with, from its text to its answer
 (`pinned`); so it ends on the rows that it began with, under the bounds that were declared of them. The rows of a table that is
-gone are closed when the last such question has ended. Which registry that is belongs to the question's context.
+gone are closed when the last such question has ended. Which snapshot that is belongs to the question's context.
+
+One at a time of the same person's same question: whoever asks it again while it is being answered gets the stored answer.
+
+Two requests that both find nothing stored would both buy. That is charged rightly, and a waste of budget. Other processes are not
+waited for: for them holds what the ledger says.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -21,7 +26,6 @@ from cloister.errors import CloisterError
 from cloister.ledger import Ledger
 from cloister.noise import Random
 from cloister.privacy import Guarantee
-from cloister.session.execution.single_flight import SingleFlight
 from cloister.session.planning.abilities import check_rows
 from cloister.session.state.prepared_cache import PreparedCache
 from cloister.session.state.row_access import RowAccess
@@ -29,8 +33,8 @@ from cloister.session.state.source_identities import SourceIdentities
 from cloister.session.state.table_snapshot import Table, TableSnapshot
 from cloister.tables import Prepared, PrivateTable, Workspace
 
-_BEGUN: ContextVar[Mapping[TableRegistry, TableSnapshot]] = ContextVar("cloister registries", default=MappingProxyType({}))
-"""The registries that the question which is asked here began with, by house."""
+_BEGUN: ContextVar[Mapping[TableRegistry, TableSnapshot]] = ContextVar("cloister snapshots", default=MappingProxyType({}))
+"""The tables that the question which is asked here began with, by registry."""
 
 
 class TableRegistry:
@@ -48,7 +52,7 @@ class TableRegistry:
         self._narrowed: WeakKeyDictionary[PrivateTable, dict[tuple[str, ...], PrivateTable]] = WeakKeyDictionary()
 
     @property
-    def registry(self) -> TableSnapshot:
+    def snapshot(self) -> TableSnapshot:
         """The tables as the question that is asked here began with them; without one, as they are now."""
         return _BEGUN.get().get(self, self._now)
 
@@ -60,18 +64,18 @@ class TableRegistry:
             yield begun[self]
             return
         with self._lock:
-            registry = self._now
-            self._asking[registry] = self._asking.get(registry, 0) + 1
-        token = _BEGUN.set({**begun, self: registry})
+            snapshot = self._now
+            self._asking[snapshot] = self._asking.get(snapshot, 0) + 1
+        token = _BEGUN.set({**begun, self: snapshot})
         try:
-            yield registry
+            yield snapshot
         finally:
             _BEGUN.reset(token)
             with self._lock:
-                self._asking[registry] -= 1
-                if not self._asking[registry]:
-                    del self._asking[registry]
-                closing = [] if registry is self._now else self._unused()
+                self._asking[snapshot] -= 1
+                if not self._asking[snapshot]:
+                    del self._asking[snapshot]
+                closing = [] if snapshot is self._now else self._unused()
             _close(closing)
 
     def open(self, budget: Guarantee | Mapping[str, Guarantee] | None, *, who: str) -> None:
@@ -98,16 +102,16 @@ class TableRegistry:
             self._become(self._now.removing(name))
 
     def row_access(self, name: str) -> RowAccess:
-        """The rows of a table, for whoever holds the house: it asks on nobody's behalf, and whoever calls it has decided."""
-        registry = self.registry
-        entry = registry.entry(name)
+        """The rows of a table, for whoever holds the registry: it asks on nobody's behalf, and whoever calls it has decided."""
+        snapshot = self.snapshot
+        entry = snapshot.entry(name)
         check_rows(name, entry.declaration)
         return RowAccess(
             declaration=entry.declaration,
             population=entry.population,
             version=entry.version,
             secret=entry.secret,
-            prepare=functools.partial(registry.prepare, name),
+            prepare=functools.partial(snapshot.prepare, name),
         )
 
     def narrowed(self, table: PrivateTable, columns: tuple[str, ...]) -> PrivateTable:
@@ -122,9 +126,9 @@ class TableRegistry:
         """Remove all prepared rows."""
         _close(self._stock.without([]))
 
-    def _become(self, registry: TableSnapshot) -> None:
+    def _become(self, snapshot: TableSnapshot) -> None:
         with self._lock:
-            self._now = registry
+            self._now = snapshot
             closing = self._unused()
         _close(closing)
 
@@ -151,11 +155,11 @@ def _close(rows: list[Prepared]) -> None:
 
 
 class HasTables(Protocol):
-    """Something that lives in a house."""
+    """Something that holds a registry."""
 
     @property
-    def house(self) -> TableRegistry:
-        """The house."""
+    def registry(self) -> TableRegistry:
+        """The registry."""
 
 
 Holder = TypeVar("Holder", bound=HasTables)
@@ -168,10 +172,48 @@ def pinned(method: Callable[Concatenate[Holder, Given], Answer]) -> Callable[Con
 
     @functools.wraps(method)
     def held(self: Holder, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
-        house = self.house
-        if house in _BEGUN.get():
+        registry = self.registry
+        if registry in _BEGUN.get():
             return method(self, *args, **kwargs)
-        with house.pinned():
+        with registry.pinned():
             return method(self, *args, **kwargs)
 
     return held
+
+
+class SingleFlight:
+    """A lock for each key that is being worked on, and none for any other.
+
+    >>> flights = SingleFlight()
+    >>> with flights.one("key", limit=1):
+    ...     len(flights)
+    1
+    >>> len(flights)
+    0
+    """
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._flights: dict[Hashable, tuple[threading.RLock, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    @contextmanager
+    def one(self, key: Hashable, *, limit: float | None) -> Iterator[None]:
+        """Work on a key while no other thread does; after `limit` seconds of waiting, beside them: it decides nothing."""
+        with self._mutex:
+            lock, here = self._flights.get(key) or (threading.RLock(), 0)
+            self._flights[key] = lock, here + 1
+        try:
+            alone = lock.acquire(timeout=-1 if limit is None else limit)
+            try:
+                yield
+            finally:
+                if alone:
+                    lock.release()
+        finally:
+            with self._mutex:
+                lock, here = self._flights.pop(key)
+                if here > 1:
+                    self._flights[key] = lock, here - 1

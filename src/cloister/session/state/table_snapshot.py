@@ -12,7 +12,7 @@ about these.
 *Order.* Which rows count under a cap follows from a secret of the version, derived from the ledger's key: the same in every
 session.
 
-A registry never changes. `adding`, `replacing` and `removing` give another one, which shares its entries and prepared rows.
+A snapshot never changes. `adding`, `replacing` and `removing` give another one, which shares its entries and prepared rows.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class TableSnapshot:
             self._enter(name, table, self.entries.values())
 
     def adding(self, name: str, table: Table) -> TableSnapshot:
-        """The registry with one table more."""
+        """The snapshot with one table more."""
         if name in self.tables:
             raise InvalidParameter(
                 f"The table {name!r} is invalid", why="there is one of that name", instead=f'session.replace("{name}", …)'
@@ -93,7 +93,7 @@ class TableSnapshot:
         return self._changed({**self.tables, name: table}, name, self.entries.values())
 
     def replacing(self, name: str, table: Table) -> TableSnapshot:
-        """The registry with another table under a name: of the same kind, and of the same population."""
+        """The snapshot with another table under a name: of the same kind, and of the same population."""
         before = self.tables.get(name)
         if before is None:
             raise unknown_table(name, list(self.tables))
@@ -107,7 +107,7 @@ class TableSnapshot:
         return self._changed({**self.tables, name: table}, name, others, self.entries.get(name))
 
     def removing(self, name: str) -> TableSnapshot:
-        """The registry with one table fewer."""
+        """The snapshot with one table fewer."""
         if name not in self.tables:
             raise unknown_table(name, list(self.tables))
         return self._changed({each: table for each, table in self.tables.items() if each != name})

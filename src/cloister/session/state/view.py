@@ -1,4 +1,4 @@
-"""What one person may see of a house: some of its tables, some of their columns, some of their rows.
+"""What one person may see of a registry: some of its tables, some of their columns, some of their rows.
 
 A view acts on questions, never on their text: `applied` turns a question as that person asks it into the question that is
 answered. A table that is asked alone gets the view's condition joined by AND to the question's own; inside a relation every
@@ -64,17 +64,17 @@ class View:
 class Seen:
     """The tables of one moment through a view."""
 
-    def __init__(self, view: View, registry: TableSnapshot, house: TableRegistry) -> None:
-        self.view, self.registry = view, registry
-        self.tables: Mapping[str, Table] = registry.tables
+    def __init__(self, view: View, snapshot: TableSnapshot, registry: TableRegistry) -> None:
+        self.view, self.snapshot = view, snapshot
+        self.tables: Mapping[str, Table] = snapshot.tables
         if view != View():
-            found = {name: _narrowed(name, table, view, house) for name, table in registry.tables.items() if view.sees(name)}
+            found = {name: _narrowed(name, table, view, registry) for name, table in snapshot.tables.items() if view.sees(name)}
             self.tables = {name: table for name, table in found.items() if table is not None}
 
     @property
     def populations(self) -> list[str]:
         """Those of the tables that may be seen, each once."""
-        return list(dict.fromkeys(entry.population for name, entry in self.registry.entries.items() if name in self.tables))
+        return list(dict.fromkeys(entry.population for name, entry in self.snapshot.entries.items() if name in self.tables))
 
     def check(self, name: str) -> None:
         """Refuses a table that may not be seen in the words for one that does not exist."""
@@ -137,7 +137,7 @@ class Seen:
                 why="it was made of another declaration than the session's",
                 instead="session.tables",
             )
-        found: Relation = Base(name=base.name, table=self.registry.entry(base.name).declaration)
+        found: Relation = Base(name=base.name, table=self.snapshot.entry(base.name).declaration)
         if base.name in self.view.rows:
             found = Filtered(source=found, where=self.view.rows[base.name])
         if len(base.columns) < len(found.columns):
@@ -186,7 +186,7 @@ def view_of(
 
 def _private(seen: Seen, name: str) -> PrivateTable:
     seen.check(name)
-    return seen.registry.entry(name).declaration if name not in seen.view.columns else _declared(seen.tables[name])
+    return seen.snapshot.entry(name).declaration if name not in seen.view.columns else _declared(seen.tables[name])
 
 
 def _declared(table: Table) -> PrivateTable:
@@ -199,7 +199,7 @@ def _known(name: str, table: PrivateTable, column: str) -> None:
         raise unknown_column(column, name, list(table.columns))
 
 
-def _narrowed(name: str, table: Table, view: View, house: TableRegistry) -> Table | None:
+def _narrowed(name: str, table: Table, view: View, registry: TableRegistry) -> Table | None:
     """The table as it may be seen; none where it was replaced by one that the view no longer fits."""
     if not isinstance(table, PrivateTable):
         return table
@@ -208,7 +208,7 @@ def _narrowed(name: str, table: Table, view: View, house: TableRegistry) -> Tabl
     kept = tuple(column for column in table.columns if column in view.columns.get(name, table.columns))
     if len(kept) == len(table.columns):
         return table
-    return house.narrowed(table, kept) if kept else None
+    return registry.narrowed(table, kept) if kept else None
 
 
 def _all(conditions: Iterable[Expression | None]) -> Expression:

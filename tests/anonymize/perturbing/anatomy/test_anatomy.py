@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 
 from cloister.anonymize.perturbing import Anatomy, estimate_count, largest_share
-from cloister.anonymize.perturbing.anatomy.grouping import diverse_groups
+from cloister.anonymize.perturbing.anatomy.anatomy import diverse_groups
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.noise import Random
 

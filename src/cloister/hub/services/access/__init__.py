@@ -3,7 +3,7 @@ their own, and what data providers attach to what they gave.
 
 - `drafts.py`, `names.py`, `granting.py`: a grant as it is written, checked and kept. `requests.py`, `messages.py`: access is
   asked for. `rules.py`: the institution's policy. `algorithms.py`, `contributions.py`, `projects.py`: the other objects.
-- `sentences.py`, `views.py`, `preview.py`, `conflicts.py`: all of it in words. `pages_*.py`, `api*.py`, `cards.py`: the web.
+- `sentences.py`, `views.py`, `preview.py`: all of it in words. `pages_*.py`, `api*.py`, `cards.py`: the web.
 
 Other services use the names below. What may not live here: a decision of its own.
 """

@@ -1,4 +1,10 @@
-"""Making and taking back grants on data sets and algorithms. What changes here holds for the next question of every process."""
+"""Making and taking back grants on data sets and algorithms. What changes here holds for the next question of every process.
+
+A condition on rows that reads what is closed to those who would see the rows: refused when the grant is made.
+
+It would be refused at each question anyway, since a question under the grant reads the condition's columns. Said to the owner
+in advance, it can be mended.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from cloister.errors import InvalidDeclaration
 from cloister.hub.generation import bump
 from cloister.hub.ids import new_id
-from cloister.hub.policy import GrantFacts, Object, Spend, kept_grant, parse_grant
+from cloister.hub.policy import Context, GrantFacts, Object, Spend, Who, actions, decide, kept_grant, parse_grant, words
 from cloister.hub.problems import Missing
 from cloister.hub.records.access import Algorithm, Grant, ProjectDataSet, ProjectMember
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.records.policies import grant_in_row
-from cloister.hub.services.access.closed import check_condition
-from cloister.hub.services.access.drafts import check_grant
+from cloister.hub.services.access.drafts import check_grant, condition_columns
 from cloister.hub.services.access.names import resolved
 from cloister.hub.services.trail import write
 from cloister.hub.work.checking import allowed, check, context_of, no_algorithm
@@ -185,3 +191,32 @@ def _told(db: Session, hub: Hub, caller: Caller, action: str, kind: str, number:
 
 def _missing() -> Missing:
     return Missing("There is no such grant", why="it does not exist, or you may not revoke it", instead="/access/requests")
+
+
+_CLOSED = ("denied", "prohibited", "combination", "retention")
+
+
+def check_condition(hub: Hub, db: Session, grant: GrantFacts, which: Object, row: DataSet) -> None:
+    """Refuse a condition whose columns the institution's rules, or policies of the data, close whoever asks."""
+    read, rules = condition_columns(grant.rules.rows, row), grant.rules
+    everybody = Who(id=which.owner, roles=frozenset().union(*(each.roles for each in actions().values())))
+    reasons = _CLOSED if rules.purposes is None else (*_CLOSED, "purpose")
+    for name in sorted(rules.actions):
+        if not actions()[name].data:
+            continue
+        found = [
+            decide(
+                everybody,
+                name,
+                replace(which, grants=()),
+                Context(now=hub.now(), purpose=purpose, columns={which.id: frozenset()}, behind={which.id: read}),
+                facts_of(hub, db).mandatory,
+            )
+            for purpose in sorted(rules.purposes or {""})
+        ]
+        if all(not each.allowed and each.reason in reasons for each in found):
+            raise InvalidDeclaration(
+                "rows is invalid",
+                why=f"it reads {', '.join(sorted(read))}. {words(found[0])} (rule {found[0].rule})",
+                instead="a condition on other columns",
+            )

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
+from sqlalchemy import text
 from starlette.responses import Response
 
+from cloister.errors import CloisterError
 from cloister.hub.edition import EDITION
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.ids import same
 from cloister.hub.problems import Unauthenticated
 from cloister.hub.services.access import facts_of, unreadable_views
-from cloister.hub.services.admin.health import health
 from cloister.hub.settings import known_settings, weaknesses
 from cloister.hub.web.render import render, request_gettext
+
+if TYPE_CHECKING:
+    from cloister.hub.hub import Hub
 
 
 def pages() -> APIRouter:
@@ -91,3 +96,59 @@ def _loopback(address: str) -> bool:
         return ipaddress.ip_address(address.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """What works."""
+
+    database: bool
+    ledger: bool
+    policy: bool = True
+    """Every grant, rule and policy that is stored can be read. What can't be closes what it governs, and the rest answers."""
+
+    @property
+    def well(self) -> bool:
+        """Whether the hub answers."""
+        return self.database and self.ledger
+
+    def told(self) -> dict[str, str]:
+        """As it is told to machines.
+
+        >>> Health(database=True, ledger=True, policy=False).told()["status"]
+        'degraded'
+        """
+        found = {
+            "status": "failing" if not self.well else "ok" if self.policy else "degraded",
+            "database": "ok" if self.database else "failing",
+            "ledger": "ok" if self.ledger else "failing",
+        }
+        return found if self.policy else {**found, "policy": "unreadable"}
+
+
+def health(hub: Hub) -> Health:
+    """Ask each part for a trifle."""
+    return Health(database=_answers(hub), ledger=_charges(hub), policy=_reads(hub))
+
+
+def _answers(hub: Hub) -> bool:
+    try:
+        with hub.database.reading() as db:
+            return db.execute(text("SELECT 1")).scalar() == 1
+    except CloisterError:
+        return False
+
+
+def _charges(hub: Hub) -> bool:
+    try:
+        return hub.ledger.frozen is None and hub.ledger.head[0] > 0
+    except CloisterError:
+        return False
+
+
+def _reads(hub: Hub) -> bool:
+    try:
+        with hub.database.reading() as db:
+            return not facts_of(hub, db).unreadable
+    except CloisterError:
+        return True  # the database is away, which is told already

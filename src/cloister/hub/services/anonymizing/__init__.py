@@ -1,10 +1,10 @@
 """Anonymised tables: tried for the owner's eyes, released by the marked door, attacked first, and a data set of their own then.
 
-- `order.py`, `authorised.py`, `submitting.py`: what an owner wants, and whether it may be.
+- `order.py`, `authorised.py`: what an owner wants, whether it may be, and the jobs that do it.
 - `trying.py`: risk against loss, to choose from; `trees.py`: the hierarchies; `picture.py`: the frontier.
 - `releasing.py`: the table leaves, with its report and its certificate. `tables.py`: such tables as a kind of release
   (`hub/releases`). `reading.py`: trials, and the stored rows of a table.
-- `shapes.py`, `api.py`, `pages.py` (`typed.py`, `showing.py`, `words.py`): the routes.
+- `shapes.py`, `api.py`, `pages.py` (`showing.py`, `words.py`): the routes.
 
 What may not live here: a decision about who may what (`access`), a search or a model (`cloister.anonymize`), how rows are stored.
 """

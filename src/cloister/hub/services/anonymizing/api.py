@@ -11,9 +11,8 @@ from starlette.responses import Response
 from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
-from cloister.hub.releases.files import file_of
-from cloister.hub.releases.reading import read_release, releases_of
-from cloister.hub.services.anonymizing.authorised import ACTION
+from cloister.hub.releases.reading import file_of, read_release, releases_of
+from cloister.hub.services.anonymizing.authorised import ACTION, look, release_later, try_later
 from cloister.hub.services.anonymizing.reading import seen_trial
 from cloister.hub.services.anonymizing.shapes import (
     Anonymized,
@@ -26,7 +25,6 @@ from cloister.hub.services.anonymizing.shapes import (
     told_of,
     tried_of,
 )
-from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
 from cloister.hub.services.anonymizing.tables import TABLE
 from cloister.hub.web.routing import TICKED, WRITTEN, After, IdempotencyKey, Number
 from cloister.hub.work.submitting import accepted, submit_once

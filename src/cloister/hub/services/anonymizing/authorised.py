@@ -22,7 +22,9 @@ from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import check, context_of, data_set_object
 from cloister.hub.services.catalogue import live_of, owned
+from cloister.hub.services.jobs import came_of, submit
 from cloister.hub.work.held import Held
+from cloister.hub.work.refusals import note_refusal
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from cloister.hub.hub import Hub
     from cloister.hub.services.anonymizing.order import Order
     from cloister.query import Session
+
 
 ACTION = "anonymize.run"
 
@@ -121,3 +124,36 @@ def _installed() -> None:
             why="this hub was installed without what anonymising needs",
             instead='the administrator\'s help: pip install "cloister[anonymize]"',
         ) from None
+
+
+def look(hub: Hub, caller: Caller, order: Order) -> None:
+    """Whether an order may be carried out now: refused where it may not, and written down then."""
+    try:
+        with hub.database.reading() as db:
+            ready(hub, db, caller, order)
+    except CloisterError as error:
+        note_refusal(hub, caller, ACTION, error, kind="data-set", purpose=order.purpose, table=order.table[:200])
+        raise
+
+
+def try_later(db: Db, hub: Hub, caller: Caller, order: Order) -> str:
+    """A trial; the id of its job."""
+    payload = {"order": order.plain(), "came": came_of(caller)}
+    return submit(db, hub, caller, "anonymizing.try", payload, secret=order.secret(), purpose=order.purpose)
+
+
+def release_later(db: Db, hub: Hub, caller: Caller, order: Order, *, understood: bool) -> str:
+    """A release; the id of its job. Who orders it has to say that they know what it means for the budget."""
+    if not understood:
+        raise InvalidParameter(
+            "The release is invalid",
+            why="it is not differentially private; from then on the population's spending reads “not covered by the budget”",
+            instead="tick the confirmation box",
+        )
+    if not order.name or not order.title:
+        raise InvalidParameter(
+            "The release is invalid", why="the data set that it becomes has no name or no title", instead="patients_public"
+        )
+    check_free(db, order.name)
+    payload = {"order": order.plain(), "came": came_of(caller)}
+    return submit(db, hub, caller, "anonymizing.release", payload, secret=order.secret(), purpose=order.purpose)

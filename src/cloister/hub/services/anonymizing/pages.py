@@ -12,15 +12,13 @@ from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.problems import problem_of
-from cloister.hub.releases.files import attachment, file_of
-from cloister.hub.services.anonymizing.authorised import ACTION, open_for_anonymising
+from cloister.hub.releases.reading import attachment, file_of
+from cloister.hub.services.anonymizing.authorised import ACTION, look, open_for_anonymising, release_later, try_later
 from cloister.hub.services.anonymizing.order import ORDER, Order
 from cloister.hub.services.anonymizing.papers import page_in
 from cloister.hub.services.anonymizing.reading import order_of, seen_trial
-from cloister.hub.services.anonymizing.showing import order_page, trial_page
-from cloister.hub.services.anonymizing.submitting import look, release_later, try_later
+from cloister.hub.services.anonymizing.showing import chosen, order_page, order_typed, trial_page
 from cloister.hub.services.anonymizing.tables import TABLE
-from cloister.hub.services.anonymizing.typed import chosen, order_typed
 from cloister.hub.services.trail import left
 from cloister.hub.web.flashes import go
 from cloister.hub.web.forms import Form, FormDep

@@ -1,6 +1,6 @@
 """Reports, certificates and risk pages in the reader's language: they are kept as they were written, and told when they leave.
 
-Each text of a page is looked for among those that such papers have (`sentences.py`), with the values that were put into it: those
+Each text of a page is looked for among those that such papers have (`words.py`), with the values that were put into it: those
 stay as they are. Names of columns, labels and values of rows are none of these texts, and are not touched.
 """
 
@@ -12,8 +12,7 @@ from functools import lru_cache
 from html import unescape
 from typing import NamedTuple
 
-from cloister.hub.services.anonymizing.sentences import KEYS, NESTED, SENTENCES, STEPS
-from cloister.hub.services.anonymizing.words import ATTACKERS
+from cloister.hub.services.anonymizing.words import ATTACKERS, KEYS, NESTED, SENTENCES, STEPS
 from cloister.hub.web.languages import Language, language_of
 from cloister.printable import escape
 

@@ -155,7 +155,7 @@ def _published(hub: Hub, caller: Caller, found: AuthorisedTable, progress: Progr
     progress.tell("anonymising", 0.1)
     anonymizer = order.anonymizer(progress)
     try:
-        prepared = found.session.house.row_access(name).prepare()
+        prepared = found.session.registry.row_access(name).prepare()
         published = publish_rows(prepared, found.row.population or name, hub.ledger, name, anonymizer, who=caller.email)
         if not published.table.height:
             raise InvalidParameter(

@@ -38,7 +38,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     order = ORDER.made({**payload["order"], **payload["secret"]})
 
     def find(found: AuthorisedTable) -> Callable[[], dict[str, Any] | None]:
-        prepared = found.session.house.row_access(found.row.name).prepare()
+        prepared = found.session.registry.row_access(found.row.name).prepare()
         return lambda: _tried(found.order, frame_of(prepared, Random()), found.row.title, progress)
 
     return make_view(

@@ -1,12 +1,10 @@
 """Questions: explained, rehearsed, asked; and the answers, as releases.
 
-- `question_request.py`, `authorised.py`, `money.py`, `answering.py`, `keeping.py`: a query in the frame (`hub/work`), from what
-  somebody wants to what leaves; `algorithms.py`: under which settings; `preview.py`: what is known before; `watching.py`:
-  profiles, looked at after. `group_commit.py`: who waits for whom. `later.py`: queries as jobs.
-- `answers.py`: answers as a kind of release (`hub/releases`); `naming.py`, `downloads.py`, `charts.py`, `showing.py`: their
-  titles, files and pages; `saved.py`: queries that are kept.
-- `error_positions.py`, `cards.py`: what the pages say besides.
-- `api*.py`, `shapes.py`, `pages*.py`: the routes. `pg.py`: the front for PostgreSQL clients.
+- `question_request.py`, `authorised.py`, `answering.py`, `keeping.py`: a query in the frame (`hub/work`), from what somebody
+  wants to what leaves, at once or as a job; `preview.py`: what is known before; `watching.py`: profiles, looked at after.
+- `answers.py`: answers as a kind of release (`hub/releases`), their titles and files; `charts.py`, `showing.py`: their
+  pages; `saved.py`: queries that are kept.
+- `api.py`, `shapes.py`, `pages*.py`: the routes. `pg.py`: the front for PostgreSQL clients.
 
 What may not live here: a decision about who may what (`access`), and rows (the session's door).
 """
@@ -16,12 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cloister.hub.service import Card, Direct, Link, Service
-from cloister.hub.services.asking.algorithms import check_settings
-from cloister.hub.services.asking.answering import Answered, ask, ask_together, stored
+from cloister.hub.services.asking.answering import QUESTION, Answered, ask, ask_together, stored
 from cloister.hub.services.asking.answers import ANSWER
-from cloister.hub.services.asking.later import QUESTION
 from cloister.hub.services.asking.preview import explain, preview, rehearse
-from cloister.hub.services.asking.question_request import QuestionRequest
+from cloister.hub.services.asking.question_request import QuestionRequest, check_settings
 from cloister.hub.services.asking.watching import watched, watching
 
 if TYPE_CHECKING:
@@ -34,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SERVICE", "Answered", "QuestionRequest", "ask", "ask_together", "explain", "preview", "rehearse", "stored"]
 
-_SHOWN = 50
+_FEW, _SHOWN = 5, 50
 
 
 def _pages() -> APIRouter:
@@ -56,15 +52,20 @@ def _direct() -> tuple[Direct, ...]:
 
 
 def _cards(hub: Hub, db: Session, caller: Caller) -> list[Card]:
-    from cloister.hub.services.asking.cards import cards
+    """The newest answers that somebody may see, for anyone who asks questions."""
+    from cloister.hub.releases.reading import releases_of
+    from cloister.hub.services.asking.answers import asked
 
-    return cards(hub, db, caller)
+    rows = releases_of(hub, db, caller, limit=_FEW)
+    if not rows and not caller.has("analyst"):
+        return []
+    return [Card(template="asking/card.html", values={"releases": rows, "asked": asked}, order=20)]
 
 
 def _in_project(hub: Hub, db: Session, caller: Caller, row: Project) -> dict[str, Any]:
     """What was released in a project, or shown to it, that this member may see now, the newest first."""
     from cloister.hub.releases.reading import releases_of
-    from cloister.hub.services.asking.naming import asked
+    from cloister.hub.services.asking.answers import asked
 
     inside = row.id in caller.projects
     found = releases_of(hub, db, caller, kind="all", which="projects", project=row.id, limit=_SHOWN) if inside else []

@@ -7,33 +7,38 @@ answered, and the same question again is answered from the ledger at no further 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError
+from cloister.hub.caller import Caller
 from cloister.hub.ids import new_id
 from cloister.hub.policy import write_policy
 from cloister.hub.problems import Missing
-from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready
-from cloister.hub.services.asking.group_commit import group_commit
-from cloister.hub.services.asking.keeping import Keeping, Kept, keep
-from cloister.hub.services.asking.money import spend_for
-from cloister.hub.services.asking.question_request import QuestionRequest
+from cloister.hub.services.asking.authorised import AuthorisedQuestion, ready, spend_for
+from cloister.hub.services.asking.keeping import Keeping, Kept, group_commit, keep
+from cloister.hub.services.asking.question_request import WISH, QuestionRequest
+from cloister.hub.services.asking.showing import page_of
 from cloister.hub.services.asking.watching import look_later
+from cloister.hub.services.jobs import JobType, caller_of_job, came_of, submit
 from cloister.hub.services.trail import act_of, question_details
 from cloister.hub.work.concurrency import working
 from cloister.hub.work.held import decided, steadily
+from cloister.hub.work.idempotency import OWN_KEYS, Claim, once
+from cloister.hub.work.recheck import present
 from cloister.hub.work.refusals import note_refusal
+from cloister.hub.work.submitting import telling
 from cloister.session import Release
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
     from sqlglot import exp
 
-    from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.service import Progress
     from cloister.hub.services.trail import Act
     from cloister.hub.work.facts import Facts
 
@@ -197,3 +202,49 @@ def _refused(hub: Hub, caller: Caller, wish: QuestionRequest, error: Exception, 
     sql = "; ".join(wish.texts)[:2000]
     how: dict[str, Any] = {"kind": "question", "purpose": wish.purpose, "algorithm": wish.algorithm, "cost": paid}
     note_refusal(hub, caller, "question.ask", error, **how, sql=sql)
+
+
+LONG = 600.0
+"""Seconds: a page waits for an answer whose limit of time, by its plan, is at most this; longer ones become jobs."""
+_STAGES = {"preparing the tables": 0.1, "reserving the cost": 0.2, "asking the engine": 0.3, "settling the charge": 0.9}
+
+
+def ask_later(db: Db, hub: Hub, caller: Caller, wish: QuestionRequest) -> str:
+    """Put a question into the queue; the id of its job. From where and how the person came is kept for the policy."""
+    return submit(db, hub, caller, "question", {"wish": WISH.told(wish), "came": came_of(caller)}, purpose=wish.purpose)
+
+
+def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    """Ask it, as long as the person and the token that it was asked with may. The job's own key makes what was kept before a
+    crash be given again."""
+    with hub.database.reading() as db:
+        caller = present(hub, db, caller_of_job(progress, payload))
+    wish = WISH.made({**payload["wish"], "more": tuple(payload["wish"]["more"])})
+
+    tell = telling(progress, _STAGES, free=("preparing the tables", "reserving the cost"))
+
+    def work(claim: Claim) -> tuple[int, bytes]:
+        def beside(db: Db, kept: list[Answered]) -> None:
+            claim.store(db, 201, _told(kept[0].id))
+
+        answered = ask(hub, caller, wish, progress=tell, beside=beside)  # type: ignore[arg-type]
+        return 201, _told(answered.id)
+
+    _, told = once(
+        hub,
+        caller,
+        f"{OWN_KEYS}job {progress.job}",
+        json.dumps(dict(payload), sort_keys=True).encode(),
+        work,
+        alone=True,
+        own=True,
+    )
+    number = json.loads(told)["release"]
+    return {"release": number, "href": page_of(number, wish.confidence)}
+
+
+def _told(number: str) -> bytes:
+    return json.dumps({"release": number}).encode()
+
+
+QUESTION = JobType(kind="question", title="Query", run=_run)

@@ -1,18 +1,194 @@
-"""Answers as a kind of release: what their page shows, what a program reads, their files."""
+"""Answers as a kind of release: what their page shows, what a program reads, their files.
+
+A file of one has each value with its margin, and where it came from:
+
+- *readable*: values, margins, question, purpose, policy and provenance as JSON, for people and for programs of any kind.
+- *json*: the release as `Release.to_json` wrote it, byte for byte: `Release.from_json` gives it back, at any confidence.
+- *parquet*: the columns, each measured one followed by its margin; the provenance is JSON in the file's own metadata, under
+  "cloister".
+- *csv*: a ZIP of release.csv and provenance.json. The table stands alone, so that every program reads it, and no comment line of
+  it can be taken for a row, or a question's text in it for a formula. A text that a spreadsheet would compute gets an apostrophe.
+
+What was asked, in words: the title of an answer that nobody has named.
+
+A title is for finding an answer in a list: the statistics, their keys, and the condition where it is short. What it does not
+say is in the SQL, which stands below it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import csv
+import io
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from cloister.errors import CloisterError, EngineError
 from cloister.hub.guidance import guidance_of
-from cloister.hub.releases.kinds import ANSWERS, ReleaseKind, View
+from cloister.hub.releases.derived import told_policy
+from cloister.hub.releases.kinds import ANSWERS, File, FileKind, ReleaseKind, View
 from cloister.hub.releases.pages import is_open
 from cloister.hub.services.asking.charts import alt_text, has_chart
-from cloister.hub.services.asking.downloads import FILES, unpacked
-from cloister.hub.services.asking.naming import asked
-from cloister.hub.services.asking.shapes import answer_bytes
+from cloister.hub.services.asking.shapes import answer_bytes, finite, plain
 from cloister.hub.services.asking.showing import mechanism_words, name_of, shown
+from cloister.hub.spreadsheets import safe
 from cloister.hub.web.languages import N_
+from cloister.printable import json_of
+from cloister.query.words import statement
+from cloister.session import Frame, Release
+from cloister.session.releases.frames import Series
+from cloister.session.releases.release import Provenance
+from cloister.session.releases.stored_kinds import BY_FIELDS
+
+if TYPE_CHECKING:
+    from cloister.hub.records.releases import StoredRelease
+
+
+Form = Literal["csv", "parquet", "readable", "json"]
+_FIRST = (1980, 1, 1, 0, 0, 0)
+
+
+def download(view: View, form: Form) -> File:
+    """The file of a release."""
+    row, release, number = view.row, unpacked(view.row), view.row.id
+    if form == "json":
+        return File(name=f"release-{number}.json", body=row.body)
+    origin = provenance_of(row, release, view.confidence)
+    if form == "readable":
+        return File(name=f"release-{number}-readable.json", body=_readable(release, origin, view.confidence))
+    told = json_of(origin, indent=2, sort_keys=True)
+    table = with_margins(release, view.confidence)
+    if form == "parquet":
+        return File(name=f"release-{number}.parquet", body=_parquet(table, told, view.hub.settings.data))
+    return File(name=f"release-{number}.zip", body=_zip({"release.csv": _csv(table), "provenance.json": told.encode()}))
+
+
+def unpacked(row: StoredRelease) -> Release:
+    """The release itself."""
+    return Release.from_json(row.body.decode())
+
+
+def with_margins(release: Release, confidence: float) -> Frame:
+    """The table of a release, each measured column followed by its margin.
+
+    >>> from cloister.session.examples import small_release
+    >>> with_margins(small_release(), 0.95).column_names
+    ['sex', 'count', 'count_margin']
+    """
+    values, margins, measured = release.table.columns, release.margin(confidence).columns, set(release.statistics())
+    found: dict[str, Series] = {}
+    for name, series in values.items():
+        found[name] = series
+        if name in measured:
+            told = f"{name}_margin"
+            while told in values or told in found:
+                told += "_"
+            found[told] = Series("real", np.asarray(margins[name].values, dtype=np.float64))
+    return Frame(found)
+
+
+def provenance_of(row: StoredRelease, release: Release, confidence: float) -> dict[str, Any]:
+    """Where a release came from and under which promise, ready for JSON: public facts, and the asker's own words."""
+    return {
+        **BY_FIELDS[Provenance].told(release.provenance),
+        "charges": [str(each) for each in release.provenance.charges],
+        "mechanism": list(release.provenance.mechanism),
+        "when": datetime.fromtimestamp(release.provenance.when, UTC).isoformat(timespec="seconds"),
+        "release": row.id,
+        "question": row.sql,
+        "purpose": row.purpose,
+        "cost": dict(row.cost),
+        "guarantee": str(release.cost),
+        "confidence_of_margins": confidence,
+        "notes": list(release.notes),
+        "policy": told_policy(row.policy),
+    }
+
+
+def _readable(release: Release, origin: dict[str, Any], confidence: float) -> bytes:
+    """The columns and their margins, and then where they came from; a number that JSON has not is null."""
+    margins = release.margin(confidence)
+    told = {
+        "columns": plain(release.to_pydict()),
+        "margins": {name: [finite(float(each)) for each in margins[name].tolist()] for name in release.statistics()},
+        **origin,
+    }
+    return json_of(told, indent=2, allow_nan=False).encode()
+
+
+def _csv(table: Frame) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow([_cell(name) for name in table.column_names])
+    writer.writerows([_cell(value) for value in line] for line in table)
+    return text.getvalue().encode()
+
+
+def _cell(value: Any) -> str:
+    """A value as CSV has it.
+
+    >>> _cell("=1+1"), _cell(-3), _cell(None), _cell(float("nan")), _cell(True)
+    ("'=1+1", '-3', '', '', 'true')
+    """
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float | date):
+        return str(value)
+    return safe(str(value))
+
+
+def _zip(files: dict[str, bytes]) -> bytes:
+    """The same files are the same bytes."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in files.items():
+            entry = zipfile.ZipInfo(name, _FIRST)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, body)
+    return whole.getvalue()
+
+
+def _parquet(table: Frame, told: str, folder: Path) -> bytes:
+    import duckdb
+
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        path = Path(place) / "release.parquet"
+        try:
+            with duckdb.connect() as connection:
+                connection.register("released", table.to_arrow())
+                connection.execute(
+                    f"COPY released TO {_quoted(str(path))} (FORMAT parquet, KV_METADATA {{cloister: {_quoted(told)}}})"
+                )
+            return path.read_bytes()
+        except (duckdb.Error, OSError):
+            raise EngineError(
+                "The file was not made", why="it could not be written", instead="try again, or the form json"
+            ) from None
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+_TYPES: dict[Form, str] = {
+    "csv": "application/zip",
+    "parquet": "application/vnd.apache.parquet",
+    "readable": "application/json",
+    "json": "application/json",
+}
+FILES: dict[str, FileKind] = {form: FileKind(media_type=kind, make=partial(download, form=form)) for form, kind in _TYPES.items()}
+
 
 CONFIDENCES = ("0.9", "0.95", "0.99")
 
@@ -48,3 +224,104 @@ ANSWER = ReleaseKind(
     told=lambda view: answer_bytes(view.row, unpacked(view.row), view.confidence),
     files=FILES,
 )
+
+
+_SHORT = 48
+"""Signs of a condition that is shown whole."""
+_FEW = 3
+"""Statistics that are named."""
+_OF_COLUMN: dict[type[exp.Expression], str] = {
+    exp.Sum: N_("Sum of {name}"),
+    exp.Avg: N_("Mean of {name}"),
+    exp.Variance: N_("Variance of {name}"),
+    exp.VariancePop: N_("Variance of {name}"),
+    exp.Stddev: N_("Standard deviation of {name}"),
+    exp.StddevSamp: N_("Standard deviation of {name}"),
+    exp.StddevPop: N_("Standard deviation of {name}"),
+    exp.Min: N_("Minimum of {name}"),
+    exp.Max: N_("Maximum of {name}"),
+    exp.Median: N_("Median of {name}"),
+    exp.Quantile: N_("Quantile of {name}"),
+    exp.ApproxQuantile: N_("Quantile of {name}"),
+    exp.Mode: N_("Mode of {name}"),
+}
+_OF_TWO: dict[type[exp.Expression], str] = {
+    exp.Corr: N_("Correlation of {first} and {second}"),
+    exp.CovarPop: N_("Covariance of {first} and {second}"),
+    exp.CovarSamp: N_("Covariance of {first} and {second}"),
+}
+
+
+def asked(sql: str, _: Callable[[str], str]) -> str:
+    """A query in words, and nothing where it is of another form.
+
+    >>> asked("SELECT sex, COUNT(*) AS n, AVG(age) FROM people WHERE age > 40 GROUP BY sex", str)
+    'Count of people · Mean of age by sex, where age > 40'
+    >>> asked("SELECT COUNT(DISTINCT town) FROM people", str), asked("SELECT 1 - AVG(paid) AS late FROM loans", str)
+    ('Count of distinct town', 'late')
+    >>> asked("a table of a notebook", str)
+    ''
+    """
+    try:
+        tree, _options = statement(sql, None)
+    except (CloisterError, SqlglotError):
+        return ""
+    if not isinstance(tree, exp.Select):
+        return ""
+    measured = [each for each in tree.expressions if each.find(exp.AggFunc, exp.WithinGroup, exp.Anonymous)]
+    statistics = list(dict.fromkeys(_statistics(tree, measured, _)))
+    if not statistics or not all(statistics):
+        return ""
+    title = " · ".join(statistics[:_FEW])
+    if len(statistics) > _FEW:
+        title = _("{statistics} and {count} more").format(statistics=title, count=len(statistics) - _FEW)
+    keys = [each.alias_or_name or each.sql() for each in tree.expressions if each not in measured]
+    if keys:
+        title = _("{statistics} by {keys}").format(statistics=title, keys=", ".join(keys))
+    where = tree.args.get("where")
+    return _where(title, where, _) if where is not None else title
+
+
+def _where(title: str, where: exp.Where, _: Callable[[str], str]) -> str:
+    condition = where.this.sql()
+    if len(condition) > _SHORT:
+        return _("{statistics}, with a condition").format(statistics=title)
+    return _("{statistics}, where {condition}").format(statistics=title, condition=condition)
+
+
+def _statistics(tree: exp.Select, measured: list[exp.Expression], _: Callable[[str], str]) -> Iterator[str]:
+    """Each statistic by what it is; by the name that its asker gave it, where it is worked out from several."""
+    for each in measured:
+        found, only = each.unalias(), None
+        if isinstance(found, exp.Filter):
+            found, only = found.this, found.expression
+        name = _statistic(tree, found, _) or each.alias
+        yield _where(name, only, _) if name and only is not None else name
+
+
+def _statistic(tree: exp.Select, found: exp.Expression, _: Callable[[str], str]) -> str:
+    if isinstance(found, exp.Count):
+        return _count(tree, found, _)
+    if isinstance(found, exp.WithinGroup):
+        column = found.expression.find(exp.Column)
+        return _("Quantile of {name}").format(name=column.name) if column is not None else ""
+    names = [each.name for each in (found.this, found.args.get("expression")) if isinstance(each, exp.Column)]
+    if type(found) in _OF_COLUMN and names:
+        return _(_OF_COLUMN[type(found)]).format(name=names[0])
+    if type(found) in _OF_TWO and len(names) == 2:
+        return _(_OF_TWO[type(found)]).format(first=names[0], second=names[1])
+    return ""
+
+
+def _count(tree: exp.Select, found: exp.Count, _: Callable[[str], str]) -> str:
+    counted = found.this
+    if isinstance(counted, exp.Distinct):
+        names = [each.name for each in counted.expressions]
+        return _("Count of distinct {name}").format(name=", ".join(names)) if all(names) else ""
+    if isinstance(counted, exp.Column):
+        return _("Count of {name}").format(name=counted.name)
+    source = tree.args.get("from_") or tree.args.get("from")
+    table = source.this if source is not None else None
+    if isinstance(table, exp.Table) and not tree.args.get("joins"):
+        return _("Count of {name}").format(name=table.name)
+    return _("Count of rows")

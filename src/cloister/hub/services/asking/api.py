@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Query, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
@@ -17,15 +17,14 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.releases.kinds import ANSWERS, View, kind_of
 from cloister.hub.releases.reading import read_release, seen_release
 from cloister.hub.service import Direct
-from cloister.hub.services.asking import api_saved
-from cloister.hub.services.asking.answering import Answered, Beside, ask_together
+from cloister.hub.services.asking.answering import Answered, Beside, ask_later, ask_together
 from cloister.hub.services.asking.answering import ask as answered_to
 from cloister.hub.services.asking.answering import stored as stored_answer
-from cloister.hub.services.asking.downloads import unpacked
-from cloister.hub.services.asking.later import ask_later
+from cloister.hub.services.asking.answers import unpacked
 from cloister.hub.services.asking.preview import afford as affordable
 from cloister.hub.services.asking.preview import preview
 from cloister.hub.services.asking.preview import rehearse as rehearsal_of
+from cloister.hub.services.asking.saved import remove, save, saved_of, seen_question
 from cloister.hub.services.asking.shapes import (
     Answer,
     Answers,
@@ -36,18 +35,23 @@ from cloister.hub.services.asking.shapes import (
     Question,
     Questions,
     Rehearsed,
+    Saved,
+    SavedPage,
+    Saving,
     Spends,
     answer_bytes,
     finite,
+    saved_line,
 )
 from cloister.hub.web.languages import language_of
-from cloister.hub.web.routing import TICKED, WRITTEN, Confidence, IdempotencyKey, Number
+from cloister.hub.web.routing import TICKED, WRITTEN, After, Confidence, IdempotencyKey, Number
 from cloister.hub.work.idempotency import Claim, once
 from cloister.hub.work.submitting import store_job
 from cloister.privacy import text_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
+
 
 _LONGEST_WORD = 200
 _Prefer = Annotated[str, Header(max_length=_LONGEST_WORD)]
@@ -60,7 +64,7 @@ def api() -> APIRouter:
     router = APIRouter()
     _asking(router)
     _previewing(router)
-    api_saved.routes(router)
+    routes(router)
     _reading(router)
     return router
 
@@ -266,3 +270,59 @@ def _bodies(kept: Sequence[Answered]) -> bytes:
 
 def _request(path: str, body: Question | Questions, way: str = "") -> bytes:
     return f"{path} {way}\n".encode() + body.model_dump_json().encode()
+
+
+def routes(router: APIRouter) -> None:
+    """Add them."""
+
+    @router.get(
+        "/questions/saved",
+        dependencies=[needs("question.see")],
+        summary="List saved queries",
+        response_description="The saved queries, the newest first",
+    )
+    def questions(
+        hub: HubDep, caller: CallerDep, after: After = "", limit: Annotated[int, Query(ge=1, le=200)] = 50
+    ) -> SavedPage:
+        """One's own and those of one's projects; the newest first."""
+        with hub.database.reading() as db:
+            rows = saved_of(db, caller, after=after, limit=limit + 1)
+        more = rows[limit - 1].id if len(rows) > limit else None
+        return SavedPage(questions=[saved_line(row, caller.id) for row in rows[:limit]], next=more)
+
+    @router.post(
+        "/questions/saved",
+        dependencies=[needs("question.manage"), WRITTEN],
+        status_code=201,
+        summary="Save a query",
+        response_description="The saved query",
+    )
+    def keep(hub: HubDep, caller: CallerDep, wanted: Saving) -> Saved:
+        """Keep a question under a name; in a project, for its members too."""
+        with hub.database.begin() as db:
+            row = save(db, hub, caller, wanted.wish(), wanted.title)
+        return saved_line(row, caller.id)
+
+    @router.get(
+        "/questions/saved/{number}",
+        dependencies=[needs("question.see")],
+        summary="Get a saved query",
+        response_description="The saved query",
+    )
+    def question(hub: HubDep, caller: CallerDep, number: Number) -> Saved:
+        """One question."""
+        with hub.database.reading() as db:
+            return saved_line(seen_question(hub, db, caller, number), caller.id)
+
+    @router.post(
+        "/questions/saved/{number}/remove",
+        dependencies=[needs("question.manage"), WRITTEN],
+        summary="Delete a saved query",
+        response_description="The saved query that was deleted",
+    )
+    def forget(hub: HubDep, caller: CallerDep, number: Number) -> Saved:
+        """Remove one's own saved question; what it was answered stays."""
+        with hub.database.begin() as db:
+            told = saved_line(seen_question(hub, db, caller, number), caller.id)
+            remove(hub, db, caller, number)
+        return told

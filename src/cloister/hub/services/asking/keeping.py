@@ -5,11 +5,17 @@ The first thread to come writes for all who wait, so that they share one push to
 leave, only after that commit (`ledger/commit.py`). Whether an answer may still leave is looked at for each by itself, before
 anything is written. Where anything else goes wrong with one of them, the whole transaction is undone, and each is kept in one of
 its own: nobody fails for another's sake.
+
+How many questions are being answered just now, and were begun a moment ago: these come to the disk together.
+
+Whoever commits for several waits for those, two milliseconds at most (`ledger/commit.py`); so they share a push to the disk, and
+the work of a transaction. A question that takes longer than a moment is nobody's to wait for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -19,11 +25,10 @@ from sqlalchemy import insert
 from cloister.errors import AccessDenied
 from cloister.hub.database import DatabaseUnavailable
 from cloister.hub.records.releases import StoredRelease
-from cloister.hub.services.asking.group_commit import arriving_commits
 from cloister.hub.services.trail import Act, write_all
 from cloister.hub.statements import Statement
 from cloister.hub.work.recheck import Recheck, check_standing
-from cloister.ledger.commit import Entry, GroupCommit
+from cloister.ledger.commit import Entry, GroupCommit, Rush
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
     from cloister.hub.work.authorise import Authorised
+
 
 _PART = "asking keeper"
 _RELEASE = Statement(insert(StoredRelease.metadata.tables[StoredRelease.__tablename__]))
@@ -142,3 +148,24 @@ class _Keeper:
             numbers = write_all(db, hub, acts)
             for entry in may_leave:
                 entry.result, numbers = numbers[: len(entry.work.acts)], numbers[len(entry.work.acts) :]
+
+
+_GROUP = "asking rush"
+
+
+def arriving_commits(hub: Hub) -> Callable[[], int]:
+    """How many there are of this process."""
+    return _of(hub).coming
+
+
+def group_commit(hub: Hub) -> AbstractContextManager[None]:
+    """While a question is answered."""
+    return _of(hub).one()
+
+
+def _of(hub: Hub) -> Rush:
+    rush: Rush | None = hub.parts.get(_GROUP)
+    if rush is None:
+        rush = hub.parts.setdefault(_GROUP, Rush())
+        hub.ledger.expect(rush.coming)
+    return rush

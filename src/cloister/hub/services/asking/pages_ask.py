@@ -7,8 +7,9 @@ A form carries a key that is used once, so that one sent twice is charged once.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,15 +27,12 @@ from cloister.hub.problems import problem_of
 from cloister.hub.releases.kinds import ANSWERS
 from cloister.hub.releases.reading import releases_of, seen_release
 from cloister.hub.services.access import named_algorithm
-from cloister.hub.services.asking.algorithms import NAME
-from cloister.hub.services.asking.answering import Answered, ask
+from cloister.hub.services.asking.answering import LONG, Answered, ask, ask_later
 from cloister.hub.services.asking.answers import CONFIDENCES
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under
-from cloister.hub.services.asking.error_positions import error_position
-from cloister.hub.services.asking.later import LONG, ask_later
-from cloister.hub.services.asking.pictures import retold
+from cloister.hub.services.asking.charts import retold
 from cloister.hub.services.asking.preview import explain, preview, rehearse
-from cloister.hub.services.asking.question_request import WISH, QuestionRequest
+from cloister.hub.services.asking.question_request import NAME, WISH, QuestionRequest
 from cloister.hub.services.asking.saved import save, seen_question
 from cloister.hub.services.asking.showing import page_of, shown
 from cloister.hub.web.flashes import go
@@ -56,6 +54,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session as Db
 
     from cloister.hub.web.languages import Language
+
 
 _FIELDS = ("sql", "by", "spend", "within", "pilot", "confidence", "purpose", "project", "title", "algorithm")
 _LATELY = timedelta(minutes=10)
@@ -353,3 +352,36 @@ def example_of(offer: Offer) -> str:
     numbers = [each for each, domain in columns.items() if domain.kind in ("integer", "real")]
     mean = f", AVG({numbers[0]}) AS {numbers[0]}" if numbers else ""
     return f"SELECT {keys[0]}, COUNT(*) AS n{mean} FROM {name} GROUP BY {keys[0]}"  # noqa: S608
+
+
+_QUOTED = re.compile(r"'([^']{1,60}?)…?'|\"([^\"]{1,60}?)…?\"|\b([A-Z][A-Z_]{2,}(?:\([^)]*\))?)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorPosition:
+    """A part of a text, by line and column from 1."""
+
+    line: int
+    column: int
+    text: str
+    whole: str
+    """The line in which it stands."""
+
+
+def error_position(sql: str, error: CloisterError) -> ErrorPosition | None:
+    """The part of a question that a refusal names; None where it names none.
+
+    >>> from cloister.errors import UnknownColumn
+    >>> error_position("SELECT a,\\n  b FROM t", UnknownColumn("The column 'b' is not known", why="declared are 'a'"))
+    ErrorPosition(line=2, column=3, text='b', whole='  b FROM t')
+    """
+    for match in _QUOTED.finditer(error.what):
+        word = next(each for each in match.groups() if each)
+        found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", sql, re.IGNORECASE)
+        if found is not None:
+            before = sql[: found.start()]
+            start = before.rfind("\n") + 1
+            end = sql.find("\n", found.start())
+            whole = sql[start : len(sql) if end < 0 else end]
+            return ErrorPosition(line=before.count("\n") + 1, column=found.start() - start + 1, text=found[0], whole=whole[:200])
+    return None

@@ -23,11 +23,10 @@ from cloister.hub.postgres import AnswerColumn, Asking, Explained, PostgresFront
 from cloister.hub.problems import Missing, Unauthenticated
 from cloister.hub.services.access import facts_of, named_algorithm
 from cloister.hub.services.accounts import caller_of_token
-from cloister.hub.services.asking.algorithms import NAME
 from cloister.hub.services.asking.answering import ask, stored
 from cloister.hub.services.asking.authorised import algorithms_to_ask_under, ready
 from cloister.hub.services.asking.preview import explain
-from cloister.hub.services.asking.question_request import QuestionRequest
+from cloister.hub.services.asking.question_request import NAME, QuestionRequest
 from cloister.hub.work.offers import offers
 from cloister.session import Release
 

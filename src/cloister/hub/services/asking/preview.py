@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from cloister.errors import AccessDenied
 from cloister.hub.policy import Decision
 from cloister.hub.services.access import check_together, facts_of
-from cloister.hub.services.asking.authorised import QUERY, AuthorisedQuestion, ready
-from cloister.hub.services.asking.money import costs_of, spend_for
+from cloister.hub.services.asking.authorised import QUERY, AuthorisedQuestion, costs_of, ready, spend_for
 from cloister.hub.services.asking.question_request import QuestionRequest
-from cloister.hub.work.bounds import account_of, money_of
+from cloister.hub.work.bounds import Left, account_of, left_of, money_of
 from cloister.hub.work.concurrency import looking
-from cloister.hub.work.left import Left, left_of
 from cloister.session import Affordable, Plan, Release
 
 if TYPE_CHECKING:

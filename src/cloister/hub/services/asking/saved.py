@@ -12,8 +12,7 @@ from cloister.hub.policy import Object
 from cloister.hub.problems import Missing
 from cloister.hub.records.asking import SavedQuestion
 from cloister.hub.services.access import check
-from cloister.hub.services.asking.algorithms import settled
-from cloister.hub.services.asking.question_request import QuestionRequest
+from cloister.hub.services.asking.question_request import QuestionRequest, settled
 from cloister.hub.services.trail import write
 from cloister.printable import is_text
 

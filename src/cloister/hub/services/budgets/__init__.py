@@ -4,7 +4,7 @@ The ledger keeps all of it; here it is shown, and changed by acts that are check
 
 - `guidance.py`: what the numbers mean. `reading.py`: who sees what. `granted.py`: the
   shares of grants. `acts.py`: raising, allotting, asking.
-- `chart.py`: the picture. `pages.py`, `api.py`, `cards.py`: the web.
+- `pages.py`, `api.py`, `cards.py`: the web.
 
 What may not live here: a sum of charges of its own (the ledger's counts), a decision (`access`).
 """

@@ -94,7 +94,7 @@ class Live:
             if name in self.closed_for:
                 raise self.closed_for[name]
         known, opened = [name for name in wanted if name in self._states], self._open
-        with opened.house.pinned():
+        with opened.registry.pinned():
             narrowed = {*(rows or ()), *(columns or ())}
             if narrowed and not narrowed <= opened.tables.keys():  # the session would say which others there are
                 raise Exchanged
@@ -110,7 +110,7 @@ class Live:
         now: Mapping[str, PrivateTable | PublicTable] | None = None,
     ) -> Held:
         """The tables of these names as they are `now`, for what is decided on the facts of a generation: none may be newer."""
-        now = session.house.registry.tables if now is None else now
+        now = session.registry.snapshot.tables if now is None else now
         tables = {name: now[name] for name in names if name in now}
         # after the tables: who exchanges one says so first
         whole = all(name in tables and self._since.get(name, generation + 1) <= generation for name in names)
@@ -164,7 +164,7 @@ class Live:
     def _shut_shared(self) -> None:
         """Two data sets whose rows are one relation's, with a budget each: nobody asks either of them, until their owners were
         told (`shared.py`) and chose."""
-        entries = self._open.house.registry.entries
+        entries = self._open.registry.snapshot.entries
         for name, error in self._refused.items():
             others = {
                 each
@@ -179,7 +179,7 @@ class Live:
         """The same of what was found when a question was about to be charged: what stands open over these rows, in several
         populations."""
         with self._lock:
-            entries = self._open.house.registry.entries
+            entries = self._open.registry.snapshot.entries
             found = {name: entry.population for name, entry in entries.items() if entry.marks.whole & error.whole}
             if len(set(found.values())) > 1:
                 self._shut(found.keys())

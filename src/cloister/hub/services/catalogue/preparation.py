@@ -28,5 +28,5 @@ def preparation_report(hub: Hub, caller: Caller, name: str) -> tuple[DataSet, Pr
         if row.state != "open":
             raise Conflict("Nothing was read", why="the data set is closed", instead="open it again, and look then")
         session = live_of(hub).session(db, caller.id, tables=[name])
-    with session.house.pinned():
-        return row, session.house.registry.prepare(name).owner_report()
+    with session.registry.pinned():
+        return row, session.registry.snapshot.prepare(name).owner_report()

@@ -13,9 +13,8 @@ from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Missing
-from cloister.hub.releases.files import file_of
 from cloister.hub.releases.kinds import Which
-from cloister.hub.releases.reading import read_release, releases_of
+from cloister.hub.releases.reading import file_of, read_release, releases_of
 from cloister.hub.services.learning.algorithms import ACTION
 from cloister.hub.services.learning.expected import expected_of
 from cloister.hub.services.learning.fitting import FITTING

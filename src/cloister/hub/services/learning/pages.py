@@ -18,9 +18,8 @@ from cloister.hub.hub import Hub, HubDep
 from cloister.hub.ids import new_secret, same
 from cloister.hub.policy.methods import offered
 from cloister.hub.problems import Problem, problem_of
-from cloister.hub.releases.files import attachment, file_of
 from cloister.hub.releases.pages import release_page
-from cloister.hub.releases.reading import read_release
+from cloister.hub.releases.reading import attachment, file_of, read_release
 from cloister.hub.services.learning.algorithms import ACTION, NAME
 from cloister.hub.services.learning.expected import expected_of, picture
 from cloister.hub.services.learning.fitting import FITTING

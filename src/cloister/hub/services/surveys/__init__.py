@@ -1,9 +1,9 @@
 """Surveys: composed by a researcher, answered by anybody without an account, randomised in the respondent's own browser.
 
 - `drafts.py`, `typed.py`, `composing.py`: a survey from its first draft to its end.
-- `counting.py`, `rate_limit.py`: what a respondent's machine sent, and what holds floods back.
+- `counting.py`: what a respondent's machine sent, and what holds floods back.
 - `results.py`, `words.py`, `exporting.py`: estimates with their margins, as pages and as files; words are looked for by a job.
-- `pages.py`, `pages_respond.py`, `api.py`, `shapes.py`: the routes.
+- `pages.py`, `pages_respond.py`, `api.py`: the routes.
 
 What may not live here: a protocol or an estimate (`cloister.local`). No ledger is charged: a report is paid by its own
 respondent, whose page says how much, and nothing in the hub ever holds a true answer.
