@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.local.frequency.domain import Domain, Indices, domain_of
-from cloister.local.frequency.estimates import Estimate
+from cloister.local.frequency.estimates import Estimate, half_width
 from cloister.local.protocols.coins import check_epsilon
 from cloister.local.protocols.protocol import Protocol, Reports, Sketch
 from cloister.noise import Random
@@ -64,6 +64,12 @@ class FrequencyOracle(Protocol):
         return 2 * math.sqrt(self.variance(1))
 
     # what is the same for all
+
+    def margin(self, n: int, frequency: float = 0.0, confidence: Exact = 0.95) -> float:
+        """The half-width of the interval of an estimated share among n people, of whom the share `frequency` hold the value: as
+        it will be said of their reports, by the law that `Estimate.margin` uses."""
+        slope = abs(self.variance(1, 1.0) - self.variance(1, 0.0))
+        return float(half_width(confidence, np.asarray(self.variance(n, frequency)), part=self._part, slope=slope)) / n
 
     @property
     def _label(self) -> str:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
 from typing import TYPE_CHECKING, Any, cast
 
 from cloister.errors import InvalidParameter
 from cloister.local.frequency.direct import DirectEncoding, RandomizedResponse
 from cloister.local.frequency.domain import domain_of
-from cloister.local.frequency.estimates import quantile_of
 from cloister.local.frequency.hadamard import HadamardResponse
 from cloister.local.frequency.hashing import LocalHashing
 from cloister.local.frequency.histogram import HistogramEncoding
@@ -155,5 +153,4 @@ def choose(domain: Any, epsilon: Exact = 1, people: int = 1000) -> Advice:
 
 
 def _option(name: str, oracle: FrequencyOracle, people: int) -> Option:
-    margin = quantile_of(0.95) * sqrt(oracle.variance(people)) / people
-    return Option(name=name, oracle=oracle, margin=margin, report_size=oracle.report_size)
+    return Option(name=name, oracle=oracle, margin=oracle.margin(people), report_size=oracle.report_size)
