@@ -65,7 +65,7 @@ def test_a_rare_share_is_as_exact_as_planned(n: int, name: str, epsilon: str) ->
 @pytest.mark.parametrize("n", [200, pytest.param(3000, marks=pytest.mark.slow)])
 def test_a_mean_is_as_exact_as_planned(n: int, open_: bool, epsilon: str) -> None:
     """Whether there is a number at all is randomised too, and makes the mean of numbers near an end less exact."""
-    question = Number("q", "Q?", 0, 40, no_answer=open_)
+    question = Number("q", "Q?", low=0, high=40, no_answer=open_)
     [planned] = Survey("s", "S", [question], levels={"one": epsilon}).expected(n)
     channel, random = channel_of(question, epsilon), Random.deterministic(n)
     off, margins = [], []
@@ -75,8 +75,9 @@ def test_a_mean_is_as_exact_as_planned(n: int, open_: bool, epsilon: str) -> Non
             assert mean is not None
             off.append(abs(mean.value - truth))
             margins.append(mean.margin())
-    by_truth = np.array(margins).reshape(3, -1)
-    assert abs(float(np.median(by_truth, axis=1).max()) / planned.rare - 1) < 0.25
+    middling = float(np.median(np.array(margins).reshape(3, -1), axis=1).max())
+    # where a plan says that nothing is told, most means tell a little: an interval ends where no answer is
+    assert middling == pytest.approx(planned.rare, rel=0.25)
     inside = int((np.array(off) <= planned.rare + 1e-9).sum())
     assert binom.cdf(inside, len(off), 0.95) > 1e-9
 
@@ -86,4 +87,4 @@ def test_a_protocol_is_chosen_by_the_margin_that_comes_out(people: int) -> None:
     for option in choose(5, epsilon=3, people=people).options:
         normal = quantile_of(0.95) * math.sqrt(option.oracle.variance(people)) / people
         assert option.margin == option.oracle.margin(people)
-        assert normal < option.margin < (1.1 if people == 10_000 else 4) * normal
+        assert normal < option.margin < (1.15 if people == 10_000 else 10) * normal

@@ -117,7 +117,7 @@ class AmountChannel(Channel):
             Mean.of((n * (number - self.middle), float(n)), noise, self._ends, self.middle, n, part)
             for number in (low, self.middle, high)
         )
-        return max(each.margin(confidence) for each in planned)
+        return max(each.planned(confidence) for each in planned)
 
     @cached_property
     def sway(self) -> float:
