@@ -318,7 +318,8 @@ class _Noisy:
         def width(rho: Floats) -> Floats:
             first = self.of.weights(_polynomial((unit, across), (-rho * k / 2, mine), (-rho / k / 2, theirs)))
             square = np.where(rho < 0, together, apart) ** 2 / (2 * k * self.safe)
-            return self.certainty.first(first) + np.abs(1 - np.abs(rho)) * product + np.abs(rho) * (square + gap)
+            found: Floats = self.certainty.first(first) + np.abs(1 - np.abs(rho)) * product + np.abs(rho) * (square + gap)
+            return found
 
         low, high = self._ends(cross, root, width, good, 1.0)
         return low, high
