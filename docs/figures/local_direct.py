@@ -16,7 +16,7 @@ def chart() -> alt.Chart:
     points = [
         {
             "d": size,
-            "margin": 196 * made(range(size), epsilon=name[4:]).variance(PEOPLE) ** 0.5 / PEOPLE,
+            "margin": 100 * made(range(size), epsilon=name[4:]).margin(PEOPLE),
             "ε": name,
             "protocol": kind,
         }

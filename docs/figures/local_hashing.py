@@ -21,7 +21,7 @@ def chart() -> alt.Chart:
             LocalHashing(range(SIZE), epsilon),
         )
         points += [
-            {"epsilon": epsilon, "margin": 196 * (oracle.variance(10_000) ** 0.5) / 10_000, "way": name}
+            {"epsilon": epsilon, "margin": 100 * oracle.margin(10_000), "way": name}
             for name, oracle in zip(COLOURS, oracles, strict=True)
         ]
     names = list(COLOURS)

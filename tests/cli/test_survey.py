@@ -123,7 +123,7 @@ def test_expected(folder: Path) -> None:
     told = json.loads(cloister("expected", "exams.json", "4000", "--json", at=folder))
     assert len(told) == 6
     at_thousand = json.loads(cloister("expected", "exams.json", "1000", "--json", at=folder))
-    assert told[0]["rare"] == pytest.approx(at_thousand[0]["rare"] / 2)
+    assert 0.45 < told[0]["rare"] / at_thousand[0]["rare"] < 0.5  # by the root of the people, and by what fewer add
 
 
 @pytest.mark.parametrize(

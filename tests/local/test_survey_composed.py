@@ -194,8 +194,10 @@ def test_the_oracle_of_least_error_is_chosen() -> None:
 
 def test_expected_margins_are_those_of_the_formulas() -> None:
     told = {(each.question, each.level): each for each in survey(YesNo("a", "A?", no_answer=False)).expected(10_000)}
-    odds = math.exp(2)
-    assert told["a", "open"].rare == pytest.approx(1.959964 * math.sqrt(odds / (odds - 1) ** 2 / 10_000), rel=1e-6)
+    odds, z = math.exp(2), 1.959964
+    sigma, part = math.sqrt(odds / (odds - 1) ** 2 * 10_000), (odds + 1) / (odds - 1)
+    few = part * (z**2 - 1) / 6 + part / 2 + part**2 / sigma * abs(z**3 - 3 * z) / 24  # `half_width`; the slope is 0 here
+    assert told["a", "open"].rare == pytest.approx((z * sigma + few) / 10_000, rel=1e-6)
     assert told["a", "careful"].rare > told["a", "open"].rare
     assert "least" in survey(Word("w", "W?")).expected(100)[0].to_dict()
 

@@ -3,6 +3,8 @@ not."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -119,3 +121,26 @@ def test_charts_are_drawn_of_numbers_and_dates(session: cl.Session) -> None:
             assert words in str(answer.plot().to_dict()["title"]), statistic
         for statistic in ("COUNT(*)", "MEDIAN(born)", "MODE(age)"):
             assert svg(found[statistic].plot().to_dict()).startswith("<svg")
+
+
+@pytest.mark.parametrize("ages", [[40] * 300, [], [40]], ids=["all alike", "no row", "one row"])
+def test_a_margin_without_an_end_opens_in_every_format(ages: list[int]) -> None:
+    """The slope of a line over values that are all alike, or of next to no rows: beside one whose margin is known."""
+    rows = {
+        "sex": ["F"] * len(ages) + ["M"] * 300,
+        "age": [*ages, *range(20, 60), *range(20, 60)] + [30] * 220,
+        "pay": [100 * (n % 50) for n in range(len(ages) + 300)],
+    }
+    table = cl.PrivateTable(rows, columns={name: COLUMNS[name] for name in rows})
+    with cl.Session({"t": table}, budget=cl.PureDP(10_000), random=Random.deterministic(5)) as opened:
+        answer = opened.sql("SELECT sex, REGR_SLOPE(pay, age) AS v, CORR(pay, age) AS r FROM t GROUP BY sex", spend=300)
+    slopes, correlations = (answer.margin()[name].tolist() for name in ("v", "r"))
+    assert math.isinf(slopes[0])
+    assert math.isfinite(slopes[1])
+    assert correlations[0] >= 1 > correlations[1] > 0
+    for show in FORMATS.values():
+        show(answer)
+    assert "± inf" in str(answer)
+    back = Release.from_json(json.dumps(json.loads(answer.to_json()), allow_nan=False))  # no word that is not JSON
+    assert back.margin()["v"].tolist() == slopes
+    assert svg(answer.select({"sex": "sex", "v": "v"}).plot().to_dict()).startswith("<svg")

@@ -545,6 +545,19 @@ def test_a_line_is_no_wider_than_three_times_its_error(kind: str, rows: int, law
             assert found.width(name, confidence) <= 3 * seen, (name, confidence)
 
 
+@pytest.mark.parametrize("rising", [True, False], ids=["1", "-1"])
+def test_a_correlation_of_one_has_a_margin(rising: bool) -> None:
+    """Noise takes half of them beyond ±1, and one in forty so far that an interval cut at ±1 would be empty: "1 ± 0"."""
+    x, _ = pairs("a line", 2000)
+    table = cl.PrivateTable({"x": x, "y": x if rising else 100 - x}, columns={"x": cl.Integer(0, 100), "y": cl.Integer(0, 100)})
+    question = Question(table="t", statistics=(Correlation(x="x", y="y", name="r"),))
+    found = replicas(table, question, budget=cl.ZCDP(100), spend="0.5", copies=2000, seed=39)
+    for confidence in (0.9, 0.95):
+        margins = found.formulas["r"].margins(found.readings, confidence)
+        assert margins.min() > 0.7 * float(np.median(margins))
+        assert found.covered("r", 1.0 if rising else -1.0, confidence) > confidence
+
+
 @pytest.mark.parametrize("budget", [cl.PureDP(1000), cl.ZCDP(1000)], ids=["Laplace", "Gaussian"])
 def test_what_a_spend_would_buy_is_what_it_buys(budget: Any) -> None:
     """`afford` and `explain` say of counts and sums the margins that come out; of a count that decides whether it is shown, the

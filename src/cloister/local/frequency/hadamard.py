@@ -95,9 +95,8 @@ class HadamardResponse(FrequencyOracle):
         if not sketch.n:
             return found
         reports = sketch.counts.reshape(self.blocks, self.order).sum(axis=1).repeat(self.order - 1)[: len(found)]
-        scale = 2 / (float(self._tied - self._other) * self.order)
-        variances = reports * scale**2 - np.clip(found.counts, 0.0, sketch.n)
-        return replace(found, variances=np.asarray(np.maximum(variances, 0.0), dtype=np.float64), slope=scale + 1)
+        variances = reports * (self._part / 2) ** 2 - np.clip(found.counts, 0.0, sketch.n)
+        return replace(found, variances=np.asarray(np.maximum(variances, 0.0), dtype=np.float64))
 
     def valid(self, reports: Reports) -> npt.NDArray[np.bool_]:
         return np.asarray((reports >= 0) & (reports < self.blocks * self.order), dtype=np.bool_)
@@ -147,6 +146,11 @@ class HadamardResponse(FrequencyOracle):
     @property
     def _part(self) -> float:
         return 4 / (float(self._tied - self._other) * self.order)
+
+    @property
+    def _slope(self) -> float:
+        """Through the block's reports, each of which counts (`_part`/2)² in the variance, and through the count itself."""
+        return self._part / 2 + 1
 
     def _variance(self, n: int, frequency: Any, inside: Any) -> Any:
         """Where the whole block holds the share `inside`. A report's sign is ±1 in the block and 0 elsewhere."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloister.local.frequency.domain import Domain, Indices, domain_of
-from cloister.local.frequency.estimates import Estimate
+from cloister.local.frequency.estimates import Estimate, half_width
 from cloister.local.protocols.coins import check_epsilon
 from cloister.local.protocols.protocol import Protocol, Reports, Sketch
 from cloister.noise import Random
@@ -63,7 +63,17 @@ class FrequencyOracle(Protocol):
         its deviation, which is more than any symmetric noise here has by its third and fourth moments."""
         return 2 * math.sqrt(self.variance(1))
 
+    @property
+    def _slope(self) -> float:
+        """By how much a count's variance may change where one person more holds the value."""
+        return abs(self.variance(1, 1.0) - self.variance(1, 0.0))
+
     # what is the same for all
+
+    def margin(self, n: int, frequency: float = 0.0, confidence: Exact = 0.95) -> float:
+        """The half-width of the interval of an estimated share among n people, of whom the share `frequency` hold the value: as
+        it will be said of their reports, by the law that `Estimate.margin` uses."""
+        return float(half_width(confidence, np.asarray(self.variance(n, frequency)), part=self._part, slope=self._slope)) / n
 
     @property
     def _label(self) -> str:
@@ -78,9 +88,8 @@ class FrequencyOracle(Protocol):
         counts = self._read(self._own(sketch))
         n = sketch.n
         shares = np.clip(counts / n, 0.0, 1.0) if n else np.zeros(len(counts))
-        slope = abs(self.variance(1, 1.0) - self.variance(1, 0.0))
         variances = self._variances(n, shares)
-        return Estimate(counts=counts, n=n, variances=variances, values=self.domain.values, part=self._part, slope=slope)
+        return Estimate(counts=counts, n=n, variances=variances, values=self.domain.values, part=self._part, slope=self._slope)
 
     def _variances(self, n: int, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Of the estimated counts; every protocol's variance is a straight line in the share of those who hold the value."""

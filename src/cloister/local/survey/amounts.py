@@ -20,7 +20,7 @@ from cloister.local.protocols.coins import check_epsilon, probability
 from cloister.local.survey.anomalies import Anomaly, within_reach
 from cloister.local.survey.channel import Channel, read_number
 from cloister.local.survey.counts import Counts
-from cloister.local.survey.findings import Finding
+from cloister.local.survey.findings import Finding, Mean
 from cloister.local.survey.poisoning import reach
 from cloister.local.survey.question import NO_ANSWER
 from cloister.noise import Random
@@ -106,9 +106,18 @@ class AmountChannel(Channel):
         estimate = self._bins(sketch, given) if self.want == "spread" else self._split(given)
         return Finding(estimate=estimate, total=total, ends=self._ends)
 
-    def error(self, n: int, share: float = 0.0) -> float:
-        """Of the mean, where all answer and the answer with the largest error is given by all."""
-        return float(np.sqrt(self.mechanism.variance(n)))
+    def margin(self, n: int, share: float = 0.0, confidence: Exact = 0.95) -> float:
+        """Of the mean, where all answer, and all with the number whose interval is the widest: at an end where numbers may be
+        left out, since how many answered counts the more the farther the mean is from the middle."""
+        low, high = self._ends
+        answered = 0.0 if self.answered is None else self.answered.variance(n, 1.0)
+        part = (high - low) * (self.mechanism._part + (0.0 if self.answered is None else self.answered._part / 2))
+        noise = (n**2 * self.mechanism.variance(n), 0.0, answered)
+        planned = (
+            Mean.of((n * (number - self.middle), float(n)), noise, self._ends, self.middle, n, part)
+            for number in (low, self.middle, high)
+        )
+        return max(each.planned(confidence) for each in planned)
 
     @cached_property
     def sway(self) -> float:

@@ -15,6 +15,7 @@ from cloister.local.survey.anomalies import Anomaly
 from cloister.local.survey.counts import Counts
 from cloister.local.survey.findings import Finding
 from cloister.noise import Random
+from cloister.privacy.rational import Exact
 
 _HEX = re.compile(r"0x(0|[1-9a-f][0-9a-f]{0,15})")
 
@@ -54,9 +55,9 @@ class Channel(ABC):
         return self.finding(counts)
 
     @abstractmethod
-    def error(self, n: int, share: float = 0.0) -> float:
-        """The standard deviation of an estimated share (of a mean, where the question asks for one) among n people; `share` of
-        them give the answer."""
+    def margin(self, n: int, share: float = 0.0, confidence: Exact = 0.95) -> float:
+        """The half-width of the interval of an estimated share (of a mean, where the question asks for one) among n people, of
+        whom `share` give the answer: by the law that makes the margins of results (`half_width`)."""
 
     def least(self, n: int) -> float | None:
         """The share of n people who must give an answer for it to be found at all; None where all answers are listed."""

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 from cloister.errors import InvalidParameter
-from cloister.local.frequency.estimates import quantile_of
 from cloister.local.protocols.coins import check_epsilon
 from cloister.local.survey.channel import Channel
 from cloister.local.survey.channels import channel_of
@@ -213,14 +212,13 @@ class Survey:
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise InvalidParameter("n= is invalid", why="it is not a whole number from 1 on", instead="survey.expected(1000)")
-        z = quantile_of(confidence)
         return [
             Expected(
                 question=question.name,
                 level=level.name,
                 n=n,
-                rare=z * self.channel(question, level).error(n, 0.0),
-                half=z * self.channel(question, level).error(n, 0.5),
+                rare=self.channel(question, level).margin(n, 0.0, confidence),
+                half=self.channel(question, level).margin(n, 0.5, confidence),
                 least=self.channel(question, level).least(n),
             )
             for question in self.questions

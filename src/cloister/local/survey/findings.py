@@ -81,15 +81,21 @@ class Mean(Number):
     def interval(self, confidence: Exact = 0.95) -> tuple[float, float]:
         """From where to where it lies."""
         low, high = self.ends
+        found = self._unbounded(confidence)
+        if found is None:
+            return low, high
+        return (max(found[0], low), min(found[1], high)) if low <= self.value <= high else found
+
+    def _unbounded(self, confidence: Exact) -> tuple[float, float] | None:
+        """Fieller's interval, whatever may be answered; None where it has no end."""
         squared = self._deviations(confidence) ** 2
         a = self.answered**2 - squared * self.noise[2]
         b = -2 * self.total * self.answered - squared * self.noise[1]
         c = self.total**2 - squared * self.noise[0]
         if self.answered <= 0 or not a > 0:
-            return low, high
+            return None
         root = math.sqrt(max(b * b - 4 * a * c, 0.0))
-        least, most = self.middle + (-b - root) / (2 * a), self.middle + (-b + root) / (2 * a)
-        return (max(least, low), min(most, high)) if low <= self.value <= high else (least, most)
+        return self.middle + (-b - root) / (2 * a), self.middle + (-b + root) / (2 * a)
 
     def _deviations(self, confidence: Exact) -> float:
         """To how many deviations σ(m) the interval of sum − m·answered reaches, whichever mean m is the true one."""
@@ -107,6 +113,14 @@ class Mean(Number):
         """How far the farther end of the interval is: it need not lie evenly about the mean."""
         least, most = self.interval(confidence)
         return max(most - self.value, self.value - least)
+
+    def planned(self, confidence: Exact = 0.95) -> float:
+        """How far the farther end may be where the mean comes out near this one, on either side of an end of what may be
+        answered. Where it is uncertain how many answered, that is at most all that may be answered: no mean is shown beyond
+        it which the reports do not tell."""
+        span, found = self.ends[1] - self.ends[0], self._unbounded(confidence)
+        wide = span if found is None else max(found[1] - self.value, self.value - found[0])
+        return min(wide, span) if self.noise[2] > 0 else wide
 
     def told(self, confidence: Exact = 0.95) -> bool:
         """Whether the reports say more of it than what may be answered does."""

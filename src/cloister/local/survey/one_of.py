@@ -162,8 +162,8 @@ class OneOfChannel(Channel):
         own_ = (all_ - none - 2 * (c1 - c0)) * (counts @ (x * y))
         return apart + float(own_ + (c1 - c0) * (y.sum() * (counts @ x) + x.sum() * (counts @ y)))
 
-    def error(self, n: int, share: float = 0.0) -> float:
-        return float(np.sqrt(self.oracle.variance(n, share)) / n)
+    def margin(self, n: int, share: float = 0.0, confidence: Exact = 0.95) -> float:
+        return self.oracle.margin(n, share, confidence)
 
     @cached_property
     def sway(self) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cloister.local.frequency.estimates import Estimate
+from cloister.local.frequency.estimates import Estimate, half_width
 from cloister.local.protocols.coins import lanes_of, probability
 from cloister.local.survey.anomalies import Anomaly, within_reach
 from cloister.local.survey.channel import Channel, hex_row, read_hex_row
@@ -54,13 +54,19 @@ class SeveralChannel(Channel):
         estimated = self.ticks.estimate(counts.parts["sketch"], n)
         shares = np.clip(estimated / n, 0.0, 1.0) if n else np.zeros(len(estimated))
         variances = np.array([self.ticks.variance(n, float(share)) for share in shares])
-        none, all_ = self.ticks.variance(1, 0.0), self.ticks.variance(1, 1.0)
-        part, slope = 2 * math.sqrt(max(none, all_)), abs(all_ - none)
+        part, slope = self._part_and_slope
         estimate = Estimate(counts=estimated, n=n, variances=variances, values=self.labels, part=part, slope=slope)
         return Finding(estimate=estimate, several=True)
 
-    def error(self, n: int, share: float = 0.0) -> float:
-        return float(np.sqrt(self.ticks.variance(n, share)) / n)
+    def margin(self, n: int, share: float = 0.0, confidence: Exact = 0.95) -> float:
+        part, slope = self._part_and_slope
+        return float(half_width(confidence, np.asarray(self.ticks.variance(n, share)), part=part, slope=slope)) / n
+
+    @cached_property
+    def _part_and_slope(self) -> tuple[float, float]:
+        """As of an `Estimate`: by how much one report moves a count, and one person more its variance."""
+        none, all_ = self.ticks.variance(1, 0.0), self.ticks.variance(1, 1.0)
+        return 2 * math.sqrt(max(none, all_)), abs(all_ - none)
 
     @cached_property
     def sway(self) -> float:

@@ -23,6 +23,7 @@ from cloister.local.survey.poisoning import sway_of_coins
 from cloister.local.survey.question import NO_ANSWER
 from cloister.noise import Random
 from cloister.printable import is_printable
+from cloister.privacy.rational import Exact
 
 _MOST = 30
 _PARTS = 16
@@ -96,8 +97,8 @@ class WordChannel(Channel):
         estimate = Estimate(counts=total, n=counts.n, variances=variances, values=tuple(words), part=hashing._part, slope=slope)
         return Finding(estimate=estimate, found=True)
 
-    def error(self, n: int, share: float = 0.0) -> float:
-        return float(np.sqrt(self.heavy._hashing.variance(n, share)) / n)
+    def margin(self, n: int, share: float = 0.0, confidence: Exact = 0.95) -> float:
+        return self.heavy._hashing.margin(n, share, confidence)
 
     def least(self, n: int) -> float:
         """The share of people who must give a word, for it to be found 19 times in 20.

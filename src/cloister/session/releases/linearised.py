@@ -95,18 +95,23 @@ def fieller_ends(
     of h lies below it and reaches 0 later: every step below goes down to the end from outside. An end that is not met within a
     million times what the first width makes is taken to be that of the range.
 
+    A value outside of [low, high] is shown as the nearer end, and the interval moves along with it: it holds all of the range
+    that it held, and is not cut to next to nothing where noise has made the value impossible.
+
     >>> ends = fieller_ends(np.array([1.0]), np.array([2.0]), lambda theta: 1 + 0.5 * np.abs(theta), -np.inf, np.inf)
     >>> [round(float(end[0]), 3) for end in ends]
     [0.4, 2.0]
+    >>> fieller_ends(np.array([1.5]), np.array([1.0]), lambda theta: 0.25 + 0 * theta, -1.0, 1.0)[0].tolist()
+    [0.75]
     """
-    first, ends = width(value), []
+    first, shown, ends = width(value), np.clip(value, low, high), []
     for sign, end in ((-1.0, low), (1.0, high)):
         reach = np.maximum(_FAR * first / divisor, 1e-300)
         met = divisor * reach > width(value + sign * reach)
         for _ in range(_CHORDS):
             over = np.maximum(divisor * reach - width(value + sign * reach), 0.0)
-            reach = np.where(met, reach * first / np.where(met, over + first, 1.0), reach)
-        ends.append(np.clip(np.where(met, value + sign * reach, end), low, high))
+            reach = np.where(met, reach * first / np.where(met, np.maximum(over + first, 1e-300), 1.0), reach)
+        ends.append(np.clip(np.where(met, shown + sign * reach, end), low, high))
     return ends[0], ends[1]
 
 
