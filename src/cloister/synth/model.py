@@ -30,6 +30,7 @@ from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
     from cloister.synth.answer import Answer
+    from cloister.synth.report import Report
 
 _FORMAT = 1
 _MOST_ROWS = 20_000_000
@@ -146,6 +147,14 @@ class SyntheticModel:
         from cloister.synth.answering import answered
 
         return answered(self, question, confidence, progress)
+
+    def report(self, *, progress: Callable[[str], None] = lambda _: None) -> Report:
+        """What was measured, with which margins, how far off to expect the rows, what it cost: from the model alone, so it may be
+        published with it. `print` it, or `.save("report.html")`.
+        """
+        from cloister.synth.report import report_of
+
+        return report_of(self, progress)
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON; `cl.synth.load` reads it."""
