@@ -203,7 +203,8 @@ def _conditions(model: SyntheticModel, given: tuple[str, ...]) -> dict[str, Any]
     """`age=60:70`, `plan=month|family`, `smoker=missing`: as `SyntheticModel.sample` takes them."""
     from cloister.tables import Boolean, Category, Date, Integer, Real
 
-    domains, found = {each.name: each.domain for each in model.columns}, {}
+    domains = {each.name: each.domain for each in model.columns}
+    found: dict[str, Any] = {}
     for text in given:
         name, equals, wanted = text.partition("=")
         if not equals or name not in domains:
