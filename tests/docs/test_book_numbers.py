@@ -101,6 +101,30 @@ def test_the_pages_rebuild_the_ages_of_the_file() -> None:
             assert sum(count for age, count in rebuilt.items() if low <= age < high) == sum(low <= age < high for age in held)
 
 
+@needs_data
+def test_the_cells_that_occur_and_who_never_married() -> None:
+    """What the page on synthetic data quotes, and the counts that it rebuilds its table from."""
+    names = ("age", "education", "occupation", "marital-status")
+    train = dict(zip(names, (column(name, "adult_train.csv.gz") for name in names), strict=True))
+    whole = dict(zip(names, (column(name, "adult_train.csv.gz", "adult_test.csv.gz") for name in names), strict=True))
+
+    def cells(rows: dict[str, list[str]], *chosen: str) -> Counter[tuple[str, ...]]:
+        return Counter(zip(*(rows[name] for name in chosen), strict=True))
+
+    assert [len(cells(rows, "age", "marital-status")) for rows in (train, whole)] == [396, 418]
+    assert [len(cells(rows, "education", "occupation")) for rows in (train, whole)] == [217, 225]
+    assert sum(work != "?" for _, work in cells(train, "education", "occupation")) == 201
+    triples = cells(train, "age", "occupation", "marital-status")
+    assert (len(triples), sum(count == 1 for count in triples.values())) == (3175, 916)
+    assert len(cells(whole, "age", "occupation", "marital-status")) == 3580
+    held, alone = Counter(ages()), cells(train, "age", "marital-status")
+    page = (LEARN / "synthetic-data.md").read_text(encoding="utf-8")
+    told = [
+        [int(each) for each in re.findall(rf'{name} = """([^"]+)"""', page)[0].split()] for name in ("by_age", "never_married")
+    ]
+    assert told == [[held[age] for age in range(17, 91)], [alone[(str(age), "Never-married")] for age in range(17, 91)]]
+
+
 def test_the_draws_that_a_script_prints_are_of_a_thousandth() -> None:
     law = Exponential(epsilon="0.001").probabilities(list(MARITAL.values()))
     assert round(law[0], 3) == 0.958

@@ -86,6 +86,45 @@ def test_tables_that_each_take_the_whole_spend_are_caught(runs: int) -> None:
     assert result.contradicts(cl.PureDP(2)), result
 
 
+def occurring(data: Rows, n: int, random: Random) -> Any:
+    """BROKEN ON PURPOSE: the cells of `pairs` at ε = 2, but those that no row is in stay 0."""
+    cells = pairs(cl.PureDP(2), 2)(data, n, random)
+    a, b = ([row[place] for row in data] for place in (0, 1))
+    held = [sum(value is each for value in a) for each in (False, True)] + [sum(value is each for value in b) for each in STATES]
+    held += [sum(row == (one, other) for row in data) for one in (False, True) for other in STATES]
+    return cells * (np.array(held) > 0)
+
+
+STATES = (False, True, None)
+
+
+@by_day_and_night("runs", DAY, NIGHT)
+def test_cells_that_occur_only_are_caught(runs: int) -> None:
+    """The honest tables, which have the same worlds and seeds, pass above: a false alarm has a probability of 1e-9."""
+    result = found(occurring, 55, runs)
+    assert result.contradicts(cl.PureDP(2)), result
+
+
+def looked_up(data: Rows, n: int, random: Random) -> Any:
+    """BROKEN ON PURPOSE: bins from the least to the largest of the rows, whose edges stand in the published model."""
+    values = [row[0] for row in data]
+    return edges_of({"pay": cl.Integer(min(values), max(values))}, n)
+
+
+def edges_of(declared: Any, n: int) -> Any:
+    [states] = states_of(declared, None, table="t")
+    return np.tile(np.resize(states.starts[[0, -1]], 2), (n, 1))
+
+
+def test_bins_that_are_looked_up_are_caught() -> None:
+    """Edges follow from what is declared; where they follow from the rows, one row is seen in every run."""
+    worlds = [(100,), (900,), (5_000,)], [(100,), (900,)]
+    how: Any = {"runs": 400, "random": Random.deterministic(56)}
+    assert audit(looked_up, *worlds, **how).contradicts(cl.PureDP(2))
+    honest = audit(lambda data, n, random: edges_of({"pay": cl.Integer(0, 9_999)}, n), *worlds, **how)
+    assert not honest.contradicts(cl.PureDP("0.01")), honest
+
+
 @pytest.mark.parametrize("about", [(), ((0, 1),)])
 def test_what_is_charged_is_the_sum_of_what_the_tables_take(about: About) -> None:
     """Each table's noise is that of its own part, and the parts are all of the spend."""

@@ -6,6 +6,7 @@
     membership.py          was this row in the training set? scores.py: how often that was told right
     inversion.py           from a model back to an attribute, or to a class that one row makes
     held_rows.py           does a model hold a training row?
+    synthetic.py           attacks on synthetic tables: membership by densities, singling out, closest records
     reconstruction.py, trackers.py   many sums, and differences of answers
     broken/                mechanisms and models that don't keep what they promise
 
@@ -21,25 +22,39 @@ from cloister.attacks.membership import Shadows, membership, train_shadows
 from cloister.attacks.protocols import audit_protocol
 from cloister.attacks.result import AuditResult
 from cloister.attacks.scores import MembershipResult, Rate
+from cloister.attacks.synthetic import (
+    ClosestRecords,
+    SinglingOut,
+    closest_records,
+    density_ratio,
+    kernel_density,
+    singling_out,
+)
 
 __all__ = [
     "AttributeInference",
     "AuditResult",
     "CanaryAudit",
     "ChannelAudit",
+    "ClosestRecords",
     "MembershipResult",
     "Rate",
     "Shadows",
+    "SinglingOut",
     "audit",
     "audit_channel",
     "audit_model",
     "audit_protocol",
+    "closest_records",
     "corner",
+    "density_ratio",
     "guess_attribute",
     "holds_rows",
     "infer_attribute",
+    "kernel_density",
     "likeness",
     "membership",
     "reconstruct_class",
+    "singling_out",
     "train_shadows",
 ]

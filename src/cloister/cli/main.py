@@ -28,6 +28,7 @@ _HOMES = {
     "query": "questions",
     "risk": "risk",
     "survey": "survey",
+    "synth": "synth",
     "worker": "worker",
 }
 """The module of each command that has one. It is imported when the command is called: a question needs no attacks."""

@@ -7,10 +7,13 @@
     model.py      what is published: sample, answer, cost, save and load
     answering.py  SQL and questions to the model; cutting.py: what they read of each column; answer.py: the table that comes back
     released.py   what measured tables say of a question: margins and sure bounds; typical.py: refits to redrawn noise
+    report.py     what may be said of a model: text, data, a page
+    comparing.py  what its owner alone may know of a model: real against synthetic rows, and attacks
     fitting.py    from a session's table, or from a frame with a budget of its own, to a model
 
 Lives here: what turns a release of counts into rows. May not live here: anything that reads a row, an engine, or noise that
-protects somebody: the door measures, and everything after it is post-processing.
+protects somebody: the door measures, and everything after it is post-processing. What compares a model with its rows, for their
+owner, gives nothing back to it.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ from cloister.tables.declaring.plain import domain_of
 
 if TYPE_CHECKING:
     from cloister.synth.answer import Answer
+    from cloister.synth.comparing import Comparison
+    from cloister.synth.report import Report
 
 _FORMAT = 1
 _MOST_ROWS = 20_000_000
@@ -146,6 +148,39 @@ class SyntheticModel:
         from cloister.synth.answering import answered
 
         return answered(self, question, confidence, progress)
+
+    def report(self, *, progress: Callable[[str], None] = lambda _: None) -> Report:
+        """What was measured, with which margins, how far off to expect the rows, what it cost: from the model alone, so it may be
+        published with it. `print` it, or `.save("report.html")`.
+        """
+        from cloister.synth.report import report_of
+
+        return report_of(self, progress)
+
+    def compare(
+        self,
+        rows: Any,
+        *,
+        others: Any = None,
+        target: str | None = None,
+        random: Random | None = None,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Comparison:
+        """The model against the rows that it was made of. NOT PRIVATE: exact numbers, for the owner of the rows alone.
+
+        Parameters
+        ----------
+        rows
+            The rows that the model was fitted to: a frame, a dict of lists, a file.
+        others
+            Rows of the same population that the model never saw. Attacks are told by what they find of members beyond what they
+            find of these; without them none is run.
+        target
+            What learners predict: a column of at most 20 values; None: the last such column.
+        """
+        from cloister.synth.comparing import compared
+
+        return compared(self, rows, others, target, random, progress)
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON; `cl.synth.load` reads it."""

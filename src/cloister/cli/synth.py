@@ -1,0 +1,239 @@
+"""`cloister synth`: a synthetic model of a table, rows from it, answers from it, and its report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cloister.cli import spreadsheets
+from cloister.cli.learn_declared import declared_table
+from cloister.cli.opened import open_ledger, waiting
+from cloister.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cloister.synth import SyntheticModel
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OUT = click.Path(dir_okay=False, path_type=Path)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_BOUNDS = "What the columns may hold: age=17:90,sex=F|M or a file (TOML, JSON, YAML). A sample table needs none."
+_PAGES = (".html", ".json", ".txt")
+
+
+@click.group()
+def synth() -> None:
+    """Synthetic tables: spend once, then draw rows and ask questions at no further cost.
+
+    \b
+    cloister synth fit census --columns age,sex,education --epsilon 1 --out census.json
+    cloister synth sample census.json --rows 1000 --out rows.csv
+    cloister synth answer census.json "SELECT sex, COUNT(*) AS n FROM census GROUP BY sex"
+    cloister synth report census.json --out report.html
+    """
+
+
+@synth.command("fit")
+@click.argument("data")
+@click.option("--out", type=_OUT, required=True, help="Write the model as JSON.")
+@click.option("--epsilon", default="1", show_default=True, help="The ε to spend.")
+@click.option("--delta", help="The δ to spend, for example 1e-9; it lets the noise of many columns be Gaussian.")
+@click.option("--method", default="auto", show_default=True, help="The method; auto chooses by public facts.")
+@click.option("--columns", help="The columns of the synthetic table, separated by commas (default: all).")
+@click.option(
+    "--about", multiple=True, help="What it must answer well: a column, or columns separated by commas; may be repeated."
+)
+@click.option("--bounds", help=_BOUNDS)
+@click.option("--ledger", help="Charge a ledger (a file or a postgresql:// address); otherwise the charge is not recorded.")
+@click.option("--report", type=_OUT, help="Write the report, too: .html, .json or .txt.")
+@_JSON
+def fit(
+    data: str,
+    out: Path,
+    epsilon: str,
+    delta: str | None,
+    method: str,
+    columns: str | None,
+    about: tuple[str, ...],
+    bounds: str | None,
+    ledger: str | None,
+    report: Path | None,
+    as_json: bool,
+) -> None:
+    """Fit a synthetic model; DATA is a CSV or Parquet file, or the name of a sample table.
+
+    \b
+    cloister synth fit census --columns age,sex,education --out census.json
+    cloister synth fit people.csv --bounds "age=17:90,sex=F|M" --epsilon 0.5 --delta 1e-9 --ledger budget.db --out people.json
+    """
+    from cloister.privacy import ApproxDP, PureDP
+    from cloister.query import Session
+    from cloister.synth import fit as fit_model
+
+    _page(report)
+    promise = PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+    name, table = declared_table(data, bounds)
+    with waiting("fitting") as progress, open_ledger(ledger) as book:
+        budget = None if (table.population or name) in book.populations() else promise
+        with Session({name: table}, budget=budget, ledger=book, who="command line") as session:
+            model = fit_model(
+                session,
+                name,
+                spend=promise,
+                method=method,  # type: ignore[arg-type]
+                columns=None if columns is None else _names(columns),
+                about=[_names(each) for each in about] or None,
+                purpose="cloister synth fit",
+                progress=progress,
+            )
+        if report is not None:
+            model.report(progress=progress).save(report)
+    model.save(out)
+    if as_json:
+        told = {"table": name, "method": model.method, "rows": model.rows, "cost": str(model.cost), "saved": str(out)}
+        click.echo(json.dumps(told, ensure_ascii=False))
+    else:
+        click.echo(f"{model}\n  saved as {out}" + (f", its report as {report}" if report is not None else ""))
+
+
+@synth.command("sample")
+@click.argument("model", type=_FILE)
+@click.option("--rows", type=click.IntRange(0), help="How many (default: as many as the noisy count says).")
+@click.option("--given", multiple=True, help="A condition: age=60:70, plan=month|family, smoker=missing; may be repeated.")
+@click.option("--out", type=_OUT, help="Write .csv, .parquet or .json; left out, CSV is printed.")
+@spreadsheets.OPTION
+def sample(model: Path, rows: int | None, given: tuple[str, ...], out: Path | None, for_spreadsheets: bool) -> None:
+    """Draw rows from a model. They cost nothing more.
+
+    \b
+    cloister synth sample census.json --rows 1000 --out rows.csv
+    cloister synth sample census.json --rows 20 --given age=80:90 --given "sex=Female"
+    """
+    if out is not None and out.suffix not in (".csv", ".parquet", ".json"):
+        raise InvalidParameter(f"--out {out.name} is invalid", why="its ending names no format", instead=f"--out {out.stem}.csv")
+    loaded = _load(model)
+    frame = loaded.sample(rows, given=_conditions(loaded, given)).to_polars()
+    guarded, changed = spreadsheets.guarded(frame)
+    if for_spreadsheets:
+        frame = guarded
+    elif out is None or out.suffix == ".csv":
+        spreadsheets.warn(map(repr, changed))
+    if out is None:
+        click.echo(frame.write_csv(), nl=False)
+        return
+    {".csv": frame.write_csv, ".parquet": frame.write_parquet, ".json": frame.write_json}[out.suffix](out)
+    click.echo(f"{len(frame):,} rows saved as {out}")
+
+
+@synth.command("answer")
+@click.argument("model", type=_FILE)
+@click.argument("sql")
+@_JSON
+def answer(model: Path, sql: str, as_json: bool) -> None:
+    """Answer an SQL query from a model, each number with an interval and how sure it is. It costs nothing more.
+
+    \b
+    cloister synth answer census.json "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM census GROUP BY sex"
+    """
+    with waiting("answering") as progress:
+        found = _load(model).answer(sql, progress=progress)
+    click.echo(json.dumps(found.to_pydict(), default=str, ensure_ascii=False) if as_json else str(found))
+
+
+@synth.command("report")
+@click.argument("model", type=_FILE)
+@click.option("--out", type=_OUT, help="Write a page to read: .html, .json or .txt; left out, the text is printed.")
+@click.option("--compare", help="NOT PRIVATE, for the owner alone: the rows that the model was made of, .csv or .parquet.")
+@click.option("--others", help="With --compare: rows of the same population that the model never saw, to attack it with.")
+@click.option("--target", help="With --compare: the column that learners predict.")
+@_JSON
+def report(model: Path, out: Path | None, compare: str | None, others: str | None, target: str | None, as_json: bool) -> None:
+    """Report what was measured, the margins, the errors to expect and the cost: from the model alone, so it may be published.
+
+    With --compare, hold the model against its rows instead. That is NOT PRIVATE: exact numbers, for their owner alone.
+
+    \b
+    cloister synth report census.json
+    cloister synth report census.json --out report.html
+    cloister synth report people.json --compare people.csv --others held-out.csv --out owner-only.html
+    """
+    _page(out)
+    if compare is None and (others or target):
+        raise InvalidParameter(
+            "--others is invalid" if others else "--target is invalid",
+            why="it belongs to --compare",
+            instead="--compare people.csv",
+        )
+    with waiting("reporting") as progress:
+        loaded = _load(model)
+        found: Any = (
+            loaded.report(progress=progress)
+            if compare is None
+            else loaded.compare(compare, others=others, target=target, progress=progress)
+        )
+    if out is not None:
+        found.save(out)
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+    else:
+        click.echo(str(found) if out is None else f"saved as {out}" + ("" if compare is None else " (NOT PRIVATE)"))
+
+
+def _load(path: Path) -> SyntheticModel:
+    from cloister.synth import load
+
+    return load(path)
+
+
+def _page(path: Path | None) -> None:
+    """Refused before anything is spent."""
+    if path is not None and path.suffix not in _PAGES:
+        raise InvalidParameter(
+            f"The file {path.name!r} is invalid", why="its ending names no format", instead=f"{path.stem}.html"
+        )
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _conditions(model: SyntheticModel, given: tuple[str, ...]) -> dict[str, Any]:
+    """`age=60:70`, `plan=month|family`, `smoker=missing`: as `SyntheticModel.sample` takes them."""
+    from cloister.tables import Boolean, Category, Date, Integer, Real
+
+    domains = {each.name: each.domain for each in model.columns}
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, wanted = text.partition("=")
+        if not equals or name not in domains:
+            raise InvalidParameter(
+                f"--given {text} is invalid", why=f"the model has {', '.join(domains)}", instead="--given age=60:70"
+            )
+        domain = domains[name]
+
+        def value(part: str, domain: Any = domain, text: str = text) -> Any:
+            try:
+                if part == "missing" and domain.nullable:
+                    return None
+                if isinstance(domain, Boolean):
+                    return {"yes": True, "no": False}[part]
+                if isinstance(domain, Real):
+                    return float(part)
+                if isinstance(domain, Integer) or (
+                    isinstance(domain, Category) and all(isinstance(each, int) for each in domain.values())
+                ):
+                    return int(part)
+            except (KeyError, ValueError):
+                raise InvalidParameter(
+                    f"--given {text} is invalid", why=f"{part!r} is no value of {domain!r}", instead="--given age=60:70"
+                ) from None
+            return part
+
+        low, colon, high = wanted.partition(":")
+        if colon and isinstance(domain, Integer | Real | Date):
+            found[name] = (value(low), value(high))
+        else:
+            found[name] = [value(part) for part in wanted.split("|")]
+    return found
