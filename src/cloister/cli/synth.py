@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cloister.cli import spreadsheets
-from cloister.cli.learn_declared import declared_table
+from cloister.cli.bounds import declared_table
 from cloister.cli.opened import open_ledger, waiting
 from cloister.errors import InvalidParameter
 
