@@ -142,7 +142,7 @@ def test_a_shape_that_follows_the_rows_is_seen() -> None:
 
 def test_numbers_at_any_depth_and_never_a_parameter() -> None:
     class Inner:
-        _learned = ("b_",)
+        learned_names = ("b_",)
 
         def __init__(self) -> None:
             self.b_, self.random, self.c_ = 5, 7, 8

@@ -73,7 +73,7 @@ def rows(count: int, order: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_one_row_moves_nothing_by_more_than_was_declared(name: str, promise: tuple[str, str | None], order: str) -> None:
     def fit(X: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
         model = MODELS[name](epsilon=promise[0], delta=promise[1], bounds=BOUNDS, random=Random.deterministic(5))
-        return lambda: model.fit(X) if model._target == "none" else model.fit(X, y)
+        return lambda: model.fit(X) if model.target_kind == "none" else model.fit(X, y)
 
     furthest = 0.0
     with warnings.catch_warnings():
@@ -169,7 +169,7 @@ def test_a_person_of_several_rows_costs_no_more_than_the_promise(model: PrivateM
     declared = {"a": Integer(0, 10), "b": Integer(0, 5), "y": Category(["no", "yes"]), "id": Integer(0, 99)}
     columns = {"a": [1, 2], "b": [0, 5], "y": ["no", "yes"], "id": [1, 1]}
     table = PrivateTable(columns, columns=declared, unit="id", max_rows=3)
-    target = None if model._target == "none" else "y"
+    target = None if model.target_kind == "none" else "y"
     encoder = Encoder.of(table.columns, ["a", "b"])
     declare(model, encoder, table, target)
     method = Learning(model=model, encoder=encoder, target=target)

@@ -208,13 +208,13 @@ def methods() -> dict[str, str]:
             found[name] = session.explain_run(method, table, spend).digest
 
         for name, model in models().items():
-            target = {"class": "sex", "number": "pay"}.get(model._target)
+            target = {"class": "sex", "number": "pay"}.get(model.target_kind)
             encoder = Encoder.of(declared.columns, ["age", "smoker", "town"] if name == "CategoricalNB" else ["age", "town"])
             declare(model, encoder, declared, target)
             run = Learning(model=model, encoder=encoder, target=target)
             tried(found, f"learning {name}", lambda run=run: session.explain_run(run, "people", spend).digest)  # type: ignore[misc]
             if target is not None:
-                measure: Any = "accuracy" if model._target == "class" else "r2"
+                measure: Any = "accuracy" if model.target_kind == "class" else "r2"
                 trial = Trial(model=model, measure=measure, encoder=encoder, target=target, test=Fraction(1, 5))
                 tried(found, f"trial of {name}", lambda trial=trial: session.explain_run(trial, "people", spend).digest)  # type: ignore[misc]
         fitted = load(Path(HERE / "models" / "GaussianNB.json"))

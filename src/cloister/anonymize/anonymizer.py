@@ -193,9 +193,9 @@ class Anonymizer:
         frame = read_frame(table)
         start = time.perf_counter()
         problem, asked, kept = self._problem(frame)
-        learnt = {name: ladder for name, ladder in problem.ladders.items() if isinstance(self._chosen.get(name), Learnt)}
+        learnt = {name: ladder for name, ladder in problem.ladders.items() if isinstance(self.chosen.get(name), Learnt)}
         recoded = named_by_what_is_published(asked.find(problem), problem.table, learnt)
-        recoded = padded_as_published(recoded, problem.table, self._chosen)
+        recoded = padded_as_published(recoded, problem.table, self.chosen)
         if any(model.of_sensitive for model in problem.models) and problem.research is None:
             recoded = replace(recoded, again=partial(_again, replace(problem, progress=silent, stop=bool), asked))
         _check(problem, recoded)
@@ -207,8 +207,8 @@ class Anonymizer:
             incomplete=0 if kept is None else frame.stands_for(~kept),
             kept=[*self._as_they_are(frame), *self._linking(frame)],
             added=added_by(frame, recoded, kept, self._as_they_are(frame)),
-            dropped=self._dropped,
-            hierarchies={name: hierarchy.describe() for name, hierarchy in self._chosen.items()},
+            dropped=self.dropped,
+            hierarchies={name: hierarchy.describe() for name, hierarchy in self.chosen.items()},
             seconds=time.perf_counter() - start,
         )
         return recoded if kept is None else recoded.among(kept, frame.weights)
@@ -222,12 +222,12 @@ class Anonymizer:
         star = self.suppressed == "star"
         self.rows_ = leaving(recoded, order, star=star, left_out=outside)
         if hasattr(self, "report_"):
-            self._warn()
+            self.warn()
         return published(
             frame,
             recoded,
-            sensitive=self._watched,
-            dropped=self._dropped,
+            sensitive=self.watched,
+            dropped=self.dropped,
             star=star,
             missing_values=self.missing_values,
             left_out=outside,
@@ -261,7 +261,7 @@ class Anonymizer:
             self.recoded_,
             released,
             models=self.models,
-            sensitive=self._watched,
+            sensitive=self.watched,
             utility=report.utility,
             made=made,
             missing_values=self.missing_values,
@@ -333,33 +333,34 @@ class Anonymizer:
         known = Encoded(rows=table.rows, columns=table.columns, weights=table.weights)
         given = self.hierarchies or {}
         asked = [name for name in quasi if every or name in given]
-        self._chosen = {name: given.get(name) or choose_hierarchy(table.columns[name], known) for name in asked}
-        wrong = next((name for name, hierarchy in self._chosen.items() if not isinstance(hierarchy, Hierarchy)), None)
+        self.chosen = {name: given.get(name) or choose_hierarchy(table.columns[name], known) for name in asked}
+        wrong = next((name for name, hierarchy in self.chosen.items() if not isinstance(hierarchy, Hierarchy)), None)
         if wrong is not None:
             raise InvalidParameter(
                 f"The hierarchy of {wrong!r} is invalid",
-                why=f"it is a {type(self._chosen[wrong]).__name__}",
+                why=f"it is a {type(self.chosen[wrong]).__name__}",
                 instead="Hierarchy.of({…}), Hierarchy.read_csv(path), Hierarchy.intervals(5, 10)",
             )
-        return {name: hierarchy.ladder(table.columns[name], known) for name, hierarchy in self._chosen.items()}
+        return {name: hierarchy.ladder(table.columns[name], known) for name, hierarchy in self.chosen.items()}
 
-    _chosen: Mapping[str, Hierarchy] = {}
+    chosen: Mapping[str, Hierarchy] = {}
+    """The hierarchy of each column, as it was given or chosen."""
     kept_: npt.NDArray[np.bool_] | None = None
 
     @property
-    def _watched(self) -> list[str]:
+    def watched(self) -> list[str]:
         """Every sensitive column: those that were declared, and those that a model names."""
         named = [column for model in self.models for column in model.columns_of(self.sensitive) if column is not None]
         return list(dict.fromkeys([*self.sensitive, *named]))
 
     @property
-    def _dropped(self) -> list[str]:
+    def dropped(self) -> list[str]:
         """Columns that do not leave: those that name a person, and the one that says who of the list is in the table."""
         return [*self.identifying, *([self.research] if self.research else [])]
 
     def _as_they_are(self, frame: Frame) -> list[str]:
         """Columns that are published and that no model looks at."""
-        named = {*self.quasi, *self._watched, *self._dropped}
+        named = {*self.quasi, *self.watched, *self.dropped}
         return [name for name in frame.names if name not in named]
 
     def _linking(self, frame: Frame) -> list[str]:
@@ -367,7 +368,8 @@ class Anonymizer:
         labels = [frame.labelled or INDEX_KEPT] if self.keep_index and frame.index is not None else []
         return [*labels, *([] if self.shuffle else [ORDER_KEPT])]
 
-    def _warn(self, stacklevel: int = 4) -> None:
+    def warn(self, stacklevel: int = 4) -> None:
+        """Warn of rows whose risk grew."""
         told = [each.warning for each in self.report_.risk.added if each.grows]
         if told:
             warnings.warn("; ".join(told), HiddenRows, stacklevel=stacklevel)

@@ -130,7 +130,7 @@ def _anonymize(
         raise InvalidParameter("keep_index=True is invalid", why="the rows of a file have no labels", instead="keep_index=False")
     random = anonymizer.random or Random()
     secret_order(0, random, shuffle=anonymizer.shuffle, stacklevel=6)
-    dropped = anonymizer._dropped
+    dropped = anonymizer.dropped
     for name in dropped:
         if name not in names:
             raise UnknownColumn(
@@ -145,13 +145,13 @@ def _anonymize(
     inner.identifying = []
     inner.shuffle = True
     recoded = inner.recode(frame)
-    vars(anonymizer).update({name: value for name, value in vars(inner).items() if name.endswith("_") or name == "_chosen"})
+    vars(anonymizer).update({name: value for name, value in vars(inner).items() if name.endswith("_") or name == "chosen"})
     kept = [name for name in names if name not in {*needed, *dropped}]
     total = frame.stands_for(np.ones(frame.rows, dtype=bool))
     published = _Published(
         columns=tuple(name for name in names if name not in dropped),
         needed=needed,
-        watched=tuple(anonymizer._watched),
+        watched=tuple(anonymizer.watched),
         missing_values=tuple(anonymizer.missing_values),
         star=anonymizer.suppressed == "star",
         outside=~research_rows(frame, anonymizer.research, None) if anonymizer.research else None,
@@ -173,7 +173,7 @@ def _anonymize(
         anonymizer.report_ = report = replace(
             inner.report_, kept=(*kept, *linking), dropped=tuple(dropped), risk=replace(inner.report_.risk, added=added)
         )
-        anonymizer._warn(stacklevel=6)
+        anonymizer.warn(stacklevel=6)
     return WrittenFile(rows=total, written=written, combinations=frame.rows, report=report)
 
 
@@ -199,7 +199,7 @@ def _opened(connection: Any, memory_limit: str | None, folder: str | Path | None
 
 def _needed(anonymizer: Anonymizer, names: Sequence[str]) -> list[str]:
     """Columns that the search looks at; those that the table lacks are refused later, by name."""
-    asked = [*anonymizer.quasi, *anonymizer._watched, *([anonymizer.research] if anonymizer.research else [])]
+    asked = [*anonymizer.quasi, *anonymizer.watched, *([anonymizer.research] if anonymizer.research else [])]
     return [name for name in dict.fromkeys(asked) if name in names]
 
 

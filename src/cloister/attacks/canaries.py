@@ -177,7 +177,7 @@ def learned_numbers(model: Any) -> Floats:
     >>> learned_numbers(Model()).tolist()
     [1.0, 2.0, 3.0]
     """
-    names = getattr(model, "_learned", None)
+    names = getattr(model, "learned_names", None)
     if names is None:
         held = {name: value for name, value in vars(model).items() if name.endswith("_") and not name.startswith("_")}
     else:
@@ -193,7 +193,7 @@ def _numbers(value: Any) -> Iterator[NDArray[Any]]:
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _numbers(each)
-    elif getattr(value, "_learned", None) is not None:
+    elif getattr(value, "learned_names", None) is not None:
         yield learned_numbers(value)
     elif isinstance(value, bool | int | float | np.number | np.ndarray):
         array = np.asarray(value)

@@ -155,7 +155,7 @@ def _fit(model: PrivateModel, name: str, table: PrivateTable, features: list[str
     """Through the one door, which charges a ledger: the one that is named, or one that ends with the command."""
     from cloister.session import Door
 
-    promise = model._promise()
+    promise = model.promise()
     assert promise is not None
     with open_ledger(given["ledger"]) as book:
         budget = None if (table.population or name) in book.populations() else _budget(promise)
@@ -191,7 +191,7 @@ def _curve(
     with Door({name: table}, budget=PureDP(1)) as door:
         codes = door.prepared(name).rows([*features, *([given["target"]] if given["target"] else [])])
     rows = rows_of(model, encoder, given["target"], codes, table)
-    y = model.classes_[rows.y] if model._target == "class" else rows.y
+    y = model.classes_[rows.y] if model.target_kind == "class" else rows.y
     return price_of_privacy(
         model,
         rows.X,

@@ -65,6 +65,11 @@ class Ledger:
         self._clock = clock
         self._begin()
 
+    @property
+    def where(self) -> str | os.PathLike[str] | None:
+        """Where it was opened; None for one in memory."""
+        return self._arguments[0]
+
     def _begin(self) -> None:
         where, key, head = self._arguments
         self._opened: Opened = open_ledger(where, key=key, head=head, clock=self._clock)

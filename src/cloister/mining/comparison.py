@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cloister.errors import InvalidParameter
-from cloister.mining.hiding import METHODS, Progress, Sanitised, _problem, answers, stated
+from cloister.mining.hiding import METHODS, Progress, Sanitised, answers, problem_of, stated
 from cloister.privacy import Exact, exact_positive
 from cloister.session.releases.frames import Frame, Series
 
@@ -147,7 +147,7 @@ def compare(
             )
     if not chosen:
         raise InvalidParameter("methods=[] is invalid", why="nothing is compared", instead="methods=None")
-    read, problem = _problem(baskets, rules, min_support, min_confidence, columns)
+    read, problem = problem_of(baskets, rules, min_support, min_confidence, columns)
     heuristics = [name for name in METHODS if name in chosen and name != "exact"]
     results = answers(
         read,

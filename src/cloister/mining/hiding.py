@@ -207,7 +207,7 @@ def hide_rules(
     A method that cannot hide them all (1.a, where too few baskets lack X) is refused; `compare` shows such an attempt.
     """
     check_method(method)
-    read, problem = _problem(baskets, rules, min_support, min_confidence, columns)
+    read, problem = problem_of(baskets, rules, min_support, min_confidence, columns)
     exactly = method in ("auto", "exact")
     heuristics = [name for name in METHODS if name not in ("1.a", "exact")] if exactly else [method]
     if exactly and insertions:
@@ -257,7 +257,7 @@ def check_method(method: str) -> None:
         raise InvalidParameter(f"method={method!r} is invalid", why=f"known are {', '.join(known)}", instead='method="auto"')
 
 
-def _problem(
+def problem_of(
     baskets: Any, rules: Any, min_support: Exact, min_confidence: Exact, columns: dict[str, str]
 ) -> tuple[Read, Problem]:
     read = read_with_shape(baskets, **columns)

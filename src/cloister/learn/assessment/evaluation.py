@@ -175,7 +175,7 @@ def fit_and_score(
     measure_of(model, measure)
     X_train, X_test, y_train, y_test = split(X, y, test=test, random=model.random)
     fitted: PrivateModel = clone(model).fit(X_train, y_train)
-    promise = fitted._promise()
+    promise = fitted.promise()
     chosen = measure_of(fitted, measure)
     judge = judge_of(fitted, chosen, None)
     features, target = rows_for(fitted, X_test, y_test, judge)

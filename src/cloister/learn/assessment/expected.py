@@ -66,7 +66,7 @@ class Expected:
 
 def measured(model: PrivateModel) -> bool:
     """Whether anything measures how good its result is."""
-    return model._target != "none" or captures(model)
+    return model.target_kind != "none" or captures(model)
 
 
 def expected_curve(model: Any, encoder: Encoder, table: PrivateTable) -> Expected:

@@ -73,11 +73,11 @@ def fit_and_evaluate(
     fitted: PrivateModel = clone(model)
     declare(fitted, encoder, declaration, target)
     method = Trial(model=fitted, measure=chosen, encoder=encoder, target=target, test=exact_probability(test, "test"))
-    wanted = model._promise() if spend is None else spend
+    wanted = model.promise() if spend is None else spend
     assert wanted is not None
     outcome = session.run(method, table, wanted, purpose=purpose)
     read(fitted, outcome.values["model"], outcome.cost)
-    fitted._named(encoder.names)
+    fitted.set_feature_names(encoder.names)
     share = method.share(outcome.cost, declaration)
     numbers = np.asarray(outcome.values["sums"], dtype=np.float64)
     return fitted, judge_of(fitted, chosen).answer(numbers, share, outcome.cost, marked=outcome.marked)

@@ -123,7 +123,7 @@ def judge_of(model: Any, measure: Measure, bounds_y: Any = None) -> Judge:
 
 def measure_of(model: Any, measure: Measure | None) -> Measure:
     """The measure, where it fits the model; without one, accuracy for classes and R² for numbers."""
-    target = getattr(model, "_target", None)
+    target = getattr(model, "target_kind", None)
     kind = target if target is not None else "class" if hasattr(model, "classes_") else "number"
     known = {"class": OF_CLASSES, "number": OF_NUMBERS}.get(kind, ())
     if not known:
@@ -170,4 +170,4 @@ class _Checking(PrivateModel):
         self.bounds_y = bounds_y
         self.bounds = (-_LARGEST, _LARGEST)
         self.privacy = "central"
-        self._target = "number" if classes is None else "class"  # type: ignore[misc]
+        self.target_kind = "number" if classes is None else "class"  # type: ignore[misc]

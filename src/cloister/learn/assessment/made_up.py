@@ -47,7 +47,7 @@ def made_up(model: PrivateModel, encoder: Encoder, rows: int) -> tuple[npt.NDArr
     if getattr(model, "method", "") in _BY_ENGINE:
         model.set_params(method="auto")
     random = Random.deterministic(_SEED)
-    if model._target == "none":
+    if model.target_kind == "none":
         codes = _grouped(encoder, rows, random)
     else:
         codes = {name: _codes(domain.low_code, domain.high_code, rows, random) for name, domain in encoder.columns}
@@ -55,13 +55,13 @@ def made_up(model: PrivateModel, encoder: Encoder, rows: int) -> tuple[npt.NDArr
     centred = box_of(encoder.bounds, features=X.shape[1]).centred(X)
     if hasattr(model, "categories"):
         X = _numbered(model, encoder, codes)
-    if model._target == "none":
+    if model.target_kind == "none":
         return X, None
     score = centred @ (2 * _chances(centred.shape[1], random) - 1)
     chance = sum(_chances(rows, random) for _ in range(4)) - 2.0
     spread = float(score.std()) or 1.0
     score = (score - score.mean()) / spread + _CHANCE * chance / float(np.std(chance) or 1.0)
-    if model._target == "number":
+    if model.target_kind == "number":
         low, high = model.bounds_y
         return X, np.clip((low + high) / 2 + (high - low) / 6 * score, low, high)
     classes = np.asarray(model.classes)

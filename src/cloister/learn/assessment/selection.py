@@ -282,7 +282,7 @@ def _check_settings(settings: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _check_model(estimator: Any) -> None:
-    if not isinstance(estimator, PrivateModel) or estimator._target not in ("class", "number") or not estimator.private:
+    if not isinstance(estimator, PrivateModel) or estimator.target_kind not in ("class", "number") or not estimator.private:
         raise InvalidParameter(
             f"{type(estimator).__name__} is invalid",
             why="the search trains private models of this library that predict classes or numbers",

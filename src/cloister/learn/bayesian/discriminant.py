@@ -59,7 +59,7 @@ class LinearDiscriminantAnalysis(ClassifierMixin, PrivateModel):  # type: ignore
     """
 
     _stored: ClassVar[str] = "LinearDiscriminantAnalysis"
-    _learned: ClassVar[tuple[str, ...]] = (
+    learned_names: ClassVar[tuple[str, ...]] = (
         "classes_",
         "class_count_",
         "priors_",

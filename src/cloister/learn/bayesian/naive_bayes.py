@@ -38,7 +38,7 @@ class _NaiveBayes(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     (`categories.category_counts`), in proportion to how many features there are of each; all that is learned is post-processing.
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
+    learned_names: ClassVar[tuple[str, ...]] = (
         "classes_",
         "class_count_",
         "class_count_noise_",

@@ -80,8 +80,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     """
 
     _stored: ClassVar[str] = "KMeans"
-    _target: ClassVar[str] = "none"
-    _learned: ClassVar[tuple[str, ...]] = (
+    target_kind: ClassVar[str] = "none"
+    learned_names: ClassVar[tuple[str, ...]] = (
         "cluster_centers_",
         "cluster_sizes_",
         "deviations_",

@@ -227,8 +227,8 @@ class GaussianMixture(DensityMixin, PrivateModel):  # type: ignore[misc]
     """
 
     _stored: ClassVar[str] = "GaussianMixture"
-    _target: ClassVar[str] = "none"
-    _learned: ClassVar[tuple[str, ...]] = ("weights_", "means_", "covariances_", "rounds_", "low_", "high_")
+    target_kind: ClassVar[str] = "none"
+    learned_names: ClassVar[tuple[str, ...]] = ("weights_", "means_", "covariances_", "rounds_", "low_", "high_")
 
     def __init__(
         self,

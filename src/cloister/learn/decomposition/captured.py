@@ -21,7 +21,7 @@ def captures(model: PrivateModel) -> bool:
     >>> captures(KMeans()), captures(StandardScaler())
     (True, False)
     """
-    return not {"cluster_centers_", "components_", "covariances_"}.isdisjoint(type(model)._learned)
+    return not {"cluster_centers_", "components_", "covariances_"}.isdisjoint(type(model).learned_names)
 
 
 def captured(model: Any, X: Any) -> float:

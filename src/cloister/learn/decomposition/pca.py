@@ -117,8 +117,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateModel):  # t
     """
 
     _stored: ClassVar[str] = "PCA"
-    _target: ClassVar[str] = "none"
-    _learned: ClassVar[tuple[str, ...]] = (
+    target_kind: ClassVar[str] = "none"
+    learned_names: ClassVar[tuple[str, ...]] = (
         "components_",
         "explained_variance_",
         "deviations_",

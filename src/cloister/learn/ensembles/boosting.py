@@ -134,7 +134,7 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):  # type: ignore[mi
     """
 
     _stored: ClassVar[str] = "GradientBoostingClassifier"
-    _learned: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "columns_", "bins_", "base_", "value_")
+    learned_names: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "columns_", "bins_", "base_", "value_")
 
     def __init__(
         self,
@@ -200,8 +200,8 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc
     """
 
     _stored: ClassVar[str] = "GradientBoostingRegressor"
-    _learned: ClassVar[tuple[str, ...]] = ("bounds_y_", "low_", "high_", "columns_", "bins_", "base_", "value_")
-    _target: ClassVar[str] = "number"
+    learned_names: ClassVar[tuple[str, ...]] = ("bounds_y_", "low_", "high_", "columns_", "bins_", "base_", "value_")
+    target_kind: ClassVar[str] = "number"
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ _USUAL_DEPTH, _USUALLY_DEEPEST, _USUAL_TREES = 4, 7, 3
 class _Trees(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """What a tree and a forest share: a forest of one is a tree."""
 
-    _learned: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "depth_", "feature_", "threshold_", "value_")
+    learned_names: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "depth_", "feature_", "threshold_", "value_")
     _currency: ClassVar[Currency | None] = "epsilon"
 
     method: Any

@@ -1,8 +1,8 @@
 """What every model has: parameters, checks, an allowance, learned values that may be published, and a table to learn from.
 
 A model is a scikit-learn estimator. `fit` checks and clips, opens an `Allowance`, calls the model's own `_learn`, and keeps what
-was spent. What `_learn` leaves in the attributes that `_learned` names is the whole model: it is what is saved, and nothing else
-of the rows stays.
+was spent. What `_learn` leaves in the attributes that `learned_names` lists is the whole model: it is what is saved, and nothing
+else of the rows stays.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
     `n_features_in_`, and what the model learned.
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ()
+    learned_names: ClassVar[tuple[str, ...]] = ()
     """The attributes that are the model: plain numbers, texts and arrays, all of them released values or public facts.
     What a later version added has a default in the class: a model that an older one stored opens without it."""
     _stored: ClassVar[str]
     """The name that the model is stored under (`catalogue.name_of`): a literal, whatever the class is called."""
-    _target: ClassVar[str] = "class"
+    target_kind: ClassVar[str] = "class"
     """"class", "number" or "none"."""
     _currency: ClassVar[Currency | None] = None
     """What the allowance is counted in: by itself ε for a pure promise and μ² else."""
     _frameless: bool = False
-    """Whether the names of its features were never those of a frame (`_named`)."""
+    """Whether the names of its features were never those of a frame (`set_feature_names`)."""
 
     epsilon: Any
     delta: Any
@@ -99,13 +99,13 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             )
         return self.privacy is not None
 
-    def _promise(self) -> Guarantee | None:
+    def promise(self) -> Guarantee | None:
         if not self.private:
             return None
         return PureDP(self.epsilon) if self.delta in (None, 0) else ApproxDP(self.epsilon, self.delta)
 
     def _allowance(self, whole: Guarantee | None = None, *, rows: int = 1) -> Allowance | None:
-        promised = whole or self._promise()
+        promised = whole or self.promise()
         return None if promised is None else Allowance(promised, currency=self._currency_of(promised), rows=rows)
 
     def _currency_of(self, promised: Guarantee) -> Currency | None:
@@ -136,7 +136,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         box = self._box(X)
         kept = ~np.isnan(X).any(axis=1)
         if target is not None:
-            target, known = self._class_numbers(target) if self._target == "class" else self._numbers(target)
+            target, known = self._class_numbers(target) if self.target_kind == "class" else self._numbers(target)
             kept = kept & known
             target = target if kept.all() else target[kept]
         return Rows(X=np.ascontiguousarray(box.clipped(X if kept.all() else X[kept])), y=target, box=box)
@@ -146,16 +146,16 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         looks them up, it is read and refused as scikit-learn does."""
         self._frameless = False
         if not self.private and self.bounds is None:
-            if self._target == "none":
+            if self.target_kind == "none":
                 return np.asarray(validate_data(self, X, dtype=np.float64)), None
-            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=self._target == "number")
+            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=self.target_kind == "number")
             return X, y
         rows = matrix_of(X, features=width_of(self.bounds))
         validate_data(self, X if hasattr(X, "columns") else rows, skip_check_array=True)  # names and number of features
-        if self._target == "none":
+        if self.target_kind == "none":
             return rows, None
         column = column_of(y, rows=len(rows))
-        if not self.private and getattr(self, "classes" if self._target == "class" else "bounds_y", None) is None:
+        if not self.private and getattr(self, "classes" if self.target_kind == "class" else "bounds_y", None) is None:
             check_array(column, ensure_2d=False, dtype=None)
         return rows, column
 
@@ -208,7 +208,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             )
         return np.asarray(found)
 
-    def _named(self, names: npt.ArrayLike) -> None:
+    def set_feature_names(self, names: npt.ArrayLike) -> None:
         """Name the features otherwise than by the columns of a frame."""
         self.feature_names_in_, self._frameless = np.asarray(names, dtype=object), True
 
@@ -266,7 +266,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         return "\n".join([str(self.guarantee_), *(f"  {line} ({float(line.portion):.1%})" for line in self.spent_)])
 
     def _learned_values(self) -> Mapping[str, Any]:
-        return {name: getattr(self, name) for name in ("n_features_in_", *self._learned)}
+        return {name: getattr(self, name) for name in ("n_features_in_", *self.learned_names)}
 
 
 def _refuse(arguments: dict[str, Any]) -> None:

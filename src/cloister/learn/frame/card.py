@@ -275,9 +275,9 @@ def _features(model: PrivateModel) -> tuple[tuple[str, float, float], ...]:
 
 
 def _target(model: PrivateModel) -> str:
-    if model._target == "class":
+    if model.target_kind == "class":
         return f"one of {', '.join(str(value) for value in model.classes_.tolist())}"
-    if model._target == "number" and hasattr(model, "bounds_y_"):
+    if model.target_kind == "number" and hasattr(model, "bounds_y_"):
         low, high = model.bounds_y_
         return f"{low:g} to {high:g}"
     return ""

@@ -24,7 +24,7 @@ class Threshold(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     [0, 1]
     """
 
-    _learned = ("classes_", "table_", "low_", "high_")
+    learned_names = ("classes_", "table_", "low_", "high_")
 
     classes_: npt.NDArray[Any]
 

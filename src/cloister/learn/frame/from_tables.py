@@ -44,7 +44,7 @@ def fit_table(
             "privacy=None is invalid", why="what leaves a session has a promise", instead="fit(X, y), with rows of your own"
         )
     check_target(model, features, target)
-    wanted = model._promise() if spend is None else spend
+    wanted = model.promise() if spend is None else spend
     assert wanted is not None
     remote = getattr(session, "fit_model", None)
     if remote is not None:  # a hub learns there, as a job
@@ -63,12 +63,12 @@ def fit_table(
     else:
         outcome = session.run(Learning(model=model, encoder=encoder, target=target), table, wanted, purpose=purpose)
         read(model, outcome.values, outcome.cost)
-    model._named(encoder.names)
+    model.set_feature_names(encoder.names)
 
 
 def check_target(model: PrivateModel, features: Sequence[str], target: str | None) -> None:
     """A target where the model learns one, and not among the features."""
-    if (target is None) != (model._target == "none"):
+    if (target is None) != (model.target_kind == "none"):
         raise InvalidParameter(
             f"target={target!r} is invalid",
             why="this model has no target" if target else "this model learns a target",
@@ -91,7 +91,7 @@ def declare(model: PrivateModel, encoder: Encoder, declaration: PrivateTable, ta
     if target is None:
         return
     domain = declaration.column(target)
-    if model._target == "class":
+    if model.target_kind == "class":
         model.classes = list(_classes(domain, target))
         return
     if not isinstance(domain, Integer | Real | Date | Boolean):
@@ -152,7 +152,7 @@ def rows_of(
     domain = declaration.column(target)
     codes = np.asarray(rows[target])
     kept &= codes != domain.null_code
-    if model._target == "class":
+    if model.target_kind == "class":
         model.classes_ = classes_of(_classes(domain, target))
         return Rows(X=np.ascontiguousarray(box.clipped(X[kept])), y=(codes - domain.low_code)[kept].astype(np.int64), box=box)
     model.bounds_y_ = interval_of(_interval(domain))

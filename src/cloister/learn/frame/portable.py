@@ -78,13 +78,13 @@ def load(source: str | Path) -> Any:
         kind = class_of(name)
         model = kind(**{key: from_plain(value) for key, value in document["parameters"].items()})
         learned = {key: from_plain(value) for key, value in document["learned"].items()}
-        known = {"n_features_in_", *kind._learned}
-        if not known - {name for name in kind._learned if hasattr(kind, name)} <= set(learned) <= known:
+        known = {"n_features_in_", *kind.learned_names}
+        if not known - {name for name in kind.learned_names if hasattr(kind, name)} <= set(learned) <= known:
             raise _refused("it does not hold what such a model learns")
         for key, value in learned.items():
             setattr(model, key, value)
         if document["features"] is not None:
-            model._named(from_plain(document["features"]))
+            model.set_feature_names(from_plain(document["features"]))
         model.guarantee_ = read_guarantee(document["guarantee"])
         model.spent_ = read_spent(document["spent"])
         model.marked_ = bool(document["marked"])
@@ -117,7 +117,7 @@ def plain(value: Any) -> Any:
         return {"number": repr(value)}
     if value is None or type(value) in (bool, int, float, str):
         return value
-    if hasattr(value, "_learned") and hasattr(value, "get_params"):
+    if hasattr(value, "learned_names") and hasattr(value, "get_params"):
         return {"model": to_json(value)}
     raise _refused(f"a {type(value).__name__} cannot be saved")
 

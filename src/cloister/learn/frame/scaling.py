@@ -36,7 +36,7 @@ _LEAST_DEVIATION = 1e-3
 class _Transformer(OneToOneFeatureMixin, TransformerMixin, PrivateModel):  # type: ignore[misc]
     """One feature in, one feature out."""
 
-    _target = "none"
+    target_kind = "none"
 
     low_: Floats
     high_: Floats
@@ -62,7 +62,7 @@ class BoundedScaler(_Transformer):
     """
 
     _stored: ClassVar[str] = "BoundedScaler"
-    _learned = ("low_", "high_", "from_", "to_")
+    learned_names = ("low_", "high_", "from_", "to_")
 
     from_: float
     to_: float
@@ -80,7 +80,7 @@ class BoundedScaler(_Transformer):
         self.privacy = privacy
         self.random = random
 
-    def _promise(self) -> Guarantee | None:
+    def promise(self) -> Guarantee | None:
         return PureDP(0) if self.private else None
 
     def _allowance(self, whole: Guarantee | None = None, *, rows: int = 1) -> Allowance | None:
@@ -101,7 +101,7 @@ class BoundedScaler(_Transformer):
         return None
 
     def _settled(self, allowance: Allowance | None, *, marked: bool | None = None) -> Self:
-        self.guarantee_, self.spent_, self.marked_ = self._promise(), (), False
+        self.guarantee_, self.spent_, self.marked_ = self.promise(), (), False
         return self
 
     def transform(self, X: Any) -> Floats:
@@ -137,7 +137,7 @@ class StandardScaler(_Transformer):
     """
 
     _stored: ClassVar[str] = "StandardScaler"
-    _learned = ("low_", "high_", "mean_", "scale_", "mean_margin_")
+    learned_names = ("low_", "high_", "mean_", "scale_", "mean_margin_")
 
     mean_: Floats
     scale_: Floats
@@ -227,7 +227,7 @@ class QuantileClipper(_Transformer):
     """
 
     _stored: ClassVar[str] = "QuantileClipper"
-    _learned = ("low_", "high_")
+    learned_names = ("low_", "high_")
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ class KernelClassifier(LinearClassifier):
     """
 
     _stored: ClassVar[str] = "KernelClassifier"
-    _learned: ClassVar[tuple[str, ...]] = (*LinearClassifier._learned, "frequencies_", "gamma_")
+    learned_names: ClassVar[tuple[str, ...]] = (*LinearClassifier.learned_names, "frequencies_", "gamma_")
 
     def __init__(
         self,

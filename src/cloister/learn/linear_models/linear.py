@@ -37,8 +37,8 @@ _METHODS = ("auto", "moments", "wishart")
 class _Linear(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """What the two have in common."""
 
-    _target: ClassVar[str] = "number"
-    _learned: ClassVar[tuple[str, ...]] = (
+    target_kind: ClassVar[str] = "number"
+    learned_names: ClassVar[tuple[str, ...]] = (
         "coef_",
         "intercept_",
         "coef_noise_",

@@ -148,8 +148,8 @@ _SIGNAL = 15.0
 class LinearClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """Linear scores with a promise; see `LogisticRegression` and `LinearSVC`."""
 
-    _target: ClassVar[str] = "class"
-    _learned: ClassVar[tuple[str, ...]] = ("classes_", "coef_", "intercept_", "low_", "high_", "method_", "margins_")
+    target_kind: ClassVar[str] = "class"
+    learned_names: ClassVar[tuple[str, ...]] = ("classes_", "coef_", "intercept_", "low_", "high_", "method_", "margins_")
 
     classes: Any
     method: Any

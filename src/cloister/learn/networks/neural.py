@@ -82,7 +82,7 @@ class NeuralClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """
 
     _stored: ClassVar[str] = "NeuralClassifier"
-    _learned: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "noise_", "weights_")
+    learned_names: ClassVar[tuple[str, ...]] = ("classes_", "low_", "high_", "noise_", "weights_")
 
     def __init__(
         self,

@@ -179,7 +179,7 @@ def history_of(ledger: Ledger, where: str | Path | None = None) -> SetHistory:
             _IN_MEMORY[ledger] = SetHistory(None, key)
         return _IN_MEMORY[ledger]
     if where is None:
-        place = ledger._arguments[0]
+        place = ledger.where
         if place is None or (isinstance(place, str) and "://" in place):
             raise InvalidParameter(
                 "The controls are invalid",

@@ -31,8 +31,8 @@ from cloister.tables.engines.engine import (
     Site,
     Turn,
     UnitsReport,
-    _token,
     fresh_secret,
+    fresh_token,
     in_pieces,
 )
 from cloister.tables.engines.folder import PrivateFolder
@@ -322,7 +322,7 @@ class DuckDBPrepared(Prepared):
             return None  # our files are plain
         import arro3.core
 
-        name = f"cloister_beside_{_token(8)}"
+        name = f"cloister_beside_{fresh_token(8)}"
         cap = other.declaration.max_rows
         kept = f"SELECT * FROM {RELATION}" + (f" WHERE place <= {cap}" if cap is not None else "")
         with self._cursor() as mine, other._cursor() as theirs:
@@ -336,7 +336,7 @@ class DuckDBPrepared(Prepared):
         """A table of the codes."""
         from arro3.core import Array, DataType, Table
 
-        name = f"cloister_public_{_token(8)}"
+        name = f"cloister_public_{fresh_token(8)}"
         types = {**_TYPES, "string": "VARCHAR"}
         arrays, chosen = {}, []
         for (column, (values, domain)), dtype in zip(codes.columns().items(), codes.schema().values(), strict=True):

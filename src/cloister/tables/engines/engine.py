@@ -244,7 +244,7 @@ class Prepared(Answering):
     def __init__(self, declaration: PrivateTable, *, materialised: bool, workspace: Workspace | None = None) -> None:
         self.declaration = self.declared = declaration
         self.workspace = workspace or Workspace.of()
-        self.version = declaration.version if declaration.version is not None else _token(16)
+        self.version = declaration.version if declaration.version is not None else fresh_token(16)
         self.materialised = materialised
         self.layout = Layout(declaration.columns, declaration.unit is not None)
         self._plans: OrderedDict[Hashable, CompiledQuery] = OrderedDict()
@@ -392,13 +392,13 @@ def prepare(
 def fresh_secret(secret: str | None) -> str:
     """The secret of the version, which keys the order within a unit: drawn from the secure source, or the caller's own."""
     if secret is None:
-        return _token(16)
+        return fresh_token(16)
     if not isinstance(secret, str) or not (secret.isascii() and secret.isalnum()):
         raise EngineError("The secret is not supported", why="it must be letters and digits", instead='secret="00ff"')
     return secret
 
 
-def _token(length: int) -> str:
+def fresh_token(length: int) -> str:
     from cloister.noise.random import default_random
 
     return default_random().bytes(length).hex()

@@ -21,7 +21,7 @@ from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery, preceded
 from cloister.tables.engines.duckdb import named_by, report_of
-from cloister.tables.engines.engine import PreparationReport, Prepared, Site, _token, fresh_secret, in_columns, in_pieces
+from cloister.tables.engines.engine import PreparationReport, Prepared, Site, fresh_secret, fresh_token, in_columns, in_pieces
 from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.engines.postgres_spelling import TYPES, PostgresSpelling, identifier
@@ -148,7 +148,7 @@ class PostgresPrepared(Prepared):
         self._source = source
         spelling = PostgresSpelling()
         self._select = prepared_sql(table.columns, source.schema, source.relation, table.unit, secret, spelling, table.during)
-        self._name = f"p{_token(12)}"
+        self._name = f"p{fresh_token(12)}"
         self._relation = f"{identifier(SCHEMA)}.{identifier(self._name)}"
         self._idle: list[Any] = []
         self._running: dict[Any, int] = {}
@@ -208,7 +208,7 @@ class PostgresPrepared(Prepared):
 
     def _publish(self, codes: PublicCodes) -> Site:
         """A table of the codes; where nothing may be written, a query that holds them."""
-        name = f"p{_token(12)}"
+        name = f"p{fresh_token(12)}"
         types = {column: {**TYPES, "string": "text"}[dtype] for column, dtype in codes.schema().items()}
         rows = codes.rows()
         if not self.materialised:
@@ -236,7 +236,7 @@ class PostgresPrepared(Prepared):
             return
         with self._connection() as connection, connection.transaction():
             connection.execute("SET LOCAL cursor_tuple_fraction = 1")  # all of it is read
-            with connection.cursor(f"cloister_{_token(8)}") as cursor:
+            with connection.cursor(f"cloister_{fresh_token(8)}") as cursor:
                 cursor.execute(self._sql(plan.sql))
                 yield from in_pieces(cursor.fetchmany, plan)
 

@@ -23,7 +23,16 @@ from cloister.tables.declaring.table import PrivateTable
 from cloister.tables.engines.abilities import Abilities
 from cloister.tables.engines.compiler import RELATION, CompiledQuery
 from cloister.tables.engines.duckdb import named_by, report_of
-from cloister.tables.engines.engine import PIECE, PreparationReport, Prepared, Site, _token, fresh_secret, in_columns, in_pieces
+from cloister.tables.engines.engine import (
+    PIECE,
+    PreparationReport,
+    Prepared,
+    Site,
+    fresh_secret,
+    fresh_token,
+    in_columns,
+    in_pieces,
+)
 from cloister.tables.engines.guard import guarded, tried
 from cloister.tables.engines.ibis_compilers import sql_of
 from cloister.tables.engines.workspace import Workspace
@@ -235,7 +244,7 @@ class SparkPrepared(Prepared):
         super().__init__(table, materialised=True, workspace=workspace)
         self._source = source
         self._secret = secret
-        self._view = f"cloister_{_token(12)}"
+        self._view = f"cloister_{fresh_token(12)}"
         self._running: dict[str, tuple[int, Any]] = {}
         self._codes: dict[str, PublicCodes] = {}
         self._names = {name: f"s{i}" for i, name in enumerate(source.schema)}  # a name may hold ${…}, which Spark would replace
@@ -293,7 +302,7 @@ class SparkPrepared(Prepared):
         return self._source.again(lambda: self._collected(sql.replace(RELATION, self._view)))
 
     def _collected(self, sql: str) -> list[Any]:
-        with self._asked(f"{self._view}-{_token(8)}"):
+        with self._asked(f"{self._view}-{fresh_token(8)}"):
             return list(self._sql(sql).collect())
 
     @contextmanager
@@ -319,7 +328,7 @@ class SparkPrepared(Prepared):
         if self.workspace.memory is None:
             yield self._fetch(plan)
             return
-        sql, tag = _no_variables(plan.sql).replace(RELATION, self._view), f"{self._view}-{_token(8)}"
+        sql, tag = _no_variables(plan.sql).replace(RELATION, self._view), f"{self._view}-{fresh_token(8)}"
         with self._asked(tag):
             yield from in_pieces(self._source.again(lambda: _begun(self._sql(sql).toLocalIterator())), plan)
 
@@ -331,7 +340,7 @@ class SparkPrepared(Prepared):
 
     def _publish(self, codes: PublicCodes) -> Site:
         """A temporary view of the codes."""
-        name = f"cloister_{_token(12)}"
+        name = f"cloister_{fresh_token(12)}"
         self._source.again(lambda: self._show(name, codes))
         self._codes[name] = codes
         return Site(name)

@@ -27,7 +27,7 @@ from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub
 from pyspark.sql.connect.session import SparkSession
 
 from cloister.errors import EngineError
-from cloister.tables.engines.engine import _token
+from cloister.tables.engines.engine import fresh_token
 
 if TYPE_CHECKING:
     from cloister.tables.engines.spark_connection import SparkPlace
@@ -245,7 +245,7 @@ class PlaceChannel(ChannelBuilder):  # type: ignore[misc]
 def greeted(place: SparkPlace, calls: Calls, token: str) -> bool | None:
     """Whether the server takes a token; None where no Spark could be reached: nothing answers there, or another than the
     certificate's owner."""
-    session, user = str(uuid.UUID(hex=_token(16), version=4)), messages.UserContext(user_id=place.user)
+    session, user = str(uuid.UUID(hex=fresh_token(16), version=4)), messages.UserContext(user_id=place.user)
     question = messages.AnalyzePlanRequest(session_id=session, user_context=user)
     question.spark_version.SetInParent()
     with PlaceChannel(place, calls, token).toChannel() as channel:

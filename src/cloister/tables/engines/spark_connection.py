@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from cloister.errors import CloisterError, EngineError, MissingDependency
-from cloister.tables.engines.engine import _token
+from cloister.tables.engines.engine import fresh_token
 from cloister.tables.engines.guard import guarded, tried
 
 USER = "cloister"
@@ -150,7 +150,7 @@ class SparkConnection:
         from cloister.tables.engines.spark_calls import greeted
 
         place = self._place
-        if place.must_ask and greeted(place, self.calls, _token(16)):
+        if place.must_ask and greeted(place, self.calls, fresh_token(16)):
             raise EngineError(
                 "The Spark server is not supported",
                 why="it takes any token: anyone who may name the server could read all that it holds",

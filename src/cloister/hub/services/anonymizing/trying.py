@@ -71,7 +71,7 @@ def _tried(order: Order, frame: Frame, title: str, progress: Progress) -> dict[s
         problem = first.problem(frame)
     except CloisterError as error:
         return found | {"refused": _told(error)}
-    words = {name: hierarchy.describe() for name, hierarchy in first._chosen.items()}
+    words = {name: hierarchy.describe() for name, hierarchy in first.chosen.items()}
     found["trees"] = trees_of(problem.ladders, words)
     sizes = [] if order.levels else sorted({*_SIZES, order.k})
     points: list[dict[str, Any]] = []
