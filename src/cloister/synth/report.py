@@ -87,7 +87,8 @@ class Picture:
     """One column: the rows that the model expects in each state, and what was measured of them."""
 
     name: str
-    labels: tuple[str, ...]
+    labels: tuple[str | None, ...]
+    """None: missing."""
     model: tuple[float, ...]
     counts: tuple[float, ...]
     """Empty in a model of an old file, which has no measured counts; likewise the margin."""
@@ -241,7 +242,7 @@ def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _:
         rows_margin=1.96 * model.rows_error,
         measured=() if found is None else _of_orders(found),
         expected=tuple(_expected(model, others, sizes, order) for order in ORDERS if order <= len(sizes)),
-        pictures=tuple(_picture(model, place) for place in range(len(sizes))),
+        pictures=pictures_of(model),
         cost=model.cost,
         population=model.population,
         present=float(guesses[0]),
@@ -260,17 +261,17 @@ def tables_of(sizes: Sequence[int], order: int) -> list[Marginal]:
     return [every[place] for place in np.unique(np.linspace(0, len(every) - 1, MOST_TABLES).astype(int))] if every else []
 
 
-def labels_of(states: States) -> tuple[str, ...]:
-    """Each state in words.
+def labels_of(states: States) -> tuple[str | None, ...]:
+    """Each state in words; None for missing.
 
     >>> from cloister.tables import Integer, Strided
     >>> labels_of(States("age", Integer(0, 14, nullable=True), Strided("age", 10)))
-    ('0 to 9', '10 to 14', 'missing')
+    ('0–9', '10–14', None)
     """
     ends = [(int(low), int(high) - 1) for low, high in zip(states.starts[:-1], states.starts[1:], strict=True)]
     ends = [(low, min(high, states.domain.high_code)) for low, high in ends]
-    words = [str(states.domain.decode(low)) + (f" to {states.domain.decode(high)}" if high > low else "") for low, high in ends]
-    return (*words, *(["missing"] if states.domain.nullable else []))
+    words = [str(states.domain.decode(low)) + (f"–{states.domain.decode(high)}" if high > low else "") for low, high in ends]
+    return (*words, *([None] if states.domain.nullable else []))
 
 
 def save(report: Any, path: str | Path) -> None:
@@ -306,10 +307,10 @@ def _of_orders(found: Marginals) -> tuple[Measured, ...]:
 
 
 def _margin(found: Marginals, kept: Marginal) -> float:
-    """Of one cell of a table by itself, at 95 %."""
+    """Of one cell of a table by itself, at 95 %; its noise is a whole number, so what is between two of them says nothing."""
     each, one = found.tables[kept], np.ones(1)
     whole = Functional(one, one * each.variance, one * each.fourth, one * each.largest, one * (0.5 if each.variance else 0.0))
-    return float(width(whole, 0.95)[0])
+    return float(np.floor(width(whole, 0.95)[0]))
 
 
 def _complete(model: SyntheticModel, sizes: Sequence[int]) -> int:
@@ -348,6 +349,11 @@ def _expected(model: SyntheticModel, others: Sequence[Mixture], sizes: tuple[int
         high=None if mean is None else min(high * mean, 1.0),
         again=float(np.mean(again)) if again else 0.0,
     )
+
+
+def pictures_of(model: SyntheticModel) -> tuple[Picture, ...]:
+    """Each column of a model."""
+    return tuple(_picture(model, place) for place in range(len(model.columns)))
 
 
 def _picture(model: SyntheticModel, place: int) -> Picture:
@@ -403,7 +409,7 @@ def _drawn(picture: Picture) -> str:
             parts.append(f'<path d="M{middle:.1f} {high:.1f}V{low:.1f}" stroke="var(--ink)" stroke-width="1.5"/>')
     name = escape(picture.name)
     lines = [
-        [label, f"{own:,.0f}", f"{count:,.0f}" if picture.counts else ""]
+        ["missing" if label is None else label, f"{own:,.0f}", f"{count:,.0f}" if picture.counts else ""]
         for label, own, count in zip(picture.labels, picture.model, counts, strict=True)
     ]
     shown = table(
