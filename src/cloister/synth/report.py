@@ -167,11 +167,7 @@ class Report:
         known += [("cost", f"{self.cost}, of population {self.population}")]
         parts += [
             f"<p class='said'>{escape(self._guarantee())}</p>",
-            section(
-                "The table",
-                facts([each for each in known if each[1]]),
-                *(f"<p>{escape(each)}</p>" for each in self._guarantee()[1:]),
-            ),
+            section("The table", facts([each for each in known if each[1]])),
             section(
                 "What was measured", table(*self._measured(), numbers=(1, 2, 3), caption="Margins at 95 % confidence, in rows.")
             ),
@@ -201,8 +197,8 @@ class Report:
     def _guarantee(self) -> str:
         return (
             f"{self.cost}: the best guess whether one person is in the data is right with a probability of at most "
-            f"{100 * self.present:.3g} % (50 % without the table); the best guess between two values of a person, of at most "
-            f"{100 * self.value:.3g} %."
+            f"{_up(self.present)} (50 % without the table); the best guess between two values of a person, of at most "
+            f"{_up(self.value)}."
         )
 
     def _measured(self) -> tuple[list[str], list[list[str]]]:
@@ -221,7 +217,7 @@ class Report:
             known = each.value is not None and each.low is not None and each.high is not None
             value = f"{each.value:.2g}" if known else "not known"
             span = f"{each.low:.2g} to {min(each.high or 0.0, 1.0):.2g}" if known else ""
-            lines.append([ORDERS[each.order], value, span, f"{each.again:.2g}"])
+            lines.append([ORDERS[each.order], value, span, f"{each.again:.2g}" if each.tables else ""])
         return ["tables of", "expected", "range", "the people drawn again"], lines
 
 
@@ -370,6 +366,11 @@ def _picture(model: SyntheticModel, place: int) -> Picture:
 
 def _plain(line: Any) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(line).items()}
+
+
+def _up(probability: float) -> str:
+    """In per cent, rounded up."""
+    return f"{min(ceil(1000 * probability) / 10, 100.0):g} %"
 
 
 def _rows(margin: float) -> str:
