@@ -150,6 +150,19 @@ def test_every_kind_of_column_is_compared(sure: SyntheticModel) -> None:
     assert compared.orders[1].tables == 20  # pay × born has too many cells
 
 
+@pytest.mark.parametrize("columns", [{"a": cl.Integer(0, 1)}, {"a": cl.Integer(0, 1), "b": cl.Boolean()}])
+def test_tables_of_few_values_are_compared(columns: dict[str, Any]) -> None:
+    """Nobody is alone in them, so nobody is singled out."""
+    few = {"a": [0, 1, 1] * 100, "b": [True, False] * 150}
+    model = cl.synth.fit_frame({name: few[name] for name in columns}, columns, epsilon=5, random=Random.deterministic(3))
+    compared = model.compare({name: few[name] for name in columns}, others={name: few[name] for name in columns})
+    assert compared.singled is None
+    assert len(compared.memberships) == 2
+    assert "singling" not in str(compared)
+    json.dumps(compared.to_dict(), allow_nan=False)
+    assert "<title>NOT PRIVATE: a title</title>" in compared.to_html(title="a title")
+
+
 @pytest.mark.parametrize(
     ("asked", "error", "why"),
     [

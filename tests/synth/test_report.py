@@ -97,6 +97,9 @@ def test_the_page_fetches_nothing_and_misleads_no_reader() -> None:
     assert set(re.findall(r"https?://[^\"']+", page)) == {"http://www.w3.org/2000/svg"}
     assert page.count("<svg") == len(re.findall(r"<svg[^>]* role=\"img\"[^>]*><title>[^<]+</title>", page)) == 3
     assert "MARKED" not in page
+    assert re.findall(r"<(?:p|li)(?: [^>]*)?>.{0,9}</", page) == []
+    assert "at most 73.2 % (50 % without the table)" in page  # e/(1 + e), rounded up
+    assert page.count("best guess whether") == 1
 
 
 @pytest.mark.parametrize("ending", ["html", "json", "txt"])

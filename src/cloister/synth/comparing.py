@@ -22,7 +22,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cloister.anonymize.paper import bars, document, facts, section, table
-from cloister.attacks import AttributeInference, MembershipResult, closest_records, density_ratio, kernel_density, singling_out
+from cloister.attacks import (
+    AttributeInference,
+    ClosestRecords,
+    MembershipResult,
+    SinglingOut,
+    closest_records,
+    density_ratio,
+    kernel_density,
+    singling_out,
+)
 from cloister.attacks.scores import rate_of
 from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
 from cloister.noise import Random, default_random
@@ -111,8 +120,9 @@ class Comparison:
     learners: tuple[Learner, ...]
     memberships: tuple[MembershipResult, ...] = ()
     attributes: Mapping[str, AttributeInference]
-    singled: Any = None
-    closest: Any = None
+    singled: SinglingOut | None = None
+    """None where no combination of values occurs once in the synthetic rows."""
+    closest: ClosestRecords | None = None
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,6 +143,7 @@ class Comparison:
         if self.singled is not None:
             sides = {"members": self.singled.members.rate, "others": self.singled.others.rate, "risk": self.singled.risk}
             found["attacks"].append({"attack": "singling out", **sides})
+        if self.closest is not None:
             near = {"nearer": self.closest.nearer.rate, "copies": self.closest.copies, "of_others": self.closest.copies_of_others}
             found["attacks"].append({"attack": "distance to the closest record", **near})
         return found
@@ -168,7 +179,7 @@ class Comparison:
             words = "".join(f"<p>{escape(each)}</p>" for each in self._attack_words())
             parts.append(section("Attacks", words, table(*self._attacks(), numbers=(1, 2, 3)), f"<p>{escape(_WEAK)}</p>"))
         parts += [f"<p>{escape(each)}</p>" for each in self.notes]
-        return document(title or f"NOT PRIVATE: {self.table}, real against synthetic", *parts)
+        return document(f"NOT PRIVATE: {title or f'{self.table}, real against synthetic'}", *parts)
 
     _repr_html_ = to_html
 
@@ -212,7 +223,9 @@ class Comparison:
         for name, guess in self.attributes.items():
             most = guess.most_under(self.cost, guess.others.rate)
             lines.append([f"guess of {name}", f"{guess.members.rate:.1%}", f"{guess.others.rate:.1%}", f"{most:.1%}"])
-        lines.append(["singling out", f"{self.singled.members.rate:.1%}", f"{self.singled.others.rate:.1%}", ""])
+        if self.singled is not None:
+            lines.append(["singling out", f"{self.singled.members.rate:.1%}", f"{self.singled.others.rate:.1%}", ""])
+        assert self.closest is not None
         lines.append(["copies among synthetic rows", f"{self.closest.copies:.1%}", f"{self.closest.copies_of_others:.1%}", ""])
         return ["attack", "right of members", "of others", "most under the guarantee"], lines
 
@@ -405,9 +418,16 @@ def _attacked(
     return {
         "memberships": tuple(memberships),
         "attributes": found,
-        "singled": singling_out(made, members, others, random=random) if len(sizes) > 1 else None,
+        "singled": _singled(made, members, others, random) if len(sizes) > 1 else None,
         "closest": closest_records(made[: 4 * _MOST_ATTACKED], members, others),
     }
+
+
+def _singled(made: Integers, members: Integers, others: Integers, random: Random) -> SinglingOut | None:
+    try:
+        return singling_out(made, members, others, random=random)
+    except InvalidParameter:  # no combination of values occurs once
+        return None
 
 
 def density_of(mixture: Mixture, rows: Integers) -> Floats:

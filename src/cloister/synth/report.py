@@ -87,7 +87,8 @@ class Picture:
     """One column: the rows that the model expects in each state, and what was measured of them."""
 
     name: str
-    labels: tuple[str, ...]
+    labels: tuple[str | None, ...]
+    """None: missing."""
     model: tuple[float, ...]
     counts: tuple[float, ...]
     """Empty in a model of an old file, which has no measured counts; likewise the margin."""
@@ -166,11 +167,7 @@ class Report:
         known += [("cost", f"{self.cost}, of population {self.population}")]
         parts += [
             f"<p class='said'>{escape(self._guarantee())}</p>",
-            section(
-                "The table",
-                facts([each for each in known if each[1]]),
-                *(f"<p>{escape(each)}</p>" for each in self._guarantee()[1:]),
-            ),
+            section("The table", facts([each for each in known if each[1]])),
             section(
                 "What was measured", table(*self._measured(), numbers=(1, 2, 3), caption="Margins at 95 % confidence, in rows.")
             ),
@@ -200,8 +197,8 @@ class Report:
     def _guarantee(self) -> str:
         return (
             f"{self.cost}: the best guess whether one person is in the data is right with a probability of at most "
-            f"{100 * self.present:.3g} % (50 % without the table); the best guess between two values of a person, of at most "
-            f"{100 * self.value:.3g} %."
+            f"{_up(self.present)} (50 % without the table); the best guess between two values of a person, of at most "
+            f"{_up(self.value)}."
         )
 
     def _measured(self) -> tuple[list[str], list[list[str]]]:
@@ -220,7 +217,7 @@ class Report:
             known = each.value is not None and each.low is not None and each.high is not None
             value = f"{each.value:.2g}" if known else "not known"
             span = f"{each.low:.2g} to {min(each.high or 0.0, 1.0):.2g}" if known else ""
-            lines.append([ORDERS[each.order], value, span, f"{each.again:.2g}"])
+            lines.append([ORDERS[each.order], value, span, f"{each.again:.2g}" if each.tables else ""])
         return ["tables of", "expected", "range", "the people drawn again"], lines
 
 
@@ -241,7 +238,7 @@ def report_of(model: SyntheticModel, progress: Callable[[str], None] = lambda _:
         rows_margin=1.96 * model.rows_error,
         measured=() if found is None else _of_orders(found),
         expected=tuple(_expected(model, others, sizes, order) for order in ORDERS if order <= len(sizes)),
-        pictures=tuple(_picture(model, place) for place in range(len(sizes))),
+        pictures=pictures_of(model),
         cost=model.cost,
         population=model.population,
         present=float(guesses[0]),
@@ -260,17 +257,17 @@ def tables_of(sizes: Sequence[int], order: int) -> list[Marginal]:
     return [every[place] for place in np.unique(np.linspace(0, len(every) - 1, MOST_TABLES).astype(int))] if every else []
 
 
-def labels_of(states: States) -> tuple[str, ...]:
-    """Each state in words.
+def labels_of(states: States) -> tuple[str | None, ...]:
+    """Each state in words; None for missing.
 
     >>> from cloister.tables import Integer, Strided
     >>> labels_of(States("age", Integer(0, 14, nullable=True), Strided("age", 10)))
-    ('0 to 9', '10 to 14', 'missing')
+    ('0–9', '10–14', None)
     """
     ends = [(int(low), int(high) - 1) for low, high in zip(states.starts[:-1], states.starts[1:], strict=True)]
     ends = [(low, min(high, states.domain.high_code)) for low, high in ends]
-    words = [str(states.domain.decode(low)) + (f" to {states.domain.decode(high)}" if high > low else "") for low, high in ends]
-    return (*words, *(["missing"] if states.domain.nullable else []))
+    words = [str(states.domain.decode(low)) + (f"–{states.domain.decode(high)}" if high > low else "") for low, high in ends]
+    return (*words, *([None] if states.domain.nullable else []))
 
 
 def save(report: Any, path: str | Path) -> None:
@@ -306,10 +303,10 @@ def _of_orders(found: Marginals) -> tuple[Measured, ...]:
 
 
 def _margin(found: Marginals, kept: Marginal) -> float:
-    """Of one cell of a table by itself, at 95 %."""
+    """Of one cell of a table by itself, at 95 %; its noise is a whole number, so what is between two of them says nothing."""
     each, one = found.tables[kept], np.ones(1)
     whole = Functional(one, one * each.variance, one * each.fourth, one * each.largest, one * (0.5 if each.variance else 0.0))
-    return float(width(whole, 0.95)[0])
+    return float(np.floor(width(whole, 0.95)[0]))
 
 
 def _complete(model: SyntheticModel, sizes: Sequence[int]) -> int:
@@ -350,6 +347,11 @@ def _expected(model: SyntheticModel, others: Sequence[Mixture], sizes: tuple[int
     )
 
 
+def pictures_of(model: SyntheticModel) -> tuple[Picture, ...]:
+    """Each column of a model."""
+    return tuple(_picture(model, place) for place in range(len(model.columns)))
+
+
 def _picture(model: SyntheticModel, place: int) -> Picture:
     known = None if model.measured is None else model.measured.tables[(place,)]
     own: Floats = model.mixture.marginal((place,)) * max(model.rows, 0.0)
@@ -364,6 +366,11 @@ def _picture(model: SyntheticModel, place: int) -> Picture:
 
 def _plain(line: Any) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(line).items()}
+
+
+def _up(probability: float) -> str:
+    """In per cent, rounded up."""
+    return f"{min(ceil(1000 * probability) / 10, 100.0):g} %"
 
 
 def _rows(margin: float) -> str:
@@ -403,7 +410,7 @@ def _drawn(picture: Picture) -> str:
             parts.append(f'<path d="M{middle:.1f} {high:.1f}V{low:.1f}" stroke="var(--ink)" stroke-width="1.5"/>')
     name = escape(picture.name)
     lines = [
-        [label, f"{own:,.0f}", f"{count:,.0f}" if picture.counts else ""]
+        ["missing" if label is None else label, f"{own:,.0f}", f"{count:,.0f}" if picture.counts else ""]
         for label, own, count in zip(picture.labels, picture.model, counts, strict=True)
     ]
     shown = table(

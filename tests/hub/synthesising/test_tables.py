@@ -14,6 +14,7 @@ import pytest
 
 from cloister.hub.generation import bump
 from cloister.hub.records.access import Grant
+from cloister.hub.records.releases import StoredRelease
 from cloister.hub.services.jobs import Timing, Workers
 from cloister.synth import SyntheticModel
 from tests.hub.house import READS
@@ -73,6 +74,24 @@ def test_the_error_bars_are_the_margin_that_was_said_beforehand(stage: Stage):
     measured = [int(each) for each in re.findall(r'<th scope="row">[FM]</th><td class="n">(\d+)', page)]
     assert len(measured) == 2
     assert all(abs(count - true) <= 4 * float(margin[1]) for count, true in zip(measured, (200, 100), strict=True))
+
+
+def test_the_public_report_is_a_file(stage: Stage):
+    number = stage.made(title="A & B", spend="1")
+    report = stage.get(f"/releases/{number}/download/report")
+    assert report.headers["content-disposition"] == f'attachment; filename="report-{number}.html"'
+    assert "<title>A &amp; B</title>" in report.text
+    assert "ε = 1" in report.text
+    assert "<script" not in report.text
+    assert f"/releases/{number}/download/report" in stage.ana.client.get(f"/synthetic/{number}").text
+    with stage.hub.database.begin() as db:  # as it was kept before there were reports
+        row = db.get_one(StoredRelease, number)
+        row.body = json.dumps({"model": json.loads(row.body)["model"], "counts": []}).encode()
+    assert "Expected error" in stage.get(f"/releases/{number}/download/report").text
+    assert stage.ana.client.get(f"/synthetic/{number}").text.count("fig-whisker") == 74 + 2
+    bea = stage.house.person("analyst", email="bea@example.org")
+    assert stage.get(f"/releases/{number}/download/report", bea).status_code == 404
+    assert stage.spent == "ε = 1"
 
 
 def test_an_order_is_charged_once(stage: Stage):

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from cloister.errors import CloisterError
 from cloister.hub.services.synthesising.order import ORDER, Synthesis
-from cloister.hub.services.synthesising.tables import SYNTHETIC, Counts
+from cloister.hub.services.synthesising.tables import SYNTHETIC
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
 from cloister.hub.work.orders import Product, job_of
 from cloister.privacy import Guarantee, exact_positive, text_of
-from cloister.session import Delegate, Plan, Question, Release, Spending
+from cloister.session import Delegate, Plan, Question, Spending
 from cloister.session.questions.spend import spend_of
 from cloister.tables import PrivateTable
 
@@ -78,16 +78,12 @@ class _Synthesising:
     def run(self, hub: Hub, found: ReadyTable[Synthesis], session: Callable[[], AttemptSession]) -> Product:
         from cloister.synth import fit
 
-        order, seeing = found.order, _Seeing(session())
+        order = found.order
         how: dict[str, Any] = {"method": order.method, "columns": list(order.columns), "purpose": order.purpose}
-        model = fit(seeing, order.table, spend=order.spending, **how)
-        fitted = {
-            each.name: (model.mixture.marginal((place,)) * max(model.rows, 0)).tolist()
-            for place, each in enumerate(model.columns)
-        }
-        counts = [each.told(fitted[name]) for name, each in seeing.counts.items()]
+        model = fit(session(), order.table, spend=order.spending, **how)
+        page = model.report().to_html(title=order.title)
         return Product(
-            body=json.dumps({"model": model.to_json(), "counts": counts}, ensure_ascii=False).encode(),
+            body=json.dumps({"model": model.to_json(), "report": page}, ensure_ascii=False).encode(),
             cost={model.population: model.cost},
             details={
                 "table": order.table,
@@ -105,25 +101,6 @@ class _Synthesising:
 
 SYNTHESISING = _Synthesising()
 MAKE = job_of(SYNTHESISING)
-
-
-class _Seeing(Delegate):
-    """A session that keeps what was counted of each column alone, for the picture of the release."""
-
-    def __init__(self, session: AttemptSession) -> None:
-        super().__init__(session)
-        self.counts: dict[str, Counts] = {}
-
-    def measure_all(
-        self, questions: Sequence[Question], spend: Spending, *, purpose: str = "", shares: Sequence[Fraction] | None = None
-    ) -> list[Release]:
-        """As the session does."""
-        releases = super().measure_all(questions, spend, purpose=purpose, shares=shares)
-        for question, release in zip(questions, releases, strict=True):
-            if len(question.by) == 1:
-                name = release.column_names[0]
-                self.counts[name] = Counts.of(name, release)
-        return releases
 
 
 def expected(found: ReadyTable[Synthesis]) -> list[dict[str, Any]]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cloister.hub.releases.kinds import File, FileKind, ReleaseKind, View
@@ -19,8 +18,9 @@ from cloister.hub.web.languages import N_
 from cloister.noise import Random
 
 if TYPE_CHECKING:
-    from cloister.session import Frame, Release
+    from cloister.session import Frame
     from cloister.synth import SyntheticModel
+    from cloister.synth.report import Picture
 
 _SHOWN = 10
 _HIDDEN = 1_000
@@ -29,33 +29,6 @@ _MOST_VALUES = 5_000_000
 """Of a file; a program that has the model draws as many rows as it likes."""
 _HEIGHT, _WIDTH = 90, 480
 _AT_ONCE = 5_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """The noisy counts of one column by itself, with their margin of error at 95 %."""
-
-    name: str
-    labels: tuple[str | None, ...]
-    """None: missing."""
-    counts: tuple[float, ...]
-    margin: float
-
-    @classmethod
-    def of(cls, name: str, release: Release) -> Counts:
-        """From a release of the counts of one column."""
-        values = release.table.columns[name].tolist()
-        return cls(
-            name=name,
-            labels=tuple(None if each is None else str(each) for each in values),
-            counts=tuple(float(each) for each in release.table["count"]),
-            margin=float(max(release.margin(0.95)["count"])),
-        )
-
-    def told(self, fitted: Sequence[float]) -> dict[str, Any]:
-        """As a release keeps it, with what the model makes of each count."""
-        told = {"name": self.name, "labels": self.labels, "counts": self.counts, "margin": self.margin}
-        return {**told, "fitted": list(fitted)}
 
 
 def _model(view: View) -> SyntheticModel:
@@ -74,18 +47,21 @@ def _rows(view: View, most: int | None = None) -> Frame:
 
 
 def _shown(view: View) -> dict[str, Any]:
+    from cloister.synth.report import pictures_of
+
     rows = _rows(view, _SHOWN)
     return {
         "method": METHODS.get(view.row.details["method"], view.row.details["method"]),
         "sample": (rows.column_names, rows.head()),
-        "pictures": [_picture(each) for each in json.loads(view.row.body)["counts"]],
+        "pictures": [_drawn(each) for each in pictures_of(_model(view))],
         "most": f"{_MOST_VALUES // len(rows.column_names):,}",
     }
 
 
-def _picture(told: dict[str, Any]) -> dict[str, Any]:
+def _drawn(picture: Picture) -> dict[str, Any]:
     """Where the bars of the model and the error bars of the counts stand, in a picture of fixed size."""
-    margin, lines = told["margin"], list(zip(told["labels"], told["counts"], told["fitted"], strict=True))
+    margin, counts = picture.margin, picture.counts or picture.model
+    lines = list(zip(picture.labels, counts, picture.model, strict=True))
     top = max(1.0, *(max(count + margin, fitted) for _, count, fitted in lines))
     step = _WIDTH / len(lines)
 
@@ -104,7 +80,7 @@ def _picture(told: dict[str, Any]) -> dict[str, Any]:
         }
         for place, (label, count, fitted) in enumerate(lines)
     ]
-    return {"name": told["name"], "margin": margin, "bars": bars, "width": _WIDTH, "height": _HEIGHT}
+    return {"name": picture.name, "margin": margin, "bars": bars, "width": _WIDTH, "height": _HEIGHT}
 
 
 def _csv(view: View) -> File:
@@ -132,6 +108,12 @@ def _parquet(view: View) -> File:
     return File(name=f"synthetic-{view.row.id}.parquet", body=body.getvalue())
 
 
+def _report(view: View) -> File:
+    """The public report as a page that stands alone: as it was written with the release; of an older one, written now."""
+    page: str = json.loads(view.row.body).get("report") or _model(view).report().to_html()
+    return File(name=f"report-{view.row.id}.html", body=page.encode())
+
+
 def _json(view: View) -> bytes:
     """The model, as `cl.synth.load` reads it."""
     text: str = json.loads(view.row.body)["model"]
@@ -151,6 +133,7 @@ SYNTHETIC = ReleaseKind(
     files={
         "csv": FileKind(media_type="text/csv; charset=utf-8", make=_csv),
         "parquet": FileKind(media_type="application/vnd.apache.parquet", make=_parquet),
+        "report": FileKind(media_type="text/html; charset=utf-8", make=_report),
         "json": FileKind(
             media_type="application/json", make=lambda view: File(name=f"synthetic-{view.row.id}.json", body=_json(view))
         ),
