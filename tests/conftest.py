@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 from collections.abc import Generator, Iterator
@@ -38,6 +39,7 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+        atexit.register(gc.unfreeze)  # what is frozen would be called leaked by extension modules
 
 
 @pytest.fixture(scope="session")
