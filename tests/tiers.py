@@ -7,6 +7,9 @@ what each tier holds.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import pytest
 
 
@@ -14,4 +17,20 @@ def by_day_and_night(name: str, day: int, night: int) -> pytest.MarkDecorator:
     """Run a test with two sizes: `day` in every run of the tests, `night` only among the slow ones."""
     return pytest.mark.parametrize(
         name, [pytest.param(day, id=f"{day} {name}"), pytest.param(night, id=f"{night} {name}", marks=pytest.mark.slow)]
+    )
+
+
+def some_by_day(names: str, cases: Iterable[Any], day: Callable[[Any], bool]) -> pytest.MarkDecorator:
+    """Run a test over all cases at night, and in every run of the tests over the fixed selection that `day` chooses."""
+    given = [*cases]
+    chosen = [day(case) for case in given]
+    if not any(chosen):
+        raise ValueError(f"no case of {names} runs by day")
+    several = "," in names
+    return pytest.mark.parametrize(
+        names,
+        [
+            pytest.param(*(case if several else (case,)), marks=[] if by_day else [pytest.mark.slow])
+            for case, by_day in zip(given, chosen, strict=True)
+        ],
     )

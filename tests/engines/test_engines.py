@@ -493,8 +493,17 @@ def requests_of(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(table=tables_of_rows(), requests=st.lists(requests_of(), min_size=4, max_size=12))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_generated_tables_on_duckdb(table: Any, requests: Any) -> None:
+    from .conftest import DuckDBLoader
+
+    check(DuckDBLoader(), COLUMNS, table, SOURCE_KINDS, requests, unit="p", max_rows=2)
+
+
+@pytest.mark.slow
+@given(table=tables_of_rows(), requests=st.lists(requests_of(), min_size=4, max_size=12))
+@settings(max_examples=200)
+def test_many_generated_tables_on_duckdb(table: Any, requests: Any) -> None:
     from .conftest import DuckDBLoader
 
     check(DuckDBLoader(), COLUMNS, table, SOURCE_KINDS, requests, unit="p", max_rows=2)
@@ -502,8 +511,18 @@ def test_generated_tables_on_duckdb(table: Any, requests: Any) -> None:
 
 @pytest.mark.postgres
 @given(table=tables_of_rows(), requests=st.lists(requests_of(), min_size=4, max_size=12))
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_generated_tables_on_postgres(postgres_server: str, table: Any, requests: Any) -> None:
+    from .conftest import PostgresLoader
+
+    check(PostgresLoader(postgres_server), COLUMNS, table, SOURCE_KINDS, requests, unit="p", max_rows=2)
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@given(table=tables_of_rows(), requests=st.lists(requests_of(), min_size=4, max_size=12))
+@settings(max_examples=120)
+def test_many_generated_tables_on_postgres(postgres_server: str, table: Any, requests: Any) -> None:
     from .conftest import PostgresLoader
 
     check(PostgresLoader(postgres_server), COLUMNS, table, SOURCE_KINDS, requests, unit="p", max_rows=2)

@@ -169,7 +169,7 @@ def test_what_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(engines, "postgres_programs", lambda: Path("bin"))
     monkeypatch.setattr(engines, "java_home", lambda: Path("java"))
-    monkeypatch.setattr(engines, "chromium", lambda: Path("chromium"))
+    monkeypatch.setattr(engines, "chromium", lambda: Path("chromium-headless-shell"))
     monkeypatch.setattr(engines, "nginx", lambda: Path("nginx"))
     monkeypatch.setattr(engines, "apt_install", refuse)
     engines.provide()
@@ -191,7 +191,7 @@ def test_the_server_is_installed_without_a_system_cluster(monkeypatch: pytest.Mo
     found = iter([None, Path("bin")])
     monkeypatch.setattr(engines, "postgres_programs", lambda: next(found))
     monkeypatch.setattr(engines, "java_home", lambda: Path("java"))
-    monkeypatch.setattr(engines, "chromium", lambda: Path("chromium"))
+    monkeypatch.setattr(engines, "chromium", lambda: Path("chromium-headless-shell"))
     monkeypatch.setattr(engines, "nginx", lambda: Path("nginx"))
     monkeypatch.setattr(engines, "no_system_cluster", guard)
     monkeypatch.setattr(engines, "apt_install", install)
@@ -220,7 +220,7 @@ def test_a_proxy_is_installed_without_being_started(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(engines, "no_services", guard)
     monkeypatch.setattr(engines, "apt_install", install)
     engines.provide()
-    assert steps == ["chromium", "guard on", "nginx-light or nginx", "guard off"]
+    assert steps == ["chromium-headless-shell or chromium", "guard on", "nginx-light or nginx", "guard off"]
 
 
 def test_no_service_is_started_while_a_package_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,3 +248,14 @@ def test_a_program_is_found_on_the_path_or_in_its_folder(tmp_path: Path, monkeyp
         assert engines.program("browser", str(tmp_path / "aside")) == tmp_path / folder / "browser"
     monkeypatch.setenv("CLOISTER_CHROMIUM", "browser")
     assert engines.chromium() == tmp_path / "path" / "browser"
+
+
+def test_a_browser_without_windows_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLOISTER_CHROMIUM", raising=False)
+    here = ["chromium"]
+    monkeypatch.setattr(engines, "program", lambda name, folder: tmp_path / name if name in here else None)
+    assert engines.chromium() == tmp_path / "chromium"
+    here.append("chromium-headless-shell")
+    assert engines.chromium() == tmp_path / "chromium-headless-shell"
+    here.clear()
+    assert engines.chromium() is None

@@ -19,6 +19,7 @@ from cloister.noise import Random
 from cloister.session.planning import blocks, plan
 from cloister.session.questions import threshold
 from cloister.session.questions.threshold import Threshold
+from tests.tiers import some_by_day
 
 pytestmark = pytest.mark.statistical
 
@@ -118,7 +119,7 @@ CASES: dict[str, tuple[str, Callable[[cl.Session, str, Any, int], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@some_by_day("case", CASES, lambda case: case in ("join", "grouping sets"))
 def test_a_whole_answer_keeps_its_epsilon_and_a_twin_with_half_the_noise_does_not(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

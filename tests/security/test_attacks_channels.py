@@ -53,9 +53,9 @@ def conversation(pair: World, seed: int, number: int) -> list[list[Any]]:
     return said
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 40))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 40))])
 def test_refusals_costs_and_shapes_are_the_same_in_two_worlds(seed: int) -> None:
-    """Eighty questions, and sixteen hundred in a night, in a world with and without one odd person: word for word the same."""
+    """Forty questions, and sixteen hundred in a night, in a world with and without one odd person: word for word the same."""
     pair = world(seed)
     with_ghost, without = (conversation(each, seed, 40) for each in (pair, pair.without()))
     for one, other in zip(with_ghost, without, strict=True):

@@ -18,6 +18,7 @@ from cloister.attacks.trackers import Ask, differenced, tracked
 from cloister.noise import DiscreteLaplace, Random
 from cloister.privacy import About, Inference
 from tests.security.naive import Naive
+from tests.tiers import by_day_and_night
 
 PERSONS = 64
 ABOUT: tuple[About, ...] = ("presence", "value")
@@ -112,15 +113,16 @@ def bought_rewrites(session: cl.Session) -> list[float]:
     raise AssertionError("the budget had no end")
 
 
-def test_averaging_repeats_is_useless_and_averaging_rewrites_is_stopped_by_the_budget() -> None:
+@by_day_and_night("repeats", 5_000, 20_000)
+def test_averaging_repeats_is_useless_and_averaging_rewrites_is_stopped_by_the_budget(repeats: int) -> None:
     sql = f"SELECT SUM(pay) AS total FROM staff WHERE {NAMED}"
     with Naive({"staff": ROWS}, scale=100_000) as naive:
-        averaged = statistics.mean(naive.number(sql) for _ in range(20_000))
-    assert abs(averaged - VICTIMS_PAY) < 5_000  # five standard errors
+        averaged = statistics.mean(naive.number(sql) for _ in range(repeats))
+    assert abs(averaged - VICTIMS_PAY) < 5 * math.sqrt(2) * 100_000 / math.sqrt(repeats)  # five standard errors
 
     with ours(3) as session:
-        repeats = [float(session.sql(sql, spend="0.1")["total"][0]) for _ in range(50)]
-        assert len(set(repeats)) == 1
+        said = [float(session.sql(sql, spend="0.1")["total"][0]) for _ in range(50)]
+        assert len(set(said)) == 1
         assert session.spent == cl.PureDP("0.1")
     with ours(4) as session:
         bought = bought_rewrites(session)

@@ -152,9 +152,24 @@ def test_a_text_where_sql_expects_none_changes_nothing(name: str) -> None:
         assert {charge.who for charge in session.ledger.charges("x")} == {who}
 
 
-@settings(max_examples=60)
-@given(text=st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=30))
+ANY_TEXT = st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=30)
+
+
+@settings(max_examples=30)
+@given(text=ANY_TEXT)
 def test_any_text_as_a_literal(text: str) -> None:
+    counted_by(text)
+
+
+@pytest.mark.slow
+@settings(max_examples=600)
+@given(text=ANY_TEXT)
+def test_many_texts_as_a_literal(text: str) -> None:
+    counted_by(text)
+
+
+def counted_by(text: str) -> None:
+    """A condition on a text counts the rows that hold it."""
     rows = {"word": [text, text, "other"]}
     table = cl.PrivateTable(rows, columns={"word": cl.Text()}, version="1")
     with cl.Session({"t": table}, budget=cl.PureDP(10**30)) as session:

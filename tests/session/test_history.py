@@ -12,6 +12,7 @@ import cloister as cl
 from cloister.noise import Random
 from cloister.session import Count, Door, Mean, Question, Sum
 from cloister.tables import Column, Compare, Literal
+from tests.tiers import by_day_and_night
 
 SURE = cl.PureDP(10**12)
 COUNT = Question(table="t", statistics=(Count(),))
@@ -219,16 +220,17 @@ def test_counts_that_passed_a_threshold_are_covered(size: int) -> None:
 
 
 @pytest.mark.statistical
-def test_joint_margins_hold_for_rows_that_were_chosen() -> None:
-    """The three largest of 1,000 equal cells, 120 times: simultaneous margins must hold in 95 % of them, less six deviations."""
+@by_day_and_night("times", 60, 120)
+def test_joint_margins_hold_for_rows_that_were_chosen(times: int) -> None:
+    """The three largest of 1,000 equal cells: simultaneous margins must hold in 95 % of them, less six deviations."""
     held = 0
-    for seed in range(120):
+    for seed in range(times):
         table = cl.PrivateTable({"k": list(range(1000))}, columns={"k": cl.Integer(0, 999)})
         with cl.Session({"t": table}, budget=cl.PureDP(1), random=Random.deterministic(seed)) as session:
             top = session.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k ORDER BY n DESC LIMIT 3", spend="0.01")
         held += bool((np.abs(top["n"] - 1) <= top.margin(0.95, joint=True)["n"]).all())
         assert "chosen" in top.notes[-1]
-    assert held >= 120 * 0.95 - 6 * (120 * 0.95 * 0.05) ** 0.5
+    assert held >= times * 0.95 - 6 * (times * 0.95 * 0.05) ** 0.5
 
 
 @pytest.mark.statistical

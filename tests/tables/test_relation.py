@@ -86,13 +86,13 @@ def neighbours(rows: Data, recipe: Recipe) -> None:
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large], "derandomize": True}
 
 
-@settings(max_examples=60, **QUIET)
+@settings(max_examples=30, **QUIET)
 @given(relations.data(), recipes())
 def test_a_relation_means_what_the_reference_says(rows: Data, recipe: Recipe) -> None:
     compare(rows, recipe)
 
 
-@settings(max_examples=12, **QUIET)
+@settings(max_examples=6, **QUIET)
 @given(relations.data(), recipes())
 def test_removing_one_unit_changes_no_other_units_rows(rows: Data, recipe: Recipe) -> None:
     neighbours(rows, recipe)

@@ -4,15 +4,17 @@ the words and the signs that were agreed on."""
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 from cloister.hub.web.languages import NC_, language_of
 from cloister.hub.web.render import LANGUAGE_COOKIE
 from scripts import translations
-from tests.hub.house import House
+from tests.hub.house import Clock, House
 from tests.hub.security.walk import addresses, places
 from tests.hub.security.world import World, populated
 
@@ -45,9 +47,14 @@ class Visible(HTMLParser):
             self.texts.append(" ".join(data.split()))
 
 
-@pytest.fixture
-def world(house: House) -> World:
-    return populated(house)
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, empty_hub: Path) -> Iterator[World]:
+    """One for this file, since its tests only read."""
+    folder = tmp_path_factory.mktemp("chinese") / "hub"
+    shutil.copytree(empty_hub, folder)
+    house = House(folder, Clock())
+    yield populated(house)
+    house.close()
 
 
 def pages(world: World, visitor: str) -> Iterator[tuple[str, str]]:
