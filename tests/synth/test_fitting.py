@@ -157,9 +157,9 @@ def test_a_column_that_is_always_missing_comes_back_missing() -> None:
 
 REFUSED: list[tuple[Callable[[cl.Session], Any], type[Exception], str]] = [
     (
-        lambda s: cl.synth.fit(s, "people", spend=1, method="aim"),
+        lambda s: cl.synth.fit(s, "people", spend=1, method="histogram"),  # type: ignore[arg-type]
         cl.InvalidParameter,
-        "known are auto, pairs, triples, independent",
+        "known are auto, pairs, triples, independent, mst, aim",
     ),
     (lambda s: cl.synth.fit(s, "people", spend=1, about=["aeg"]), cl.UnknownColumn, "'aeg' is unknown"),
     (lambda s: cl.synth.fit(s, "people", spend=1, about=[["age", "pya"]]), cl.UnknownColumn, "'pya' is unknown"),

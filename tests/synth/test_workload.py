@@ -12,7 +12,7 @@ import cloister as cl
 from cloister.session.workloads.marginals import cells
 from cloister.synth.measuring import measure
 from cloister.synth.states import states_of
-from cloister.synth.workload import MOST_CELLS, About, Method, about_of, asked_for, parts_for
+from cloister.synth.workload import MOST_CELLS, About, Fixed, about_of, asked_for, parts_for
 from tests.synth.conftest import COLUMNS
 
 SIZES = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
@@ -20,8 +20,8 @@ NAMES = list(COLUMNS)
 
 
 @pytest.mark.parametrize("about", [(), ((0, 1, 2),), ((13,),), ((0, 3), (4, 5, 6, 7)), (tuple(range(14)),)])
-@pytest.mark.parametrize("method", get_args(Method))
-def test_the_parts_are_all_of_the_spend(method: Method, about: About) -> None:
+@pytest.mark.parametrize("method", get_args(Fixed))
+def test_the_parts_are_all_of_the_spend(method: Fixed, about: About) -> None:
     parts = parts_for(SIZES, method, about)
     assert sum(parts.values()) == 1
     assert min(parts.values()) > 0

@@ -2,6 +2,7 @@
 
     states.py     the values of each column as a few states: categories, bins of numbers and days, missing
     measuring.py  which marginals are measured, at which noise, with the proof; the number of rows that they agree on
+    choosing.py   marginals that are chosen by looking at the rows, at a price: MST and AIM, with the proof
     mixture.py    a mixture of products fitted to noisy marginals; independent columns
     drawing.py    rows from it, stratified, under conditions
     model.py      what is published: sample, answer, cost, save and load

@@ -340,6 +340,8 @@ class _Weighed:
         found = model.measured
         if found is None or len(reading.places) != 3 or self.asked.confidence != _CLAIMED or found.signal() < LEAST_SIGNAL:
             return nothing
+        if found.rounds:  # refits to redrawn noise would choose other tables
+            return nothing
         pairs = [reading.places[:axis] + reading.places[axis + 1 :] for axis in range(3)]
         if any(read(found, pair, reading.cuts) is None for pair in pairs):
             return nothing
@@ -407,7 +409,7 @@ def _fieller(one: _Weighed, count: _Weighed, confidence: float) -> tuple[Floats,
     square = evidence.variance * ((off**2) @ cells)
     share = np.divide(evidence.largest * (off**2).max(axis=1), square, out=np.zeros(number), where=square > 0)
     kurtosis = np.divide(evidence.fourth * ((off**4) @ cells), square**2, out=np.zeros(number), where=square > 0)
-    z2 = spreads(share, kurtosis, confidence) ** 2 * evidence.variance
+    z2 = spreads(share, kurtosis, evidence.confidence(confidence)) ** 2 * evidence.variance
     vff, vfc, vcc = (f * f) @ cells, (f * c) @ cells, (c * c) @ cells
     a, b, rest = under**2 - z2 * vcc, top * under - z2 * vfc, top**2 - z2 * vff
     inner = b**2 - a * rest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
@@ -12,11 +12,12 @@ from cloister.session import Measurer
 from cloister.session.door import Door
 from cloister.session.questions.spend import Spending
 from cloister.session.workloads.marginals import Marginal
+from cloister.synth.choosing import choose
 from cloister.synth.measuring import expected_noise, measure
 from cloister.synth.mixture import fitted, independent
 from cloister.synth.model import SyntheticModel
 from cloister.synth.states import States, states_of
-from cloister.synth.workload import About, Method, about_of
+from cloister.synth.workload import About, Adaptive, Fixed, Method, about_of
 from cloister.tables import Binned, Domain, PrivateTable
 
 _CLEAR_SIGNAL = 2_000
@@ -30,7 +31,7 @@ def fit(
     table: str,
     *,
     spend: Spending,
-    method: Literal["auto", "pairs", "triples", "independent"] = "auto",
+    method: Literal["auto"] | Method = "auto",
     columns: Sequence[str | Binned] | None = None,
     about: Sequence[str | Sequence[str]] | None = None,
     purpose: str = "synthetic table",
@@ -39,8 +40,8 @@ def fit(
     """A synthetic model of a private table, for one charge.
 
     Guarantee: what is measured is counts, by the door, for `spend` and no more (`measuring.py` has neighbours, sensitivity and
-    proof); the model and all rows drawn from it are post-processing of that release. Should the fit be interrupted, the release
-    is kept, and the same call again costs nothing.
+    proof, `choosing.py` those of `mst` and `aim`); the model and all rows drawn from it are post-processing of that release.
+    Should the fit be interrupted, the release is kept, and the same call again costs nothing.
 
     Parameters
     ----------
@@ -48,8 +49,10 @@ def fit(
         What it may cost: ε, or ρ under a zCDP budget; or a guarantee.
     method
         `"pairs"`: all one- and two-way tables, and a mixture fitted to them. `"independent"`: one-way tables, each column by
-        itself. `"triples"`: besides, up to a hundred tables of three columns. `"auto"`: pairs, unless there is one column, or the
-        public `size=` of the table says that noise would hide them, or is so small that triples repay too.
+        itself. `"triples"`: besides, up to a hundred tables of three columns. `"mst"`: one-way tables, and a tree of pairs that
+        is chosen by looking at the rows. `"aim"`: one-way tables, then round by round the table on which the model is worst;
+        both pay for their choices. `"auto"`: pairs, unless there is one column, or the public `size=` of the table says that
+        noise would hide them, or is so small that triples repay too.
     columns
         Names, or `cl.Binned(name, edges)` for a number or a day in bins of your own; None: all that are declared. The column
         that says whose row a row is names persons, and is never among them.
@@ -70,9 +73,16 @@ def fit(
         raise InvalidParameter(
             "about= is invalid with independent columns", why="they keep nothing of two columns", instead='method="pairs"'
         )
+    if wanted and method == "mst":
+        raise InvalidParameter(
+            "about= is invalid with mst", why="it measures a tree of pairs, whatever they are for", instead='method="aim"'
+        )
     chosen, why = _chosen(session, table, states, spend, declaration.size, wanted) if method == "auto" else (method, "")
     progress("measuring")
-    found = measure(session, table, states, chosen, spend, about=wanted, purpose=purpose)
+    if chosen in get_args(Adaptive):
+        found = choose(session, table, states, cast(Adaptive, chosen), spend, about=wanted, purpose=purpose)
+    else:
+        found = measure(session, table, states, cast(Fixed, chosen), spend, about=wanted, purpose=purpose)
     rows, error = found.rows()
     mixture = independent(found) if chosen == "independent" else fitted(found, progress=progress)
     return SyntheticModel(
@@ -97,7 +107,7 @@ def fit_frame(
     *,
     epsilon: Exact,
     delta: Exact = 0,
-    method: Literal["auto", "pairs", "triples", "independent"] = "auto",
+    method: Literal["auto"] | Method = "auto",
     about: Sequence[str | Sequence[str]] | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
@@ -136,7 +146,7 @@ def _chosen(
     """By public facts: the number of columns, and the noise that the spend buys beside the owner's hint of the size."""
     if len(states) == 1:
         return "independent", "there is one column"
-    noise = {method: max(_noise(session, table, states, method, spend, about).values()) for method in get_args(Method)}
+    noise = {method: max(_noise(session, table, states, method, spend, about).values()) for method in get_args(Fixed)}
     told = "; ".join(f"{method} ± {1.96 * each:,.3g}" for method, each in noise.items())
     said = f"the expected error of a measured cell, in rows at 95 %: {told}"
     if size is None:
@@ -144,11 +154,11 @@ def _chosen(
     signal = size / noise["pairs"]
     if signal < _LEAST_SIGNAL and not about:
         return "independent", f"{size:,} rows are {signal:.2g} times the noise of pairs, which need {_LEAST_SIGNAL}; {said}"
-    chosen: Method = "triples" if signal >= _CLEAR_SIGNAL else "pairs"
+    chosen: Fixed = "triples" if signal >= _CLEAR_SIGNAL else "pairs"
     return chosen, f"{size:,} rows are {signal:.3g} times the noise of pairs, and triples repay from {_CLEAR_SIGNAL:,}; {said}"
 
 
 def _noise(
-    session: Measurer, table: str, states: Sequence[States], method: Method, spend: Spending, about: About
+    session: Measurer, table: str, states: Sequence[States], method: Fixed, spend: Spending, about: About
 ) -> dict[Marginal, float]:
     return expected_noise(session, table, states, method, spend, about=() if method == "independent" else about)

@@ -33,7 +33,7 @@ from cloister.session.questions.spend import Spending
 from cloister.session.releases.uncertainty import variance
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.states import States
-from cloister.synth.workload import About, Method, parts_for
+from cloister.synth.workload import About, Fixed, parts_for
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -49,6 +49,8 @@ class Noisy:
     fourth: float = 0.0
     """The fourth cumulant of the noise, and the variance of the largest Laplace noise in it: what margins are made from."""
     largest: float = 0.0
+    round: int = 0
+    """After how many choices it was measured: its noise is fresh given all tables of earlier rounds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +63,20 @@ class Marginals:
     population: str
     charges: tuple[int | str, ...]
     marked: bool
+    rounds: tuple[tuple[Marginal, Noisy], ...] = ()
+    """Where tables were chosen by looking (`choosing.py`), each as it was measured, in order; `tables` has their means."""
+
+    @property
+    def readings(self) -> list[tuple[Marginal, Noisy]]:
+        """Every table, as often as it was measured."""
+        return list(self.rounds or self.tables.items())
 
     def rows(self) -> tuple[float, float]:
         """How many rows there are, and the standard deviation of that number: every table has a noisy total of its own, and their
-        inverse-variance mean is the best unbiased one."""
-        variances = np.array([max(table.variance, 1e-12) * table.counts.size for table in self.tables.values()])
-        totals = np.array([table.counts.sum() for table in self.tables.values()])
+        inverse-variance mean is the best unbiased one. Tables that were chosen by looking at others are left out."""
+        first = [table for _, table in self.readings if table.round == 0]
+        variances = np.array([max(table.variance, 1e-12) * table.counts.size for table in first])
+        totals = np.array([table.counts.sum() for table in first])
         known = (1 / variances).sum()
         return float((totals / variances).sum() / known), float(known**-0.5)
 
@@ -77,7 +87,7 @@ class Marginals:
 
 
 def questions_for(
-    table: str, states: Sequence[States], method: Method, about: About = ()
+    table: str, states: Sequence[States], method: Fixed, about: About = ()
 ) -> tuple[list[Marginal], list[Question], list[Fraction] | None]:
     """The tables of a method, how the door is asked for them, and the part of the spend that each takes (None: all the same)."""
     parts = parts_for([each.number for each in states], method, about)
@@ -90,7 +100,7 @@ def measure(
     session: Measurer,
     table: str,
     states: Sequence[States],
-    method: Method,
+    method: Fixed,
     spend: Spending,
     *,
     about: About = (),
@@ -123,8 +133,29 @@ def _noisy(release: Release, shape: Sequence[int]) -> Noisy:
     )
 
 
+def combined(rounds: Sequence[tuple[Marginal, Noisy]]) -> dict[Marginal, Noisy]:
+    """Each table once: the inverse-variance mean of all that was measured of it."""
+    found: dict[Marginal, Noisy] = {}
+    for kept, table in rounds:
+        before = found.get(kept)
+        if before is None:
+            found[kept] = table
+            continue
+        old, new = 1 / max(before.variance, 1e-12), 1 / max(table.variance, 1e-12)
+        one, other = old / (old + new), new / (old + new)
+        found[kept] = Noisy(
+            one * before.counts + other * table.counts,
+            one**2 * before.variance + other**2 * table.variance,
+            before.laplace and table.laplace,
+            fourth=one**4 * before.fourth + other**4 * table.fourth,
+            largest=max(one**2 * before.largest, other**2 * table.largest),
+            round=before.round,
+        )
+    return found
+
+
 def expected_noise(
-    session: Measurer, table: str, states: Sequence[States], method: Method, spend: Spending, *, about: About = ()
+    session: Measurer, table: str, states: Sequence[States], method: Fixed, spend: Spending, *, about: About = ()
 ) -> dict[Marginal, float]:
     """The standard deviation of a cell of each table that a method would measure: spends nothing."""
     wanted, questions, shares = questions_for(table, states, method, about)

@@ -36,6 +36,7 @@ Small = npt.NDArray[np.float32]
 _SEED = b"where the fit of a synthetic table starts"
 _MOST_COMPONENTS = 160
 _MANY = 80
+_LIGHT = 48  # components of a fit that only says what to measure next
 _RATE = 0.5
 _SPREAD = 0.6  # standard deviation of the logits at the start
 _PENALTY = 0.01
@@ -117,7 +118,7 @@ def fitted(found: Marginals, *, progress: Callable[[str], None] = lambda _: None
     weights, columns = [], []
     for start in range(starts):
         progress(f"fitting a mixture of {number} products, start {start + 1} of {starts}")
-        w, q = problem.descend(number, steps, random)
+        w, q = problem.descend(*problem.begun(number, random), steps)
         weights.append(w / starts)
         columns.append(q)
     whole = np.concatenate(columns)
@@ -128,8 +129,25 @@ def refitted(found: Marginals, random: Random) -> Mixture:
     """One fit from one start: what redrawn noise makes of a model, at a tenth of the time."""
     number = components_for(found.signal())
     steps = 200 if number <= _MANY else 500
-    weights, whole = _Problem(found, penalty_for(found.sizes, found.signal())).descend(number, steps, random)
+    problem = _Problem(found, penalty_for(found.sizes, found.signal()))
+    weights, whole = problem.descend(*problem.begun(number, random), steps)
     return Mixture(weights, tuple(np.split(whole, np.cumsum(found.sizes)[:-1], axis=1)))
+
+
+class Follower:
+    """One fit that goes on from where it was as tables are added: what a loop knows between its rounds."""
+
+    def __init__(self) -> None:
+        self._at: tuple[Small, Small] | None = None
+
+    def after(self, found: Marginals, steps: int, rate: float) -> Mixture:
+        """A few steps towards all that is measured by now."""
+        number = min(components_for(found.signal()), _LIGHT)
+        problem = _Problem(found, penalty_for(found.sizes, found.signal()))
+        if self._at is None or len(self._at[1]) != number:
+            self._at, steps, rate = problem.begun(number, Random.derived(_SEED)), 200, _RATE
+        weights, whole = problem.descend(*self._at, steps, rate)
+        return Mixture(weights, tuple(np.split(whole, np.cumsum(found.sizes)[:-1], axis=1)))
 
 
 class _Problem:
@@ -161,16 +179,18 @@ class _Problem:
                 self.trust[one, other] = self.trust[other, one] = self.rows / spread
         self.start = start.astype(np.float32)
 
-    def descend(self, number: int, steps: int, random: Random) -> tuple[Floats, Floats]:
-        """One fit: weights and probabilities."""
+    def begun(self, number: int, random: Random) -> tuple[Small, Small]:
+        """Where a fit starts: logits of each component's probabilities, and logarithms of the weights."""
         uniform = (random.words(number * len(self.start)) * 2.0**-64).reshape(number, -1)
-        logits = (self.start + _SPREAD * sqrt(12) * (uniform - 0.5)).astype(np.float32)
-        shares = np.zeros(number, np.float32)
+        return (self.start + _SPREAD * sqrt(12) * (uniform - 0.5)).astype(np.float32), np.zeros(number, np.float32)
+
+    def descend(self, logits: Small, shares: Small, steps: int, rate: float = _RATE) -> tuple[Floats, Floats]:
+        """One fit, from where these are, which are changed in place: weights and probabilities."""
         walks = [_Adam(logits), _Adam(shares)]
         for step in range(1, steps + 1):
-            rate = _RATE / 2 * (1 + float(np.cos(np.pi * step / steps))) + _LEAST
+            now = rate / 2 * (1 + float(np.cos(np.pi * step / steps))) + _LEAST
             for walk, slope in zip(walks, self.gradient(logits, shares), strict=True):
-                walk.step(slope, rate, step)
+                walk.step(slope, now, step)
         q = self.probabilities(logits).astype(np.float64)
         q /= np.repeat(np.add.reduceat(q, self.first, axis=1), self.sizes, axis=1)
         w = np.exp(shares.astype(np.float64) - shares.max())

@@ -21,10 +21,10 @@ from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
 from cloister.session import Frame, Question
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.drawing import conditioned, drawn
-from cloister.synth.measuring import Marginals, Noisy
+from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Mixture
 from cloister.synth.states import States
-from cloister.synth.workload import Method
+from cloister.synth.workload import Adaptive, Method
 from cloister.tables import Binned, Strided
 from cloister.tables.declaring.plain import domain_of
 
@@ -203,7 +203,9 @@ class SyntheticModel:
             "population": self.population,
             "charges": list(self.charges),
             "marked": self.marked,
-            "measured": None if self.measured is None else [_tabled(*each) for each in self.measured.tables.items()],
+            "measured": None
+            if self.measured is None
+            else [_tabled(*each, bool(self.measured.rounds)) for each in self.measured.readings],
         }
         return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
@@ -275,7 +277,7 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     )
 
 
-def _tabled(kept: Marginal, table: Noisy) -> dict[str, Any]:
+def _tabled(kept: Marginal, table: Noisy, chosen: bool) -> dict[str, Any]:
     return {
         "columns": list(kept),
         "counts": [int(count) if count == int(count) else float(count) for count in table.counts.ravel()],
@@ -283,6 +285,7 @@ def _tabled(kept: Marginal, table: Noisy) -> dict[str, Any]:
         "laplace": table.laplace,
         "fourth": table.fourth,
         "largest": table.largest,
+        **({"round": table.round} if chosen else {}),
     }
 
 
@@ -292,7 +295,7 @@ def _measured(document: Mapping[str, Any], columns: tuple[States, ...]) -> Margi
     if told is None:
         return None
     sizes = tuple(each.number for each in columns)
-    tables: dict[Marginal, Noisy] = {}
+    found: list[tuple[Marginal, Noisy]] = []
     for each in told:
         kept = tuple(int(place) for place in each["columns"])
         if sorted(set(kept)) != list(kept) or any(place < 0 or place >= len(sizes) for place in kept):
@@ -301,12 +304,15 @@ def _measured(document: Mapping[str, Any], columns: tuple[States, ...]) -> Margi
         noise = [float(each[name]) for name in ("variance", "fourth", "largest")]
         if not np.isfinite(counts).all() or not np.isfinite(noise).all() or min(noise) < 0:
             raise _refused("a measured table holds no numbers")
-        tables[kept] = Noisy(counts, noise[0], bool(each["laplace"]), fourth=noise[1], largest=noise[2])
+        told_round = int(each.get("round", 0))
+        found.append((kept, Noisy(counts, noise[0], bool(each["laplace"]), fourth=noise[1], largest=noise[2], round=told_round)))
+    tables = combined(found)
     if not {(place,) for place in range(len(sizes))} <= set(tables):
         raise _refused("a table of one column is missing")
     return Marginals(
         sizes=sizes,
         tables=tables,
+        rounds=tuple(found) if document["method"] in get_args(Adaptive) else (),
         cost=_guarantee(document["cost"]),
         population=str(document["population"]),
         charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),

@@ -13,6 +13,13 @@ is negative; for counts also N(f) ≥ N(f_S) + N(f_T) − N(f_{S∩T}) where f �
 Bonferroni), which is checked. Of m such bounds each takes its margin at the level α/m, so that all of them hold together with
 probability 1 − α (union bound), and the narrowest may be taken. f has a least and a largest value where a bin hides which of its
 values a row has.
+
+*Chosen tables* (`choosing.py`). Whether a table is measured once more depends on what noise did to the earlier ones, so a mean
+over all of them, with weights that follow from the choices, has no known law. But the noise of a round is drawn after everything
+that led to it: given that a round is the j-th whose tables hold U, its own mean is off by its own, fresh noise. It is read at the
+level α/2ʲ. So with probability 1 − α all readings of U hold together, however often it was measured, and one of them may be taken
+by their widths. The bounds that follow from them count every subset of the columns that could have been measured, whether it was
+or not. Such margins are wider than they need be: what is *measured* holds with at least the confidence.
 """
 
 from __future__ import annotations
@@ -20,16 +27,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
+from math import log2
 
 import numpy as np
 import numpy.typing as npt
 
 from cloister.session.releases.spreads import spreads
+from cloister.session.workloads.marginals import Marginal
 from cloister.synth.cutting import Cut, Integers
-from cloister.synth.measuring import Marginals
+from cloister.synth.measuring import Marginals, Noisy
 
 Floats = npt.NDArray[np.float64]
 _MOST_SUBSETS = 2  # columns of a table that bounds are taken from: no larger ones are measured
+_MOST_CHOSEN = 3  # the same where tables were chosen: whichever were, so that the count of bounds follows from the question
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +52,12 @@ class Evidence:
     variance: float
     fourth: float
     largest: float
+    level: float = 1.0
+    """What part of the allowed failures this reading may have: all of them, unless its tables were chosen."""
+
+    def confidence(self, wanted: float) -> float:
+        """At which confidence it is read, so that an answer holds at the one that is wanted."""
+        return 1 - (1 - wanted) * self.level
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +69,26 @@ class Functional:
     fourth: Floats
     largest: Floats
     step: Floats
+    level: float
+    """That of the evidence."""
 
 
 def read(found: Marginals, places: Sequence[int], cuts: dict[int, Cut]) -> Evidence | None:
     """The marginal of these columns, by the classes of their cuts; None where no table holds them."""
     wanted = tuple(places)
-    parts = [(kept, table) for kept, table in found.tables.items() if set(wanted) <= set(kept)]
-    if not parts:
-        return None
+    rounds: dict[int, list[tuple[Marginal, Noisy]]] = {}
+    for kept, table in found.readings:
+        if set(wanted) <= set(kept):
+            rounds.setdefault(table.round, []).append((kept, table))
+    levels = [0.5**turn for turn in range(1, len(rounds) + 1)] if found.rounds else [1.0]
+    readings = [_mean(found, wanted, cuts, parts, level) for parts, level in zip(rounds.values(), levels, strict=False)]
+    return min(readings, key=lambda each: each.variance * (1 - log2(each.level) / 4), default=None)
+
+
+def _mean(
+    found: Marginals, wanted: Marginal, cuts: dict[int, Cut], parts: Sequence[tuple[Marginal, Noisy]], level: float
+) -> Evidence:
+    """The inverse-variance mean of what several tables say."""
     rest = [table.counts.size / np.prod([found.sizes[place] for place in wanted], dtype=float) for _, table in parts]
     trust = np.array([1 / (max(table.variance, 1e-12) * number) for (_, table), number in zip(parts, rest, strict=True)])
     trust /= trust.sum()
@@ -78,6 +106,7 @@ def read(found: Marginals, places: Sequence[int], cuts: dict[int, Cut]) -> Evide
         variance=float(sum(weight**2 * number * table.variance for weight, number, table in noises)),
         fourth=float(sum(weight**4 * number * table.fourth for weight, number, table in noises)),
         largest=float(max(weight**2 * table.largest for weight, number, table in noises)),
+        level=level,
     )
 
 
@@ -96,6 +125,7 @@ def functional(evidence: Evidence, cells: Integers, groups: Integers, weights: F
         fourth=added(weights**4 * sizes) * evidence.fourth,
         largest=step**2 * evidence.largest,
         step=step / 2 if evidence.variance > 0 else np.zeros(number),
+        level=evidence.level,
     )
 
 
@@ -104,7 +134,8 @@ def width(noise: Functional, confidence: float) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.nan_to_num(noise.largest / noise.square)
         kurtosis = np.nan_to_num(noise.fourth / noise.square**2)
-    return np.asarray(np.sqrt(noise.square) * spreads(share, kurtosis, confidence) + noise.step)
+    level = 1 - (1 - confidence) * noise.level
+    return np.asarray(np.sqrt(noise.square) * spreads(share, kurtosis, level) + noise.step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,15 +187,16 @@ def bounds(
     subsets = [
         each
         for each in chain.from_iterable(combinations(reading.places, size) for size in range(len(reading.places) + 1))
-        if len(each) <= max(_MOST_SUBSETS, *(len(kept) for kept in found.tables))
+        if len(each) <= (_MOST_CHOSEN if found.rounds else max(_MOST_SUBSETS, *(len(kept) for kept in found.tables)))
     ]
     known = {each: evidence for each in subsets if (evidence := read(found, each, reading.cuts)) is not None}
+    possible = subsets if found.rounds else list(known)
     joined = [
         (one, other)
-        for one, other in combinations(known, 2)
+        for one, other in combinations(possible, 2)
         if counts and set(one) | set(other) == set(reading.places) and not set(one) <= set(other) and not set(other) <= set(one)
     ]
-    level = 1 - (1 - confidence) / (2 * len(known) + 3 * len(joined))
+    level = 1 - (1 - confidence) / (2 * len(possible) + 3 * len(joined))
     lows: list[Floats] = []
     highs: list[Floats] = []
     for subset, evidence in known.items():
@@ -173,7 +205,8 @@ def bounds(
             reach = width(sums, level)
             kept.append(sums.value + (reach if largest else -reach))
     for one, other in joined:
-        lows.append(_joined(known, reading, low, one, other, level))
+        if one in known and other in known:
+            lows.append(_joined(known, reading, low, one, other, level))
     return np.max(lows, axis=0), np.min(highs, axis=0)
 
 

@@ -13,7 +13,11 @@ from typing import Any, Literal, TypeAlias
 from cloister.errors import InvalidParameter, UnknownColumn
 from cloister.session.workloads.marginals import Marginal, cells
 
-Method: TypeAlias = Literal["pairs", "triples", "independent"]
+Fixed: TypeAlias = Literal["pairs", "triples", "independent"]
+"""Methods whose tables follow from public facts."""
+Adaptive: TypeAlias = Literal["mst", "aim"]
+"""Methods that choose tables by looking, for a part of the spend (`choosing.py`)."""
+Method: TypeAlias = Literal[Fixed, Adaptive]
 About: TypeAlias = tuple[Marginal, ...]
 """Sets of columns by their places; one of a single column stands for that column beside each two others."""
 
@@ -69,7 +73,7 @@ def asked_for(sizes: Sequence[int], about: About) -> list[Marginal]:
     return pairs + _fewest(sizes, triples, _MOST_TRIPLES)
 
 
-def parts_for(sizes: Sequence[int], method: Method, about: About = ()) -> dict[Marginal, Fraction]:
+def parts_for(sizes: Sequence[int], method: Fixed, about: About = ()) -> dict[Marginal, Fraction]:
     """The tables that a method measures, each with its part of the spend. They take the same part; those that are asked for
     take half of it together where they are few, and each at most eight times as much as another.
 
