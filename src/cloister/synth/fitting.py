@@ -12,9 +12,11 @@ from cloister.session import Measurer
 from cloister.session.door import Door
 from cloister.session.questions.spend import Spending
 from cloister.session.workloads.marginals import Marginal
+from cloister.synth.drawing import accepted
 from cloister.synth.measuring import expected_noise, measure
 from cloister.synth.mixture import fitted, independent
 from cloister.synth.model import SyntheticModel
+from cloister.synth.rules import Rules
 from cloister.synth.states import States, states_of
 from cloister.synth.workload import About, Method, about_of
 from cloister.tables import Binned, Domain, PrivateTable
@@ -33,6 +35,7 @@ def fit(
     method: Literal["auto", "pairs", "triples", "independent"] = "auto",
     columns: Sequence[str | Binned] | None = None,
     about: Sequence[str | Sequence[str]] | None = None,
+    rules: Sequence[str] = (),
     purpose: str = "synthetic table",
     progress: Callable[[str], None] = lambda _: None,
 ) -> SyntheticModel:
@@ -53,6 +56,10 @@ def fit(
     columns
         Names, or `cl.Binned(name, edges)` for a number or a day in bins of your own; None: all that are declared. The column
         that says whose row a row is names persons, and is never among them.
+    rules
+        What every drawn row obeys, as conditions in SQL: `"birth <= admission <= discharge"`, `"a + b = total"`; besides
+        `"age < 15 => marital = 'never married'"` and `"missing(date) == missing(value)"`. A missing value breaks no comparison.
+        Rows of the table that break a rule are mended one by one by a public map before they are counted (`rules.py`).
     progress
         Told what is being done.
     """
@@ -71,23 +78,28 @@ def fit(
             "about= is invalid with independent columns", why="they keep nothing of two columns", instead='method="pairs"'
         )
     chosen, why = _chosen(session, table, states, spend, declaration.size, wanted) if method == "auto" else (method, "")
+    ruled = Rules.of(rules, states, table=table)
+    source, unmapped = ruled.mapped(session, table, declaration, spend)
     progress("measuring")
-    found = measure(session, table, states, chosen, spend, about=wanted, purpose=purpose)
-    rows, error = found.rows()
-    mixture = independent(found) if chosen == "independent" else fitted(found, progress=progress)
+    found = measure(session, source, states, chosen, spend, about=wanted, purpose=purpose)
+    count, error = found.rows()
+    mixture = independent(found) if chosen == "independent" else fitted(found, zeros=ruled.zeros, progress=progress)
     return SyntheticModel(
         table=table,
         method=chosen,
         why=why,
         columns=tuple(states),
         mixture=mixture,
-        rows=rows,
+        rows=count,
         rows_error=error,
         cost=found.cost,
         population=found.population,
         charges=found.charges,
         marked=found.marked,
         measured=found,
+        rules=ruled.texts,
+        unmapped=unmapped,
+        acceptance=accepted(mixture, states, ruled, {}),
     )
 
 
@@ -99,6 +111,7 @@ def fit_frame(
     delta: Exact = 0,
     method: Literal["auto", "pairs", "triples", "independent"] = "auto",
     about: Sequence[str | Sequence[str]] | None = None,
+    rules: Sequence[str] = (),
     unit: str | None = None,
     max_rows: int | None = None,
     random: Random | None = None,
@@ -126,6 +139,7 @@ def fit_frame(
             method=method,
             columns=[name for name in columns if name != unit],
             about=about,
+            rules=rules,
             progress=progress,
         )
 
