@@ -42,25 +42,25 @@ def conditioned(mixture: Mixture, states: list[States], given: Mapping[int, Piec
 
 def drawn(mixture: Mixture, states: list[States], pieces: list[Pieces], n: int, random: Random) -> list[Integers]:
     """The codes of `n` rows, column by column, in random order."""
-    codes, _ = _by_component(mixture, states, pieces, n, random)
-    order = random.permutation(n) if n else np.zeros(0, dtype=np.int64)
+    codes, _, order = _by_component(mixture, states, pieces, n, random)
     return [column[order] for column in codes]
 
 
 def _by_component(
     mixture: Mixture, states: Sequence[States], pieces: Sequence[Pieces], n: int, random: Random
-) -> tuple[list[Integers], Integers]:
-    """The codes of `n` rows, component by component, and the component of each."""
+) -> tuple[list[Integers], Integers, Integers]:
+    """The codes of `n` rows, component by component, the component of each, and a random order of them."""
     sizes = _systematic(mixture.weights[None, :], np.array([n]), random)[0]
     used = np.flatnonzero(sizes)
     block = np.repeat(np.arange(len(used)), sizes[used])
+    order = random.permutation(n) if n else np.zeros(0, dtype=np.int64)
     found = []
     for column, each, one in zip(mixture.columns, states, pieces, strict=True):
         counts = _systematic(column[used], sizes[used], random)
         chosen = np.repeat(np.tile(np.arange(each.number), len(used)), counts.ravel())
         mixed = np.argsort(block + _uniform(n, random) * 0.999, kind="stable")
         found.append(one.at(chosen[mixed], each.number, _uniform(n, random)))
-    return found, block
+    return found, block, order
 
 
 def drawn_under(
@@ -72,9 +72,9 @@ def drawn_under(
     while have < n:
         share = max(have / tried, LEAST_ACCEPTED) if tried else 1.0
         number = min(max(int((n - have) / share * 1.02), _PILOT), _AT_ONCE)  # few rows have few others to change places with
-        codes, obeyed = rules.settled(*_by_component(mixture, states, pieces, number, random), given, random)
-        kept = np.flatnonzero(obeyed)
-        kept = kept[random.permutation(len(kept))] if len(kept) else kept
+        codes, block, order = _by_component(mixture, states, pieces, number, random)
+        codes, obeyed = rules.settled(codes, block, given, random)
+        kept = order[obeyed[order]]
         parts.append([column[kept] for column in codes])
         have, tried = have + int(obeyed.sum()), tried + number
         if tried >= _PILOT and have < LEAST_ACCEPTED * tried:
@@ -92,7 +92,8 @@ def accepted(mixture: Mixture, states: Sequence[States], rules: Rules, given: Ma
     if not rules.rules:
         return 1.0
     random, pieces = Random.derived(_SEED), [given.get(place, each.pieces) for place, each in enumerate(states)]
-    return float(rules.settled(*_by_component(mixture, states, pieces, _PILOT, random), given, random)[1].mean())
+    codes, block, _ = _by_component(mixture, states, pieces, _PILOT, random)
+    return float(rules.settled(codes, block, given, random)[1].mean())
 
 
 def _systematic(shares: Floats, totals: Integers, random: Random) -> Integers:
