@@ -4,6 +4,7 @@
     measuring.py  which marginals are measured, at which noise, with the proof; the number of rows that they agree on
     choosing.py   marginals that are chosen by looking at the rows, at a price: MST and AIM, with the proof
     mixture.py    a mixture of products fitted to noisy marginals; independent columns
+    rules.py      what every row obeys: real rows mended before they are counted, empty cells, drawn rows; rule_texts.py reads it
     drawing.py    rows from it, stratified, under conditions
     model.py      what is published: sample, answer, cost, save and load
     answering.py  SQL and questions to the model; cutting.py: what they read of each column; answer.py: the table that comes back

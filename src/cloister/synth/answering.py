@@ -25,7 +25,7 @@ from cloister.synth.cutting import Cut, cut, objects
 from cloister.synth.mixture import Mixture
 from cloister.synth.released import Evidence, Reading, bounds, functional, projected, read, width
 from cloister.synth.typical import LEAST_SIGNAL, MANY, half_widths, refits
-from cloister.tables import Domain, Integer, PrivateTable, Real
+from cloister.tables import And, Domain, Integer, PrivateTable, Real
 from cloister.tables.expression.evaluate import holds
 
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ class _Asked:
             if name not in self.places:
                 raise unknown_column(name, model.table, list(self.places))
         self.read = tuple(dict.fromkeys([*keys, *reads]))
+        obeyed = model.ruled.conditions(self.read)
+        self.where = And(*(each for each in (question.where, *obeyed) if each is not None)) if obeyed else question.where
 
     def answer(self) -> Answer:
         """All statistics of it."""
@@ -126,8 +128,18 @@ class _Asked:
             cost=self.model.cost,
             population=self.model.population,
             marked=self.model.marked,
-            notes=() if self.model.measured else ("the model's file holds no measured tables: no margin is known",),
+            notes=self._notes(),
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        """What else has to be known of an answer."""
+        found = [] if self.model.measured else ["the model's file holds no measured tables: no margin is known"]
+        if self.model.rules:
+            found.append(
+                "counted are rows that obey the rules, each as the rules mend it; what is not measured is the mixture's own, of "
+                f"which {self.model.acceptance:.1%} obeys them"
+            )
+        return tuple(found)
 
     def counted(self, column: str | None) -> Statistic:
         """A count of rows, or of those with a value of a column."""
@@ -196,7 +208,7 @@ class _Asked:
         """The grid of all columns that are read, with the group of each combination."""
         names = self.read if column is None or column in self.read else (*self.read, column)
         axes = {axis.name: axis for axis in self.grid.axes}
-        where, places = self.question.where, tuple(sorted(self.places[name] for name in names))
+        where, places = self.where, tuple(sorted(self.places[name] for name in names))
         cuts: dict[int, Cut] = {}
         for place in places:
             states = self.model.columns[place]
@@ -226,7 +238,7 @@ class _Asked:
 
     def _through(self, places: Sequence[int], cuts: Mapping[int, Cut]) -> npt.NDArray[np.bool_]:
         """Where the condition holds, over the combinations of the columns that it reads."""
-        where = self.question.where
+        where = self.where
         assert where is not None
         read = [place for place in places if self.model.columns[place].name in where.columns()]
         lanes: dict[str, Any] = {}
@@ -341,6 +353,8 @@ class _Weighed:
         if found is None or len(reading.places) != 3 or self.asked.confidence != _CLAIMED or found.signal() < LEAST_SIGNAL:
             return nothing
         if found.rounds:  # refits to redrawn noise would choose other tables
+            return nothing
+        if model.ruled.touch([model.columns[place].name for place in reading.places]):  # refits know no rules
             return nothing
         pairs = [reading.places[:axis] + reading.places[axis + 1 :] for axis in range(3)]
         if any(read(found, pair, reading.cuts) is None for pair in pairs):

@@ -7,17 +7,23 @@ stay independent there. Each row by itself has the law of the mixture; the table
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.synth.mixture import Mixture
+from cloister.synth.rules import LEAST_ACCEPTED, Rules
 from cloister.synth.states import Pieces, States
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+_AT_ONCE = 500_000
+_PILOT = 10_000
+_SEED = b"rows that show how many obey the rules"
 
 
 def conditioned(mixture: Mixture, states: list[States], given: Mapping[int, Pieces]) -> tuple[Mixture, float]:
@@ -36,6 +42,14 @@ def conditioned(mixture: Mixture, states: list[States], given: Mapping[int, Piec
 
 def drawn(mixture: Mixture, states: list[States], pieces: list[Pieces], n: int, random: Random) -> list[Integers]:
     """The codes of `n` rows, column by column, in random order."""
+    codes, _, order = _by_component(mixture, states, pieces, n, random)
+    return [column[order] for column in codes]
+
+
+def _by_component(
+    mixture: Mixture, states: Sequence[States], pieces: Sequence[Pieces], n: int, random: Random
+) -> tuple[list[Integers], Integers, Integers]:
+    """The codes of `n` rows, component by component, the component of each, and a random order of them."""
     sizes = _systematic(mixture.weights[None, :], np.array([n]), random)[0]
     used = np.flatnonzero(sizes)
     block = np.repeat(np.arange(len(used)), sizes[used])
@@ -45,8 +59,41 @@ def drawn(mixture: Mixture, states: list[States], pieces: list[Pieces], n: int, 
         counts = _systematic(column[used], sizes[used], random)
         chosen = np.repeat(np.tile(np.arange(each.number), len(used)), counts.ravel())
         mixed = np.argsort(block + _uniform(n, random) * 0.999, kind="stable")
-        found.append(one.at(chosen[mixed], each.number, _uniform(n, random))[order])
-    return found
+        found.append(one.at(chosen[mixed], each.number, _uniform(n, random)))
+    return found, block, order
+
+
+def drawn_under(
+    rules: Rules, mixture: Mixture, states: list[States], given: Mapping[int, Pieces], n: int, random: Random
+) -> list[Integers]:
+    """The codes of `n` rows that obey rules and conditions: as many draws as it takes, refused where it takes too many."""
+    pieces = [given.get(place, each.pieces) for place, each in enumerate(states)]
+    parts, have, tried = [drawn(mixture, states, pieces, 0, random)], 0, 0
+    while have < n:
+        share = max(have / tried, LEAST_ACCEPTED) if tried else 1.0
+        number = min(max(int((n - have) / share * 1.02), _PILOT), _AT_ONCE)  # few rows have few others to change places with
+        codes, block, order = _by_component(mixture, states, pieces, number, random)
+        codes, obeyed = rules.settled(codes, block, given, random)
+        kept = order[obeyed[order]]
+        parts.append([column[kept] for column in codes])
+        have, tried = have + int(obeyed.sum()), tried + number
+        if tried >= _PILOT and have < LEAST_ACCEPTED * tried:
+            raise InvalidParameter(
+                "The rules are invalid for these rows",
+                why=f"{have / tried:.2%} of what the model draws obeys them, and at least {LEAST_ACCEPTED:.0%} has to; "
+                f"{rules.most_broken(codes)!r} is broken most",
+                instead="a wider given=, fewer rules, or a model with about= the columns of that rule",
+            )
+    return [np.concatenate(columns)[:n] for columns in zip(*parts, strict=True)]
+
+
+def accepted(mixture: Mixture, states: Sequence[States], rules: Rules, given: Mapping[int, Pieces]) -> float:
+    """Which share of the rows drawn from a mixture can be made to obey the rules: by 10,000 rows from a fixed seed."""
+    if not rules.rules:
+        return 1.0
+    random, pieces = Random.derived(_SEED), [given.get(place, each.pieces) for place, each in enumerate(states)]
+    codes, block, _ = _by_component(mixture, states, pieces, _PILOT, random)
+    return float(rules.settled(codes, block, given, random)[1].mean())
 
 
 def _systematic(shares: Floats, totals: Integers, random: Random) -> Integers:

@@ -13,9 +13,11 @@ from cloister.session.door import Door
 from cloister.session.questions.spend import Spending
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.choosing import choose
+from cloister.synth.drawing import accepted
 from cloister.synth.measuring import expected_noise, measure
 from cloister.synth.mixture import fitted, independent
 from cloister.synth.model import SyntheticModel
+from cloister.synth.rules import Rules
 from cloister.synth.states import States, states_of
 from cloister.synth.workload import About, Adaptive, Fixed, Method, about_of
 from cloister.tables import Binned, Domain, PrivateTable
@@ -34,6 +36,7 @@ def fit(
     method: Literal["auto"] | Method = "auto",
     columns: Sequence[str | Binned] | None = None,
     about: Sequence[str | Sequence[str]] | None = None,
+    rules: Sequence[str] = (),
     purpose: str = "synthetic table",
     progress: Callable[[str], None] = lambda _: None,
 ) -> SyntheticModel:
@@ -56,6 +59,10 @@ def fit(
     columns
         Names, or `cl.Binned(name, edges)` for a number or a day in bins of your own; None: all that are declared. The column
         that says whose row a row is names persons, and is never among them.
+    rules
+        What every drawn row obeys, as conditions in SQL: `"birth <= admission <= discharge"`, `"a + b = total"`; besides
+        `"age < 15 => marital = 'never married'"` and `"missing(date) == missing(value)"`. A missing value breaks no comparison.
+        Rows of the table that break a rule are mended one by one by a public map before they are counted (`rules.py`).
     progress
         Told what is being done.
     """
@@ -78,26 +85,32 @@ def fit(
             "about= is invalid with mst", why="it measures a tree of pairs, whatever they are for", instead='method="aim"'
         )
     chosen, why = _chosen(session, table, states, spend, declaration.size, wanted) if method == "auto" else (method, "")
+    ruled = Rules.of(rules, states, table=table)
+    adaptive = chosen in get_args(Adaptive)  # is handed rows of the table itself
+    source, unmapped = (table, ruled.texts) if adaptive else ruled.mapped(session, table, declaration, spend)
     progress("measuring")
-    if chosen in get_args(Adaptive):
+    if adaptive:
         found = choose(session, table, states, cast(Adaptive, chosen), spend, about=wanted, purpose=purpose)
     else:
-        found = measure(session, table, states, cast(Fixed, chosen), spend, about=wanted, purpose=purpose)
-    rows, error = found.rows()
-    mixture = independent(found) if chosen == "independent" else fitted(found, progress=progress)
+        found = measure(session, source, states, cast(Fixed, chosen), spend, about=wanted, purpose=purpose)
+    count, error = found.rows()
+    mixture = independent(found) if chosen == "independent" else fitted(found, zeros=ruled.zeros, progress=progress)
     return SyntheticModel(
         table=table,
         method=chosen,
         why=why,
         columns=tuple(states),
         mixture=mixture,
-        rows=rows,
+        rows=count,
         rows_error=error,
         cost=found.cost,
         population=found.population,
         charges=found.charges,
         marked=found.marked,
         measured=found,
+        rules=ruled.texts,
+        unmapped=unmapped,
+        acceptance=accepted(mixture, states, ruled, {}),
     )
 
 
@@ -109,6 +122,7 @@ def fit_frame(
     delta: Exact = 0,
     method: Literal["auto"] | Method = "auto",
     about: Sequence[str | Sequence[str]] | None = None,
+    rules: Sequence[str] = (),
     unit: str | None = None,
     max_rows: int | None = None,
     random: Random | None = None,
@@ -136,6 +150,7 @@ def fit_frame(
             method=method,
             columns=[name for name in columns if name != unit],
             about=about,
+            rules=rules,
             progress=progress,
         )
 

@@ -34,6 +34,7 @@ from cloister.session.releases.uncertainty import variance
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.states import States
 from cloister.synth.workload import About, Fixed, parts_for
+from cloister.tables import Relation
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -87,7 +88,7 @@ class Marginals:
 
 
 def questions_for(
-    table: str, states: Sequence[States], method: Fixed, about: About = ()
+    table: str | Relation, states: Sequence[States], method: Fixed, about: About = ()
 ) -> tuple[list[Marginal], list[Question], list[Fraction] | None]:
     """The tables of a method, how the door is asked for them, and the part of the spend that each takes (None: all the same)."""
     parts = parts_for([each.number for each in states], method, about)
@@ -98,7 +99,7 @@ def questions_for(
 
 def measure(
     session: Measurer,
-    table: str,
+    table: str | Relation,
     states: Sequence[States],
     method: Fixed,
     spend: Spending,

@@ -19,7 +19,7 @@ release gives the same model.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -32,6 +32,7 @@ from cloister.synth.measuring import Marginals
 
 Floats = npt.NDArray[np.float64]
 Small = npt.NDArray[np.float32]
+Zeros = Mapping[tuple[int, int], npt.NDArray[np.bool_]]
 
 _SEED = b"where the fit of a synthetic table starts"
 _MOST_COMPONENTS = 160
@@ -44,6 +45,7 @@ _FAINT = 40
 _NEAR = 0.3  # of b: where |·| is made smooth
 _MOMENTS = (0.9, 0.99)
 _LEAST = 1e-4
+_SURE = 1.0  # the slope of what lies in cells that must be empty, over that of a row in a cell that is one deviation off
 _LOWEST = np.float32(-18)  # of a logarithm: numbers too small for 32 bits would take a hundred times as long
 
 
@@ -108,13 +110,13 @@ def independent(found: Marginals) -> Mixture:
     return Mixture(np.ones(1), columns)
 
 
-def fitted(found: Marginals, *, progress: Callable[[str], None] = lambda _: None) -> Mixture:
-    """The average of several fits to all tables that were measured."""
+def fitted(found: Marginals, *, zeros: Zeros | None = None, progress: Callable[[str], None] = lambda _: None) -> Mixture:
+    """The average of several fits to all tables that were measured; `zeros` are cells of pairs that are known to be empty."""
     if not any(len(kept) > 1 for kept in found.tables):
         return independent(found)
     random, number = Random.derived(_SEED), components_for(found.signal())
     starts, steps = (10, 200) if number <= _MANY else (3, 500)
-    problem = _Problem(found, penalty_for(found.sizes, found.signal()))
+    problem = _Problem(found, penalty_for(found.sizes, found.signal()), zeros or {})
     weights, columns = [], []
     for start in range(starts):
         progress(f"fitting a mixture of {number} products, start {start + 1} of {starts}")
@@ -153,7 +155,7 @@ class Follower:
 class _Problem:
     """Measured tables as blocks of one matrix, in shares of all rows, and the gradient of the misfit."""
 
-    def __init__(self, found: Marginals, penalty: float) -> None:
+    def __init__(self, found: Marginals, penalty: float, zeros: Zeros | None = None) -> None:
         self.sizes, self.penalty = np.array(found.sizes), penalty
         self.first = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
         self.rows = max(found.rows()[0], 1.0)
@@ -177,6 +179,14 @@ class _Problem:
                 one, other = places[kept[0]], places[kept[1]]
                 self.pairs[one, other], self.pairs[other, one] = table.counts / self.rows, table.counts.T / self.rows
                 self.trust[one, other] = self.trust[other, one] = self.rows / spread
+        self.empty: Small | None = None
+        if zeros:
+            self.empty = np.zeros((whole, whole), np.float32)
+            for (first, second), empty in zeros.items():
+                one, other = places[first], places[second]
+                self.pairs[one, other][empty] = self.pairs[other, one][empty.T] = 0
+                self.empty[one, other] = _SURE * self.one_trust.max() * empty
+                self.empty[other, one] = self.empty[one, other].T
         self.start = start.astype(np.float32)
 
     def begun(self, number: int, random: Random) -> tuple[Small, Small]:
@@ -189,7 +199,7 @@ class _Problem:
         walks = [_Adam(logits), _Adam(shares)]
         for step in range(1, steps + 1):
             now = rate / 2 * (1 + float(np.cos(np.pi * step / steps))) + _LEAST
-            for walk, slope in zip(walks, self.gradient(logits, shares), strict=True):
+            for walk, slope in zip(walks, self.gradient(logits, shares, step / steps), strict=True):
                 walk.step(slope, now, step)
         q = self.probabilities(logits).astype(np.float64)
         q /= np.repeat(np.add.reduceat(q, self.first, axis=1), self.sizes, axis=1)
@@ -202,8 +212,9 @@ class _Problem:
         powers = np.exp(np.maximum(logits - largest, _LOWEST))
         return np.asarray(powers / np.repeat(np.add.reduceat(powers, self.first, axis=1), self.sizes, axis=1))
 
-    def gradient(self, logits: Small, shares: Small) -> tuple[Small, Small]:
-        """The slopes of the misfit in the logits and in the logarithms of the weights."""
+    def gradient(self, logits: Small, shares: Small, push: float = 1.0) -> tuple[Small, Small]:
+        """The slopes of the misfit in the logits and in the logarithms of the weights; `push` of what empties cells: it grows, so
+        that components part before anything is driven out of them."""
         q = self.probabilities(logits)
         w = np.exp(np.maximum(shares - shares.max(), _LOWEST))
         w /= w.sum()
@@ -216,6 +227,8 @@ class _Problem:
                 _bounded(each, self.smooth)
         pairs *= self.trust
         ones *= self.one_trust
+        if self.empty is not None:
+            pairs += np.float32(push) * self.empty
         by_pairs, by_ones = q * (q @ pairs), q * ones
         slope = by_pairs + by_ones
         told = by_pairs.sum(axis=1) / 2 + by_ones.sum(axis=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -20,10 +21,11 @@ from cloister.privacy import Guarantee
 from cloister.privacy.plain import guarantee_from_plain, guarantee_to_plain
 from cloister.session import Frame, Question
 from cloister.session.workloads.marginals import Marginal
-from cloister.synth.drawing import conditioned, drawn
+from cloister.synth.drawing import accepted, conditioned, drawn, drawn_under
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Mixture
-from cloister.synth.states import States
+from cloister.synth.rules import Rules
+from cloister.synth.states import Pieces, States
 from cloister.synth.workload import Adaptive, Method
 from cloister.tables import Binned, Strided
 from cloister.tables.declaring.plain import domain_of
@@ -34,8 +36,12 @@ if TYPE_CHECKING:
     from cloister.synth.report import Report
 
 _FORMAT = 1
+_WITH_RULES = 2
+"""A file with rules is one that versions without rules refuse, since they would break them."""
 _MOST_ROWS = 20_000_000
 _MOST_COMPONENTS = 10_000
+_PILOT, _ENOUGH = 20_000, 50
+_SEED = b"rows that show how many meet a condition"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -69,6 +75,17 @@ class SyntheticModel:
     """True where the noise came from a test's generator: such a model protects nobody."""
     measured: Marginals | None = None
     """The released tables that the model was fitted to: margins of answers come from them. None in files of old."""
+    rules: tuple[str, ...] = ()
+    """What every drawn row obeys."""
+    unmapped: tuple[str, ...] = ()
+    """The rules that rows of the table may break in what was counted: no public map mends them there."""
+    acceptance: float = 1.0
+    """Which share of the rows drawn from the mixture can be made to obey the rules; the others are thrown away."""
+
+    @cached_property
+    def ruled(self) -> Rules:
+        """The rules as conditions on the columns."""
+        return Rules.of(self.rules, self.columns, table=self.table)
 
     def sample(self, n: int | None = None, *, given: Mapping[str, Any] | None = None, random: Random | None = None) -> Frame:
         """Rows with the table's own columns, types and missing values.
@@ -97,7 +114,7 @@ class SyntheticModel:
             raise InvalidParameter(
                 f"given={dict(given or {})!r} is invalid", why="no row of the model meets it", instead="a wider condition"
             )
-        wanted = self._rows(share) if n is None else n
+        wanted = self._rows(self._share(share, mixture, allowed)) if n is None else n
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 0:
             raise InvalidParameter(f"n={n!r} is invalid", why="it is a whole number of rows", instead="model.sample(1000)")
         if wanted > _MOST_ROWS:
@@ -106,9 +123,24 @@ class SyntheticModel:
                 why=f"at most {_MOST_ROWS:,} rows are drawn at once",
                 instead=f"model.sample({_MOST_ROWS})",
             )
-        pieces = [allowed.get(place, each.pieces) for place, each in enumerate(states)]
-        codes = drawn(mixture, states, pieces, int(wanted), default_random() if random is None else random)
+        source = default_random() if random is None else random
+        if self.rules:
+            codes = drawn_under(self.ruled, mixture, states, allowed, int(wanted), source)
+        else:
+            codes = drawn(
+                mixture, states, [allowed.get(place, each.pieces) for place, each in enumerate(states)], int(wanted), source
+            )
         return Frame({each.name: each.series(column) for each, column in zip(states, codes, strict=True)})
+
+    def _share(self, share: float, mixture: Mixture, allowed: Mapping[int, Pieces]) -> float:
+        """The share of rows that meet the conditions, among those that obey the rules: as drawn, or by the mixture."""
+        if not (self.rules and allowed and self.acceptance):
+            return share
+        some = drawn_under(self.ruled, self.mixture, list(self.columns), {}, _PILOT, Random.derived(_SEED))
+        met = sum(np.logical_and.reduce([pieces.within(some[place]) for place, pieces in allowed.items()]))
+        if met >= _ENOUGH:
+            return float(met / _PILOT)
+        return share * accepted(mixture, self.columns, self.ruled, allowed) / self.acceptance
 
     def _rows(self, share: float) -> int:
         if self.rows < 2 * self.rows_error:
@@ -189,7 +221,7 @@ class SyntheticModel:
     def to_json(self) -> str:
         """The model as JSON: plain numbers and texts, nothing that runs."""
         document = {
-            "format": _FORMAT,
+            "format": _WITH_RULES if self.rules else _FORMAT,
             "kind": "synthetic model",
             "table": self.table,
             "method": self.method,
@@ -207,6 +239,12 @@ class SyntheticModel:
             if self.measured is None
             else [_tabled(*each, bool(self.measured.rounds)) for each in self.measured.readings],
         }
+        if self.rules:
+            document |= {
+                "rules": list(self.rules),
+                "unmapped": list(self.unmapped),
+                "acceptance": self.acceptance,
+            }
         return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -224,8 +262,14 @@ class SyntheticModel:
             f"synthetic model of {self.table!r}, method {self.method!r}" + (f" ({self.why})" if self.why else ""),
             f"  rows: {self.rows:,.0f} ± {1.96 * self.rows_error:,.0f} (95 %)",
             *(f"  {each.words()}" for each in self.columns),
+            *(
+                f"  rule: {text}" + (" (not of the rows that were counted)" if text in self.unmapped else "")
+                for text in self.rules
+            ),
             f"  cost: {self.cost} of population {self.population!r}; rows drawn from it cost nothing more",
         ]
+        if self.rules:
+            lines.insert(-1, f"  {self.acceptance:.1%} of what is drawn can obey the rules, and is kept")
         if self.marked:
             lines.append("  MARKED: the noise came from a test's generator and protects nobody")
         return "\n".join(lines)
@@ -247,8 +291,8 @@ def load(path: str | Path) -> SyntheticModel:
 def _read(document: Mapping[str, Any]) -> SyntheticModel:
     if document["kind"] != "synthetic model":
         raise _refused("it is not a synthetic model")
-    if document["format"] != _FORMAT:
-        raise _refused(f"its format is {document['format']!r}, and this version reads {_FORMAT}")
+    if document["format"] not in (_FORMAT, _WITH_RULES):
+        raise _refused(f"its format is {document['format']!r}, and this version reads up to {_WITH_RULES}")
     if document["method"] not in get_args(Method):
         raise _refused(f"its method {document['method']!r} is unknown")
     columns = tuple(_column(each) for each in document["columns"])
@@ -261,7 +305,10 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     rows, error = float(document["rows"]), float(document["rows_error"])
     if not (np.isfinite([rows, error]).all() and error >= 0):
         raise _refused("its number of rows is not a number")
-    return SyntheticModel(
+    acceptance = float(document.get("acceptance", 1.0))
+    if not 0 <= acceptance <= 1:
+        raise _refused("its share of rows that obey the rules is no share")
+    model = SyntheticModel(
         table=str(document["table"]),
         method=document["method"],
         why=str(document["why"]),
@@ -274,7 +321,12 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
         charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
         marked=bool(document["marked"]),
         measured=_measured(document, columns),
+        rules=tuple(document.get("rules", ())),
+        unmapped=tuple(str(text) for text in document.get("unmapped", ())),
+        acceptance=acceptance,
     )
+    _ = model.ruled  # what can't be read is refused here
+    return model
 
 
 def _tabled(kept: Marginal, table: Noisy, chosen: bool) -> dict[str, Any]:

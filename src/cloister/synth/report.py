@@ -303,10 +303,16 @@ def _of_orders(found: Marginals) -> tuple[Measured, ...]:
 
 
 def _margin(found: Marginals, kept: Marginal) -> float:
-    """Of one cell of a table by itself, at 95 %; its noise is a whole number, so what is between two of them says nothing."""
-    each, one = found.tables[kept], np.ones(1)
-    whole = Functional(one, one * each.variance, one * each.fourth, one * each.largest, one * (0.5 if each.variance else 0.0))
-    return float(np.floor(width(whole, 0.95)[0]))
+    """Of one cell of a table by itself, at 95 %; its noise is a whole number, so what is between two of them says nothing. Of one
+    that was chosen at the level that `released.read` gives it."""
+    turns = sorted({each.round for other, each in found.readings if set(kept) <= set(other)})
+    one, widths = np.ones(1), []
+    for each in (each for other, each in found.readings if other == kept):
+        level = 0.5 ** (1 + turns.index(each.round)) if found.rounds else 1.0
+        step = one * (0.5 if each.variance else 0.0)
+        whole = Functional(one, one * each.variance, one * each.fourth, one * each.largest, step, level)
+        widths.append(float(np.floor(width(whole, 0.95)[0])))
+    return min(widths)
 
 
 def _complete(model: SyntheticModel, sizes: Sequence[int]) -> int:

@@ -45,6 +45,16 @@ class Pieces:
         """
         return np.bincount(self.state, self.high - self.low + 1, minlength=states).astype(np.float64)
 
+    def within(self, codes: Integers) -> npt.NDArray[np.bool_]:
+        """Which codes lie in one of the runs.
+
+        >>> Pieces(np.array([0, 1]), np.array([0, 5]), np.array([2, 6])).within(np.array([2, 3, 5])).tolist()
+        [True, False, True]
+        """
+        order = np.argsort(self.low)
+        place = np.searchsorted(self.low[order], codes, side="right") - 1
+        return np.asarray((place >= 0) & (codes <= self.high[order][place]))
+
     def at(self, chosen: Integers, states: int, shares: npt.NDArray[np.float64]) -> Integers:
         """For each chosen state one of its codes: the one at this share, from 0 to 1, of the way through them.
 

@@ -1,0 +1,194 @@
+"""Rules as people write them: a condition in the house's SQL, with three forms besides.
+
+    birth <= admission <= discharge          a chain of comparisons
+    age < 15 => marital = 'never married'    an implication
+    missing(date) == missing(value)          whether a value is missing, as a condition
+
+The text is cut by tokens, and each piece has to be one expression by itself; then SQL's own reader makes a condition of it, which
+knows columns, literals and functions alone. What reads rows of other tables, counts, or is not a condition is refused by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType
+
+from cloister.errors import CloisterError, UnknownColumn
+from cloister.query.dialect import dialect_named, parser_of
+from cloister.query.parse import parse
+from cloister.query.words import check_words, unheard
+from cloister.synth.rules import leaves, refused
+from cloister.tables import (
+    And,
+    Base,
+    Category,
+    Column,
+    Compare,
+    Domain,
+    Expression,
+    Extended,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    PrivateTable,
+)
+from cloister.tables.expression.scalars import Case, Const, Scalar, Truth
+
+_LONGEST = 1_000
+_MOST_LISTED = 1_000
+_CHAINED = (TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.EQ)
+_JOINS = (TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.BETWEEN)
+
+
+def read(text: str, table: str, domains: Mapping[str, Domain]) -> tuple[Expression, tuple[tuple[str, Scalar], ...]]:
+    """The condition that a text writes, and the computed columns that it stands on.
+
+    >>> from cloister.tables import Integer
+    >>> columns = {"a": Integer(0, 9), "b": Integer(0, 9, nullable=True)}
+    >>> read("a < 5 => missing(b)", "t", columns)[0] == Or(IsNull("b"), Not(Compare("<", Column("a"), Literal(5))))
+    True
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise refused(text, "a rule is a text, and says something of columns", domains)
+    if len(text) > _LONGEST:
+        raise refused(f"{text[:40]}…", f"it is longer than {_LONGEST:,} characters", domains)
+    try:
+        written = _sql(text)
+        rows = PrivateTable({name: [] for name in domains}, domains)
+        quoted = '"' + table.replace('"', '""') + '"'
+        asked = f"SELECT COUNT(*) AS n FROM {quoted} WHERE {written}"  # noqa: S608 no engine reads it
+        question = parse(asked, {table: rows}).question
+    except UnknownColumn:
+        raise
+    except CloisterError as error:
+        raise refused(text, f"{error.what}: {error.why}", domains) from None
+    except (SqlglotError, RecursionError):
+        raise refused(text, "it can't be read", domains) from None
+    computed: list[tuple[str, Scalar]] = []
+    relation = question.table
+    while isinstance(relation, Extended):
+        computed[:0] = relation.scalars
+        relation = relation.source
+    condition = question.where
+    if condition is None or not isinstance(relation, str | Base):
+        raise refused(text, "it is no condition on columns", domains)
+    condition = _plain(condition, dict(computed))
+    _check_values(text, condition, domains)
+    computed = _listed(condition, dict(computed), domains)
+    used = condition.columns()
+    return condition, tuple(each for each in computed if each[0] in used)
+
+
+def _sql(text: str) -> str:
+    """The text in SQL."""
+    tokens = dialect_named(None).tokenize(text)
+    if any(token.comments for token in tokens) or any(token.token_type is TokenType.SEMICOLON for token in tokens):
+        raise SqlglotError("a comment or a second statement")
+    arrows = [place for place, depth in enumerate(_depths(tokens)) if tokens[place].token_type is TokenType.FARROW and not depth]
+    if len(arrows) > 1:
+        raise SqlglotError("two arrows")
+    if arrows:
+        before, after = (_condition(text, part) for part in (tokens[: arrows[0]], tokens[arrows[0] + 1 :]))
+        return f"({after}) OR NOT ({before})"
+    return f"({_condition(text, tokens)})"
+
+
+def _condition(text: str, tokens: Sequence[Token]) -> str:
+    """One side of an arrow, or all of it: chains taken apart."""
+    kinds = [token.token_type for token, depth in zip(tokens, _depths(tokens), strict=True) if not depth]
+    places = [place for place, depth in enumerate(_depths(tokens)) if not depth and tokens[place].token_type in _CHAINED]
+    if len(places) < 2 or any(kind in _JOINS for kind in kinds):
+        return _one(text, tokens)
+    ends = [-1, *places, len(tokens)]
+    parts = [_one(text, tokens[start + 1 : end]) for start, end in pairwise(ends)]
+    return " AND ".join(f"(({low}) {tokens[at].text} ({high}))" for low, at, high in zip(parts, places, parts[1:], strict=False))
+
+
+def _one(text: str, tokens: Sequence[Token]) -> str:
+    """Tokens that are one expression by themselves, with `missing(x)` in SQL's words."""
+    if not tokens:
+        raise SqlglotError("nothing on one side")
+    found, place = "", 0
+    while place < len(tokens):
+        token = tokens[place]
+        four = tokens[place : place + 4]
+        marks = [each.token_type for each in four]
+        if token.text.lower() == "missing" and marks[1:2] == [TokenType.L_PAREN] and marks[3:] == [TokenType.R_PAREN]:
+            found += f" ({text[four[2].start : four[2].end + 1]} IS NULL)"
+            place += 4
+        else:
+            found += f" {text[token.start : token.end + 1]}"
+            place += 1
+    reader = dialect_named(None)
+    check_words(reader.tokenize(f"SELECT {found}"))
+    with unheard():
+        trees = parser_of(reader).parse(reader.tokenize(found), found)
+    if len(trees) != 1 or not isinstance(trees[0], exp.Condition) or isinstance(trees[0], exp.Query):
+        raise SqlglotError("no expression")
+    return found.strip()
+
+
+def _depths(tokens: Sequence[Token]) -> list[int]:
+    """How many parentheses and CASEs stand around each token."""
+    found, depth = [], 0
+    for token in tokens:
+        if token.token_type in (TokenType.R_PAREN, TokenType.END):
+            depth -= 1
+        found.append(depth)
+        if token.token_type in (TokenType.L_PAREN, TokenType.CASE):
+            depth += 1
+    return found
+
+
+def _plain(condition: Expression, computed: Mapping[str, Scalar]) -> Expression:
+    """Comparisons of whether values are missing, as conditions on the columns themselves."""
+    if isinstance(condition, And | Or):
+        return type(condition)(*(_plain(part, computed) for part in condition.parts))
+    if isinstance(condition, Not):
+        return Not(_plain(condition.part, computed))
+    if isinstance(condition, Compare) and condition.op in ("=", "!="):
+        sides = [computed.get(side.name) if isinstance(side, Column) else None for side in (condition.left, condition.right)]
+        first, second = (
+            side.condition if isinstance(side, Truth) and isinstance(side.condition, IsNull) else None for side in sides
+        )
+        if first is not None and second is not None:
+            same = Or(And(first, second), And(Not(first), Not(second)))
+            return same if condition.op == "=" else Not(same)
+    return condition
+
+
+def _listed(condition: Expression, computed: dict[str, Scalar], domains: Mapping[str, Domain]) -> list[tuple[str, Scalar]]:
+    """Computed categories in the order of the column beside them: branches that are never taken list its values."""
+    for leaf in leaves(condition):
+        if isinstance(leaf, Compare):
+            for one, other in ((leaf.left, leaf.right), (leaf.right, leaf.left)):
+                if isinstance(one, Column) and isinstance(other, Column) and one.name in domains and other.name in computed:
+                    declared = domains[one.name]
+                    if isinstance(declared, Category) and len(declared.options) <= _MOST_LISTED:
+                        never = tuple((Literal(False), Const(value)) for value in declared.options)
+                        computed[other.name] = Case(never, computed[other.name])
+    return list(computed.items())
+
+
+def _check_values(text: str, condition: Expression, domains: Mapping[str, Domain]) -> None:
+    """Refuses a category that is not declared: most often a slip of the pen, which would forbid all others."""
+    for leaf in leaves(condition):
+        name, values = "", list[Any]()
+        if isinstance(leaf, Compare) and leaf.op in ("=", "!="):
+            for column, literal in ((leaf.left, leaf.right), (leaf.right, leaf.left)):
+                if isinstance(column, Column) and isinstance(literal, Literal):
+                    name, values = column.name, [literal.value]
+        elif isinstance(leaf, In):
+            name, values = leaf.column.name, list(leaf.values)
+        domain = domains.get(name)
+        if domain is not None and domain.kind == "category":
+            for value in values:
+                if value is not None and domain.encode(value) is None:
+                    raise refused(text, f"{name!r} declares no value {value!r}", domains)

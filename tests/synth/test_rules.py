@@ -1,0 +1,429 @@
+"""Every drawn row obeys the rules; rows that break one are mended before they are counted; what can't be meant is refused."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cloister as cl
+from cloister.noise import Random
+from cloister.session import Count, Question
+from cloister.synth import SyntheticModel
+from cloister.synth.rules import Rules
+from cloister.synth.states import states_of
+
+COLUMNS = {
+    "birth": cl.Date("1900-01-01", "1999-12-31"),
+    "admission": cl.Date("1950-01-01", "2024-12-31"),
+    "death": cl.Date("1950-01-01", "2024-12-31", nullable=True),
+    "age": cl.Integer(0, 99),
+    "marital": cl.Category(["married", "never married", "widowed"]),
+    "boys": cl.Integer(0, 4),
+    "girls": cl.Integer(0, 4),
+    "children": cl.Integer(0, 8),
+    "value": cl.Real(0, 100, step="0.5", nullable=True),
+    "measured": cl.Date("2000-01-01", "2024-12-31", nullable=True),
+}
+RULES = [
+    "birth <= admission <= death",
+    "age < 15 => marital = 'never married'",
+    "boys + girls = children",
+    "missing(value) == missing(measured)",
+]
+MANY = 100_000
+
+
+def rows(n: int = 4000) -> dict[str, Any]:
+    """People who obey the rules, but for one in fifty who is married as a child."""
+    drawn = np.random.default_rng(5)
+    birth = drawn.integers(0, 36_000, n)
+    admission = np.maximum(birth + drawn.integers(0, 9000, n), 18_300)
+    death, missing = admission + drawn.integers(0, 500, n), drawn.random(n) < 0.3
+    age, boys, girls = drawn.integers(0, 100, n), drawn.integers(0, 5, n), drawn.integers(0, 5, n)
+    status = np.where((age < 15) & (drawn.random(n) > 0.02), 1, np.where(age > 60, 2, 0))
+
+    def days(numbers: Any, absent: Any) -> list[Any]:
+        first = datetime.date(1900, 1, 1)
+        return [None if no else first + datetime.timedelta(days=int(each)) for each, no in zip(numbers, absent, strict=True)]
+
+    never = np.zeros(n, dtype=bool)
+    return {
+        "birth": days(birth, never),
+        # a moment beside the days: its time is cut off
+        "admission": [datetime.datetime.combine(day, datetime.time(23, 59)) for day in days(admission, never)],
+        "death": days(death, drawn.random(n) < 0.5),
+        "age": age,
+        "marital": np.array(COLUMNS["marital"].values())[status].tolist(),
+        "boys": boys,
+        "girls": girls,
+        "children": boys + girls,
+        "value": [None if no else float(each) / 2 for each, no in zip(drawn.integers(0, 200, n), missing, strict=True)],
+        "measured": days(36_600 + drawn.integers(0, 9000, n), missing),
+    }
+
+
+def violations(made: dict[str, Any]) -> dict[str, int]:
+    """Counted in plain Python, without anything of the package."""
+    found = dict.fromkeys(("birth", "death", "marital", "children", "missing"), 0)
+    for birth, admission, death, age, marital, boys, girls, children, value, measured in zip(*made.values(), strict=True):
+        found["birth"] += birth > admission
+        found["death"] += death is not None and admission > death
+        found["marital"] += age < 15 and marital != "never married"
+        found["children"] += boys + girls != children
+        found["missing"] += (value is None) != (measured is None)
+    return found
+
+
+NONE = dict.fromkeys(("birth", "death", "marital", "children", "missing"), 0)
+
+
+@pytest.fixture(scope="module")
+def model() -> SyntheticModel:
+    return cl.synth.fit_frame(
+        rows(), COLUMNS, epsilon=2, delta="1e-6", method="pairs", rules=RULES, random=Random.deterministic(1)
+    )
+
+
+def test_not_one_of_many_rows_breaks_a_rule(model: SyntheticModel) -> None:
+    made = model.sample(MANY, random=Random.deterministic(2)).to_pydict()
+    assert len(made["age"]) == MANY
+    assert violations(made) == NONE
+    assert 0.3 < np.mean([death is None for death in made["death"]]) < 0.7
+    assert np.mean([value is None for value in made["value"]]) == pytest.approx(0.3, abs=0.05)
+
+
+def test_without_them_rows_break_all_of_them() -> None:
+    """The rules are not met by chance."""
+    free = cl.synth.fit_frame(rows(), COLUMNS, epsilon=2, delta="1e-6", method="independent", random=Random.deterministic(1))
+    assert all(violations(free.sample(5000, random=Random.deterministic(2)).to_pydict()).values())
+
+
+def test_independent_columns_obey_too() -> None:
+    made = cl.synth.fit_frame(
+        rows(), COLUMNS, epsilon=2, delta="1e-6", method="independent", rules=RULES, random=Random.deterministic(1)
+    )
+    assert violations(made.sample(20_000, random=Random.deterministic(2)).to_pydict()) == NONE
+
+
+def test_single_columns_stay_what_they_were(model: SyntheticModel) -> None:
+    """Mending takes nothing from columns with clear counts."""
+    made, real = model.sample(20_000, random=Random.deterministic(3)).to_pydict(), rows()
+    for name in ("marital", "boys", "girls", "children"):
+        values = sorted(set(real[name]) | set(made[name]))
+        one, other = (np.array([list(each[name]).count(value) / len(each[name]) for value in values]) for each in (real, made))
+        assert np.abs(one - other).sum() / 2 < 0.06, name
+    assert model.acceptance > 0.8
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"birth": ("1980-01-01", "1985-12-31")},
+        {"admission": ("1990-01-01", "1991-12-31")},
+        {"death": None},
+        {"death": ("2000-01-01", "2010-12-31")},
+        {"age": (0, 14)},
+        {"marital": "widowed"},
+        {"boys": 3},
+        {"children": 6},
+        {"children": [0, 8], "boys": [0, 4]},
+        {"value": None},
+        {"measured": ("2020-01-01", "2024-12-31")},
+        {"age": (10, 20), "children": 2, "value": (10, 20), "admission": ("1980-01-01", "2000-01-01")},
+    ],
+    ids=str,
+)
+def test_rows_under_conditions_on_any_column_obey_too(model: SyntheticModel, given: dict[str, Any]) -> None:
+    made = model.sample(2000, given=given, random=Random.deterministic(4)).to_pydict()
+    assert len(made["age"]) == 2000
+    assert violations(made) == NONE
+    for name, wanted in given.items():
+        domain = COLUMNS[name]
+        codes = [None if value is None else domain.encode(value) for value in made[name]]
+        if isinstance(wanted, tuple):
+            low, high = (domain.encode(each) for each in wanted)
+            assert low is not None
+            assert high is not None
+            assert all(code is not None and low <= code <= high for code in codes)
+        else:
+            allowed = [
+                None if each is None else domain.encode(each) for each in (wanted if isinstance(wanted, list) else [wanted])
+            ]
+            assert set(codes) <= set(allowed)
+
+
+def test_as_many_rows_meet_a_condition_as_the_rules_leave(model: SyntheticModel) -> None:
+    assert len(model.sample()) == pytest.approx(4000, abs=100)
+    share = np.mean(np.asarray(model.sample(20_000, random=Random.deterministic(5))["age"]) < 15)
+    assert len(model.sample(given={"age": (0, 14)})) == pytest.approx(4000 * share, rel=0.2)
+
+
+def test_what_cannot_be_is_counted_as_nothing(model: SyntheticModel) -> None:
+    answer = model.answer("SELECT marital, COUNT(*) AS n FROM frame WHERE age < 15 GROUP BY marital")
+    assert answer["n"].tolist()[0] == answer["n"].tolist()[2] == 0
+    assert answer["n"][1] == pytest.approx(600, abs=150)
+    assert "rows that obey the rules" in answer.notes[0]
+
+
+def test_no_interval_is_typical_where_a_rule_reads_a_column(model: SyntheticModel) -> None:
+    """Refits know no rules, so nothing is claimed of them."""
+    answer = model.answer("SELECT age, boys, marital, COUNT(*) AS n FROM frame GROUP BY age, boys, marital")
+    assert "typical" not in set(answer.kind()["n"])
+
+
+def test_rules_survive_the_file(model: SyntheticModel, tmp_path: Path) -> None:
+    model.save(tmp_path / "model.json")
+    back = cl.synth.load(tmp_path / "model.json")
+    assert (back.rules, back.acceptance, back.unmapped) == (tuple(RULES), model.acceptance, ())
+    one, other = (each.sample(500, random=Random.deterministic(3)).to_pydict() for each in (back, model))
+    assert violations(one) == NONE
+    assert sorted(one) == sorted(other)
+    assert all(f"rule: {rule}" in str(back) for rule in RULES)
+    assert json.loads(back.to_json())["format"] == 2  # a version without rules would break them, and refuses this
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"rules": ["age = 1; DROP TABLE people"]}, "can't be read"),
+        ({"rules": ["nothing > 3"]}, "'nothing' is unknown"),
+        ({"rules": [7]}, "is a text"),
+        ({"acceptance": 2}, "no share"),
+        ({"acceptance": "all"}, "not a model"),
+    ],
+)
+def test_a_file_with_rules_that_are_none_is_refused(model: SyntheticModel, change: dict[str, Any], why: str) -> None:
+    with pytest.raises(cl.CloisterError, match=why):
+        SyntheticModel.from_json(json.dumps({**json.loads(model.to_json()), **change}))
+
+
+# the map
+
+
+def counted(
+    held: dict[str, Any], columns: dict[str, Any], rules: list[str], by: list[str]
+) -> tuple[dict[tuple[Any, ...], int], Any]:
+    """The exact counts of the mended table, and the rules that are not mended."""
+    table = cl.PrivateTable(held, columns)
+    with cl.Session({"t": table}, budget=cl.PureDP(10**12), random=Random.deterministic(1)) as session:
+        ruled = Rules.of(rules, states_of(columns, None, table="t"), table="t")
+        source, unmapped = ruled.mapped(session, "t", table, 1)
+        release = session.measure(Question(table=source, by=tuple(by), statistics=(Count(),)), 10**11)
+    found = {row[:-1]: int(row[-1]) for row in release if row[-1]}
+    return found, unmapped
+
+
+SMALL = cl.Integer(0, 9)
+SOME = cl.Integer(0, 9, nullable=True)
+STATUS = cl.Category(["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "rules", "before", "after"),
+    [
+        ({"x": SMALL, "y": SMALL}, ["x <= y"], (5, 3), (5, 5)),
+        ({"x": SMALL, "y": SMALL}, ["x < y"], (5, 3), (5, 6)),
+        ({"x": SMALL, "y": SMALL}, ["y > x"], (5, 3), (2, 3)),
+        ({"x": SMALL, "y": cl.Integer(0, 4)}, ["x <= y"], (5, 3), (5, 4)),  # what does not fit is counted as it can be
+        ({"x": SOME, "y": SMALL}, ["x <= y"], (5, 3), (3, 3)),
+        ({"x": SOME, "y": SMALL}, ["x <= y"], (None, 3), (None, 3)),
+        ({"x": SMALL, "y": SMALL, "z": SMALL}, ["x <= y <= z"], (7, 2, 4), (7, 7, 7)),
+        ({"x": SMALL, "s": STATUS}, ["x < 3 => s = 'b'"], (2, "c"), (2, "b")),
+        ({"x": SMALL, "s": STATUS}, ["x < 3 => s = 'b'"], (3, "c"), (3, "c")),
+        ({"x": SMALL, "s": STATUS}, ["x < 3 => s IN ('c', 'a')"], (2, "b"), (2, "c")),
+        ({"x": SMALL, "s": STATUS}, ["s = 'a' => x BETWEEN 4 AND 6"], (9, "a"), (6, "a")),
+        ({"x": SMALL, "s": STATUS}, ["NOT (x < 3 AND s = 'b')"], (2, "b"), (3, "b")),
+        ({"x": SMALL, "y": SMALL, "z": cl.Integer(0, 18)}, ["x + y = z"], (4, 5, 1), (4, 5, 9)),
+        ({"x": SMALL, "y": SOME}, ["x < 3 => missing(y)"], (2, 5), (2, None)),
+        ({"x": SOME, "y": SOME}, ["missing(x) == missing(y)"], (4, None), (None, None)),
+        ({"x": SOME, "y": SOME}, ["missing(x) == missing(y)"], (4, 5), (4, 5)),
+        (
+            {"d": cl.Date("2020-01-01", "2020-12-31"), "e": cl.Date("2020-06-01", "2021-12-31")},
+            ["d < e"],
+            (datetime.date(2020, 12, 31), datetime.date(2020, 7, 1)),
+            (datetime.date(2020, 12, 31), datetime.date(2021, 1, 1)),
+        ),
+        ({"x": SMALL, "s": STATUS}, ["s = CASE WHEN x < 5 THEN 'a' ELSE 'c' END"], (7, "b"), (7, "c")),
+    ],
+    ids=str,
+)
+def test_rows_that_break_a_rule_are_mended_one_by_one(
+    columns: dict[str, Any], rules: list[str], before: tuple[Any, ...], after: tuple[Any, ...]
+) -> None:
+    """A table of one row and thirty others: the one becomes what the map says, the others stay, and none is dropped."""
+    other = [None if domain.nullable else domain.decode(domain.low_code) for domain in columns.values()]
+    fine = Rules.of(rules, states_of(columns, None, table="t"), table="t")
+    codes = [
+        np.array([domain.null_code if value is None else domain.encode(value)])
+        for value, domain in zip(other, columns.values(), strict=True)
+    ]
+    obeys = not fine.broken(codes)[0]
+    held = {name: np.array([before[i]] + [other[i]] * 30, dtype=object) for i, name in enumerate(columns)}
+    found, unmapped = counted(held, columns, rules, list(columns))
+    assert unmapped == ()
+    assert found.get(after, 0) == (31 if after == tuple(other) else 1)
+    assert sum(found.values()) == 31
+    if obeys and after != tuple(other):
+        assert found[tuple(other)] == 30
+
+
+def test_a_neighbour_stays_a_neighbour() -> None:
+    """Without one row the mended table lacks the image of that row, and is the same else: what the guarantee stands on."""
+    columns = {"x": SMALL, "y": SMALL, "s": STATUS}
+    drawn = np.random.default_rng(3)
+    held = {"x": drawn.integers(0, 10, 40), "y": drawn.integers(0, 10, 40), "s": np.array(list("abc"))[drawn.integers(0, 3, 40)]}
+    rules = ["x <= y", "x < 4 => s = 'b'", "y = 9 => s = 'c'"]
+    whole, _ = counted(held, columns, rules, list(columns))
+    for left_out in range(0, 40, 13):
+        less, _ = counted({name: np.delete(values, left_out) for name, values in held.items()}, columns, rules, list(columns))
+        assert sum(abs(whole.get(key, 0) - less.get(key, 0)) for key in whole | less) == 1
+
+
+def test_what_no_map_mends_is_said_and_not_drawn() -> None:
+    columns = {"x": cl.Integer(0, 5), "y": cl.Integer(0, 5)}
+    held = {"x": [1, 2, 3, 3] * 100, "y": [1, 4, 5, 3] * 100}
+    model = cl.synth.fit_frame(held, columns, epsilon=5, rules=["x != y"], random=Random.deterministic(1))
+    assert model.unmapped == ("x != y",)
+    assert "not of the rows that were counted" in str(model)
+    made = model.sample(MANY, random=Random.deterministic(2))
+    assert not (np.asarray(made["x"]) == np.asarray(made["y"])).any()
+
+
+def test_the_cost_is_that_of_the_table_and_an_interruption_loses_nothing() -> None:
+    columns = {"x": SMALL, "y": SMALL}
+    table = cl.PrivateTable({"x": [1, 5, 3] * 50, "y": [4, 4, 4] * 50}, columns)
+    with cl.Session({"t": table}, budget=cl.PureDP(1)) as session:
+        one = cl.synth.fit(session, "t", spend="0.5", rules=["x <= y"])
+        again = cl.synth.fit(session, "t", spend="0.5", rules=["x <= y"])
+        assert session.spent == one.cost == cl.PureDP("0.5")
+    assert one.to_json() == again.to_json()
+
+
+def test_functional_dependence_and_computed_columns() -> None:
+    """A column that follows from others, in the house's SQL: a group of ages, the year of a date."""
+    columns = {
+        "age": cl.Integer(0, 99),
+        "group": cl.Category(["child", "adult", "old"]),
+        "born": cl.Date("1920-01-01", "2019-12-31"),
+        "year": cl.Integer(1920, 2019),
+        "double": cl.Real(0, 200, step="0.5"),
+    }
+    rules = [
+        "\"group\" = CASE WHEN age < 18 THEN 'child' WHEN age < 65 THEN 'adult' ELSE 'old' END",
+        "year = EXTRACT(YEAR FROM born)",
+        "double = age + age",
+    ]
+    drawn = np.random.default_rng(2)
+    age, born = drawn.integers(0, 100, 500), drawn.integers(-18262, 18000, 500)
+    days = [datetime.date(1970, 1, 1) + datetime.timedelta(days=int(day)) for day in born]
+    held = {
+        "age": age,
+        "group": ["child" if each < 18 else "adult" if each < 65 else "old" for each in age],
+        "born": days,
+        "year": [day.year for day in days],
+        "double": age * 2.0,
+    }
+    model = cl.synth.fit_frame(held, columns, epsilon=1, rules=rules, random=Random.deterministic(1))
+    for given in ({}, {"group": "old"}, {"year": (1950, 1960)}):
+        for years, group, born_, year, double in model.sample(5000, given=given, random=Random.deterministic(2)):
+            assert group == ("child" if years < 18 else "adult" if years < 65 else "old")
+            assert year == born_.year
+            assert double == 2 * years
+
+
+# refusals
+
+REFUSED: list[tuple[Any, str]] = [
+    ("birth <= admission", "is a list of texts"),
+    ([""], "is a text"),
+    (["   "], "is a text"),
+    ([None], "is a text"),
+    (["age"], "is not supported"),
+    (["1 = 1"], "reads no column"),
+    (["TRUE"], "reads no column"),
+    (["height > 3"], "'height' is unknown"),
+    (["birth <= marital"], "it is date and 'marital' is category"),
+    (["birth <= 5"], "is compared with a day"),
+    (["age <= 'old'"], "not a number"),
+    (["marital = 'maried'"], "declares no value 'maried'"),
+    (["age < 15 => marital IN ('never married', 'sinlge')"], "declares no value 'sinlge'"),
+    (["age < 15 => marital = 'widowed' => age > 3"], "can't be read"),
+    (["=> age > 3"], "can't be read"),
+    (["age > 3 =>"], "can't be read"),
+    (["age > 3 -- and more"], "can't be read"),
+    (["age > 3; DROP TABLE people"], "can't be read"),
+    (["age > 3) OR (1 = 1"], "can't be read"),
+    (["age > 3) GROUP BY age --"], "can't be read"),
+    (["age IN (SELECT age FROM frame)"], "reads people's rows"),
+    (["SELECT age FROM frame"], "can't be read|is not supported"),
+    (["COUNT(*) > 3"], "is not supported"),
+    (["age > 3 UNION SELECT 1"], "can't be read|is not supported"),
+    (["age > " + "(" * 400 + "3" + ")" * 400], "deep|can't be read"),
+    (["age > 3" + " OR age > 3" * 500], "longer than 1,000"),
+    (["age > 120"], "no values that the columns declare obey it"),
+    (["missing(age)"], "no values that the columns declare obey it"),
+    (["birth > admission", "admission > birth"], "contradicts 'birth > admission'"),
+    (["age < 15 => boys = 0", "age < 20", "age < 15", "boys > 0"], "found that obey it and the rules before it"),
+    (["age > 3"] * 3 + [f"age > {n / 100}" for n in range(101)], "more than 100"),
+]
+
+
+@pytest.mark.parametrize(("rules", "why"), REFUSED, ids=[str(rules)[:40] for rules, _ in REFUSED])
+def test_what_is_no_rule_is_refused_before_anything_is_spent(rules: Any, why: str) -> None:
+    table = cl.PrivateTable({name: [] for name in COLUMNS}, COLUMNS)
+    with cl.Session({"frame": table}, budget=cl.PureDP(1)) as session:
+        with pytest.raises(cl.CloisterError, match=why):
+            cl.synth.fit(session, "frame", spend=1, rules=rules)
+        assert str(session.spent) == "ε = 0"
+
+
+def test_rules_that_hardly_a_row_obeys_are_refused_by_name() -> None:
+    """The model is kept; rows are refused, with the rule."""
+    columns = {"x": cl.Integer(0, 9), "y": cl.Integer(0, 9)}
+    held = {"x": [0] * 500, "y": [0] * 500}
+    model = cl.synth.fit_frame(held, columns, epsilon=50, rules=["x != y"], method="independent", random=Random.deterministic(1))
+    assert model.acceptance < 0.01
+    with pytest.raises(cl.InvalidParameter, match="at least 1% has to; 'x != y' is broken most"):
+        model.sample(100, random=Random.deterministic(1))
+    assert len(model.sample(0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("x <= y", lambda x, y: x <= y),
+        ("x < y < 5", lambda x, y: x < y < 5),
+        ("x <= 3 => y >= 5", lambda x, y: x > 3 or y >= 5),
+        ("x = 1 OR y = 2", lambda x, y: x == 1 or y == 2),
+        ("NOT (x < 4 AND y > 6)", lambda x, y: not (x < 4 and y > 6)),
+        ("x + y <= 9", lambda x, y: x + y <= 9),
+        ("x - y = 2", lambda x, y: x - y == 2),
+        ("CASE WHEN x < 5 THEN 1 ELSE 2 END = y", lambda x, y: y == (1 if x < 5 else 2)),
+        ("x BETWEEN 2 AND 4 => y IN (1, 2)", lambda x, y: not 2 <= x <= 4 or y in (1, 2)),
+        ("(x > y) => (x > 5)", lambda x, y: x <= y or x > 5),
+    ],
+)
+def test_a_text_means_what_it_says(text: str, meaning: Callable[[int, int], bool]) -> None:
+    states = states_of({"x": cl.Integer(0, 9), "y": cl.Integer(0, 9)}, None, table="t")
+    x, y = (each.ravel() for each in np.meshgrid(np.arange(10), np.arange(10)))
+    broken = Rules.of([text], states, table="t").broken([x, y])
+    assert broken.tolist() == [not meaning(int(a), int(b)) for a, b in zip(x, y, strict=True)]
+
+
+def test_empty_cells_are_those_of_which_no_values_obey() -> None:
+    """By trying all values of all bins."""
+    columns = {"x": cl.Integer(0, 199), "y": cl.Integer(0, 149, nullable=True)}
+    ruled = Rules.of(["x <= y", "x < 30 => y < 100"], states_of(columns, None, table="t"), table="t")
+    [((_, _), empty)] = ruled.zeros.items()
+    x, y = (each.ravel() for each in np.meshgrid(np.arange(200), np.arange(151), indexing="ij"))
+    obeyed = ~ruled.broken([x, y])
+    one, other = (np.searchsorted(each.starts, codes, side="right") - 1 for each, codes in zip(ruled.states, (x, y), strict=True))
+    some = np.zeros_like(empty)
+    some[one[obeyed], other[obeyed]] = True
+    np.testing.assert_array_equal(empty, ~some)
