@@ -251,3 +251,12 @@ def test_bad_values_reports_and_files_are_refused() -> None:
     for text in ("", "[]", "{}"):
         with pytest.raises(InvalidParameter, match="file is invalid"):
             Client.from_json(rappor, text)
+
+
+def test_the_lasso_leaves_out_what_the_bits_cannot_tell_apart() -> None:
+    """Two people fall into one cohort or two, whose bits cannot hold a hundred candidates: some look alike to them."""
+    rappor, texts = RAPPOR.for_epsilon("8", "16", bits=16, cohorts=4), [f"t{place}" for place in range(100)]
+    random = Random.deterministic(34)
+    for _ in range(50):
+        told = rappor.decode(rappor.aggregate(rappor.randomize([texts[0]] * 2, random=random)), texts, method="lasso")
+        assert (np.abs(told.counts[2:]) <= told.margin("0.999")[2:]).mean() > 0.9

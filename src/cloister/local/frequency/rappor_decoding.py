@@ -114,8 +114,7 @@ def _least_squares(problem: _Problem) -> tuple[Floats, Floats, float]:
     and by how much one of the draws that they are sums of moves a count at the most: a bit of a report, or a person's cohort."""
     design, seen = problem.flat
     squares = design.T @ design
-    spectrum = np.linalg.eigvalsh(squares)
-    if spectrum[0] <= _ALIKE * spectrum[-1]:
+    if not _told_apart(squares):
         raise InvalidParameter(
             "The candidates were not decoded",
             why="there are more of them than the bits of all cohorts can tell apart",
@@ -124,6 +123,23 @@ def _least_squares(problem: _Problem) -> tuple[Floats, Floats, float]:
     inverse: Floats = np.asarray(np.linalg.solve(squares, design.T), dtype=np.float64)
     counts = inverse @ seen
     return counts, *_variances(problem, inverse, counts)
+
+
+def _told_apart(squares: Floats) -> bool:
+    spectrum = np.linalg.eigvalsh(squares)
+    return bool(spectrum[0] > _ALIKE * spectrum[-1])
+
+
+def _apart(design: Floats, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Of candidates in this order those that the bits tell from the ones before: with few cohorts the lasso may choose others."""
+    if not len(order) or _told_apart(design[:, order].T @ design[:, order]):
+        return np.sort(order)
+    kept: list[int] = []
+    for place in order.tolist():
+        some = design[:, [*kept, place]]
+        if _told_apart(some.T @ some):
+            kept.append(place)
+    return np.sort(np.array(kept, dtype=np.int64))
 
 
 def _variances(problem: _Problem, inverse: Floats, counts: Floats) -> tuple[Floats, float]:
@@ -168,7 +184,7 @@ def _chosen(problem: _Problem, n: int) -> Estimate:
     model = Lasso(alpha=_WIDE * noise / len(seen), positive=True, fit_intercept=False, max_iter=10_000)
     model.fit(design / lengths, seen)
     order = np.argsort(-model.coef_, kind="stable")
-    chosen = np.sort(order[: min(int((model.coef_ > 0).sum()), design.shape[0])])
+    chosen = _apart(design, order[: min(int((model.coef_ > 0).sum()), design.shape[0])])
     counts, (variances, bias, part) = np.zeros(design.shape[1]), _alone(problem, n)
     if chosen.size:
         some = problem.only(chosen)
