@@ -14,7 +14,6 @@ A question goes down this list. Lives here: everything that touches exact values
 Those stand on the floors above and ask questions.
 """
 
-import cloister.session.releases.wire  # noqa: F401  (releases are written and read by it)
 from cloister.session.door import Door
 from cloister.session.execution.history import History, Purchase
 from cloister.session.execution.run import Outcome, RowMethod, RunPlan

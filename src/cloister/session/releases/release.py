@@ -192,7 +192,9 @@ class Release:
         >>> small_release().to_json()[:22]
         '{"format":1,"release":'
         """
-        return _text_form[0](self)
+        from cloister.session.releases.wire import to_json
+
+        return to_json(self)
 
     @staticmethod
     def from_json(text: str) -> Release:
@@ -204,7 +206,9 @@ class Release:
         >>> Release.from_json(answer.to_json()).margin(0.9)["count"].tolist() == answer.margin(0.9)["count"].tolist()
         True
         """
-        return _text_form[1](text)
+        from cloister.session.releases.wire import from_json
+
+        return from_json(text)
 
     def plot(self, confidence: float = 0.95) -> alt.LayerChart | alt.VConcatChart:
         """A chart of each statistic (the first four that are numbers or dates) by the first key, with its error bars. A notebook
@@ -296,16 +300,6 @@ class Release:
         if self.threshold is None or units is None:
             return self.readings
         return {**self.readings, "units": Chosen(units.values, units.terms, self.threshold.least)}
-
-
-def set_text_form(write: Callable[[Release], str], read: Callable[[str], Release]) -> None:
-    """How releases are written and read. What does it knows every class that a release may hold, and this one: so it says itself
-    here (`wire.py`), and `cloister.session` imports it."""
-    global _text_form
-    _text_form = write, read
-
-
-_text_form: tuple[Callable[[Release], str], Callable[[str], Release]]
 
 
 def widest_margin(release: Release, confidence: float) -> float:

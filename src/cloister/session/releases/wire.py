@@ -28,7 +28,7 @@ import numpy as np
 
 from cloister.errors import CloisterError, InvalidParameter
 from cloister.session.releases.formulas import Reading
-from cloister.session.releases.release import Provenance, Release, set_text_form
+from cloister.session.releases.release import Provenance, Release
 from cloister.session.releases.stored_kinds import BY_ARGUMENTS, BY_FIELDS, RELEASE, Arguments
 from cloister.session.releases.uncertainty import Term
 from cloister.session.releases.wire_checks import MOST_TERMS, check_release, check_sheets, check_types, refused
@@ -303,6 +303,3 @@ _SPECIAL: dict[Any, Callable[[Mapping[str, Any]], Any]] = {
     "array": _special_array,
     "map": _special_map,
 }
-
-
-set_text_form(to_json, from_json)
