@@ -34,6 +34,8 @@ from cloister.mining.top_tables import Picking
 from cloister.noise import Random
 from cloister.session import Count, Mean, Persons, Question, Sum
 from cloister.session.questions.question import OverCap
+from cloister.synth.choosing import Choosing
+from cloister.synth.states import states_of
 from cloister.tables import And, Between, Binned, Column, Compare, Expression, Identifier, In, IsNull, Like, Literal, Not, Or
 from tests.learn.checks import model_of, rows_of
 
@@ -224,6 +226,9 @@ def methods() -> dict[str, str]:
         digest("top itemsets", Picking(item="item", basket="basket", k=2, min_size=1, max_size=2), "baskets")
         publishing = SafePub(epsilon=1, delta="1e-6", columns={"sex": declared.column("sex"), "town": declared.column("town")})
         digest("safe publication", SafePubRows(publishing))
+        states = tuple(states_of({name: declared.column(name) for name in ("age", "sex", "town")}, None, table="people"))
+        for method in ("mst", "aim"):
+            digest(f"synthetic by {method}", Choosing(states=states, method=method, about=()))
     return found
 
 
