@@ -33,7 +33,7 @@ from cloister.session import text_table
 from cloister.session.workloads.marginals import Marginal, cells
 from cloister.synth.measuring import Marginals
 from cloister.synth.mixture import Floats, Mixture
-from cloister.synth.released import Functional, width
+from cloister.synth.released import Functional
 from cloister.synth.states import States
 from cloister.synth.typical import LEAST_SIGNAL, refits
 from cloister.synth.workload import MOST_CELLS
@@ -311,7 +311,7 @@ def _margin(found: Marginals, kept: Marginal) -> float:
         level = 0.5 ** (1 + turns.index(each.round)) if found.rounds else 1.0
         step = one * (0.5 if each.variance else 0.0)
         whole = Functional(one, one * each.variance, one * each.fourth, one * each.largest, step, level)
-        widths.append(float(np.floor(width(whole, 0.95)[0])))
+        widths.append(float(np.floor(whole.width(0.95)[0])))
     return min(widths)
 
 
