@@ -11,7 +11,6 @@ from cloister.privacy import ApproxDP, Exact, PureDP, exact
 from cloister.session import Measurer
 from cloister.session.door import Door
 from cloister.session.questions.spend import Spending
-from cloister.session.workloads.marginals import Marginal
 from cloister.synth.choosing import choose
 from cloister.synth.drawing import accepted
 from cloister.synth.measuring import expected_noise, measure
@@ -76,14 +75,13 @@ def fit(
     declared = {name: domain for name, domain in declaration.columns.items() if name != declaration.unit}
     states = states_of(declared, columns, table=table)
     wanted = about_of(session, table, [each.name for each in states], about)
-    if wanted and method == "independent":
-        raise InvalidParameter(
-            "about= is invalid with independent columns", why="they keep nothing of two columns", instead='method="pairs"'
-        )
-    if wanted and method == "mst":
-        raise InvalidParameter(
-            "about= is invalid with mst", why="it measures a tree of pairs, whatever they are for", instead='method="aim"'
-        )
+    blind = {
+        "independent": ("independent columns", "they keep nothing of two columns", 'method="pairs"'),
+        "mst": ("mst", "it measures a tree of pairs, whatever they are for", 'method="aim"'),
+    }
+    if wanted and method in blind:
+        name, reason, instead = blind[method]
+        raise InvalidParameter(f"about= is invalid with {name}", why=reason, instead=instead)
     chosen, why = _chosen(session, table, states, spend, declaration.size, wanted) if method == "auto" else (method, "")
     ruled = Rules.of(rules, states, table=table)
     adaptive = chosen in get_args(Adaptive)  # is handed rows of the table itself
@@ -161,7 +159,9 @@ def _chosen(
     """By public facts: the number of columns, and the noise that the spend buys beside the owner's hint of the size."""
     if len(states) == 1:
         return "independent", "there is one column"
-    noise = {method: max(_noise(session, table, states, method, spend, about).values()) for method in get_args(Fixed)}
+    noise = {
+        method: max(expected_noise(session, table, states, method, spend, about=about).values()) for method in get_args(Fixed)
+    }
     told = "; ".join(f"{method} ± {1.96 * each:,.3g}" for method, each in noise.items())
     said = f"the expected error of a measured cell, in rows at 95 %: {told}"
     if size is None:
@@ -171,9 +171,3 @@ def _chosen(
         return "independent", f"{size:,} rows are {signal:.2g} times the noise of pairs, which need {_LEAST_SIGNAL}; {said}"
     chosen: Fixed = "triples" if signal >= _CLEAR_SIGNAL else "pairs"
     return chosen, f"{size:,} rows are {signal:.3g} times the noise of pairs, and triples repay from {_CLEAR_SIGNAL:,}; {said}"
-
-
-def _noise(
-    session: Measurer, table: str, states: Sequence[States], method: Fixed, spend: Spending, about: About
-) -> dict[Marginal, float]:
-    return expected_noise(session, table, states, method, spend, about=() if method == "independent" else about)
