@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -12,8 +11,9 @@ from cloister.hub.caller import CallerDep
 from cloister.hub.guard import needs
 from cloister.hub.hub import HubDep
 from cloister.hub.releases.reading import file_of, read_release, releases_of
-from cloister.hub.services.anonymizing.authorised import ACTION, look, release_later, try_later
+from cloister.hub.services.anonymizing.authorised import ACTION
 from cloister.hub.services.anonymizing.reading import seen_trial
+from cloister.hub.services.anonymizing.releasing import ANONYMISING, RELEASE, check_release
 from cloister.hub.services.anonymizing.shapes import (
     Anonymized,
     AnonymizedPage,
@@ -26,14 +26,16 @@ from cloister.hub.services.anonymizing.shapes import (
     tried_of,
 )
 from cloister.hub.services.anonymizing.tables import TABLE
+from cloister.hub.services.anonymizing.trying import TRY
 from cloister.hub.web.routing import TICKED, WRITTEN, After, IdempotencyKey, Number
-from cloister.hub.work.submitting import accepted, submit_once
+from cloister.hub.work.orders import submit_order
+from cloister.hub.work.submitting import accepted
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session as Db
-
     from cloister.hub.caller import Caller
     from cloister.hub.hub import Hub
+    from cloister.hub.service import JobType
+    from cloister.hub.services.anonymizing.order import Order
 
 _OWNER = [TICKED, needs(ACTION), WRITTEN]
 
@@ -57,7 +59,7 @@ def _ordering(router: APIRouter) -> None:
     )
     def attempt(hub: HubDep, caller: CallerDep, wanted: Anonymizing, key: IdempotencyKey = "") -> Response:
         """Risk against loss for several k, as a job. For the data set's owner; nothing leaves."""
-        return _submitted(hub, caller, "Anonymizing", wanted, key, lambda db: try_later(db, hub, caller, wanted.order()))
+        return _submitted(hub, caller, "Anonymizing", wanted, key, wanted.order(), TRY)
 
     @router.get(
         "/anonymised/trials/{number}",
@@ -80,17 +82,14 @@ def _ordering(router: APIRouter) -> None:
     )
     def release(hub: HubDep, caller: CallerDep, wanted: Releasing, key: IdempotencyKey = "") -> Response:
         """Release it as a job, by the marked door: the population's spending reads unbounded from then on."""
-
-        def later(db: Db) -> str:
-            return release_later(db, hub, caller, wanted.order(), understood=wanted.understood)
-
-        return _submitted(hub, caller, "Releasing", wanted, key, later)
+        order = check_release(wanted.order(), understood=wanted.understood)
+        return _submitted(hub, caller, "Releasing", wanted, key, order, RELEASE)
 
 
-def _submitted(hub: Hub, caller: Caller, kind: str, wanted: Anonymizing, key: str, later: Callable[[Db], str]) -> Response:
+def _submitted(hub: Hub, caller: Caller, kind: str, wanted: Anonymizing, key: str, order: Order, job: JobType) -> Response:
     """The job; `kind` is what a request's digest says that it asks for."""
     request = f"anonymised {kind}\n{wanted.model_dump_json()}".encode()
-    return accepted(submit_once(hub, caller, key, request, lambda: look(hub, caller, wanted.order()), lambda db, _: later(db)))
+    return accepted(submit_order(hub, caller, ANONYMISING, key, request, order, job=job.kind))
 
 
 def _reading(router: APIRouter) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from cloister.errors import InvalidParameter
 from cloister.hub.labels import check_purpose
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cloister.anonymize import Anonymizer
     from cloister.anonymize.hierarchies.table import Written
     from cloister.anonymize.models.base import PrivacyModel
-    from cloister.hub.service import Progress
+    from cloister.tables import PrivateTable
 
 PARTS = ("quasi", "sensitive", "identifying", "kept")
 SEARCHES = ("optimal", "mondrian", "local", "topdown", "greedy")
@@ -93,16 +93,28 @@ class Order(Asked):
                 instead="patients_public",
             )
 
+    project = algorithm = ""
+    """It is made in no project, and under no algorithm."""
+
     def columns(self, part: str) -> list[str]:
         """The columns that have a part."""
         return [name for name, each in self.parts.items() if each == part]
+
+    @property
+    def left(self) -> list[str]:
+        """The columns that are not dropped."""
+        return [name for name, each in self.parts.items() if each != "identifying"]
+
+    def settled(self, table: PrivateTable) -> Order:
+        """The same with a part for each column of a table: one that is not named is dropped."""
+        return replace(self, parts={name: self.parts.get(name, "identifying") for name in table.columns})
 
     def models(self, k: int | None = None) -> list[PrivacyModel]:
         """What every class has to meet."""
         written = {name: hierarchy_of(self.hierarchies[name]) for name in self.columns("sensitive")} if self.of_a_tree else {}
         return models_of(self, k or self.k, written)
 
-    def anonymizer(self, progress: Progress | None = None, *, k: int | None = None, seconds: float = 60) -> Anonymizer:
+    def anonymizer(self, stop: Callable[[], bool] | None = None, *, k: int | None = None, seconds: float = 60) -> Anonymizer:
         """What carries it out."""
         from cloister.anonymize import Anonymizer
         from cloister.anonymize.searches.at_levels import AtLevels
@@ -121,17 +133,8 @@ class Order(Asked):
             missing=self.missing,
             seconds=seconds,
             shuffle=True,
-            stop=progress.stopped if progress is not None else None,
+            stop=stop,
         )
-
-    def plain(self) -> dict[str, Any]:
-        """As plain data that may lie in plain: all but the hierarchies, which hold values of rows."""
-        told = ORDER.told(self) | {"parts": dict(self.parts), "levels": dict(self.levels)}
-        return {name: value for name, value in told.items() if name != "hierarchies"}
-
-    def secret(self) -> dict[str, Any]:
-        """The rest, as plain data that is kept wrapped."""
-        return {"hierarchies": dict(self.hierarchies)}
 
 
 ORDER = Stored(

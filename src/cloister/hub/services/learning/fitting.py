@@ -6,7 +6,7 @@ again at no cost; any other reads rows through `Session.run`, and is charged eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cloister.errors import CloisterError, InvalidParameter
@@ -18,7 +18,7 @@ from cloister.hub.services.learning.order import ORDER, Order, declared, model_o
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
-from cloister.hub.work.orders import Product, job_of
+from cloister.hub.work.orders import OrderedWork, Product, job_of
 from cloister.privacy import Guarantee, zero_of
 from cloister.session.questions.spend import less, spend_of
 
@@ -44,16 +44,10 @@ _MOST_PAIRED = 64
 """Features of a method that asks about each pair of them: the question about more takes longer to read than a page may wait."""
 
 
-class _Fitting:
+class _Fitting(OrderedWork[Order, ReadyTable[Order]]):
     """Orders of models."""
 
-    job, title, action, words, release, stages = "learning.fit", "Model", ACTION, MODEL_WORDS, MODEL, _STAGES
-
-    def read(self, told: Mapping[str, Any]) -> Order:
-        return ORDER.made({**told, "features": tuple(told["features"])})
-
-    def told(self, order: Order) -> dict[str, Any]:
-        return ORDER.told(order) | {"parameters": dict(order.parameters)}
+    job, title, action, words, release, stages, stored = "learning.fit", "Model", ACTION, MODEL_WORDS, MODEL, _STAGES, ORDER
 
     def about(self, order: Order) -> dict[str, Any]:
         return {"method": order.method, "table": order.table[:200]}
@@ -92,9 +86,6 @@ class _Fitting:
                 why="the method can't work with these parameters",
                 instead=f"{found.order.method}() as it is",
             ) from None
-
-    def settled(self, found: ReadyTable[Order]) -> Order:
-        return found.order
 
     def run(self, hub: Hub, found: ReadyTable[Order], session: Callable[[], AttemptSession]) -> Product:
         """The model, learnt from the rows that were decided on, however many questions it asks of them; with what made-up rows
