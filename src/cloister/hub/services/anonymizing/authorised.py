@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from cloister.errors import InvalidParameter, MissingDependency, UnknownColumn
 from cloister.hub.problems import Conflict
 from cloister.hub.records.catalogue import DataSet
 from cloister.hub.services.access import data_set_object, facts_of
-from cloister.hub.services.anonymizing.order import Order
+from cloister.hub.services.anonymizing.order import Anonymizing
 from cloister.hub.services.catalogue import live_of, owned
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import AuthorisedOrder, Terms, Words, authorise
@@ -38,10 +38,10 @@ WORDS = Words(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuthorisedTable(AuthorisedOrder[Order]):
+class AuthorisedTable(AuthorisedOrder[Anonymizing]):
     """An order that may be carried out, with a part for every column of the data set: one that was not named is dropped."""
 
-    sent: Order
+    sent: Anonymizing
     """As it was sent."""
     row: DataSet
     table: PrivateTable
@@ -52,7 +52,7 @@ class _Parts:
 
     words = WORDS
 
-    def __init__(self, order: Order, name: str) -> None:
+    def __init__(self, order: Anonymizing, name: str) -> None:
         self.terms, self._order, self._name = Terms(action=ACTION, purpose=order.purpose), order, name
 
     def touches(self, session: Session) -> Touched:
@@ -75,7 +75,7 @@ class _Parts:
         return {}
 
 
-def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[[str], None] | None = None) -> AuthorisedTable:
+def ready(hub: Hub, db: Db, caller: Caller, order: Anonymizing) -> AuthorisedTable:
     """The session with the rows, or the refusal. No row is read.
 
     What a trial shows is exact, and a released table is not differentially private: so both are the owner's alone, whatever has
@@ -84,7 +84,7 @@ def ready(hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Callable[
     _installed()
     row, facts = owned(hub, db, caller, order.table), facts_of(hub, db)
     which = facts.data_sets.get(row.id) or data_set_object(row)
-    found = authorise(hub, db, facts, caller, _Parts(order, row.name), {row.name: which}, priced=False, progress=progress)
+    found = authorise(hub, db, facts, caller, _Parts(order, row.name), {row.name: which}, priced=False)
     table = found.held.tables[row.name]  # all of its columns: the session knows those alone that no policy closes
     assert isinstance(table, PrivateTable)
     return AuthorisedTable(**vars(found), order=order.settled(table), sent=order, row=row, table=table)

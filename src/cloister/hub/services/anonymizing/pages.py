@@ -14,7 +14,7 @@ from cloister.hub.hub import HubDep
 from cloister.hub.problems import problem_of
 from cloister.hub.releases.reading import attachment, file_of
 from cloister.hub.services.anonymizing.authorised import ACTION, open_for_anonymising
-from cloister.hub.services.anonymizing.order import ORDER, Order
+from cloister.hub.services.anonymizing.order import ORDER, Anonymizing
 from cloister.hub.services.anonymizing.papers import page_in
 from cloister.hub.services.anonymizing.reading import order_of, seen_trial
 from cloister.hub.services.anonymizing.releasing import ANONYMISING, RELEASE, check_release
@@ -115,12 +115,12 @@ def _trying(router: APIRouter) -> None:
         return go(request, f"/jobs/{job}")
 
 
-def _submitted(hub: Hub, caller: Caller, form: Form, order: Order, *, release: bool) -> str:
+def _submitted(hub: Hub, caller: Caller, form: Form, order: Anonymizing, *, release: bool) -> str:
     """The id of the job; a form that is sent twice makes one."""
     key = form.text("key", most=60)
     if not key:
         raise InvalidParameter("The table is invalid", why="its form has no key", instead="load the page again: /anonymise")
-    request, job = canonical((release, order), {Order: ORDER}).encode(), (RELEASE if release else TRY).kind
+    request, job = canonical((release, order), {Anonymizing: ORDER}).encode(), (RELEASE if release else TRY).kind
     return submit_order(hub, caller, ANONYMISING, f"form {key}", request, order, job=job)
 
 

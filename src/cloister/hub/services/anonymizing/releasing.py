@@ -23,7 +23,7 @@ from cloister.errors import (
     UnsupportedQuery,
 )
 from cloister.hub.services.anonymizing.authorised import ACTION, WORDS, AuthorisedTable, check_free, ready
-from cloister.hub.services.anonymizing.order import ORDER, Order
+from cloister.hub.services.anonymizing.order import ORDER, Anonymizing
 from cloister.hub.services.anonymizing.reading import csv_digest
 from cloister.hub.services.anonymizing.tables import TABLE
 from cloister.hub.web.languages import N_
@@ -44,21 +44,23 @@ if TYPE_CHECKING:
 _STAGES = {"preparing the tables": 0.0, "anonymising": 0.1, "simulating attacks": 0.5, "keeping the table": 0.9}
 
 
-class _Anonymising(OrderedWork[Order, AuthorisedTable]):
+class _Anonymising(OrderedWork[Anonymizing, AuthorisedTable]):
     """Orders of anonymised tables; trials look at the same (`trying.py`)."""
 
     job, title, action, words, release = "anonymizing.release", N_("Anonymised table"), ACTION, WORDS, TABLE
     stages, stored, secret, marked = _STAGES, ORDER, ("hierarchies",), True
 
-    def about(self, order: Order) -> dict[str, Any]:
+    def about(self, order: Anonymizing) -> dict[str, Any]:
         return {"kind": "data-set", "table": order.table[:200]}
 
-    def ready(self, hub: Hub, db: Db, caller: Caller, order: Order, *, progress: Any = None, paid: Any = None) -> AuthorisedTable:
-        found = ready(hub, db, caller, order, progress=progress)
+    def ready(
+        self, hub: Hub, db: Db, caller: Caller, order: Anonymizing, *, progress: Any = None, paid: Any = None
+    ) -> AuthorisedTable:
+        found = ready(hub, db, caller, order)  # the session tells no stage: how far it is follows from the order alone
         check_free(db, order.name)
         return found
 
-    def settled(self, found: AuthorisedTable) -> Order:
+    def settled(self, found: AuthorisedTable) -> Anonymizing:
         """As it was sent: a column that the data set declares later is dropped, whatever there was then."""
         return found.sent
 
@@ -97,7 +99,7 @@ class _Anonymising(OrderedWork[Order, AuthorisedTable]):
         return {"columns": columns, "models": [model.name for model in found.order.models()]}
 
 
-def _papers(order: Order, published: Published, certificate: Certificate, source: Source) -> bytes:
+def _papers(order: Anonymizing, published: Published, certificate: Certificate, source: Source) -> bytes:
     """The report and the certificate, whose digest is that of the file that is downloaded, which no table beyond a download's
     limit is."""
     with suppress(UnsupportedQuery):
@@ -121,7 +123,7 @@ def _data_set(found: AuthorisedTable, published: Published) -> NewDataSet:
     return NewDataSet(name=order.name, about=about, rows=body.getvalue(), columns=published.table.columns)
 
 
-def check_release(order: Order, *, understood: bool) -> Order:
+def check_release(order: Anonymizing, *, understood: bool) -> Anonymizing:
     """An order of a release. Who orders it has to say that they know what it means for the budget."""
     if not understood:
         raise InvalidParameter(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cloister.errors import CloisterError
 from cloister.hub.service import JobType
 from cloister.hub.services.anonymizing.authorised import AuthorisedTable
-from cloister.hub.services.anonymizing.order import Order
+from cloister.hub.services.anonymizing.order import Anonymizing
 from cloister.hub.services.anonymizing.reading import TRIAL
 from cloister.hub.services.anonymizing.releasing import ANONYMISING
 from cloister.hub.services.anonymizing.trees import trees_of
@@ -44,7 +44,7 @@ def _run(hub: Hub, payload: Mapping[str, Any], progress: Progress) -> dict[str, 
     return make_view(hub, payload, progress, ANONYMISING, kind=TRIAL, path="/anonymise/trials", find=find)
 
 
-def _tried(order: Order, frame: Frame, row: DataSet, progress: Progress) -> dict[str, Any] | None:
+def _tried(order: Anonymizing, frame: Frame, row: DataSet, progress: Progress) -> dict[str, Any] | None:
     """What the owner sees; None where the job is to stop.
 
     How far it is follows from the order alone: a search that tells how many nodes are left would tell others of the rows.
@@ -100,7 +100,7 @@ def _told(error: CloisterError) -> dict[str, Any]:
     return {"what": error.what, "why": error.why, "instead": error.instead}
 
 
-def _of_size(order: Order, k: int, frame: Frame, progress: Progress) -> dict[str, Any]:
+def _of_size(order: Anonymizing, k: int, frame: Frame, progress: Progress) -> dict[str, Any]:
     """The best table for a k, or why there is none."""
     anonymizer = order.anonymizer(progress.stopped, k=k, seconds=_SECONDS)
     try:
@@ -123,7 +123,7 @@ def _of_size(order: Order, k: int, frame: Frame, progress: Progress) -> dict[str
     }
 
 
-def _of_levels(order: Order, frame: Frame, progress: Progress, *, taken: list[Any]) -> list[dict[str, Any]]:
+def _of_levels(order: Anonymizing, frame: Frame, progress: Progress, *, taken: list[Any]) -> list[dict[str, Any]]:
     """Other levels that meet the models, from the least loss to the least risk."""
     from cloister.anonymize import frontier
 

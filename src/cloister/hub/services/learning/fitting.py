@@ -14,7 +14,7 @@ from cloister.hub.services.learning.algorithms import ACTION, settled
 from cloister.hub.services.learning.expected import lost
 from cloister.hub.services.learning.membership import attacked, lines_of
 from cloister.hub.services.learning.models import MODEL
-from cloister.hub.services.learning.order import ORDER, Order, declared, model_of
+from cloister.hub.services.learning.order import ORDER, Training, declared, model_of
 from cloister.hub.web.languages import N_
 from cloister.hub.work.authorise import Terms, Words
 from cloister.hub.work.one_table import ReadyTable, ready_table
@@ -44,15 +44,15 @@ _MOST_PAIRED = 64
 """Features of a method that asks about each pair of them: the question about more takes longer to read than a page may wait."""
 
 
-class _Fitting(OrderedWork[Order, ReadyTable[Order]]):
+class _Fitting(OrderedWork[Training, ReadyTable[Training]]):
     """Orders of models."""
 
     job, title, action, words, release, stages, stored = "learning.fit", "Model", ACTION, MODEL_WORDS, MODEL, _STAGES, ORDER
 
-    def about(self, order: Order) -> dict[str, Any]:
+    def about(self, order: Training) -> dict[str, Any]:
         return {"method": order.method, "table": order.table[:200]}
 
-    def ready(self, hub: Hub, db: Db, caller: Caller, order: Order, **how: Any) -> ReadyTable[Order]:
+    def ready(self, hub: Hub, db: Db, caller: Caller, order: Training, **how: Any) -> ReadyTable[Training]:
         """With the order as its algorithm leaves it; it costs what is still to be charged."""
         order = settled(hub, db, caller, order)
         terms = Terms(action=ACTION, purpose=order.purpose, project=order.project, algorithm=order.algorithm, method=order.method)
@@ -70,7 +70,7 @@ class _Fitting(OrderedWork[Order, ReadyTable[Order]]):
             **how,
         )
 
-    def rehearse(self, found: ReadyTable[Order]) -> None:
+    def rehearse(self, found: ReadyTable[Training]) -> None:
         """Learn from a few made-up rows first: a wrong parameter is found before anything is charged."""
         model, encoder = declared(found.order, found.table)
         from cloister.learn.assessment.made_up import fit_within, made_up
@@ -87,7 +87,7 @@ class _Fitting(OrderedWork[Order, ReadyTable[Order]]):
                 instead=f"{found.order.method}() as it is",
             ) from None
 
-    def run(self, hub: Hub, found: ReadyTable[Order], session: Callable[[], AttemptSession]) -> Product:
+    def run(self, hub: Hub, found: ReadyTable[Training], session: Callable[[], AttemptSession]) -> Product:
         """The model, learnt from the rows that were decided on, however many questions it asks of them; with what made-up rows
         say of such a one: what an attack found, and what privacy is expected to cost."""
         order, table = found.order, found.table
@@ -111,11 +111,11 @@ class _Fitting(OrderedWork[Order, ReadyTable[Order]]):
             },
         )
 
-    def written(self, found: ReadyTable[Order]) -> dict[str, Any]:
+    def written(self, found: ReadyTable[Training]) -> dict[str, Any]:
         return {"method": found.order.method}
 
 
-def still_to_pay(session: Session, order: Order, table: PrivateTable, budget: Guarantee) -> Guarantee:
+def still_to_pay(session: Session, order: Training, table: PrivateTable, budget: Guarantee) -> Guarantee:
     """The most that an order would be charged now, of a population of that budget: of sums that were bought before, what is still
     missing of the first question; of rows, all of it. All that it names, where nothing less can be said.
 

@@ -94,7 +94,7 @@ SYNTHESISING = _Synthesising()
 MAKE = job_of(SYNTHESISING)
 
 
-def expected(found: ReadyTable[Synthesis]) -> list[dict[str, Any]]:
+def expected(_: Hub, found: ReadyTable[Synthesis]) -> list[dict[str, Any]]:
     """Margins of error to expect at 95 %, of the noise alone, of a count of one column and of two (none where no two are measured
     together): for the spend of an order, for a quarter and for four times as much. They follow from declarations."""
     amount, table = exact_positive(found.order.spend, "spend"), []
