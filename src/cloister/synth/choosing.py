@@ -60,7 +60,7 @@ from cloister.session.releases.uncertainty import Term
 from cloister.session.workloads.marginals import Marginal, cells
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Follower, Mixture, independent
-from cloister.synth.states import States
+from cloister.synth.states import States, counted
 from cloister.synth.workload import MOST_CELLS, About, Adaptive, asked_for
 from cloister.tables import PrivateTable
 
@@ -102,9 +102,9 @@ class Choosing:
         self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
         """Count, choose, measure; let out what was measured, in its order."""
-        places = [_places(each, np.asarray(rows[each.name])) for each in self.states]
+        places = [each.placed(np.asarray(rows[each.name])) for each in self.states]
         sizes = tuple(each.number for each in self.states)
-        loop = Loop(sizes, lambda kept: _counted(places, sizes, kept), self.purse(guarantee, declaration), random)
+        loop = Loop(sizes, lambda kept: counted(places, sizes, kept), self.purse(guarantee, declaration), random)
         (_tree if self.method == "mst" else _worst_first)(loop, self.about)
         return {
             "tables": [
@@ -322,23 +322,3 @@ def _worth(guarantee: Guarantee, part: Fraction) -> tuple[bool, Fraction]:
         case ZCDP():
             return False, guarantee.rho
     raise InvalidParameter(f"{guarantee!r} is invalid", why="tables are chosen under ε, ρ, or ε with δ", instead="cl.PureDP(1)")
-
-
-def _places(states: States, codes: Integers) -> Integers:
-    """The state of each row; -1 for none."""
-    found = np.searchsorted(states.starts, codes, side="right") - 1
-    missing = codes == states.domain.null_code
-    found = np.clip(found, 0, len(states.starts) - 2)
-    found[missing] = states.number - 1 if states.domain.nullable else -1
-    return np.asarray(found, dtype=np.int64)
-
-
-def _counted(places: Sequence[Integers], sizes: Sequence[int], kept: Marginal) -> Integers:
-    """The exact table of some columns."""
-    shape = [sizes[place] for place in kept]
-    flat = np.zeros(len(places[0]), dtype=np.int64)
-    inside = np.ones(len(flat), dtype=bool)
-    for place, size in zip(kept, shape, strict=True):
-        flat = flat * size + places[place]
-        inside &= places[place] >= 0
-    return np.bincount(flat[inside], minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)

@@ -42,7 +42,7 @@ from cloister.session.door import Door
 from cloister.synth.measuring import Marginals
 from cloister.synth.mixture import Floats, Mixture, refitted
 from cloister.synth.report import ORDERS, save, tables_of
-from cloister.synth.states import Integers
+from cloister.synth.states import Integers, counted
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
@@ -292,8 +292,8 @@ def _states(model: SyntheticModel, rows: Any, what: str) -> Integers:
     columns = {each.name: each.domain for each in model.columns}
     with Door({"rows": PrivateTable(given.pop(), columns, population="rows", row_is_person=True)}, budget=PureDP(1)) as door:
         codes = door.prepared("rows").rows(names)
-    found = np.column_stack([np.searchsorted(each.starts, codes[each.name], side="right") - 1 for each in model.columns])
-    found = found[(found < [each.number for each in model.columns]).all(axis=1)]
+    found = np.column_stack([each.placed(codes[each.name]) for each in model.columns])
+    found = found[(found >= 0).all(axis=1)]
     if len(found) < 4:
         raise InvalidParameter(
             f"{what}= is invalid", why="there are fewer than 4 rows to compare", instead="the rows of the table"
@@ -301,14 +301,8 @@ def _states(model: SyntheticModel, rows: Any, what: str) -> Integers:
     return found
 
 
-def _counts(rows: Integers, kept: Sequence[int], sizes: Sequence[int]) -> Floats:
-    shape = [sizes[place] for place in kept]
-    flat = np.ravel_multi_index([rows[:, place] for place in kept], shape)
-    return np.bincount(flat, minlength=int(np.prod(shape))).astype(np.float64)
-
-
 def _distance(one: Integers, other: Integers, kept: Sequence[int], sizes: Sequence[int]) -> float:
-    shares = [_counts(each, kept, sizes) / len(each) for each in (one, other)]
+    shares = [counted(each.T, sizes, kept) / len(each) for each in (one, other)]
     return float(np.abs(shares[0] - shares[1]).sum() / 2)
 
 
@@ -464,8 +458,7 @@ def _without_noise(found: Marginals, known: Integers) -> Marginals:
     """The measured tables as they would be of other rows: exact, of as many rows, weighed alike."""
     rows = max(found.rows()[0], 1.0)
     tables = {
-        kept: replace(each, counts=_counts(known, kept, found.sizes).reshape(each.counts.shape) * rows / len(known))
-        for kept, each in found.tables.items()
+        kept: replace(each, counts=counted(known.T, found.sizes, kept) * rows / len(known)) for kept, each in found.tables.items()
     }
     return replace(found, tables=tables)
 

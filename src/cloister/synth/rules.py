@@ -35,7 +35,7 @@ from cloister.errors import CloisterError, InvalidParameter, UnsupportedQuery
 from cloister.noise import Random
 from cloister.session import Count, Measurer, Question
 from cloister.session.questions.spend import Spending
-from cloister.synth.states import Integers, Pieces, States
+from cloister.synth.states import Integers, Pieces, States, uniform
 from cloister.tables import (
     And,
     Base,
@@ -233,7 +233,7 @@ class Rules:
             if not moved or not len(left):
                 continue
             place = moved[turn // len(self._parts) % len(moved)]
-            others = first[block[left]] + (_uniform(len(left), random) * size[block[left]]).astype(np.int64)
+            others = first[block[left]] + (uniform(len(left), random) * size[block[left]]).astype(np.int64)
             others, kept = np.unique(others, return_index=True)
             alone = ~np.isin(others, left[kept])
             left, others = left[kept][alone], others[alone]
@@ -275,7 +275,7 @@ class Rules:
         bad = self._broken(part, codes)
         share = np.minimum(3 * np.bincount(block, bad) / np.maximum(np.bincount(block, ~bad), 1), 1.0)
         there = (codes[one] != self.states[one].domain.null_code) & (codes[other] != self.states[other].domain.null_code)
-        rows = np.flatnonzero((bad | (_uniform(len(bad), random) < share[block])) & there)
+        rows = np.flatnonzero((bad | (uniform(len(bad), random) < share[block])) & there)
         fresh = np.empty(len(rows), dtype=np.int64)
         fresh[np.lexsort((codes[one][rows], block[rows]))] = codes[other][rows[np.lexsort((codes[other][rows], block[rows]))]]
         some = [fresh if place == other else column[rows] for place, column in enumerate(codes)]
@@ -293,7 +293,7 @@ class Rules:
         if states.bins is None:
             return codes
         chosen = np.searchsorted(states.starts, codes, side="right") - 1
-        return given.get(place, states.pieces).at(chosen, states.number, _uniform(len(codes), random))
+        return given.get(place, states.pieces).at(chosen, states.number, uniform(len(codes), random))
 
     def _count(self, codes: Codes, given: Mapping[int, Pieces]) -> Integers:
         """How many rules each row breaks; conditions on what is computed are rules too."""
@@ -436,7 +436,7 @@ class Rules:
         random, codes = Random.derived(_SEED), []
         for each in self.states:
             most = each.number - (each.domain.nullable and not missing)
-            codes.append(each.pieces.at(random.below(most, _WITNESSES), each.number, _uniform(_WITNESSES, random)))
+            codes.append(each.pieces.at(random.below(most, _WITNESSES), each.number, uniform(_WITNESSES, random)))
         parts = [part for rule in rules for part in rule.split()]
         for _ in range(len(parts) + 2):
             if not some.broken(codes).all():
@@ -643,10 +643,6 @@ def _pairwise(counts: Integers) -> Integers:
     """The first half and the second, added."""
     half = len(counts) // 2
     return np.asarray(counts[:half] + counts[half:])
-
-
-def _uniform(n: int, random: Random) -> npt.NDArray[np.float64]:
-    return np.asarray((random.words(n) >> np.uint64(11)) * 2.0**-53)
 
 
 def _points(states: States, rule: Rule) -> tuple[Integers, Integers]:
