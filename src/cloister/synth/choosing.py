@@ -59,7 +59,7 @@ from cloister.session.releases.uncertainty import Term
 from cloister.session.workloads.marginals import Marginal, cells
 from cloister.synth.measuring import Marginals, Noisy, combined
 from cloister.synth.mixture import Follower, Mixture, independent
-from cloister.synth.states import Integers, States
+from cloister.synth.states import Integers, States, counted
 from cloister.synth.workload import MOST_CELLS, About, Adaptive, asked_for
 from cloister.tables import PrivateTable
 
@@ -100,7 +100,7 @@ class Choosing:
         self, rows: Mapping[str, Any], declaration: PrivateTable, guarantee: Guarantee, random: Random
     ) -> Mapping[str, Any]:
         """Count, choose, measure; let out what was measured, in its order."""
-        places = [placed(each, np.asarray(rows[each.name])) for each in self.states]
+        places = [each.placed(np.asarray(rows[each.name])) for each in self.states]
         sizes = tuple(each.number for each in self.states)
         loop = Loop(sizes, lambda kept: counted(places, sizes, kept), self.purse(guarantee, declaration), random)
         (_tree if self.method == "mst" else _worst_first)(loop, self.about)
@@ -320,20 +320,3 @@ def _worth(guarantee: Guarantee, part: Fraction) -> tuple[bool, Fraction]:
         case ZCDP():
             return False, guarantee.rho
     raise InvalidParameter(f"{guarantee!r} is invalid", why="tables are chosen under ε, ρ, or ε with δ", instead="cl.PureDP(1)")
-
-
-def placed(states: States, codes: Integers) -> Integers:
-    """The state of each row; -1 for none: a missing value that the column does not declare."""
-    found = np.searchsorted(states.starts, codes, side="right") - 1
-    return np.where(found < states.number, found, -1)
-
-
-def counted(places: Sequence[Integers] | Integers, sizes: Sequence[int], kept: Marginal) -> Integers:
-    """The exact table of some columns, by the state of each row in each column; a row with -1 is in none.
-
-    >>> counted([np.array([0, 1, 1, -1]), np.array([2, 0, 0, 1])], (2, 3), (0, 1)).tolist()
-    [[0, 0, 1], [2, 0, 0]]
-    """
-    chosen, shape = np.stack([places[place] for place in kept]), [sizes[place] for place in kept]
-    flat = np.ravel_multi_index(tuple(chosen[:, (chosen >= 0).all(axis=0)]), shape)
-    return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)

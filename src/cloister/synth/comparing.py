@@ -40,11 +40,10 @@ from cloister.noise import Random, default_random
 from cloister.privacy import Guarantee, PureDP
 from cloister.session.door import Door
 from cloister.session.workloads.marginals import Marginal
-from cloister.synth.choosing import counted, placed
 from cloister.synth.measuring import Floats, Marginals
 from cloister.synth.mixture import Mixture, refitted
 from cloister.synth.report import ORDERS, tables_of
-from cloister.synth.states import Integers
+from cloister.synth.states import Integers, counted
 from cloister.tables import PrivateTable
 
 if TYPE_CHECKING:
@@ -266,7 +265,7 @@ def _states(model: SyntheticModel, rows: Any, what: str) -> Integers:
     columns = {each.name: each.domain for each in model.columns}
     with Door({"rows": PrivateTable(given.pop(), columns, population="rows", row_is_person=True)}, budget=PureDP(1)) as door:
         codes = door.prepared("rows").rows(names)
-    found = np.column_stack([placed(each, codes[each.name]) for each in model.columns])
+    found = np.column_stack([each.placed(codes[each.name]) for each in model.columns])
     found = found[(found >= 0).all(axis=1)]
     if len(found) < 4:
         raise InvalidParameter(

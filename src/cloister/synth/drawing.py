@@ -16,7 +16,7 @@ from cloister.errors import InvalidParameter
 from cloister.noise import Random
 from cloister.synth.mixture import Mixture
 from cloister.synth.rules import LEAST_ACCEPTED, Rules
-from cloister.synth.states import Pieces, States
+from cloister.synth.states import Pieces, States, uniform
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -43,7 +43,9 @@ def conditioned(mixture: Mixture, states: list[States], given: Mapping[int, Piec
 def drawn(mixture: Mixture, states: list[States], pieces: list[Pieces], n: int, random: Random) -> list[Integers]:
     """The codes of `n` rows, column by column, in random order."""
     codes, _, order = _by_component(mixture, states, pieces, n, random)
-    return [column[order] for column in codes]
+    for place, column in enumerate(codes):  # one by one, so that no second copy of all columns is held
+        codes[place] = column[order]
+    return codes
 
 
 def _by_component(
@@ -58,8 +60,8 @@ def _by_component(
     for column, each, one in zip(mixture.columns, states, pieces, strict=True):
         counts = _systematic(column[used], sizes[used], random)
         chosen = np.repeat(np.tile(np.arange(each.number), len(used)), counts.ravel())
-        mixed = np.argsort(block + _uniform(n, random) * 0.999, kind="stable")
-        found.append(one.at(chosen[mixed], each.number, _uniform(n, random)))
+        mixed = np.argsort(block + uniform(n, random) * 0.999, kind="stable")
+        found.append(one.at(chosen[mixed], each.number, uniform(n, random)))
     return found, block, order
 
 
@@ -99,11 +101,7 @@ def accepted(mixture: Mixture, states: Sequence[States], rules: Rules, given: Ma
 def _systematic(shares: Floats, totals: Integers, random: Random) -> Integers:
     """In each row of shares how often each is drawn: its expected number, rounded up or down at random, in all `totals`."""
     ends = np.cumsum(shares, axis=1)
-    ends = ends / ends[:, -1:] * totals[:, None] + _uniform(len(totals), random)[:, None]
+    ends = ends / ends[:, -1:] * totals[:, None] + uniform(len(totals), random)[:, None]
     reached = np.minimum(np.floor(ends), totals[:, None]).astype(np.int64)
     reached[:, -1] = totals
     return np.diff(reached, axis=1, prepend=0)
-
-
-def _uniform(n: int, random: Random) -> Floats:
-    return np.asarray((random.words(n) >> np.uint64(11)) * 2.0**-53)

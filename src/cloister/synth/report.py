@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, comb, pi
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -94,6 +94,17 @@ class Expected:
         return [ORDERS[self.order], *told, f"{self.again:.2g}" if self.tables else ""]
 
 
+class Bar(NamedTuple):
+    """One state in a picture: its bar, and the ends of its error bar, from the top."""
+
+    x: float
+    width: float
+    middle: float
+    top: float
+    high: float
+    low: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Picture:
     """One column: the rows that the model expects in each state, and what was measured of them."""
@@ -105,6 +116,27 @@ class Picture:
     counts: tuple[float, ...]
     """Empty in a model of an old file, which has no measured counts; likewise the margin."""
     margin: float
+
+    def bars(self, width: float, height: float) -> list[Bar]:
+        """Where they stand in a picture of that size: the model's, with error bars about what was measured."""
+        counts = self.counts or self.model
+        top = max(1.0, *(max(own, count + self.margin) for own, count in zip(self.model, counts, strict=True)))
+        step = width / len(self.model)
+
+        def at(value: float) -> float:
+            return height * (1 - max(value, 0.0) / top)
+
+        return [
+            Bar(
+                x=place * step,
+                width=max(step * 0.8, 0.5),
+                middle=(place + 0.4) * step,
+                top=at(own),
+                high=at(count + self.margin),
+                low=at(count - self.margin),
+            )
+            for place, (own, count) in enumerate(zip(self.model, counts, strict=True))
+        ]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -340,21 +372,14 @@ def _ranges(expected: Sequence[Expected]) -> str:
 def _drawn(picture: Picture) -> str:
     """Bars with error bars, and the numbers under them."""
     counts = picture.counts or picture.model
-    top = max(1.0, *(max(a, b + picture.margin) for a, b in zip(picture.model, counts, strict=True)))
-    step = _WIDTH / len(picture.model)
-
-    def height(value: float) -> float:
-        return _HEIGHT * (1 - max(value, 0.0) / top)
-
     parts = []
-    for place, (own, count) in enumerate(zip(picture.model, counts, strict=True)):
-        x, y = place * step, height(own)
+    for bar in picture.bars(_WIDTH, _HEIGHT):
         parts.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(step * 0.8, 0.5):.1f}" height="{_HEIGHT - y:.1f}" fill="var(--first)"/>'
+            f'<rect x="{bar.x:.1f}" y="{bar.top:.1f}" width="{bar.width:.1f}" height="{_HEIGHT - bar.top:.1f}" '
+            'fill="var(--first)"/>'
         )
         if picture.counts:
-            low, high, middle = height(count - picture.margin), height(count + picture.margin), x + 0.4 * step
-            parts.append(f'<path d="M{middle:.1f} {high:.1f}V{low:.1f}" stroke="var(--ink)" stroke-width="1.5"/>')
+            parts.append(f'<path d="M{bar.middle:.1f} {bar.high:.1f}V{bar.low:.1f}" stroke="var(--ink)" stroke-width="1.5"/>')
     name = escape(picture.name)
     lines = [
         ["missing" if label is None else label, f"{own:,.0f}", f"{count:,.0f}" if picture.counts else ""]

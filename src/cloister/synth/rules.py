@@ -36,7 +36,7 @@ from cloister.noise import Random
 from cloister.session import Count, Measurer, Question
 from cloister.session.questions.spend import Spending
 from cloister.synth.cutting import changes, leaves
-from cloister.synth.states import Integers, Pieces, States
+from cloister.synth.states import Integers, Pieces, States, uniform
 from cloister.tables import Base, Boolean, Category, Date, Domain, Extended, Integer, PrivateTable, Projected, Real, Relation
 from cloister.tables.expression import expressions as conditions
 from cloister.tables.expression import scalars
@@ -301,7 +301,7 @@ class Rules:
         random, codes = Random.derived(_SEED), Codes()
         for each in self.states:
             most = each.number - (each.domain.nullable and not missing)
-            codes[each.name] = each.pieces.at(random.below(most, _WITNESSES), each.number, _uniform(_WITNESSES, random))
+            codes[each.name] = each.pieces.at(random.below(most, _WITNESSES), each.number, uniform(_WITNESSES, random))
         for _ in range(len(self.rules) + 2):
             if not self.broken(list(codes.values())).all():
                 return True
@@ -338,7 +338,7 @@ class _Rows:
             if states.bins is not None and self.rules.touch([states.name]):
                 chosen = np.searchsorted(states.starts, self.codes[states.name][left], side="right") - 1
                 pieces = self.given.get(states.name, states.pieces)
-                fresh[states.name] = pieces.at(chosen, states.number, _uniform(len(left), self.random))
+                fresh[states.name] = pieces.at(chosen, states.number, uniform(len(left), self.random))
         self._try(left, fresh, np.arange(len(left)))
 
     def exchange(self, rule: Rule, turn: int) -> None:
@@ -350,7 +350,7 @@ class _Rows:
             return
         name = moved[turn % len(moved)]
         first, size = np.searchsorted(self.block, np.arange(self.block[-1] + 1)), np.bincount(self.block)
-        others = first[self.block[left]] + (_uniform(len(left), self.random) * size[self.block[left]]).astype(np.int64)
+        others = first[self.block[left]] + (uniform(len(left), self.random) * size[self.block[left]]).astype(np.int64)
         others, kept = np.unique(others, return_index=True)
         alone = ~np.isin(others, left[kept])
         left, others = left[kept][alone], others[alone]
@@ -369,7 +369,7 @@ class _Rows:
         first, second, bad = self.codes[one], self.codes[other], rule.broken(self.codes)
         share = np.minimum(3 * np.bincount(block, bad) / np.maximum(np.bincount(block, ~bad), 1), 1.0)
         there = (first != rule.domains[one].null_code) & (second != rule.domains[other].null_code)
-        rows = np.flatnonzero((bad | (_uniform(len(bad), self.random) < share[block])) & there)
+        rows = np.flatnonzero((bad | (uniform(len(bad), self.random) < share[block])) & there)
         fresh = np.empty(len(rows), dtype=np.int64)
         fresh[np.lexsort((first[rows], block[rows]))] = second[rows[np.lexsort((second[rows], block[rows]))]]
         self._try(rows, {other: fresh}, block[rows])
@@ -519,10 +519,6 @@ def _alike(one: Domain, other: Domain) -> bool:
     if any(getattr(one, part) != getattr(other, part) for part in parts) or isinstance(one, Date) != isinstance(other, Date):
         return False
     return not isinstance(other, Category | Boolean) or one.values() == other.values()
-
-
-def _uniform(n: int, random: Random) -> npt.NDArray[np.float64]:
-    return np.asarray((random.words(n) >> np.uint64(11)) * 2.0**-53)
 
 
 def _points(states: States, rule: Rule) -> tuple[Integers, Integers]:
