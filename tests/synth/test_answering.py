@@ -274,6 +274,23 @@ def test_margins_of_what_is_measured_hold_as_often_as_they_say(noise: Any, runs:
     assert np.mean(np.concatenate(inside["sure"])) >= 0.95
 
 
+def test_means_of_few_rows_are_covered_whether_or_not_the_noise_hides_them() -> None:
+    """Forty rows under noise of as many: some intervals are the whole column, and all hold as often as they say."""
+    codes, random = people(2_000), Random.deterministic(23)
+    codes[:, 1] = np.arange(len(codes)) < 40
+    text, inside, wide = "SELECT sex, AVG(ward) AS a FROM people GROUP BY sex", 0, 0
+    truth, runs = made_up(codes).answer(text)["a"][1], 200
+    for _ in range(runs):
+        answer = made_up(codes, DiscreteLaplace(scale=8), random).answer(text)
+        assert answer.kind()["a"][1] == "measured"
+        low, high = answer.low()["a"][1], answer.high()["a"][1]
+        inside += low - 1e-9 <= truth <= high + 1e-9
+        wide += (low, high) == (3, 6)
+    assert 0 < wide < runs
+    # below 1 in 10^6 by the binomial law
+    assert inside >= 0.95 * runs - 4.9 * (runs * 0.95 * 0.05) ** 0.5
+
+
 def _sure_of_bins(model: SyntheticModel, states: list[int]) -> np.ndarray:
     """Whether the bounds of cells of three columns, of which one is in bins of its own, hold the counts of the rows."""
     question = Question(table="people", by=("sex", cl.Binned("born", DAYS), "ward"), statistics=(Count(),))  # fmt: skip

@@ -116,9 +116,10 @@ class _Asked:
                     )
         notes = [] if self.model.measured else ["the model's file holds no measured tables: no margin is known"]
         if self.model.rules:
+            breaking = f"rows of the table that break {', '.join(self.model.unmapped)} were measured as they are"
             notes.append(
-                "counted are rows that obey the rules, each as the rules mend it; what is not measured is the mixture's own, of "
-                f"which {self.model.acceptance:.1%} obeys them"
+                (breaking if self.model.unmapped else "counted are rows that obey the rules, each as the rules mend it")
+                + f"; what is not measured is the mixture's own, of which {self.model.acceptance:.1%} obeys them"
             )
         return Answer(
             keys=self.grid.labels(),
@@ -149,7 +150,7 @@ class _Asked:
     def _mean(self, column: str) -> Statistic:
         """A mean of a number: a ratio, solved by Fieller's theorem where both sums are measured."""
         one, count = self._sum(column), self._present(column, always=True)
-        inside = one.reading.group >= 0
+        inside = (one.reading.group >= 0) & (count.low > 0)  # a missing value is none of those
         least, most = np.full(one.reading.number, np.inf), np.full(one.reading.number, -np.inf)
         np.minimum.at(least, one.reading.group[inside], one.low[inside])
         np.maximum.at(most, one.reading.group[inside], one.high[inside])
@@ -166,6 +167,9 @@ class _Asked:
         told = (fewest > 0) & ((first > least) | (last < most))
         found.tell("sure", told, np.maximum(first, least), np.minimum(last, most))
         ratio, start, end, exact = _fieller(one, count, self.confidence)
+        ratio = np.where(np.isnan(ratio), found.value, ratio)
+        # were means left out of which the noise tells nothing, those that stay would be the ones it moved up
+        exact &= ~np.isnan(ratio) & ~(told & np.isinf(start))
         found.tell("measured", exact, *(np.clip(each, least, most) for each in (start, end, ratio)))
         return found
 
@@ -340,7 +344,7 @@ def _chances(mixture: Mixture, reading: Reading) -> Floats:
 
 
 def _fieller(one: _Weighed, count: _Weighed, confidence: float) -> tuple[Floats, Floats, Floats, Truths]:
-    """The ratio of two measured sums, the ends of its interval, and where there is one."""
+    """The ratio of two measured sums, the ends of its interval (none where the divisor may be 0), and where both are measured."""
     number, evidence = one.reading.number, one.evidence
     if evidence is None or number * evidence.counts.size > _AT_ONCE:
         nothing = np.full(number, np.nan)
@@ -364,8 +368,7 @@ def _fieller(one: _Weighed, count: _Weighed, confidence: float) -> tuple[Floats,
     z2 = noise.deviations(confidence) ** 2 * evidence.variance
     vff, vfc, vcc = (f * f) @ sizes, (f * c) @ sizes, (c * c) @ sizes
     a, b, rest = under**2 - z2 * vcc, top * under - z2 * vfc, top**2 - z2 * vff
-    inner = b**2 - a * rest
-    exact = one.exact & count.exact & (under > 0) & (a > 0) & (inner >= -1e-9 * b**2)
+    bounded, root = (under > 0) & (a > 0), np.sqrt(np.maximum(b**2 - a * rest, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(np.maximum(inner, 0.0))
-        return ratio, (b - root) / a, (b + root) / a, exact
+        low, high = np.where(bounded, (b - root) / a, -np.inf), np.where(bounded, (b + root) / a, np.inf)
+    return ratio, low, high, one.exact & count.exact

@@ -43,7 +43,8 @@ def fit(
 
     Guarantee: what is measured is counts, by the door, for `spend` and no more (`measuring.py` has neighbours, sensitivity and
     proof, `choosing.py` those of `mst` and `aim`); the model and all rows drawn from it are post-processing of that release.
-    Should the fit be interrupted, the release is kept, and the same call again costs nothing.
+    Should the fit be interrupted, the release is kept, and the same call again costs nothing (in another session, if rows in
+    memory were given a `version`).
 
     Parameters
     ----------

@@ -40,6 +40,7 @@ _WITH_RULES = 2
 """A file with rules is one that versions without rules refuse, since they would break them."""
 _MOST_ROWS = 20_000_000
 _MOST_COMPONENTS = 10_000
+_MOST_NOISE = 1e100  # moments of a law that a spend could have bought
 _PILOT, _ENOUGH = 20_000, 50
 _SEED = b"rows that show how many meet a condition"
 
@@ -274,6 +275,7 @@ def _read(document: Mapping[str, Any]) -> SyntheticModel:
     _need(document["kind"] == "synthetic model", "it is not a synthetic model")
     known = f"its format is {document['format']!r}, and this version reads up to {_WITH_RULES}"
     _need(document["format"] in (_FORMAT, _WITH_RULES), known)
+    _need(document["format"] == _WITH_RULES or not document.get("rules"), f"format {_FORMAT} has no rules")
     _need(document["method"] in get_args(Method), f"its method {document['method']!r} is unknown")
     columns, listed = tuple(_column(each) for each in document["columns"]), document["probabilities"]
     weights = _shares(document["weights"], (len(document["weights"]),))
@@ -321,11 +323,13 @@ def _measured(tables: Any, sizes: tuple[int, ...], chosen: bool, origin: Mapping
         counts = np.array(each["counts"], dtype=np.float64).reshape([sizes[place] for place in kept])
         variance, fourth, largest = noise = [float(each[name]) for name in ("variance", "fourth", "largest")]
         finite = bool(np.isfinite(counts).all() and np.isfinite(noise).all())
-        _need(finite and min(noise) >= 0, "a measured table holds no numbers")
+        _need(finite and min(noise) >= 0 and max(noise) < _MOST_NOISE, "a measured table holds no numbers")
         laplace, number = bool(each["laplace"]), int(each.get("round", 0))
+        _need(0 <= number <= len(tables), "a measured table is of no round")
         found.append((kept, Noisy(counts, variance, laplace, fourth=fourth, largest=largest, round=number)))
     known = combined(found)
-    _need({(place,) for place in range(len(sizes))} <= set(known), "a table of one column is missing")
+    first = {kept for kept, table in found if table.round == 0}
+    _need({(place,) for place in range(len(sizes))} <= first, "a table of one column is missing")
     return Marginals(sizes=sizes, tables=known, rounds=tuple(found) if chosen else (), **origin)
 
 
