@@ -110,3 +110,15 @@ def test_reals_come_back_as_the_very_floats_that_are_declared() -> None:
     states = States("share", domain)
     codes = np.arange(domain.low_code, domain.high_code + 1)
     assert states.series(codes).tolist() == [domain.decode(int(code)) for code in codes] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+
+
+@pytest.mark.parametrize("name", ["pay", "ward", "born", "smoker", "sex"])
+def test_many_rows_have_the_values_that_few_have(name: str) -> None:
+    """Where there are more rows than values, each value is made once."""
+    [states] = states_of({**COLUMNS, "pay": cl.Real(0, 50, step="0.5", nullable=True)}, [name], table="people")
+    codes = np.arange(states.domain.low_code, states.domain.high_code + 1 + states.domain.nullable)
+    few = [value for code in codes for value in states.series(np.array([code])).tolist()]
+    many = states.series(np.tile(codes, 3))
+    assert many.tolist() == few * 3
+    assert {type(value) for value in many.tolist()} == {type(value) for value in few}
+    assert many.values.dtype == states.series(codes[:1]).values.dtype

@@ -55,20 +55,33 @@ class Pieces:
         place = np.searchsorted(self.low[order], codes, side="right") - 1
         return np.asarray((place >= 0) & (codes <= self.high[order][place]))
 
-    def at(self, chosen: Integers, states: int, shares: npt.NDArray[np.float64]) -> Integers:
-        """For each chosen state one of its codes: the one at this share, from 0 to 1, of the way through them.
+    @cached_property
+    def single(self) -> bool:
+        """Whether each state has one code, so that nothing is left to draw."""
+        return bool((self.low == self.high).all() and (np.diff(self.state) > 0).all())
+
+    def at(self, chosen: npt.NDArray[Any], states: int, shares: npt.NDArray[np.float64] | None = None) -> Integers:
+        """For each chosen state one of its codes: the one at this share, from 0 to 1, of the way through them; without
+        shares the first.
 
         >>> Pieces(np.array([0, 1]), np.array([0, 5]), np.array([4, 9])).at(np.array([0, 1]), 2, np.array([0.5, 0.99])).tolist()
         [2, 9]
         """
         lengths = self.high - self.low + 1
-        ends = np.cumsum(lengths)
         sizes = np.bincount(self.state, lengths, minlength=states).astype(np.int64)
-        before = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        steps = np.minimum((shares * sizes[chosen]).astype(np.int64), sizes[chosen] - 1)
+        first = np.zeros(states, dtype=np.int64)
+        first[self.state[::-1]] = self.low[::-1]
+        if shares is None:
+            return np.asarray(first[chosen])
+        size = sizes[chosen]
+        steps = np.minimum((shares * size).astype(np.int64), size - 1)
+        if (np.diff(self.state) > 0).all():  # each state is one run
+            steps += first[chosen]
+            return np.asarray(steps)
+        before, ends = np.cumsum(sizes) - sizes, np.cumsum(lengths)
         place = before[chosen] + steps
         piece = np.searchsorted(ends, place, side="right")
-        return np.asarray(self.low[piece] + place - (ends - lengths)[piece], dtype=np.int64)
+        return np.asarray(self.low[piece] + place - (ends - lengths)[piece])
 
 
 @dataclass(frozen=True)
@@ -114,6 +127,13 @@ class States:
 
     def series(self, codes: Integers) -> Series:
         """Codes as the column's own values, in the column's own type."""
+        first, last = self.domain.low_code, self.domain.null_code
+        if self.domain.nullable and last - first < len(codes):  # an object is made for each value, not for each row
+            every = self._series(np.arange(first, last + 1))
+            return Series(every.kind, every.values[codes - first])
+        return self._series(codes)
+
+    def _series(self, codes: Integers) -> Series:
         domain = self.domain
         missing = codes == domain.null_code
         if isinstance(domain, Date):
