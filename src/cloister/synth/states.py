@@ -283,7 +283,8 @@ def _states(name: str, domain: Domain, bins: Binned | None, names: Sequence[str]
         raise UnsupportedQuery(
             f"The column {name!r} is not supported",
             why=f"it has {size:,} categories, and at most {_MOST_CATEGORIES:,} are fitted",
-            instead="a column of groups of them, such as a region for a town",
+            instead=f"columns={[each for each in names if each != name]!r}, and in its place a column of groups, such as regions "
+            "of towns",
         )
     if isinstance(domain, Category | Boolean) or size <= MOST_STATES:
         return States(name, domain)
