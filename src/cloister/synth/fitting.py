@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Literal, cast, get_args
 
 from cloister.errors import InvalidParameter
 from cloister.noise import Random
-from cloister.privacy import ApproxDP, Exact, PureDP, exact
+from cloister.privacy import ZCDP, ApproxDP, Exact, PureDP, exact, text_of
 from cloister.session import Measurer
 from cloister.session.door import Door
-from cloister.session.questions.spend import Spending
+from cloister.session.questions.spend import Spending, amount_of
 from cloister.session.workloads.marginals import Marginal
 from cloister.synth.choosing import choose
 from cloister.synth.drawing import accepted
-from cloister.synth.measuring import expected_noise, measure
+from cloister.synth.measuring import expected_noise, measure, questions_for
 from cloister.synth.mixture import fitted, independent
 from cloister.synth.model import SyntheticModel
 from cloister.synth.rules import Rules
@@ -24,6 +25,10 @@ from cloister.tables import Binned, Domain, PrivateTable
 
 _CLEAR_SIGNAL = 2_000
 """From how many times on triples repay what they cost, in trials on Adult: 3-way tables are a quarter closer at ε = 10."""
+_METHODS: tuple[Fixed, ...] = ("pairs", "triples", "independent")
+"""What `auto` chooses from."""
+_LEAST_ROWS = 2
+"""How many times the noise of a cell of a one-way table all rows must be for anything to be seen."""
 _LEAST_SIGNAL = 20
 """How many times the noise of a cell of a two-way table all rows must be for pairs to tell more than they cost."""
 
@@ -52,9 +57,10 @@ def fit(
         What it may cost: ε, or ρ under a zCDP budget; or a guarantee.
     method
         `"pairs"`: all one- and two-way tables, and a mixture fitted to them. `"independent"`: one-way tables, each column by
-        itself. `"triples"`: besides, up to a hundred tables of three columns. `"mst"`: one-way tables, and a tree of pairs that
-        is chosen by looking at the rows. `"aim"`: one-way tables, then round by round the table on which the model is worst;
-        both pay for their choices. `"auto"`: pairs, unless there is one column, or the public `size=` of the table says that
+        itself. `"triples"`: besides, up to a hundred tables of three columns. `"histogram"`: besides one-way tables
+        the one table of all columns, of up to 10⁵ cells, and no fit. `"mst"`: one-way tables, and a tree of pairs that is chosen
+        by looking at the rows. `"aim"`: one-way tables, then round by round the table on which the model is worst; both pay for
+        their choices. `"auto"`: pairs, unless there is one column, or the public `size=` of the table says that
         noise would hide them, or is so small that triples repay too.
     columns
         Names, or `cl.Binned(name, edges)` for a number or a day in bins of your own; None: all that are declared. The column
@@ -84,6 +90,7 @@ def fit(
         raise InvalidParameter(
             "about= is invalid with mst", why="it measures a tree of pairs, whatever they are for", instead='method="aim"'
         )
+    _check_spend(session, table, states, spend, declaration.size)
     chosen, why = _chosen(session, table, states, spend, declaration.size, wanted) if method == "auto" else (method, "")
     ruled = Rules.of(rules, states, table=table)
     adaptive = chosen in get_args(Adaptive)  # is handed rows of the table itself
@@ -155,13 +162,34 @@ def fit_frame(
         )
 
 
+def _check_spend(session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int | None) -> None:
+    """Refuses, before anything is charged, what would buy noise alone, by the owner's hint of the size; says what would do."""
+    if size is None or (noise := _single_noise(session, table, states, spend)) * _LEAST_ROWS <= size:
+        return
+    _, questions, shares = questions_for(table, states, "independent")
+    cost = session.explain(questions, spend, shares=shares).cost
+    enough = amount_of(cost) * Fraction(_LEAST_ROWS * noise / size) ** (2 if isinstance(cost, ZCDP) else 1)
+    while _single_noise(session, table, states, (text := text_of(Fraction(f"{float(enough):.2g}")))) * _LEAST_ROWS > size:
+        enough *= Fraction(21, 20)
+    raise InvalidParameter(
+        f"spend={spend if isinstance(spend, str | int) else str(spend)!r} is invalid",
+        why=f"counts of a single column would have noise of {noise:,.0f} rows (one standard deviation), and the table has "
+        f"about {size:,} rows",
+        instead=f"spend={text}, or more, or fewer columns=",
+    )
+
+
+def _single_noise(session: Measurer, table: str, states: Sequence[States], spend: Spending) -> float:
+    return max(_noise(session, table, states, "independent", spend, ()).values())
+
+
 def _chosen(
     session: Measurer, table: str, states: Sequence[States], spend: Spending, size: int | None, about: About
 ) -> tuple[Method, str]:
     """By public facts: the number of columns, and the noise that the spend buys beside the owner's hint of the size."""
     if len(states) == 1:
         return "independent", "there is one column"
-    noise = {method: max(_noise(session, table, states, method, spend, about).values()) for method in get_args(Fixed)}
+    noise = {method: max(_noise(session, table, states, method, spend, about).values()) for method in _METHODS}
     told = "; ".join(f"{method} ± {1.96 * each:,.3g}" for method, each in noise.items())
     said = f"the expected error of a measured cell, in rows at 95 %: {told}"
     if size is None:

@@ -1,8 +1,9 @@
 """Which marginals are measured for a synthetic table, and the release that they make.
 
 All one-way tables; with `pairs` every two-way table of up to 10⁴ cells; with `triples` the three-way tables of the fewest cells
-besides; and what `about=` asks for (`workload.py`), which takes up to half of the spend. What is charged is charged by the door
-before anything is read; what comes back is counts with independent noise of a known law.
+besides; with `histogram` the one table of all columns; and what `about=` asks for (`workload.py`), which takes up to half of the
+spend. What is charged is charged by the door before anything is read; what comes back is counts with independent noise of a known
+law.
 
 Guarantee. Neighbours differ in one person: one row, or up to `max_rows` rows where the table names a unit. Sensitivity: a row is
 in exactly one cell of each table, so adding or removing a person changes each table by at most m = `max_rows` (1 without a unit)
@@ -66,6 +67,8 @@ class Marginals:
     marked: bool
     rounds: tuple[tuple[Marginal, Noisy], ...] = ()
     """Where tables were chosen by looking (`choosing.py`), each as it was measured, in order; `tables` has their means."""
+    whole: bool = False
+    """Whether rows come from the table of all columns, as it was measured, rather than from a fit."""
 
     @property
     def readings(self) -> list[tuple[Marginal, Noisy]]:
@@ -119,6 +122,7 @@ def measure(
         population=origin.population,
         charges=origin.charges,
         marked=any(release.marked for release in releases),
+        whole=method == "histogram",
     )
 
 

@@ -110,8 +110,30 @@ def independent(found: Marginals) -> Mixture:
     return Mixture(np.ones(1), columns)
 
 
+def histogram(found: Marginals, zeros: Zeros | None = None) -> Mixture:
+    """The table of all columns, projected on what counts of all rows can be: a component for each combination of values of all
+    columns but the widest that is left with rows."""
+    total, sizes = max(found.rows()[0], 1.0), found.sizes
+    counts = found.tables[tuple(range(len(sizes)))].counts.copy()
+    for (one, other), empty in (zeros or {}).items():
+        shape = [size if place in (one, other) else 1 for place, size in enumerate(sizes)]
+        counts[np.broadcast_to(empty.reshape(shape), counts.shape)] = -np.inf
+    shares = on_simplex(counts.ravel(), total).reshape(sizes) / total
+    wide = int(np.argmax(sizes))
+    others = [place for place in range(len(sizes)) if place != wide]
+    flat = shares.transpose([*others, wide]).reshape(-1, sizes[wide])
+    weights = flat.sum(axis=1)
+    used = np.flatnonzero(weights)
+    where = np.unravel_index(used, [sizes[place] for place in others]) if others else ()
+    columns = {place: np.eye(sizes[place])[at] for place, at in zip(others, where, strict=True)}
+    columns[wide] = flat[used] / weights[used, None]
+    return Mixture(weights[used] / weights.sum(), tuple(columns[place] for place in range(len(sizes))))
+
+
 def fitted(found: Marginals, *, zeros: Zeros | None = None, progress: Callable[[str], None] = lambda _: None) -> Mixture:
     """The average of several fits to all tables that were measured; `zeros` are cells of pairs that are known to be empty."""
+    if found.whole:
+        return histogram(found, zeros)
     if not any(len(kept) > 1 for kept in found.tables):
         return independent(found)
     random, number = Random.derived(_SEED), components_for(found.signal())
@@ -129,6 +151,8 @@ def fitted(found: Marginals, *, zeros: Zeros | None = None, progress: Callable[[
 
 def refitted(found: Marginals, random: Random) -> Mixture:
     """One fit from one start: what redrawn noise makes of a model, at a tenth of the time."""
+    if found.whole:
+        return histogram(found)
     number = components_for(found.signal())
     steps = 200 if number <= _MANY else 500
     problem = _Problem(found, penalty_for(found.sizes, found.signal()))

@@ -39,7 +39,7 @@ _FORMAT = 1
 _WITH_RULES = 2
 """A file with rules is one that versions without rules refuse, since they would break them."""
 _MOST_ROWS = 20_000_000
-_MOST_COMPONENTS = 10_000
+_MOST_COMPONENTS = 100_000
 _PILOT, _ENOUGH = 20_000, 50
 _SEED = b"rows that show how many meet a condition"
 
@@ -369,6 +369,7 @@ def _measured(document: Mapping[str, Any], columns: tuple[States, ...]) -> Margi
         population=str(document["population"]),
         charges=tuple(each if isinstance(each, int) else str(each) for each in document["charges"]),
         marked=bool(document["marked"]),
+        whole=document["method"] == "histogram",
     )
 
 

@@ -330,7 +330,7 @@ def _complete(model: SyntheticModel, sizes: Sequence[int]) -> int:
 def _expected(model: SyntheticModel, others: Sequence[Mixture], sizes: tuple[int, ...], order: int) -> Expected:
     chosen, rows = tables_of(sizes, order), max(model.rows, 1.0)
     complete = _complete(model, sizes)
-    told = bool(chosen) and (order <= complete or order == complete + 1 == 3)
+    told = bool(chosen) and model.method != "histogram" and (order <= complete or order == complete + 1 == 3)
     apart: list[float] = []
     again: list[float] = []
     for kept in chosen:

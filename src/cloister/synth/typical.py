@@ -58,6 +58,7 @@ def refits(found: Marginals, mixture: Mixture, progress: Callable[[str], None]) 
                 population=found.population,
                 charges=found.charges,
                 marked=found.marked,
+                whole=found.whole,
             )
             made.append((max(again.rows()[0], 1.0), refitted(again, random)))
         _KNOWN[mixture] = made

@@ -10,10 +10,10 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
-from cloister.errors import InvalidParameter, UnknownColumn
+from cloister.errors import InvalidParameter, UnknownColumn, UnsupportedQuery
 from cloister.session.workloads.marginals import Marginal, cells
 
-Fixed: TypeAlias = Literal["pairs", "triples", "independent"]
+Fixed: TypeAlias = Literal["pairs", "triples", "independent", "histogram"]
 """Methods whose tables follow from public facts."""
 Adaptive: TypeAlias = Literal["mst", "aim"]
 """Methods that choose tables by looking, for a part of the spend (`choosing.py`)."""
@@ -22,6 +22,10 @@ About: TypeAlias = tuple[Marginal, ...]
 """Sets of columns by their places; one of a single column stands for that column beside each two others."""
 
 MOST_CELLS = 10_000
+_MOST_OF_ALL = 100_000
+"""Cells of the one table of all columns that a histogram measures."""
+_SINGLE = Fraction(15, 100)
+"""What part of the spend of a histogram the tables of one column take: by them the number of rows is known."""
 _MOST_TRIPLES = 100
 _MOST_TIMES = 8
 """How many times the part of another table one that is asked for may take."""
@@ -84,6 +88,14 @@ def parts_for(sizes: Sequence[int], method: Fixed, about: About = ()) -> dict[Ma
     """
     every = range(len(sizes))
     tables: list[Marginal] = [(place,) for place in every]
+    if method == "histogram" and len(sizes) > 1:
+        if (number := cells(sizes, tuple(every))) > _MOST_OF_ALL:
+            raise UnsupportedQuery(
+                "The method 'histogram' is not supported for these columns",
+                why=f"all of them together have {number:,} cells, and at most {_MOST_OF_ALL:,} are measured",
+                instead='method="pairs", or fewer columns=',
+            )
+        return dict.fromkeys(tables, _SINGLE / len(sizes)) | {tuple(every): 1 - _SINGLE}
     if method != "independent":
         tables += [pair for pair in combinations(every, 2) if cells(sizes, pair) <= MOST_CELLS]
     asked = [] if method == "independent" else asked_for(sizes, about)
